@@ -1,1 +1,36 @@
-fn main() {}
+//! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`.
+//! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("setup") => setup(),
+        _ => {
+            eprintln!("usage: cargo xtask setup");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The top folder of the repository.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lives in the repository")
+        .to_owned()
+}
+
+/// Runs `setup.sh`, which is the one list of what a build needs because it must work before cargo exists.
+fn setup() -> ExitCode {
+    match Command::new("sh").arg(root().join("setup.sh")).status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("cannot run setup.sh: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
