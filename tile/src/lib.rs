@@ -1,1 +1,16 @@
-//! tile
+//! The tile IR: what a kernel means once its types, shapes and constants are known, down to who holds which element.
+//!
+//! One IR, three levels that [`verify`] tells apart: **L0** tile semantics without layouts, **L1** a [`layout`] on every tile and
+//! shared memory explicit, **L2** asynchronous copies and barriers explicit. [`interpret`] defines what every operation means.
+//!
+//! **Invariants:** `parse(print(m)) == m` for every module; after [`verify`] later stages may refuse but never panic.
+//! Knows nothing of Python, of files, of GPUs' names.
+
+pub mod layout;
+pub mod module;
+pub mod ops;
+pub mod types;
+
+pub use module::{Block, BlockId, Builder, Function, FunctionId, Level, Module, OpId, Param, Value, ValueDef, ValueId};
+pub use ops::{Op, OpKind, Origin};
+pub use types::{Elem, Scalar, Shape, Type};

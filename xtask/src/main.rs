@@ -17,10 +17,7 @@ fn main() -> ExitCode {
 
 /// The top folder of the repository.
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lives in the repository")
-        .to_owned()
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lives in the repository").to_owned()
 }
 
 /// Runs `setup.sh`, which is the one list of what a build needs because it must work before cargo exists.

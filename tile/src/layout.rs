@@ -1,0 +1,64 @@
+//! Linear layouts: where each element of a tile lives.
+//!
+//! Every extent is a power of two, so the row-major index of an element is a string of bits, and a layout is a linear map over F2
+//! (xor) from hardware bits to those bits. A **distributed** layout maps (register, lane, warp) bits, a **shared** layout maps offset
+//! bits. A basis (the image of one hardware bit) is the flat row-major element index it contributes, last dimension in the lowest bits;
+//! a zero basis means replication. **Invariant:** the map is surjective onto the tile.
+
+use indexmap::IndexSet;
+use smallvec::SmallVec;
+
+use crate::types::Shape;
+
+/// A layout of its module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LayoutId(pub u32);
+
+pub type Bases = SmallVec<[u32; 8]>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Layout {
+    Distributed(Distributed),
+    Shared(SharedLayout),
+}
+
+/// (register, lane, warp) bits to flat element index.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Distributed {
+    pub shape: Shape,
+    pub register: Bases,
+    /// Always five: a warp has 32 lanes.
+    pub lane: Bases,
+    pub warp: Bases,
+}
+
+/// Offset bits (in elements) to flat element index.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SharedLayout {
+    pub shape: Shape,
+    pub offset: Bases,
+}
+
+/// The layouts of one module, each stored once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LayoutTable {
+    layouts: IndexSet<Layout>,
+}
+
+impl LayoutTable {
+    pub fn intern(&mut self, layout: Layout) -> LayoutId {
+        LayoutId(self.layouts.insert_full(layout).0 as u32)
+    }
+
+    pub fn get(&self, id: LayoutId) -> &Layout {
+        &self.layouts[id.0 as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.layouts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.layouts.is_empty()
+    }
+}

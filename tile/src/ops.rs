@@ -1,0 +1,397 @@
+//! The operations of the tile IR.
+//!
+//! An operation is its kind (with typed attributes), its operands, its results and its regions; what each kind means is defined by
+//! [`crate::interpret`] and what is well formed by [`crate::verify`]. **Invariant:** nothing about a kind is stored outside its
+//! variant here and the tables that match on it exhaustively.
+//!
+//! Elementwise kinds take scalars or tiles; all operands and results then have one shape (splat and broadcast are explicit).
+
+use smallvec::SmallVec;
+
+use crate::{
+    module::{BlockId, FunctionId, ValueId},
+    types::Scalar,
+};
+
+/// Where an operation comes from: an index into the table its producer keeps. `Origin::NONE` for what a pass invents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin(pub u32);
+
+impl Origin {
+    pub const NONE: Origin = Origin(u32::MAX);
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    pub kind: OpKind,
+    pub operands: SmallVec<[ValueId; 4]>,
+    pub results: SmallVec<[ValueId; 2]>,
+    pub regions: SmallVec<[BlockId; 2]>,
+    /// Byte offset of this op's buffer or scratch in shared memory, once `assign_shared` has run.
+    pub shared_offset: Option<u32>,
+    pub origin: Origin,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum OpKind {
+    // ---- values from nowhere
+    /// A number, splat over the result type. Floats are kept as `f64`; the result type rounds.
+    Constant(Constant),
+    ProgramId {
+        axis: u8,
+    },
+    NumPrograms {
+        axis: u8,
+    },
+    /// `start, start+1, …, end-1` as `i32[end - start]`.
+    Iota {
+        start: i32,
+        end: i32,
+    },
+
+    // ---- shape
+    /// A scalar to every element of a tile.
+    Splat,
+    /// Inserts an extent of 1 at `axis`.
+    ExpandDims {
+        axis: u8,
+    },
+    /// Extents of 1 grow to the result's.
+    Broadcast,
+    /// Row-major order is kept unless `reorder`.
+    Reshape {
+        reorder: bool,
+    },
+    /// `result.shape[i] = operand.shape[order[i]]`.
+    Transpose {
+        order: SmallVec<[u8; 4]>,
+    },
+
+    // ---- elementwise
+    Unary(UnaryOp),
+    Binary(BinaryOp),
+    Compare(Predicate),
+    /// `condition ? a : b`; the condition is `i1`.
+    Select,
+    /// `a * b + c` rounded once.
+    Fma,
+    Cast(CastOp),
+    /// Pointer plus offset in elements; the offset is a signed `i32` or `i64`.
+    AddPtr,
+
+    // ---- memory
+    /// Operands: pointer, then optionally mask, then optionally other. A masked-off element without `other` is undefined.
+    Load(LoadAttrs),
+    /// Operands: pointer, value, then optionally mask.
+    Store(StoreAttrs),
+    /// Operands: pointer, value, then optionally mask. Result: the old value.
+    AtomicRmw {
+        op: AtomicOp,
+        sem: MemSem,
+        scope: MemScope,
+    },
+
+    // ---- collective
+    /// Operands: n tiles of one shape. Region: 2n scalar arguments (left…, right…), yields n. Results drop `axis`.
+    Reduce {
+        axis: u8,
+    },
+    /// As `Reduce`, results keep the shape: inclusive scan along `axis`.
+    Scan {
+        axis: u8,
+        reverse: bool,
+    },
+    /// Operands: a `[M, K]`, b `[K, N]`, accumulator `[M, N]`. Result: `a @ b + accumulator`.
+    Dot {
+        precision: DotPrecision,
+    },
+
+    // ---- control
+    /// Operands: lower, upper, step, then initial carried values. Region: (induction variable, carried…) yields carried.
+    /// Results: carried. The trip count is `max(0, ceil((upper - lower) / step))`, step > 0, signed comparison.
+    For(LoopAttrs),
+    /// Operands: initial carried values. Region 0: (carried…) ends in `Condition` (i1, carried…); region 1: (carried…) yields carried.
+    While,
+    /// Operand: scalar `i1`. Region 0 and region 1 yield the results.
+    If,
+    /// Terminator of a region: its values.
+    Yield,
+    /// Terminator of a `While`'s first region: an `i1`, then the values passed on.
+    Condition,
+    /// Terminator of a function: its results.
+    Return,
+    Call {
+        callee: FunctionId,
+    },
+    /// Operand: `i1` scalar or tile. A false element stops the program with the message.
+    Assert {
+        message: String,
+    },
+
+    // ---- L1: layouts and shared memory
+    /// The same tile in the result's layout.
+    ConvertLayout,
+    /// Operand: a tile. Result: a `Shared` buffer that holds it.
+    LocalAlloc,
+    /// Operand: a `Shared` buffer. Result: a tile.
+    LocalLoad,
+    /// Operands: tile, `Shared` buffer.
+    LocalStore,
+    /// All threads of the CTA; orders shared-memory accesses.
+    Barrier,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Constant {
+    /// Two's complement, truncated to the result's width.
+    Int(i64),
+    Float(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    NegF,
+    AbsF,
+    AbsI,
+    Floor,
+    Ceil,
+    /// `sqrt.approx`, within 1 ulp; `SqrtRn` rounds to nearest.
+    Sqrt,
+    SqrtRn,
+    /// `rsqrt.approx`, within 2 ulp.
+    Rsqrt,
+    /// `2^(x·log2 e)` through `ex2.approx`.
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    Sin,
+    Cos,
+    Tanh,
+    Erf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    AddI,
+    SubI,
+    MulI,
+    DivS,
+    DivU,
+    RemS,
+    RemU,
+    And,
+    Or,
+    Xor,
+    Shl,
+    ShrS,
+    ShrU,
+    MinS,
+    MaxS,
+    MinU,
+    MaxU,
+    AddF,
+    SubF,
+    MulF,
+    /// `div.full.f32`: within 2 ulp for f32; f64 rounds to nearest.
+    DivF,
+    /// Rounded to nearest.
+    DivRn,
+    /// C `fmod`: the sign of the dividend.
+    RemF,
+    /// The other operand if one is NaN.
+    MinF,
+    MaxF,
+    /// NaN if either operand is.
+    MinNan,
+    MaxNan,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Predicate {
+    Eq,
+    Ne,
+    LtS,
+    LeS,
+    GtS,
+    GeS,
+    LtU,
+    LeU,
+    GtU,
+    GeU,
+    /// Ordered float comparisons; `NeF` is true if an operand is NaN.
+    EqF,
+    NeF,
+    LtF,
+    LeF,
+    GtF,
+    GeF,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CastOp {
+    Trunc,
+    ExtS,
+    ExtU,
+    /// Float to float, any width, to nearest even.
+    Float,
+    /// Float to float, toward zero.
+    FloatRtz,
+    SToF,
+    UToF,
+    /// Toward zero; out of range saturates, NaN gives 0.
+    FToS,
+    FToU,
+    Bitcast,
+    PtrToInt,
+    IntToPtr,
+    /// Pointer to pointer of another element.
+    PtrCast,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CacheOp {
+    #[default]
+    Default,
+    Ca,
+    Cg,
+    Cs,
+    Cv,
+    Wb,
+    Wt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Eviction {
+    #[default]
+    Normal,
+    First,
+    Last,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LoadAttrs {
+    /// Consecutive elements one thread reads with one instruction; 0 until `vectorise` has decided.
+    pub vector: u8,
+    pub cache: CacheOp,
+    pub eviction: Eviction,
+    pub volatile: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct StoreAttrs {
+    /// As [`LoadAttrs::vector`].
+    pub vector: u8,
+    pub cache: CacheOp,
+    pub eviction: Eviction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AtomicOp {
+    Add,
+    AddF,
+    MinS,
+    MaxS,
+    MinU,
+    MaxU,
+    And,
+    Or,
+    Xor,
+    Exchange,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MemSem {
+    Relaxed,
+    Acquire,
+    Release,
+    #[default]
+    AcqRel,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MemScope {
+    Cta,
+    #[default]
+    Gpu,
+    Sys,
+}
+
+/// How `f32` operands of a dot are multiplied; other element types ignore it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DotPrecision {
+    #[default]
+    Tf32,
+    Tf32x3,
+    Ieee,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LoopAttrs {
+    pub num_stages: Option<u32>,
+    pub unroll: Option<u32>,
+}
+
+impl OpKind {
+    pub fn is_terminator(&self) -> bool {
+        matches!(self, OpKind::Yield | OpKind::Condition | OpKind::Return)
+    }
+
+    /// Elementwise: result element `i` depends on operand elements `i` only.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            OpKind::Unary(_)
+                | OpKind::Binary(_)
+                | OpKind::Compare(_)
+                | OpKind::Select
+                | OpKind::Fma
+                | OpKind::Cast(_)
+                | OpKind::AddPtr
+        )
+    }
+
+    /// No effect but its results, and the same operands give the same results: may be removed, merged or moved.
+    pub fn is_pure(&self) -> bool {
+        match self {
+            OpKind::Constant(_)
+            | OpKind::ProgramId { .. }
+            | OpKind::NumPrograms { .. }
+            | OpKind::Iota { .. }
+            | OpKind::Splat
+            | OpKind::ExpandDims { .. }
+            | OpKind::Broadcast
+            | OpKind::Reshape { .. }
+            | OpKind::Transpose { .. }
+            | OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::AddPtr
+            | OpKind::Reduce { .. }
+            | OpKind::Scan { .. }
+            | OpKind::Dot { .. }
+            | OpKind::ConvertLayout => true,
+            OpKind::Load(_)
+            | OpKind::Store(_)
+            | OpKind::AtomicRmw { .. }
+            | OpKind::For(_)
+            | OpKind::While
+            | OpKind::If
+            | OpKind::Yield
+            | OpKind::Condition
+            | OpKind::Return
+            | OpKind::Call { .. }
+            | OpKind::Assert { .. }
+            | OpKind::LocalAlloc
+            | OpKind::LocalLoad
+            | OpKind::LocalStore
+            | OpKind::Barrier => false,
+        }
+    }
+}
+
+/// The smallest scalar type a `Constant::Int` of this kind may have is decided by its user; this names the common ones.
+pub const INDEX: Scalar = Scalar::I32;
