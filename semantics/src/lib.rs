@@ -1,1 +1,20 @@
-//! semantics
+//! What Python files with Triton kernels mean.
+//!
+//! The salsa database starts here: a file's text goes in; names, launches, specialisations, the type of every expression, tile IR (L0)
+//! and problems come out. One evaluator checks and lowers in one step ([`elaborate`](mod@elaborate)), so the checker cannot disagree with
+//! the compiler.
+//!
+//! **Invariants:** a query returns a value *and* problems, never `Err`; no byte offsets below `syntax` (positions come back through
+//! source maps); nobody outside [`target`] compares architecture numbers, nobody outside `versions` compares Triton versions; files are
+//! read only through [`Db::system`].
+
+// body and problem join once the tree they point into is there
+pub mod constant;
+pub mod db;
+pub mod dtype;
+pub mod instance;
+pub mod launch;
+pub mod target;
+
+pub use db::{Database, Db, Settings, SourceFile, System};
+pub use instance::{ArgType, Argument, Function, Instance};

@@ -1,0 +1,101 @@
+//! Values known at compile time: what a `tl.constexpr` parameter may hold, what host code computes.
+//!
+//! **Invariant:** evaluation is total and the same at check and at compile time; what cannot be known is absent, never guessed.
+
+use std::fmt;
+
+use crate::{Function, dtype::DType};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Const {
+    None,
+    Bool(bool),
+    Int(i128),
+    Float(Float),
+    Str(String),
+    DType(DType),
+    Tuple(Vec<Const>),
+    /// A `@triton.jit` function.
+    Function(Function),
+}
+
+/// A float compared and hashed by its bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Float(u64);
+
+impl Float {
+    pub fn new(value: f64) -> Float {
+        Float(value.to_bits())
+    }
+
+    pub fn get(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl fmt::Debug for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.get(), f)
+    }
+}
+
+impl Const {
+    pub fn float(value: f64) -> Const {
+        Const::Float(Float::new(value))
+    }
+
+    /// Python's truth.
+    pub fn truth(&self) -> bool {
+        match self {
+            Const::None => false,
+            Const::Bool(b) => *b,
+            Const::Int(i) => *i != 0,
+            Const::Float(f) => f.get() != 0.0,
+            Const::Str(s) => !s.is_empty(),
+            Const::Tuple(t) => !t.is_empty(),
+            Const::DType(_) | Const::Function(_) => true,
+        }
+    }
+
+    /// An `int` or a `bool`, as Python's `int()` sees it.
+    pub fn as_int(&self) -> Option<i128> {
+        match self {
+            Const::Int(i) => Some(*i),
+            Const::Bool(b) => Some(i128::from(*b)),
+            _ => None,
+        }
+    }
+
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Const::Float(f) => Some(f.get()),
+            _ => self.as_int().map(|i| i as f64),
+        }
+    }
+}
+
+/// As Python's `repr`, dtypes in our spelling.
+impl fmt::Display for Const {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Const::None => f.write_str("None"),
+            Const::Bool(true) => f.write_str("True"),
+            Const::Bool(false) => f.write_str("False"),
+            Const::Int(i) => write!(f, "{i}"),
+            Const::Float(x) => write!(f, "{:?}", x.get()),
+            Const::Str(s) => write!(f, "{s:?}"),
+            Const::DType(d) => write!(f, "{d}"),
+            Const::Tuple(items) => {
+                f.write_str("(")?;
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(", ")?;
+                    }
+                    write!(f, "{item}")?;
+                }
+                f.write_str(if items.len() == 1 { ",)" } else { ")" })
+            }
+            Const::Function(_) => f.write_str("<function>"),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The salsa database and its inputs.
+//!
+//! **Invariant:** everything else is derived from these inputs; a path becomes an input on first request and files are read through
+//! [`System`] only.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use salsa::Setter as _;
+
+/// The world outside: the real file system, an editor's open files, or a test's map.
+pub trait System: Send + Sync {
+    fn read(&self, path: &Path) -> io::Result<String>;
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
+    fn is_file(&self, path: &Path) -> bool;
+}
+
+/// One text file.
+#[salsa::input(debug)]
+pub struct SourceFile {
+    #[returns(ref)]
+    pub path: PathBuf,
+    #[returns(ref)]
+    pub text: String,
+    /// The `<file>.launch.toml` beside it, if there is one.
+    #[returns(ref)]
+    pub sidecar: Option<String>,
+}
+
+/// What the user chose: by flag, by `[tool.tritium]`, by editor setting.
+#[salsa::input(singleton, debug)]
+pub struct Settings {
+    /// The version of the Triton language: `1.0`, `3.6`, …
+    #[returns(ref)]
+    pub triton: String,
+    /// A row of [`crate::target::BOARDS`] or [`crate::target::SMS`], by name.
+    #[returns(ref)]
+    pub gpu: String,
+}
+
+#[salsa::db]
+pub trait Db: salsa::Database {
+    fn system(&self) -> &dyn System;
+    /// The input for a path; reads the file on first request. `None` if it cannot be read.
+    fn file(&self, path: &Path) -> Option<SourceFile>;
+    fn settings(&self) -> Settings;
+}
+
+/// The one database. Clones share storage: a clone is a snapshot for a reader.
+#[salsa::db]
+#[derive(Clone)]
+pub struct Database {
+    storage: salsa::Storage<Database>,
+    system: Arc<dyn System>,
+    files: Arc<Mutex<BTreeMap<PathBuf, SourceFile>>>,
+}
+
+impl Database {
+    pub fn new(system: Arc<dyn System>) -> Database {
+        Database::with_events(system, None)
+    }
+
+    /// `on_event` sees every query that runs: tests list them.
+    pub fn with_events(system: Arc<dyn System>, on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Database {
+        let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default() };
+        Settings::new(&db, crate::target::DEFAULT_TRITON.to_owned(), crate::target::DEFAULT_BOARD.to_owned());
+        db
+    }
+
+    /// Sets a file's text (an editor's buffer), making the file known.
+    pub fn set_text(&mut self, path: &Path, text: String) -> SourceFile {
+        let known = self.files().get(path).copied();
+        match known {
+            Some(file) => {
+                if file.text(self) != &text {
+                    file.set_text(self).to(text);
+                }
+                file
+            }
+            None => {
+                let file = SourceFile::new(self, path.to_owned(), text, self.read_sidecar(path));
+                self.files().insert(path.to_owned(), file);
+                file
+            }
+        }
+    }
+
+    /// Reads a file and its sidecar again, if the file is known.
+    pub fn reload(&mut self, path: &Path) {
+        let Some(file) = self.files().get(path).copied() else { return };
+        if let Ok(text) = self.system.read(path)
+            && file.text(self) != &text
+        {
+            file.set_text(self).to(text);
+        }
+        let sidecar = self.read_sidecar(path);
+        if file.sidecar(self) != &sidecar {
+            file.set_sidecar(self).to(sidecar);
+        }
+    }
+
+    pub fn set_triton(&mut self, version: &str) {
+        let settings = self.settings();
+        if settings.triton(self) != version {
+            settings.set_triton(self).to(version.to_owned());
+        }
+    }
+
+    pub fn set_gpu(&mut self, gpu: &str) {
+        let settings = self.settings();
+        if settings.gpu(self) != gpu {
+            settings.set_gpu(self).to(gpu.to_owned());
+        }
+    }
+
+    fn files(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, SourceFile>> {
+        self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn read_sidecar(&self, path: &Path) -> Option<String> {
+        let mut name = path.file_name()?.to_owned();
+        name.push(".launch.toml");
+        let sidecar = path.with_file_name(name);
+        if self.system.is_file(&sidecar) { self.system.read(&sidecar).ok() } else { None }
+    }
+}
+
+#[salsa::db]
+impl salsa::Database for Database {}
+
+#[salsa::db]
+impl Db for Database {
+    fn system(&self) -> &dyn System {
+        &*self.system
+    }
+
+    fn file(&self, path: &Path) -> Option<SourceFile> {
+        if let Some(&file) = self.files().get(path) {
+            return Some(file);
+        }
+        let text = self.system.read(path).ok()?;
+        let file = SourceFile::new(self, path.to_owned(), text, self.read_sidecar(path));
+        self.files().insert(path.to_owned(), file);
+        Some(file)
+    }
+
+    fn settings(&self) -> Settings {
+        Settings::get(self)
+    }
+}

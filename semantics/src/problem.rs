@@ -1,0 +1,53 @@
+//! What is wrong with a kernel, before it has a position in the text.
+//!
+//! **Invariant:** places are expression or parameter ids; [`crate::body::SourceMap`] turns them into ranges when a message is rendered,
+//! so moving a kernel within its file recomputes no problem.
+
+use crate::{
+    Function,
+    body::{ExprId, StmtId},
+    diagnostics::Code,
+};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Problem {
+    pub code: Code,
+    pub message: String,
+    pub place: Place,
+    /// Where the two shapes came from, and the like; each with its own sentence.
+    pub related: Vec<(Place, String)>,
+    pub fixes: Vec<Fix>,
+    /// The call sites (innermost first) through which a helper was reached.
+    pub calls: Vec<Place>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub function: Function,
+    pub at: At,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum At {
+    Expr(ExprId),
+    Stmt(StmtId),
+    /// The parameter's name, by position.
+    Param(u32),
+    /// The function's name in its `def`.
+    Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fix {
+    pub title: String,
+    /// Applied by `--fix` and offered first.
+    pub safe: bool,
+    pub edits: Vec<Edit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Edit {
+    Replace(Place, String),
+    InsertBefore(Place, String),
+    InsertAfter(Place, String),
+}
