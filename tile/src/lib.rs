@@ -8,7 +8,9 @@
 
 pub mod layout;
 pub mod module;
+pub mod names;
 pub mod ops;
+pub mod rewrite;
 pub mod types;
 
 pub use module::{Block, BlockId, Builder, Function, FunctionId, Level, Module, OpId, Param, Value, ValueDef, ValueId};
