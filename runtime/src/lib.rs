@@ -1,1 +1,5 @@
 //! runtime
+
+pub mod device;
+pub mod random;
+pub mod tensor;

@@ -1,0 +1,68 @@
+//! Where kernels run: the CPU device, which needs nothing, and CUDA devices, opened at run time if a driver is there.
+//!
+//! **Invariant:** both take the same arguments and leave the same tensors behind; a fault names its cause and never takes the process down
+//! (a CUDA launch that hangs is ended by the process that started this one, see [`crate::run`]).
+
+pub mod cpu;
+pub mod cuda;
+
+use std::fmt;
+
+/// One argument of a launch, in the order of the specialised kernel's run-time parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LaunchValue {
+    /// Index of a tensor, and an offset in bytes.
+    Tensor { index: usize, byte_offset: u64 },
+    /// The bits of a scalar, and its size in bytes.
+    Scalar { bits: u64, bytes: u32 },
+}
+
+/// What a person may ask for: `cpu`, `cuda`, `cuda:1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceName {
+    Cpu,
+    Cuda(u32),
+}
+
+impl DeviceName {
+    pub fn parse(text: &str) -> Option<DeviceName> {
+        match text {
+            "cpu" => Some(DeviceName::Cpu),
+            "cuda" => Some(DeviceName::Cuda(0)),
+            _ => text.strip_prefix("cuda:")?.parse().ok().map(DeviceName::Cuda),
+        }
+    }
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceName::Cpu => f.write_str("cpu"),
+            DeviceName::Cuda(n) => write!(f, "cuda:{n}"),
+        }
+    }
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeviceError {
+    /// No such device; the remedy is part of the message.
+    Unavailable(String),
+    /// The kernel did something wrong: place in the tile IR if known, and what.
+    Fault {
+        origin: Option<u32>,
+        message: String,
+    },
+    TimedOut {
+        seconds: f64,
+    },
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::Unavailable(message) | DeviceError::Fault { message, .. } => f.write_str(message),
+            DeviceError::TimedOut { seconds } => write!(f, "stopped after {seconds} s: the kernel had not finished"),
+        }
+    }
+}

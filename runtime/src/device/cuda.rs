@@ -1,0 +1,243 @@
+//! CUDA devices through the driver, loaded at run time.
+//!
+//! **Invariant:** nothing here is called before [`Cuda::open`] has seen that the driver library is there, so a machine without a GPU
+//! builds and runs everything else. The only file that names cudarc.
+
+use std::{ffi::CString, ffi::c_void, fmt, ptr};
+
+use cudarc::driver::{
+    result::{self, DriverError},
+    sys,
+};
+
+use crate::{
+    device::{DeviceError, LaunchValue},
+    tensor::Tensor,
+};
+
+/// A device's primary context, current on this thread while the value lives.
+pub struct Cuda {
+    device: sys::CUdevice,
+    pub name: String,
+    /// `(9, 0)` for an H100.
+    pub compute_capability: (u32, u32),
+}
+
+/// How a kernel is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    pub grid: [u32; 3],
+    pub threads: u32,
+    pub shared_bytes: u32,
+}
+
+/// A loaded kernel and the resources the driver reports for it (exact).
+pub struct Kernel {
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+    pub registers: u32,
+    pub local_bytes: u32,
+}
+
+/// Device memory, freed when dropped.
+pub struct Buffer {
+    address: sys::CUdeviceptr,
+    bytes: usize,
+}
+
+fn failed(what: &str, error: DriverError) -> DeviceError {
+    let text = error.error_string().ok().map(|s| s.to_string_lossy().into_owned());
+    DeviceError::Fault { origin: None, message: format!("{what}: {}", text.unwrap_or_else(|| format!("{error:?}"))) }
+}
+
+impl Cuda {
+    pub fn open(ordinal: u32) -> Result<Cuda, DeviceError> {
+        let unavailable = |why: &str| {
+            DeviceError::Unavailable(format!(
+                "cuda:{ordinal} cannot be used: {why}. `--device cpu` runs the same kernels without a GPU"
+            ))
+        };
+        // SAFETY: only asks whether the shared library can be opened.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(unavailable("no CUDA driver (libcuda) is installed here"));
+        }
+        result::init().map_err(|e| unavailable(&format!("the driver does not start ({e:?})")))?;
+        let count = result::device::get_count().map_err(|e| failed("counting devices", e))?;
+        let index = i32::try_from(ordinal).ok().filter(|&i| i < count);
+        let Some(index) = index else { return Err(unavailable(&format!("this machine has {count} CUDA device(s)"))) };
+        let device = result::device::get(index).map_err(|e| failed("opening the device", e))?;
+        let name = result::device::get_name(device).map_err(|e| failed("asking the device's name", e))?;
+        // SAFETY: `device` is valid; the context is retained once here and released once in `drop`.
+        let compute_capability = unsafe {
+            let context = result::primary_ctx::retain(device).map_err(|e| failed("creating a context", e))?;
+            result::ctx::set_current(context).map_err(|e| failed("entering the context", e))?;
+            let attribute = |which| result::device::get_attribute(device, which).map_err(|e| failed("asking an attribute", e));
+            (
+                attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+                attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+            )
+        };
+        Ok(Cuda { device, name, compute_capability })
+    }
+
+    /// Loads PTX text or a cubin and finds the kernel.
+    pub fn load(&self, image: &[u8], kernel: &str, shared_bytes: u32) -> Result<Kernel, DeviceError> {
+        // The driver reads PTX up to a NUL; cubins carry their own size.
+        let mut image = image.to_vec();
+        image.push(0);
+        let name =
+            CString::new(kernel).map_err(|_| DeviceError::Fault { origin: None, message: format!("bad name {kernel:?}") })?;
+        // SAFETY: the image outlives the call, handles come from the driver and are used while the module is loaded.
+        unsafe {
+            let module =
+                result::module::load_data(image.as_ptr().cast::<c_void>()).map_err(|e| failed("loading the kernel", e))?;
+            let function = result::module::get_function(module, name).map_err(|e| failed("finding the kernel", e))?;
+            let attribute = |which| result::function::get_function_attribute(function, which).unwrap_or(0) as u32;
+            if shared_bytes > 48 * 1024 {
+                result::function::set_function_attribute(
+                    function,
+                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                    shared_bytes as i32,
+                )
+                .map_err(|e| failed(&format!("asking for {shared_bytes} bytes of shared memory"), e))?;
+            }
+            Ok(Kernel {
+                module,
+                function,
+                registers: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS),
+                local_bytes: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+            })
+        }
+    }
+
+    pub fn upload(&self, bytes: &[u8]) -> Result<Buffer, DeviceError> {
+        // SAFETY: a fresh allocation of at least one byte; the copy stays within it.
+        unsafe {
+            let address = result::malloc_sync(bytes.len().max(1))
+                .map_err(|e| failed(&format!("allocating {} bytes of device memory", bytes.len()), e))?;
+            let buffer = Buffer { address, bytes: bytes.len() };
+            if !bytes.is_empty() {
+                result::memcpy_htod_sync(address, bytes).map_err(|e| failed("copying to the device", e))?;
+            }
+            Ok(buffer)
+        }
+    }
+
+    pub fn download(&self, buffer: &Buffer, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        assert_eq!(buffer.bytes, bytes.len(), "a buffer is read back into the tensor it came from");
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: both sides hold exactly `bytes.len()` bytes.
+        unsafe { result::memcpy_dtoh_sync(bytes, buffer.address) }.map_err(|e| failed("copying from the device", e))
+    }
+
+    /// Launches and waits.
+    pub fn launch(
+        &self,
+        kernel: &Kernel,
+        geometry: Geometry,
+        buffers: &[Buffer],
+        args: &[LaunchValue],
+    ) -> Result<(), DeviceError> {
+        self.enqueue(kernel, geometry, buffers, args)?;
+        result::ctx::synchronize().map_err(|e| failed("running the kernel", e))
+    }
+
+    fn enqueue(&self, kernel: &Kernel, geometry: Geometry, buffers: &[Buffer], args: &[LaunchValue]) -> Result<(), DeviceError> {
+        // Every parameter is at most 8 bytes and little-endian, so a pointer to 8 bytes serves all sizes.
+        let mut words: Vec<u64> = args
+            .iter()
+            .map(|arg| match *arg {
+                LaunchValue::Tensor { index, byte_offset } => buffers[index].address + byte_offset,
+                LaunchValue::Scalar { bits, .. } => bits,
+            })
+            .collect();
+        let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|w| ptr::from_mut(w).cast()).collect();
+        let [x, y, z] = geometry.grid;
+        // SAFETY: `pointers` names one readable word per parameter of the kernel, all alive until the call returns (the driver copies them).
+        unsafe {
+            result::launch_kernel(
+                kernel.function,
+                (x, y, z),
+                (geometry.threads, 1, 1),
+                geometry.shared_bytes,
+                result::stream::null(),
+                &mut pointers,
+            )
+        }
+        .map_err(|e| failed("launching the kernel", e))
+    }
+
+    /// Milliseconds of each of `repeats` launches by device events, after `warmup` launches. Before each, `flush` (a buffer larger than
+    /// the L2 cache) is overwritten, so that every launch finds a cold cache.
+    pub fn time(
+        &self,
+        kernel: &Kernel,
+        geometry: Geometry,
+        buffers: &[Buffer],
+        args: &[LaunchValue],
+        (warmup, repeats): (u32, u32),
+        flush: &Buffer,
+    ) -> Result<Vec<f32>, DeviceError> {
+        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| failed("creating an event", e));
+        let mut times = Vec::with_capacity(repeats as usize);
+        let (start, end) = (event()?, event()?);
+        for i in 0..warmup + repeats {
+            // SAFETY: the memset stays within `flush`; events live until they are destroyed below.
+            unsafe { result::memset_d8_sync(flush.address, i as u8, flush.bytes) }
+                .map_err(|e| failed("clearing the cache", e))?;
+            // SAFETY: both events are valid.
+            unsafe { result::event::record(start, result::stream::null()) }.map_err(|e| failed("recording an event", e))?;
+            self.enqueue(kernel, geometry, buffers, args)?;
+            // SAFETY: as above; `elapsed` waits for both.
+            let elapsed = unsafe {
+                result::event::record(end, result::stream::null())
+                    .and_then(|()| result::event::synchronize(end))
+                    .and_then(|()| result::event::elapsed(start, end))
+            };
+            let elapsed = elapsed.map_err(|e| failed("running the kernel", e))?;
+            if i >= warmup {
+                times.push(elapsed);
+            }
+        }
+        // SAFETY: each is destroyed once.
+        unsafe {
+            let _ = result::event::destroy(start);
+            let _ = result::event::destroy(end);
+        }
+        Ok(times)
+    }
+
+    /// Uploads every tensor.
+    pub fn upload_all(&self, tensors: &[Tensor]) -> Result<Vec<Buffer>, DeviceError> {
+        tensors.iter().map(|t| self.upload(&t.bytes)).collect()
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // SAFETY: retained once in `open`.
+        let _ = unsafe { result::primary_ctx::release(self.device) };
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // SAFETY: loaded once in `load`; a failed context makes this fail, which no longer matters.
+        let _ = unsafe { result::module::unload(self.module) };
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated once in `upload`.
+        let _ = unsafe { result::free_sync(self.address) };
+    }
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cuda").field("name", &self.name).field("compute_capability", &self.compute_capability).finish()
+    }
+}
