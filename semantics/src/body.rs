@@ -1,14 +1,14 @@
 //! A top-level statement without its text: what evaluators walk.
 //!
 //! Lowered from the syntax tree once per chunk. **Invariant:** no positions inside (two bodies that differ only in comments, blank lines
-//! or place in the file are equal); the [`SourceMap`] that leads back to the text is a separate value.
+//! or place in the file are equal); the source map that leads back to the text is a separate value.
 //! A function, a class or an `if` nests its statements in the same arena.
 
 use smol_str::SmolStr;
-use tritium_syntax::{
-    TextRange,
-    ast::{BinaryOp, BoolOp, CompareOp, UnaryOp},
-};
+
+mod op;
+
+pub use op::{BinaryOp, BoolOp, CompareOp, UnaryOp};
 
 /// An expression of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,20 +48,62 @@ pub enum Expr {
     Set(Vec<ExprId>),
     /// `None` keys are `**value`.
     Dict(Vec<(Option<ExprId>, ExprId)>),
-    Comprehension { kind: ComprehensionKind, key: Option<ExprId>, element: ExprId, clauses: Vec<Clause> },
-    Unary { op: UnaryOp, operand: ExprId },
-    Binary { op: BinaryOp, lhs: ExprId, rhs: ExprId },
-    Bool2 { op: BoolOp, lhs: ExprId, rhs: ExprId },
-    Compare { first: ExprId, rest: Vec<(CompareOp, ExprId)> },
-    If { condition: ExprId, then: ExprId, otherwise: ExprId },
-    Lambda { params: Vec<Param>, body: ExprId },
-    Named { name: SmolStr, value: ExprId },
+    Comprehension {
+        kind: ComprehensionKind,
+        key: Option<ExprId>,
+        element: ExprId,
+        clauses: Vec<Clause>,
+    },
+    Unary {
+        op: UnaryOp,
+        operand: ExprId,
+    },
+    Binary {
+        op: BinaryOp,
+        lhs: ExprId,
+        rhs: ExprId,
+    },
+    Bool2 {
+        op: BoolOp,
+        lhs: ExprId,
+        rhs: ExprId,
+    },
+    Compare {
+        first: ExprId,
+        rest: Vec<(CompareOp, ExprId)>,
+    },
+    If {
+        condition: ExprId,
+        then: ExprId,
+        otherwise: ExprId,
+    },
+    Lambda {
+        params: Vec<Param>,
+        body: ExprId,
+    },
+    Named {
+        name: SmolStr,
+        value: ExprId,
+    },
     Await(ExprId),
     Yield(Option<ExprId>),
-    Call { callee: ExprId, args: Vec<Arg> },
-    Attribute { receiver: ExprId, name: SmolStr },
-    Subscript { receiver: ExprId, index: ExprId },
-    Slice { lower: Option<ExprId>, upper: Option<ExprId>, step: Option<ExprId> },
+    Call {
+        callee: ExprId,
+        args: Vec<Arg>,
+    },
+    Attribute {
+        receiver: ExprId,
+        name: SmolStr,
+    },
+    Subscript {
+        receiver: ExprId,
+        index: ExprId,
+    },
+    Slice {
+        lower: Option<ExprId>,
+        upper: Option<ExprId>,
+        step: Option<ExprId>,
+    },
     Starred(ExprId),
 }
 
@@ -126,23 +168,69 @@ pub enum Stmt {
     Missing,
     Expr(ExprId),
     /// `a = b = value`
-    Assign { targets: Vec<ExprId>, value: ExprId },
-    AugAssign { target: ExprId, op: BinaryOp, value: ExprId },
-    AnnAssign { target: ExprId, annotation: ExprId, value: Option<ExprId> },
+    Assign {
+        targets: Vec<ExprId>,
+        value: ExprId,
+    },
+    AugAssign {
+        target: ExprId,
+        op: BinaryOp,
+        value: ExprId,
+    },
+    AnnAssign {
+        target: ExprId,
+        annotation: ExprId,
+        value: Option<ExprId>,
+    },
     Return(Option<ExprId>),
     Pass,
-    If { condition: ExprId, then: Vec<StmtId>, otherwise: Vec<StmtId> },
-    For { target: ExprId, iterable: ExprId, body: Vec<StmtId>, otherwise: Vec<StmtId>, is_async: bool },
-    While { condition: ExprId, body: Vec<StmtId>, otherwise: Vec<StmtId> },
-    With { items: Vec<(ExprId, Option<ExprId>)>, body: Vec<StmtId> },
-    Assert { test: ExprId, message: Option<ExprId> },
+    If {
+        condition: ExprId,
+        then: Vec<StmtId>,
+        otherwise: Vec<StmtId>,
+    },
+    For {
+        target: ExprId,
+        iterable: ExprId,
+        body: Vec<StmtId>,
+        otherwise: Vec<StmtId>,
+        is_async: bool,
+    },
+    While {
+        condition: ExprId,
+        body: Vec<StmtId>,
+        otherwise: Vec<StmtId>,
+    },
+    With {
+        items: Vec<(ExprId, Option<ExprId>)>,
+        body: Vec<StmtId>,
+    },
+    Assert {
+        test: ExprId,
+        message: Option<ExprId>,
+    },
     Function(FunctionDef),
-    Class { name: SmolStr, decorators: Vec<ExprId>, bases: Vec<Arg>, body: Vec<StmtId> },
-    Import { modules: Vec<ImportAlias> },
+    Class {
+        name: SmolStr,
+        decorators: Vec<ExprId>,
+        bases: Vec<Arg>,
+        body: Vec<StmtId>,
+    },
+    Import {
+        modules: Vec<ImportAlias>,
+    },
     /// `names` empty means `*`.
-    ImportFrom { level: u32, module: SmolStr, names: Vec<ImportAlias> },
+    ImportFrom {
+        level: u32,
+        module: SmolStr,
+        names: Vec<ImportAlias>,
+    },
     /// Statements kernels cannot hold and host evaluation does not follow; the word names them in messages.
-    Other { keyword: &'static str, exprs: Vec<ExprId>, body: Vec<StmtId> },
+    Other {
+        keyword: &'static str,
+        exprs: Vec<ExprId>,
+        body: Vec<StmtId>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -160,15 +248,6 @@ pub struct ImportAlias {
     /// Dotted path or, in `from`, the name.
     pub path: SmolStr,
     pub alias: Option<SmolStr>,
-}
-
-/// From ids back to the text: ranges relative to the start of the chunk.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SourceMap {
-    pub exprs: Vec<TextRange>,
-    pub stmts: Vec<TextRange>,
-    /// For each `Stmt::Function`: its name, then each parameter's name.
-    pub functions: Vec<(StmtId, TextRange, Vec<TextRange>)>,
 }
 
 impl Body {

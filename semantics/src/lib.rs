@@ -8,12 +8,14 @@
 //! source maps); nobody outside [`target`] compares architecture numbers, nobody outside `versions` compares Triton versions; files are
 //! read only through [`Db::system`].
 
-// body and problem join once the tree they point into is there
+pub mod body;
 pub mod constant;
 pub mod db;
+pub mod diagnostics;
 pub mod dtype;
 pub mod instance;
 pub mod launch;
+pub mod problem;
 pub mod target;
 
 pub use db::{Database, Db, Settings, SourceFile, System};

@@ -1,6 +1,6 @@
 //! What is wrong with a kernel, before it has a position in the text.
 //!
-//! **Invariant:** places are expression or parameter ids; [`crate::body::SourceMap`] turns them into ranges when a message is rendered,
+//! **Invariant:** places are expression or parameter ids; the source map turns them into ranges when a message is rendered,
 //! so moving a kernel within its file recomputes no problem.
 
 use crate::{

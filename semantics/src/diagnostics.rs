@@ -1,0 +1,117 @@
+//! The codes of diagnostics as rows: code, name, severity; each with a page, `diagnostics/<CODE>.md`.
+//!
+//! A page says what the code means and why, and holds a wrong example that fires exactly this code once and a right one that is silent
+//! (`tests/pages.rs` checks both). **Invariant:** a code, once published, keeps its meaning; a fact about it is in its row or its page.
+
+use std::fmt;
+
+/// How much a diagnostic matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Triton, or the launch, rejects it.
+    Error,
+    /// Likely wrong, or silently not what it looks like.
+    Warning,
+    /// Right, but slow.
+    Performance,
+    Hint,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Performance => "performance",
+            Severity::Hint => "hint",
+        }
+    }
+}
+
+macro_rules! diagnostics {
+    ($($code:ident $name:literal $severity:ident;)*) => {
+        /// The code of a diagnostic.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $($code),* }
+
+        impl Code {
+            pub const ALL: &'static [Code] = &[$(Code::$code),*];
+
+            /// `SHP001`
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$code => stringify!($code)),* }
+            }
+
+            /// `incompatible-broadcast`
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$code => $name),* }
+            }
+
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$code => Severity::$severity),* }
+            }
+
+            /// The page, as Markdown.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$code => include_str!(concat!("diagnostics/", stringify!($code), ".md"))),* }
+            }
+        }
+    };
+}
+
+diagnostics! {
+    // shapes
+    SHP001 "incompatible-broadcast" Error;
+    SHP002 "not-power-of-two" Error;
+    SHP003 "arange-needs-constexpr" Error;
+    SHP004 "numel-limit" Error;
+    SHP005 "axis-out-of-range" Error;
+    SHP006 "reshape-numel" Error;
+    // control flow
+    CTL001 "if-on-block" Error;
+    CTL002 "while-on-block" Error;
+    CTL003 "possibly-undefined" Error;
+    CTL004 "branch-type-mismatch" Error;
+    CTL005 "loop-carried-type-change" Error;
+    // the language
+    LNG001 "unsupported-statement" Error;
+    LNG002 "return-in-loop" Error;
+    LNG003 "call-to-non-jit" Error;
+    LNG004 "non-constexpr-global" Error;
+    LNG010 "unknown-tl-name" Error;
+    LNG011 "bad-call-arguments" Error;
+    // matrix products
+    DOT001 "inner-dim-mismatch" Error;
+    DOT002 "below-minimum-size" Error;
+    DOT003 "operand-dtype-mismatch" Error;
+    // compile-time values
+    CXP001 "missing-constexpr" Error;
+    // masks
+    MSK001 "other-without-mask" Error;
+    MSK003 "masked-load-without-other-reduced" Warning;
+    // element types
+    DTY001 "float-pointer-offset" Error;
+    DTY002 "load-store-non-pointer" Error;
+    DTY005 "math-needs-fp32" Error;
+    DTY011 "nonbool-mask" Error;
+    // launches
+    LCH001 "launch-arguments" Error;
+    LCH002 "grid-rank" Error;
+    LCH011 "bad-launch-block" Error;
+    // the text, and our own limits
+    SYN001 "syntax-error" Error;
+    LIM001 "cannot-be-evaluated" Error;
+}
+
+impl Code {
+    /// `SHP001` or `incompatible-broadcast`.
+    pub fn find(code_or_name: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(code_or_name) || c.name() == code_or_name)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
