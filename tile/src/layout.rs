@@ -5,6 +5,19 @@
 //! bits. A basis (the image of one hardware bit) is the flat row-major element index it contributes, last dimension in the lowest bits;
 //! a zero basis means replication. **Invariant:** the map is surjective onto the tile.
 
+pub mod algebra;
+pub mod banks;
+pub mod blocked;
+pub mod convert;
+pub mod mma;
+pub mod reshape;
+pub mod shared;
+#[cfg(test)]
+mod tests;
+
+pub use convert::Conversion;
+pub use mma::Side;
+
 use indexmap::IndexSet;
 use smallvec::SmallVec;
 
@@ -52,6 +65,22 @@ impl LayoutTable {
 
     pub fn get(&self, id: LayoutId) -> &Layout {
         &self.layouts[id.0 as usize]
+    }
+
+    /// The layout of a tile; `None` for a layout of shared memory.
+    pub fn distributed(&self, id: LayoutId) -> Option<&Distributed> {
+        match self.get(id) {
+            Layout::Distributed(layout) => Some(layout),
+            Layout::Shared(_) => None,
+        }
+    }
+
+    /// The layout of a shared buffer; `None` for a layout of a tile.
+    pub fn shared(&self, id: LayoutId) -> Option<&SharedLayout> {
+        match self.get(id) {
+            Layout::Shared(layout) => Some(layout),
+            Layout::Distributed(_) => None,
+        }
     }
 
     pub fn len(&self) -> usize {

@@ -1,0 +1,138 @@
+//! Moving a tile from one layout to another: what it takes, and the scratch it goes through.
+//!
+//! **Invariant:** a conversion's class depends on the two layouts only; code generation, the cost model and the assignment of shared
+//! memory all ask here.
+
+use super::{
+    Bases, Distributed, SharedLayout,
+    algebra::{Span, apply, compose},
+};
+
+/// What a conversion takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conversion {
+    /// Every thread holds what it needs: for each destination register the source register.
+    Rename(Vec<u32>),
+    /// Every warp holds what it needs.
+    Shuffle,
+    /// Through shared memory.
+    Shared,
+}
+
+/// For each register of `destination` the register of `source` in the same thread that holds `f` of its index; `None` if that register
+/// may be in another thread. `f` is linear.
+pub fn rename(source: &Distributed, destination: &Distributed, f: impl Fn(u32) -> u32) -> Option<Vec<u32>> {
+    let same = |a: &[u32], b: &[u32]| a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| a == f(b));
+    if !same(&source.lane, &destination.lane) || !same(&source.warp, &destination.warp) {
+        return None;
+    }
+    let span = Span::of(&source.register);
+    let columns: Vec<u32> =
+        destination.register.iter().map(|&b| span.solve(f(b)).map(|sum| sum as u32)).collect::<Option<_>>()?;
+    Some((0..destination.num_registers() as u32).map(|r| apply(&columns, r)).collect())
+}
+
+/// The class of the conversion from `source` to `destination`, which have one shape.
+pub fn conversion(source: &Distributed, destination: &Distributed) -> Conversion {
+    if let Some(registers) = rename(source, destination, |b| b) {
+        return Conversion::Rename(registers);
+    }
+    let within: Vec<u32> = [&source.register[..], &source.lane].concat();
+    let span = Span::of(&within);
+    let reachable = |bases: &[u32]| bases.iter().all(|&b| span.contains(b));
+    if source.warp == destination.warp && reachable(&destination.register) && reachable(&destination.lane) {
+        Conversion::Shuffle
+    } else {
+        Conversion::Shared
+    }
+}
+
+/// How threads touch a shared buffer: for each bit of (register, lane, warp) the offset in elements it contributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    pub register: Bases,
+    pub lane: Bases,
+    pub warp: Bases,
+    /// Register bits whose contributions are 1, 2, 4…: one access moves these registers.
+    pub vector: Vec<u32>,
+}
+
+impl Access {
+    /// `None` if the buffer's layout is not a bijection or the shapes differ in size.
+    pub fn new(tile: &Distributed, buffer: &SharedLayout, element_bits: u32) -> Option<Access> {
+        let inverse = buffer.inverse()?;
+        if tile.index_bits() as usize != inverse.len() {
+            return None;
+        }
+        let register = compose(&inverse, &tile.register);
+        let mut access =
+            Access { lane: compose(&inverse, &tile.lane), warp: compose(&inverse, &tile.warp), register, vector: Vec::new() };
+        let widest = 128 / element_bits.max(8);
+        let mut step = 1;
+        while step < widest {
+            let Some(bit) = access.register.iter().position(|&offset| offset == step) else { break };
+            // Everything else must leave the low bits alone, or addresses would not be aligned.
+            let others = access.register.iter().chain(&access.lane).chain(&access.warp).enumerate();
+            let taken = |i: usize| access.vector.contains(&(i as u32)) || i == bit;
+            if others.into_iter().any(|(i, &offset)| !taken(i) && offset & (2 * step - 1) != 0) {
+                break;
+            }
+            access.vector.push(bit as u32);
+            step *= 2;
+        }
+        Some(access)
+    }
+
+    /// Byte offsets of the 32 lanes of one instruction.
+    pub fn lane_addresses(&self, element_bytes: u32) -> [u32; 32] {
+        std::array::from_fn(|lane| apply(&self.lane, lane as u32) * element_bytes)
+    }
+}
+
+/// The buffer that a conversion through shared memory uses: the widest vectors both sides share, then the banks, then segments chosen
+/// so that neither side's lanes fall on one bank more often than they must.
+pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u32) -> SharedLayout {
+    let bits = element_bits.max(8);
+    let total = source.index_bits();
+    let widest = (128 / bits).ilog2() as usize;
+    let mut vector: Vec<u32> = Vec::new();
+    for &basis in &source.register {
+        if vector.len() < widest && basis != 0 && destination.register.contains(&basis) && !vector.contains(&basis) {
+            vector.push(basis);
+        }
+    }
+    // Lanes beyond 128 bytes go in another phase and cannot conflict.
+    let phases = ((bits << vector.len()) / 32).max(1).ilog2() as usize;
+    let lanes =
+        |lane: &[u32]| -> Vec<u32> { lane[..lane.len() - phases.min(lane.len())].iter().copied().filter(|&b| b != 0).collect() };
+    let (from, to) = (lanes(&source.lane), lanes(&destination.lane));
+    let banks = ((1024 / (bits << vector.len())).max(1).ilog2() as usize).min(total as usize - vector.len().min(total as usize));
+    let segments = total as usize - vector.len() - banks;
+
+    let mut candidates: Vec<u32> = (0..total).map(|bit| 1 << bit).collect();
+    for i in 0..total {
+        candidates.extend((0..i).map(|j| 1 << i | 1 << j));
+    }
+    candidates.extend(from.iter().flat_map(|a| to.iter().map(move |b| a ^ b)).filter(|&c| c != 0));
+    let spans = |lanes: &[u32]| Span::of(&[&vector[..], lanes].concat());
+    let (mut writes, mut reads, mut chosen) = (spans(&from), spans(&to), Span::of(&vector));
+    let mut segment: Vec<u32> = Vec::new();
+    for tolerance in 0..3 {
+        for &candidate in &candidates {
+            if segment.len() == segments {
+                break;
+            }
+            let conflicts = u32::from(writes.contains(candidate)) + u32::from(reads.contains(candidate));
+            if conflicts <= tolerance && chosen.insert(candidate, 0) {
+                writes.insert(candidate, 0);
+                reads.insert(candidate, 0);
+                segment.push(candidate);
+            }
+        }
+    }
+    let bank = (0..total).map(|bit| 1 << bit).filter(|&basis| chosen.insert(basis, 0));
+    let mut offset: Bases = vector.into_iter().collect();
+    offset.extend(bank);
+    offset.extend(segment);
+    SharedLayout { shape: source.shape.clone(), offset }
+}
