@@ -1,0 +1,175 @@
+//! Worker processes, with the real program: what they make, and what their callers see when they fail.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tritium_runtime::exact::{compile_exact, compile_ptx};
+use tritium_runtime::store::Store;
+use tritium_runtime::worker::{LEAN_PASSES, Pool, PtxRequest, WorkerError, ptxas};
+
+/// `y[i] = 2 * x[i]`, one element a thread.
+const DOUBLE: &str = r#"
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @double(ptr addrspace(1) %y, ptr addrspace(1) %x) #0 {
+  %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %slot = alloca float
+  %px = getelementptr float, ptr addrspace(1) %x, i32 %i
+  %v = load float, ptr addrspace(1) %px
+  store float %v, ptr %slot
+  %u = load float, ptr %slot
+  %w = fadd float %u, %u
+  %py = getelementptr float, ptr addrspace(1) %y, i32 %i
+  store float %w, ptr addrspace(1) %py
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+attributes #0 = { "nvvm.maxntid"="128,1,1" }
+"#;
+
+/// LLVM has no instruction for this and aborts.
+const UNSELECTABLE: &str = r#"
+define ptx_kernel void @f(ptr addrspace(1) %y, float %x) {
+  %s = call float @llvm.sin.f32(float %x)
+  store float %s, ptr addrspace(1) %y
+  ret void
+}
+declare float @llvm.sin.f32(float)
+"#;
+
+fn pool() -> Pool {
+    Pool::new(PathBuf::from(env!("CARGO_BIN_EXE_tritium")))
+}
+
+fn hopper(llvm: &str) -> PtxRequest<'_> {
+    PtxRequest { llvm, cpu: "sm_90a", features: "+ptx83", passes: LEAN_PASSES }
+}
+
+#[test]
+fn llvm_text_becomes_ptx() {
+    let ptx = pool().ptx(&hopper(DOUBLE)).unwrap();
+    for expected in [".version 8.3\n.target sm_90a\n", ".visible .entry double(", ".maxntid 128, 1, 1", "ld.global.b32"] {
+        assert!(ptx.contains(expected), "{expected} in\n{ptx}");
+    }
+    assert!(!ptx.contains(".local"), "the passes ran, so there is no stack slot:\n{ptx}");
+}
+
+#[test]
+fn every_processor_of_the_table_is_known() {
+    let pool = pool();
+    for (cpu, features) in [
+        ("sm_75", "+ptx63"),
+        ("sm_80", "+ptx80"),
+        ("sm_89", "+ptx83"),
+        ("sm_90a", "+ptx83"),
+        ("sm_100a", "+ptx86"),
+        ("sm_120a", "+ptx87"),
+    ] {
+        let ptx = pool.ptx(&PtxRequest { cpu, features, ..hopper(DOUBLE) }).unwrap();
+        assert!(ptx.contains(&format!(".target {cpu}\n")), "{ptx}");
+    }
+}
+
+#[test]
+fn llvm_says_what_is_wrong() {
+    let pool = pool();
+    let refused = |request: PtxRequest| match pool.ptx(&request) {
+        Err(WorkerError::Refused(message)) => message,
+        other => panic!("expected a refusal, got {other:?}"),
+    };
+    let message = refused(hopper("define void @f( {"));
+    assert!(message.contains("cannot read the module") && message.contains("expected type"), "{message}");
+    let message = refused(PtxRequest { passes: "no-such-pass", ..hopper(DOUBLE) });
+    assert!(message.contains("no-such-pass"), "{message}");
+    let message = refused(PtxRequest { features: "+ptx99", ..hopper(DOUBLE) });
+    assert!(message.contains("does not know PTX 9.9"), "{message}");
+    // The error of an asm constraint comes while code is made, and LLVM would go on without the instruction.
+    let message =
+        refused(hopper("define void @f() {\n  call void asm sideeffect \"// $0\", \"{nonsense}\"(i32 1)\n  ret void\n}"));
+    assert!(message.contains("constraint"), "{message}");
+    assert!(pool.ptx(&hopper(DOUBLE)).is_ok());
+}
+
+#[test]
+fn an_abort_of_llvm_is_an_error_and_not_the_end() {
+    let pool = pool();
+    let error = pool.ptx(&hopper(UNSELECTABLE)).unwrap_err();
+    assert!(matches!(&error, WorkerError::Crashed { signal: Some(6), .. }), "{error:?}");
+    assert!(error.to_string().contains("Cannot select") || error.to_string().contains("no libcall"), "{error}");
+    assert!(pool.ptx(&hopper(DOUBLE)).is_ok());
+}
+
+#[test]
+fn every_fault_is_reported_and_the_next_request_works() {
+    let pool = pool().with_faults().time_limit(Duration::from_secs(5)).memory_limit(2 << 30);
+    for (fault, expected) in [
+        ("refuse", "refused as asked"),
+        ("abort", "the compiler process was stopped by signal 6"),
+        ("exit", "the compiler process ended before it answered"),
+        ("panic", "panicked"),
+        ("hang", "LLVM took longer than 5 s and was stopped"),
+        ("garble", "the compiler process was stopped by signal 9"),
+        ("eat", "the compiler process was stopped by signal 6: memory allocation of"),
+    ] {
+        let error = pool.fault(fault).unwrap_err().to_string();
+        assert!(error.contains(expected), "{fault}: {error}");
+        assert_eq!(pool.fault("none").as_deref(), Ok("fine"), "after {fault}");
+    }
+}
+
+#[test]
+fn faults_need_the_switch() {
+    let error = pool().fault("abort").unwrap_err();
+    assert_eq!(error, WorkerError::Refused("the worker does not know this request".into()));
+}
+
+#[test]
+fn another_program_is_not_taken_for_a_worker() {
+    for program in ["/bin/cat", "/bin/echo"] {
+        if !Path::new(program).exists() {
+            continue;
+        }
+        let pool = Pool::new(program.into()).time_limit(Duration::from_secs(3));
+        let error = pool.ptx(&hopper(DOUBLE)).unwrap_err();
+        assert!(!matches!(error, WorkerError::Refused(_)), "{program}: {error:?}");
+    }
+}
+
+#[test]
+fn many_threads_share_the_pool() {
+    let pool = pool();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    assert!(pool.ptx(&hopper(DOUBLE)).is_ok());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn ptx_becomes_machine_code_and_comes_from_the_store_the_second_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::at(folder.path().to_owned(), 1 << 24);
+    let first = compile_exact(&pool(), &store, &hopper(DOUBLE)).unwrap();
+    assert!(first.code.cubin.starts_with(b"\x7fELF"));
+    assert!((4..=32).contains(&first.code.registers), "{}", first.code.log);
+    assert_eq!((first.code.spill_stores, first.code.spill_loads, first.code.stack), (0, 0, 0));
+
+    let sass = ptxas::disassemble(&first.code.cubin).unwrap();
+    assert!(sass.contains("FADD") && sass.contains("EXIT"), "{sass}");
+
+    // A pool that cannot work shows that nothing is asked of it.
+    let idle = Pool::new("no-such-program".into());
+    assert_eq!(compile_exact(&idle, &store, &hopper(DOUBLE)).as_ref(), Ok(&first));
+    assert!(compile_ptx(&idle, &store, &PtxRequest { passes: "", ..hopper(DOUBLE) }).is_err());
+}
+
+#[test]
+fn ptxas_says_what_is_wrong_and_where() {
+    let ptx = ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry f()\n{\n\tnot an instruction;\n}\n";
+    let error = ptxas::assemble(&ptxas::AssembleRequest { ptx, sm: "sm_90a" }).unwrap_err();
+    let WorkerError::Refused(message) = error else { panic!("{error:?}") };
+    assert!(message.contains("kernel.ptx, line 6"), "{message}");
+}

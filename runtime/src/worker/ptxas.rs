@@ -1,0 +1,253 @@
+//! ptxas and nvdisasm: PTX to machine code, and machine code to text. **Numbers come from ptxas at its highest level.**
+//!
+//! Neither needs a GPU or a driver. A lower level saves little time and changes the register count, so there is none.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::{Finished, WorkerError, run};
+
+/// How long ptxas may take over one kernel.
+const TIME: Duration = Duration::from_secs(120);
+/// Folders, inside a site-packages folder, where wheels put NVIDIA's tools; the newest tools first.
+const WHEELS: &[&str] = &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "triton/backends/nvidia/bin"];
+
+/// PTX to be assembled.
+#[derive(Clone, Copy, Debug)]
+pub struct AssembleRequest<'a> {
+    pub ptx: &'a str,
+    /// The processor in ptxas's spelling, such as `sm_90a`.
+    pub sm: &'a str,
+}
+
+/// Machine code and what it needs, as ptxas reports it. Where a module has several kernels, each number is the largest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assembled {
+    pub cubin: Vec<u8>,
+    /// Per thread.
+    pub registers: u32,
+    /// Bytes a thread writes to local memory because registers ran out, counted once per instruction.
+    pub spill_stores: u32,
+    /// Bytes a thread reads back.
+    pub spill_loads: u32,
+    /// Bytes of local memory a thread owns.
+    pub stack: u32,
+    /// Named barriers of a CTA.
+    pub barriers: u32,
+    /// Bytes of shared memory known at compile time.
+    pub static_shared: u32,
+    /// All that ptxas said.
+    pub log: String,
+}
+
+/// Assembles PTX.
+pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+    let ptxas = find("ptxas")?;
+    let folder = scratch()?;
+    let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
+    fs::write(&input, request.ptx).map_err(|error| scratch_failed(&error))?;
+    let mut command = Command::new(&ptxas);
+    // Messages then name `kernel.ptx` and not the folder, which is another one every time.
+    command.current_dir(folder.path()).arg("-v").arg("--gpu-name").arg(request.sm);
+    if request.ptx.contains(".loc") {
+        command.arg("-lineinfo");
+    }
+    command.arg("kernel.ptx").arg("-o").arg("kernel.cubin");
+    let finished = run(command, TIME, REMEDY)?;
+    let log = settled(finished)?;
+    let cubin = fs::read(&output).map_err(|error| scratch_failed(&error))?;
+    Ok(Assembled { cubin, ..resources(log) })
+}
+
+/// The machine code of a cubin as text.
+pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
+    let nvdisasm = find("nvdisasm")?;
+    let folder = scratch()?;
+    fs::write(folder.path().join("kernel.cubin"), cubin).map_err(|error| scratch_failed(&error))?;
+    let mut command = Command::new(&nvdisasm);
+    command.current_dir(folder.path()).arg("--print-code").arg("kernel.cubin");
+    let finished = run(command, TIME, REMEDY)?;
+    let text = finished.stdout.clone();
+    settled(finished)?;
+    Ok(text)
+}
+
+/// What `ptxas --version` says last, which names the build. Asked once for each program file.
+pub fn version() -> Result<String, WorkerError> {
+    static KNOWN: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
+    let ptxas = find("ptxas")?;
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some((_, version)) = known.iter().find(|(path, _)| *path == ptxas) {
+        return Ok(version.clone());
+    }
+    let mut command = Command::new(&ptxas);
+    command.arg("--version");
+    let finished = run(command, TIME, REMEDY)?;
+    let version = finished.stdout.trim().lines().last().unwrap_or_default().to_owned();
+    settled(finished)?;
+    known.push((ptxas, version.clone()));
+    Ok(version)
+}
+
+/// The log of a tool that succeeded, or the error of one that did not.
+fn settled(finished: Finished) -> Result<String, WorkerError> {
+    let Finished { success, signal, stdout, stderr } = finished;
+    match (success, signal) {
+        (true, _) => Ok(stderr),
+        (false, Some(_)) => Err(WorkerError::Crashed { signal, stderr }),
+        (false, None) => {
+            let said = if stderr.trim().is_empty() { stdout } else { stderr };
+            // What is wrong, without what went well.
+            let wrong: Vec<&str> = said.lines().filter(|line| !line.starts_with("ptxas info")).collect();
+            Err(WorkerError::Refused(wrong.join("\n")))
+        }
+    }
+}
+
+fn scratch() -> Result<tempfile::TempDir, WorkerError> {
+    tempfile::Builder::new().prefix("tritium-").tempdir().map_err(|error| scratch_failed(&error))
+}
+
+fn scratch_failed(error: &std::io::Error) -> WorkerError {
+    WorkerError::Refused(format!("cannot use the folder for temporary files ({error}); set TMPDIR to one with space"))
+}
+
+/// Reads the lines that `ptxas -v` prints for every function:
+///
+/// ```text
+/// ptxas info    : Function properties for gemm
+///     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+/// ptxas info    : Used 30 registers, used 1 barriers, 1024 bytes smem, 400 bytes cmem[0]
+/// ```
+fn resources(log: String) -> Assembled {
+    let mut found = Assembled::default();
+    for line in log.lines() {
+        let line = line.trim().strip_prefix("ptxas info    :").unwrap_or(line).trim();
+        if !line.starts_with("Used ") && !line.contains("bytes stack frame") {
+            continue;
+        }
+        for part in line.split(',') {
+            let mut words = part.split_whitespace().skip_while(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
+            let Some(number) = words.next().and_then(|word| word.parse::<u32>().ok()) else {
+                continue;
+            };
+            let unit: Vec<&str> = words.collect();
+            let place = match unit.as_slice() {
+                ["registers"] => &mut found.registers,
+                ["barriers"] => &mut found.barriers,
+                ["bytes", "smem"] => &mut found.static_shared,
+                ["bytes", "stack", "frame"] => &mut found.stack,
+                ["bytes", "spill", "stores"] => &mut found.spill_stores,
+                ["bytes", "spill", "loads"] => &mut found.spill_loads,
+                _ => continue,
+            };
+            *place = number.max(*place);
+        }
+    }
+    Assembled { log, ..found }
+}
+
+const REMEDY: &str = "`pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm` brings it, or set TRITON_PTXAS_PATH";
+
+/// The path of `ptxas` or `nvdisasm`. Nothing is looked for in the current folder: that may be anybody's.
+fn find(tool: &str) -> Result<PathBuf, WorkerError> {
+    let file = format!("{tool}{}", std::env::consts::EXE_SUFFIX);
+    if let Some(named) = variable("TRITON_PTXAS_PATH") {
+        let named = if tool == "ptxas" { named } else { named.with_file_name(&file) };
+        if named.is_file() {
+            return Ok(named);
+        }
+        if tool == "ptxas" {
+            return Err(WorkerError::Missing {
+                what: format!("the ptxas named by TRITON_PTXAS_PATH ({})", named.display()),
+                remedy: "correct it or unset it".into(),
+            });
+        }
+    }
+    folders()
+        .into_iter()
+        .map(|folder| folder.join(&file))
+        .find(|path| path.is_file())
+        .ok_or_else(|| WorkerError::Missing { what: tool.to_owned(), remedy: REMEDY.into() })
+}
+
+/// Where tools are looked for, in order: beside this program, on the path, in a CUDA toolkit, in the user's Python.
+fn folders() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    if let Ok(program) = std::env::current_exe() {
+        for ancestor in program.ancestors().skip(1) {
+            folders.extend(WHEELS.iter().map(|wheel| ancestor.join(".deps/ptxas").join(wheel)));
+        }
+    }
+    let path: OsString = std::env::var_os("PATH").unwrap_or_default();
+    // An empty entry means the current folder.
+    folders.extend(std::env::split_paths(&path).filter(|folder| folder.is_absolute()));
+    folders.extend(["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable).map(|home| home.join("bin")));
+    let pythons = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
+    for python in pythons.chain(variable("HOME").map(|home| home.join(".local"))) {
+        for packages in site_packages(&python) {
+            folders.extend(WHEELS.iter().map(|wheel| packages.join(wheel)));
+        }
+    }
+    folders
+}
+
+/// `lib/python3.*/site-packages`, the highest version first.
+fn site_packages(python: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(python.join("lib")).into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let minor = entry.file_name().to_str()?.strip_prefix("python3.")?.parse().ok()?;
+            Some((minor, entry.path().join("site-packages")))
+        })
+        .collect();
+    versions.sort_by(|a, b| b.cmp(a));
+    versions.into_iter().map(|(_, path)| path).collect()
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_the_log() {
+        let log = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'gemm' for 'sm_90a'
+ptxas info    : Function properties for gemm
+    200 bytes stack frame, 520 bytes spill stores, 484 bytes spill loads
+ptxas info    : Used 40 registers, used 1 barriers, 200 bytes cumulative stack size, 1024 bytes smem, 400 bytes cmem[0]
+ptxas info    : Compile time = 12.3 ms
+";
+        let Assembled { cubin: _, registers, spill_stores, spill_loads, stack, barriers, static_shared, log: _ } =
+            resources(log.into());
+        assert_eq!((registers, spill_stores, spill_loads, stack, barriers, static_shared), (40, 520, 484, 200, 1, 1024));
+    }
+
+    #[test]
+    fn the_largest_of_several_kernels_counts() {
+        let log = "ptxas info    : Used 40 registers\nptxas info    : Used 12 registers, 16 bytes smem\n";
+        let found = resources(log.into());
+        assert_eq!((found.registers, found.static_shared), (40, 16));
+    }
+
+    #[test]
+    fn only_the_reason_of_a_refusal_is_told() {
+        let finished = Finished {
+            success: false,
+            signal: None,
+            stdout: String::new(),
+            stderr: "ptxas info    : 0 bytes gmem\nptxas kernel.ptx, line 21; fatal   : Parsing error near 'not'".into(),
+        };
+        let said = settled(finished).unwrap_err().to_string();
+        assert_eq!(said, "ptxas kernel.ptx, line 21; fatal   : Parsing error near 'not'");
+    }
+}
