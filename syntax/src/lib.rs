@@ -1,1 +1,106 @@
-//! syntax
+//! Python text to a lossless tree, for Python 3.9 to 3.14.
+//!
+//! **The text of a tree is the text it was parsed from, byte for byte, for every input**; parsing never fails and never
+//! panics. Problems come back beside the tree. This crate knows Python; it does not know Triton.
+//!
+//! ```
+//! use tritium_syntax::{PythonVersion, ast, parse};
+//!
+//! let parse = parse("def f(x):\n    return x + 1\n", PythonVersion::default());
+//! let Some(ast::Stmt::FunctionDef(function)) = parse.tree().stmts().next() else { panic!() };
+//! assert_eq!(function.name().unwrap().text(), "f");
+//! assert!(parse.errors().is_empty());
+//! ```
+//!
+//! The way of a text: [`chunks`] splits a file at its top-level statements, `lexer` makes tokens, `indent` opens and closes
+//! blocks, `grammar` reads them through `parser`, which builds the tree of [`tree`]; [`ast`] gives it types.
+
+pub mod ast;
+pub mod chunks;
+mod grammar;
+mod indent;
+mod kind;
+pub mod lexer;
+pub mod line_index;
+mod parser;
+pub mod tree;
+mod version;
+
+pub use ast::{AstNode, AstPtr};
+pub use chunks::{Chunk, chunks, join, parse_chunk};
+pub use line_index::{Encoding, LineColumn, LineIndex};
+pub use tree::{
+    Direction, Green, NodeOrToken, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken, TextRange, TextSize, TokenAtOffset,
+    WalkEvent,
+};
+pub use version::PythonVersion;
+
+/// A place where the text is not Python, with one sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SyntaxError {
+    pub message: String,
+    pub range: TextRange,
+}
+
+/// A tree and its problems. Comparable and cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parse {
+    green: Green,
+    errors: std::sync::Arc<[SyntaxError]>,
+}
+
+impl Parse {
+    pub(crate) fn new(green: Green, errors: Vec<SyntaxError>) -> Parse {
+        Parse { green, errors: errors.into() }
+    }
+
+    /// The root of the tree; its kind is `MODULE`.
+    pub fn syntax(&self) -> SyntaxNode {
+        self.green.syntax()
+    }
+
+    /// The typed root.
+    pub fn tree(&self) -> ast::Module {
+        ast::Module { syntax: self.syntax() }
+    }
+
+    /// In text order.
+    pub fn errors(&self) -> &[SyntaxError] {
+        &self.errors
+    }
+
+    pub fn green(&self) -> &Green {
+        &self.green
+    }
+}
+
+/// Parses a whole file: the chunks one by one, joined.
+pub fn parse(text: &str, version: PythonVersion) -> Parse {
+    let parts: Vec<Parse> = chunks(text).iter().map(|chunk| parse_chunk(chunk.text(text), version)).collect();
+    join(&parts)
+}
+
+/// The tree as indented text, one node or token a line: what tests and `emit --stage tree` show.
+pub fn dump(node: &SyntaxNode) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    let mut depth = 0;
+    for event in node.preorder_with_tokens() {
+        match event {
+            WalkEvent::Enter(element) => {
+                let range = element.text_range();
+                let (start, end) = (u32::from(range.start()), u32::from(range.end()));
+                let indent = depth * 2;
+                let _ = match &element {
+                    NodeOrToken::Node(node) => writeln!(out, "{:indent$}{:?}@{start}..{end}", "", node.kind()),
+                    NodeOrToken::Token(token) => {
+                        writeln!(out, "{:indent$}{:?}@{start}..{end} {:?}", "", token.kind(), token.text())
+                    }
+                };
+                depth += 1;
+            }
+            WalkEvent::Leave(_) => depth -= 1,
+        }
+    }
+    out
+}

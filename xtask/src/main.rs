@@ -1,6 +1,8 @@
 //! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
+mod codegen;
+
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -8,9 +10,24 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some("setup") => setup(),
+        Some("codegen") => finish(match arguments.next().as_deref() {
+            None => codegen::write(),
+            Some("--check") => codegen::check(),
+            Some(_) => Err("usage: cargo xtask codegen [--check]".to_owned()),
+        }),
         _ => {
-            eprintln!("usage: cargo xtask setup");
+            eprintln!("usage: cargo xtask setup | codegen [--check]");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn finish(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
         }
     }
 }
