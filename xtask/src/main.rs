@@ -2,6 +2,7 @@
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
 mod codegen;
+mod tidy;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -10,13 +11,14 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some("setup") => setup(),
+        Some("tidy") => finish(tidy::run()),
         Some("codegen") => finish(match arguments.next().as_deref() {
             None => codegen::write(),
             Some("--check") => codegen::check(),
             Some(_) => Err("usage: cargo xtask codegen [--check]".to_owned()),
         }),
         _ => {
-            eprintln!("usage: cargo xtask setup | codegen [--check]");
+            eprintln!("usage: cargo xtask setup | tidy | codegen [--check]");
             ExitCode::from(2)
         }
     }
