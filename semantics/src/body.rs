@@ -1,13 +1,16 @@
 //! A top-level statement without its text: what evaluators walk.
 //!
 //! Lowered from the syntax tree once per chunk. **Invariant:** no positions inside (two bodies that differ only in comments, blank lines
-//! or place in the file are equal); the source map that leads back to the text is a separate value.
+//! or place in the file are equal); the [`SourceMap`] that leads back to the text is a separate value.
 //! A function, a class or an `if` nests its statements in the same arena.
 
 use smol_str::SmolStr;
+use tritium_syntax::TextRange;
 
+mod lower;
 mod op;
 
+pub use lower::lower;
 pub use op::{BinaryOp, BoolOp, CompareOp, UnaryOp};
 
 /// An expression of its body.
@@ -248,6 +251,15 @@ pub struct ImportAlias {
     /// Dotted path or, in `from`, the name.
     pub path: SmolStr,
     pub alias: Option<SmolStr>,
+}
+
+/// From ids back to the text: ranges relative to the start of the chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceMap {
+    pub exprs: Vec<TextRange>,
+    pub stmts: Vec<TextRange>,
+    /// For each `Stmt::Function`: its name, then each parameter's name.
+    pub functions: Vec<(StmtId, TextRange, Vec<TextRange>)>,
 }
 
 impl Body {

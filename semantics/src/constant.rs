@@ -6,6 +6,10 @@ use std::fmt;
 
 use crate::{Function, dtype::DType};
 
+mod fold;
+
+pub use fold::{binary, compare, unary};
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Const {
     None,

@@ -13,14 +13,17 @@ use crate::{SourceFile, constant::Const, dtype::DType};
 /// A `@triton.jit` function of a file: by name, and by position among functions of that name (the last one wins in Python).
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
 pub struct Function {
+    #[returns(copy)]
     pub file: SourceFile,
     #[returns(ref)]
     pub name: SmolStr,
+    #[returns(copy)]
     pub nth: u32,
 }
 
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
 pub struct Instance {
+    #[returns(copy)]
     pub function: Function,
     /// One for each parameter, in order.
     #[returns(ref)]

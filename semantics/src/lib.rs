@@ -14,6 +14,7 @@ pub mod db;
 pub mod diagnostics;
 pub mod dtype;
 pub mod instance;
+pub mod items;
 pub mod launch;
 pub mod problem;
 pub mod target;

@@ -1,0 +1,680 @@
+//! What a file declares: its chunks, its `@triton.jit` functions, its module-level names and imports.
+//!
+//! A file is a row of top-level statements, the [`Chunk`]s, each interned by its text, so a keystroke in one kernel parses and lowers that
+//! kernel alone. **Invariant:** [`Items`] hold no bodies and no positions: an edit inside a kernel's body leaves them equal.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use indexmap::IndexMap;
+use smol_str::SmolStr;
+use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
+
+use crate::{
+    Db, Function, SourceFile,
+    body::{Arg, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower},
+    dtype::DType,
+};
+
+mod names;
+
+pub use names::{Global, external, member_of_file, resolve};
+pub(crate) use names::{cdiv, fold, next_power_of_2, python_float};
+
+/// The text of one top-level statement.
+#[salsa::interned(debug)]
+pub struct Chunk<'db> {
+    #[returns(ref)]
+    pub text: String,
+}
+
+/// Where each chunk of a file begins.
+#[salsa::tracked(returns(ref))]
+pub fn chunks<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(u32, Chunk<'db>)> {
+    let text = file.text(db);
+    tritium_syntax::chunks(text).into_iter().map(|c| (c.range.start().into(), Chunk::new(db, c.text(text).to_owned()))).collect()
+}
+
+/// The tree of a chunk; its ranges count from the chunk's start.
+#[salsa::tracked(returns(ref), lru = 512)]
+pub fn chunk_tree<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Parse {
+    tritium_syntax::parse_chunk(chunk.text(db), PythonVersion::default())
+}
+
+/// A chunk without its text, and the way back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lowered {
+    pub body: Arc<Body>,
+    pub map: Arc<SourceMap>,
+    pub errors: Arc<[SyntaxError]>,
+}
+
+#[salsa::tracked(returns(ref))]
+pub fn lowered<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Lowered {
+    let parse = chunk_tree(db, chunk);
+    let (body, map) = lower(&parse.tree());
+    Lowered { body: Arc::new(body), map: Arc::new(map), errors: parse.errors().into() }
+}
+
+/// The body of a file's `index`th chunk; equal bodies stop what depends on them from running again.
+#[salsa::tracked(returns(clone))]
+pub fn chunk_body(db: &dyn Db, file: SourceFile, index: usize) -> Option<Arc<Body>> {
+    let (_, chunk) = chunks(db, file).get(index)?;
+    Some(lowered(db, *chunk).body.clone())
+}
+
+/// What a decorator makes of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    /// `@triton.jit`
+    Jit,
+    /// `@triton.constexpr_function`: runs in Python, at compile time.
+    Constexpr,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunctionItem {
+    pub function: Function,
+    pub kind: FunctionKind,
+    /// The chunk that holds it, and its place among the chunk's functions of that name.
+    pub chunk: usize,
+    pub ordinal: usize,
+    /// Under `@triton.autotune` or `@triton.heuristics`: launched, never called.
+    pub is_tuned: bool,
+    pub params: Vec<ParamItem>,
+    /// `do_not_specialize` of the decorator: parameters by position.
+    pub unspecialised: BTreeSet<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParamItem {
+    pub name: SmolStr,
+    pub kind: ParamKind,
+    pub annotation: Annotation,
+    pub default: Option<ExprId>,
+}
+
+/// What an annotation says to a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Annotation {
+    /// None, or one that Triton ignores.
+    None,
+    Constexpr,
+    /// `tl.int64`, `"i64"`, `int`, …
+    Scalar(DType),
+    /// `"*fp32"`, `"*kfp32"`
+    Pointer {
+        elem: DType,
+        is_const: bool,
+    },
+    /// `tl.const`
+    ConstPointer,
+}
+
+/// A module-level name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    Function(Function),
+    ConstexprFunction(Function),
+    /// A plain `def`: the chunk and its statement.
+    PythonFunction {
+        chunk: usize,
+        stmt: StmtId,
+    },
+    Class,
+    /// `import a.b as name`; without an alias, `import a.b` binds `a`.
+    Module(SmolStr),
+    /// `from module import member`; relative if `level > 0`.
+    Member {
+        level: u32,
+        module: SmolStr,
+        member: SmolStr,
+    },
+    /// `name = value`, once.
+    Value {
+        chunk: usize,
+        value: ExprId,
+    },
+    /// Bound in a way that is not followed.
+    Opaque,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Items {
+    pub functions: Vec<FunctionItem>,
+    pub names: IndexMap<SmolStr, Item>,
+    /// `from module import *`, relative if the number is not 0.
+    pub stars: Vec<(u32, SmolStr)>,
+    pub imports_triton: bool,
+}
+
+impl Items {
+    pub fn function(&self, function: Function) -> Option<&FunctionItem> {
+        self.functions.iter().find(|f| f.function == function)
+    }
+}
+
+/// What the file declares.
+#[salsa::tracked(returns(ref))]
+pub fn items(db: &dyn Db, file: SourceFile) -> Items {
+    let count = chunks(db, file).len();
+    let bodies: Vec<Arc<Body>> = (0..count).filter_map(|i| chunk_body(db, file, i)).collect();
+    let mut items = Items::default();
+    // Imports first: they tell what a decorator is, wherever they stand.
+    for body in &bodies {
+        imports(body, &body.root, &mut items);
+    }
+    for (chunk, body) in bodies.iter().enumerate() {
+        let mut collector = Collector { db, file, chunk, body, items: &mut items, ordinals: IndexMap::new(), nested: 0 };
+        collector.block(&body.root);
+    }
+    items
+}
+
+/// Whether the file has anything to do with Triton; others get no answers.
+#[salsa::tracked(returns(copy))]
+pub fn is_triton_file(db: &dyn Db, file: SourceFile) -> bool {
+    let items = items(db, file);
+    items.imports_triton || !items.functions.is_empty()
+}
+
+/// The body that holds a function, and its statement in it.
+#[salsa::tracked(returns(clone))]
+pub fn function_body(db: &dyn Db, function: Function) -> Option<(Arc<Body>, StmtId)> {
+    let file = function.file(db);
+    let item = items(db, file).function(function)?;
+    let body = chunk_body(db, file, item.chunk)?;
+    let stmt = nth_function(&body, function.name(db), item.ordinal)?;
+    Some((body, stmt))
+}
+
+/// The way back to the text: the file offset that the map's ranges count from, and the map.
+#[salsa::tracked(returns(clone))]
+pub fn source_map(db: &dyn Db, function: Function) -> Option<(u32, Arc<SourceMap>)> {
+    let file = function.file(db);
+    let item = items(db, file).function(function)?;
+    chunk_map(db, file, item.chunk)
+}
+
+/// As [`source_map`], of a chunk.
+pub fn chunk_map(db: &dyn Db, file: SourceFile, chunk: usize) -> Option<(u32, Arc<SourceMap>)> {
+    let (start, chunk) = chunks(db, file).get(chunk)?;
+    Some((*start, lowered(db, *chunk).map.clone()))
+}
+
+/// A range of a chunk as a byte range of its file.
+pub fn in_file(start: u32, range: TextRange) -> std::ops::Range<usize> {
+    let start = start as usize;
+    start + usize::from(range.start())..start + usize::from(range.end())
+}
+
+/// What a function's body says about how it is used.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Uses {
+    /// Every name it mentions.
+    pub names: BTreeSet<SmolStr>,
+    pub returns_value: bool,
+}
+
+#[salsa::tracked(returns(ref))]
+pub fn uses(db: &dyn Db, function: Function) -> Uses {
+    let mut uses = Uses::default();
+    let Some((body, stmt)) = function_body(db, function) else { return uses };
+    let Stmt::Function(def) = body.stmt(stmt) else { return uses };
+    walk(&body, &def.body, &mut |node| match node {
+        Node::Expr(id) => {
+            if let Expr::Name(name) = body.expr(id) {
+                uses.names.insert(name.clone());
+            }
+        }
+        Node::Stmt(id) => uses.returns_value |= matches!(body.stmt(id), Stmt::Return(Some(_))),
+    });
+    uses
+}
+
+/// The functions of a file that are launched rather than called: those that no other one mentions and that return nothing.
+#[salsa::tracked(returns(ref))]
+pub fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Function> {
+    let items = items(db, file);
+    let jit = || items.functions.iter().filter(|f| f.kind == FunctionKind::Jit);
+    let called: BTreeSet<&SmolStr> =
+        jit().flat_map(|f| uses(db, f.function).names.iter().filter(move |name| *name != f.function.name(db))).collect();
+    jit()
+        .filter(|f| f.is_tuned || (!called.contains(f.function.name(db)) && !uses(db, f.function).returns_value))
+        .map(|f| f.function)
+        .collect()
+}
+
+/// The statement of the `ordinal`th function called `name` in a chunk, in the order [`Collector`] meets them.
+fn nth_function(body: &Body, name: &str, ordinal: usize) -> Option<StmtId> {
+    fn search(body: &Body, stmts: &[StmtId], name: &str, left: &mut usize) -> Option<StmtId> {
+        for &id in stmts {
+            let stmt = body.stmt(id);
+            if let Stmt::Function(f) = stmt
+                && f.name == name
+            {
+                if *left == 0 {
+                    return Some(id);
+                }
+                *left -= 1;
+            }
+            for block in module_blocks(stmt) {
+                if let Some(found) = search(body, block, name, left) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+    search(body, &body.root, name, &mut { ordinal })
+}
+
+/// The blocks whose statements bind names of the same module (or class).
+fn module_blocks(stmt: &Stmt) -> Vec<&[StmtId]> {
+    match stmt {
+        Stmt::If { then, otherwise, .. } => vec![then, otherwise],
+        Stmt::With { body, .. } | Stmt::Class { body, .. } | Stmt::Other { body, .. } => vec![body],
+        Stmt::For { body, otherwise, .. } | Stmt::While { body, otherwise, .. } => vec![body, otherwise],
+        _ => vec![],
+    }
+}
+
+fn imports(body: &Body, stmts: &[StmtId], items: &mut Items) {
+    for &id in stmts {
+        let stmt = body.stmt(id);
+        match stmt {
+            Stmt::Import { modules } => {
+                for import in modules {
+                    let root = import.path.split('.').next().unwrap_or_default();
+                    items.imports_triton |= root == "triton";
+                    let (name, path) = match &import.alias {
+                        Some(alias) => (alias.clone(), import.path.clone()),
+                        None => (root.into(), root.into()),
+                    };
+                    items.names.entry(name).or_insert(Item::Module(path));
+                }
+            }
+            Stmt::ImportFrom { level, module, names } => {
+                items.imports_triton |= *level == 0 && module.split('.').next() == Some("triton");
+                if names.is_empty() {
+                    items.stars.push((*level, module.clone()));
+                }
+                for import in names {
+                    let name = import.alias.clone().unwrap_or_else(|| import.path.clone());
+                    let item = Item::Member { level: *level, module: module.clone(), member: import.path.clone() };
+                    items.names.entry(name).or_insert(item);
+                }
+            }
+            _ => {}
+        }
+        for block in module_blocks(stmt) {
+            imports(body, block, items);
+        }
+    }
+}
+
+/// Gathers the functions and names of one chunk.
+struct Collector<'a> {
+    db: &'a dyn Db,
+    file: SourceFile,
+    chunk: usize,
+    body: &'a Body,
+    items: &'a mut Items,
+    /// How many functions of each name this chunk had so far.
+    ordinals: IndexMap<SmolStr, usize>,
+    /// Inside an `if`, a `try`, a loop: a name bound here may be bound otherwise elsewhere.
+    nested: usize,
+}
+
+impl Collector<'_> {
+    fn block(&mut self, stmts: &[StmtId]) {
+        let body = self.body;
+        for &id in stmts {
+            let stmt = body.stmt(id);
+            match stmt {
+                Stmt::Function(def) => self.function(id, def),
+                Stmt::Class { name, .. } => self.bind(name, Item::Class),
+                Stmt::Assign { targets, value } => {
+                    for &target in targets {
+                        self.target(target, Some(*value));
+                    }
+                }
+                Stmt::AnnAssign { target, value, .. } => self.target(*target, *value),
+                Stmt::AugAssign { target, .. } => self.target(*target, None),
+                Stmt::For { target, .. } => self.target(*target, None),
+                Stmt::With { items, .. } => items.iter().filter_map(|i| i.1).for_each(|t| self.target(t, None)),
+                _ => {}
+            }
+            if let Stmt::Class { body: members, .. } = stmt {
+                // Kernels among the members are found; their names are not module-level.
+                let names = std::mem::take(&mut self.items.names);
+                let before = names.clone();
+                self.items.names = names;
+                self.block(members);
+                self.items.names = before;
+                continue;
+            }
+            self.nested += 1;
+            for block in module_blocks(stmt) {
+                self.block(block);
+            }
+            self.nested -= 1;
+        }
+    }
+
+    fn target(&mut self, target: ExprId, value: Option<ExprId>) {
+        match self.body.expr(target) {
+            Expr::Name(name) => {
+                let item = match value {
+                    Some(value) => Item::Value { chunk: self.chunk, value },
+                    None => Item::Opaque,
+                };
+                self.bind(name, item);
+            }
+            Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&t| self.target(t, None)),
+            Expr::Starred(inner) => self.target(*inner, None),
+            _ => {}
+        }
+    }
+
+    fn bind(&mut self, name: &SmolStr, item: Item) {
+        let is_known = self.items.names.get(name).is_some_and(|known| *known != item);
+        match (&item, is_known && self.nested > 0) {
+            // `try: import x` / `except: x = None`: what came first is what is meant.
+            (Item::Value { .. } | Item::Opaque, true) => {
+                if matches!(self.items.names.get(name), Some(Item::Value { .. })) {
+                    self.items.names.insert(name.clone(), Item::Opaque);
+                }
+            }
+            (Item::Function(_) | Item::ConstexprFunction(_), true)
+                if matches!(self.items.names.get(name), Some(Item::Function(_))) => {}
+            _ => {
+                self.items.names.insert(name.clone(), item);
+            }
+        }
+    }
+
+    fn function(&mut self, id: StmtId, def: &FunctionDef) {
+        let ordinal = self.ordinals.entry(def.name.clone()).or_default();
+        let here = *ordinal;
+        *ordinal += 1;
+        let paths: Vec<String> = def.decorators.iter().map(|&d| self.decorator(d)).collect();
+        let kind = if paths.iter().any(|p| is_jit(p)) {
+            FunctionKind::Jit
+        } else if paths.iter().any(|p| p == "triton.constexpr_function" || p == "triton.language.constexpr_function") {
+            FunctionKind::Constexpr
+        } else {
+            self.bind(&def.name, Item::PythonFunction { chunk: self.chunk, stmt: id });
+            return;
+        };
+        let nth = self.items.functions.iter().filter(|f| f.function.name(self.db) == &def.name).count() as u32;
+        let function = Function::new(self.db, self.file, def.name.clone(), nth);
+        let params: Vec<ParamItem> = def
+            .params
+            .iter()
+            .map(|p| ParamItem {
+                name: p.name.clone(),
+                kind: p.kind,
+                annotation: p.annotation.map_or(Annotation::None, |a| annotation(self.body, a)),
+                default: p.default,
+            })
+            .collect();
+        let unspecialised = self.unspecialised(def, &params);
+        self.items.functions.push(FunctionItem {
+            function,
+            kind,
+            chunk: self.chunk,
+            ordinal: here,
+            is_tuned: paths.iter().any(|p| p.ends_with(".autotune") || p.ends_with(".heuristics")),
+            params,
+            unspecialised,
+        });
+        self.bind(
+            &def.name,
+            match kind {
+                FunctionKind::Jit => Item::Function(function),
+                FunctionKind::Constexpr => Item::ConstexprFunction(function),
+            },
+        );
+    }
+
+    /// The full path of a decorator, or of what it calls; empty if it is neither.
+    fn decorator(&self, id: ExprId) -> String {
+        let callee = match self.body.expr(id) {
+            Expr::Call { callee, .. } => *callee,
+            _ => id,
+        };
+        self.items.path(self.body, callee).unwrap_or_default()
+    }
+
+    fn unspecialised(&self, def: &FunctionDef, params: &[ParamItem]) -> BTreeSet<usize> {
+        let mut out = BTreeSet::new();
+        for &decorator in &def.decorators {
+            let Expr::Call { args, .. } = self.body.expr(decorator) else { continue };
+            let listed = args.iter().find(|a| matches!(&a.kind, crate::body::ArgKind::Keyword(k) if k == "do_not_specialize"));
+            let Some(Expr::List(listed) | Expr::Tuple(listed)) = listed.map(|a| self.body.expr(a.value)) else { continue };
+            for &item in listed {
+                match self.body.expr(item) {
+                    Expr::Int(index) => out.extend(usize::try_from(*index)),
+                    Expr::Str(name) => out.extend(params.iter().position(|p| p.name == name.as_str())),
+                    _ => {}
+                }
+            }
+        }
+        out
+    }
+}
+
+fn is_jit(path: &str) -> bool {
+    matches!(path, "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit")
+}
+
+impl Items {
+    /// The full dotted path that `a.b.c` means by this file's imports.
+    pub fn path(&self, body: &Body, expr: ExprId) -> Option<String> {
+        match body.expr(expr) {
+            Expr::Name(name) => match self.names.get(name) {
+                Some(Item::Module(path)) => Some(path.to_string()),
+                Some(Item::Member { level: 0, module, member }) => Some(format!("{module}.{member}")),
+                Some(_) => None,
+                // A snippet without its imports still says what it means.
+                None => conventional(name).map(str::to_owned),
+            },
+            Expr::Attribute { receiver, name } => Some(format!("{}.{name}", self.path(body, *receiver)?)),
+            _ => None,
+        }
+    }
+}
+
+/// What a name means by custom where the file does not say.
+pub(crate) fn conventional(name: &str) -> Option<&'static str> {
+    match name {
+        "triton" => Some("triton"),
+        "tl" => Some("triton.language"),
+        _ => None,
+    }
+}
+
+fn annotation(body: &Body, id: ExprId) -> Annotation {
+    match body.expr(id) {
+        Expr::Name(name) | Expr::Attribute { name, .. } => named_annotation(name),
+        Expr::Str(text) => named_annotation(text.trim()),
+        // `tl.constexpr[int]`, `Optional[tl.constexpr]`
+        Expr::Subscript { receiver, index } => match (annotation(body, *receiver), annotation(body, *index)) {
+            (Annotation::Constexpr, _) | (_, Annotation::Constexpr) => Annotation::Constexpr,
+            _ => Annotation::None,
+        },
+        Expr::Binary { lhs, rhs, .. } => match (annotation(body, *lhs), annotation(body, *rhs)) {
+            (Annotation::Constexpr, _) | (_, Annotation::Constexpr) => Annotation::Constexpr,
+            _ => Annotation::None,
+        },
+        _ => Annotation::None,
+    }
+}
+
+fn named_annotation(text: &str) -> Annotation {
+    if text.contains("constexpr") {
+        return Annotation::Constexpr;
+    }
+    if let Some(pointee) = text.strip_prefix('*') {
+        let (pointee, is_const) = match pointee.strip_prefix('k') {
+            Some(rest) => (rest, true),
+            None => (pointee, false),
+        };
+        return DType::from_name(pointee).map_or(Annotation::None, |elem| Annotation::Pointer { elem, is_const });
+    }
+    match text {
+        "const" | "tl.const" => Annotation::ConstPointer,
+        // Python's own types, as Triton reads them.
+        "int" => Annotation::Scalar(DType::I32),
+        "float" => Annotation::Scalar(DType::F32),
+        _ => DType::from_name(text.strip_prefix("tl.").unwrap_or(text)).map_or(Annotation::None, Annotation::Scalar),
+    }
+}
+
+/// A node of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Node {
+    Expr(ExprId),
+    Stmt(StmtId),
+}
+
+/// Visits every statement and expression below `stmts`, a parent before its children.
+pub fn walk(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
+    for &id in stmts {
+        visit(Node::Stmt(id));
+        let mut expr = |e: ExprId| walk_expr(body, e, visit);
+        let blocks: Vec<&[StmtId]> = match body.stmt(id) {
+            Stmt::Missing | Stmt::Pass | Stmt::Import { .. } | Stmt::ImportFrom { .. } => vec![],
+            Stmt::Expr(e) => {
+                expr(*e);
+                vec![]
+            }
+            Stmt::Assign { targets, value } => {
+                targets.iter().for_each(|&t| expr(t));
+                expr(*value);
+                vec![]
+            }
+            Stmt::AugAssign { target, value, .. } => {
+                expr(*target);
+                expr(*value);
+                vec![]
+            }
+            Stmt::AnnAssign { target, annotation, value } => {
+                expr(*target);
+                expr(*annotation);
+                value.iter().for_each(|&v| expr(v));
+                vec![]
+            }
+            Stmt::Return(value) => {
+                value.iter().for_each(|&v| expr(v));
+                vec![]
+            }
+            Stmt::If { condition, then, otherwise } => {
+                expr(*condition);
+                vec![then, otherwise]
+            }
+            Stmt::For { target, iterable, body, otherwise, .. } => {
+                expr(*target);
+                expr(*iterable);
+                vec![body, otherwise]
+            }
+            Stmt::While { condition, body, otherwise } => {
+                expr(*condition);
+                vec![body, otherwise]
+            }
+            Stmt::With { items, body } => {
+                for (context, target) in items {
+                    expr(*context);
+                    target.iter().for_each(|&t| expr(t));
+                }
+                vec![body]
+            }
+            Stmt::Assert { test, message } => {
+                expr(*test);
+                message.iter().for_each(|&m| expr(m));
+                vec![]
+            }
+            Stmt::Function(def) => {
+                def.decorators.iter().for_each(|&d| expr(d));
+                for p in &def.params {
+                    p.annotation.iter().chain(&p.default).for_each(|&e| expr(e));
+                }
+                def.returns.iter().for_each(|&r| expr(r));
+                vec![&def.body]
+            }
+            Stmt::Class { decorators, bases, body, .. } => {
+                decorators.iter().for_each(|&d| expr(d));
+                bases.iter().for_each(|b| expr(b.value));
+                vec![body]
+            }
+            Stmt::Other { exprs, body, .. } => {
+                exprs.iter().for_each(|&e| expr(e));
+                vec![body]
+            }
+        };
+        for block in blocks {
+            walk(body, block, visit);
+        }
+    }
+}
+
+/// Visits an expression and everything in it.
+pub fn walk_expr(body: &Body, id: ExprId, visit: &mut dyn FnMut(Node)) {
+    visit(Node::Expr(id));
+    children(body, id).into_iter().for_each(|child| walk_expr(body, child, visit));
+}
+
+/// The expressions directly inside one.
+pub fn children(body: &Body, id: ExprId) -> Vec<ExprId> {
+    let args = |args: &[Arg]| args.iter().map(|a| a.value).collect::<Vec<_>>();
+    match body.expr(id) {
+        Expr::Missing
+        | Expr::Name(_)
+        | Expr::Int(_)
+        | Expr::HugeInt
+        | Expr::Float(_)
+        | Expr::Imaginary(_)
+        | Expr::Str(_)
+        | Expr::Bytes(_)
+        | Expr::Bool(_)
+        | Expr::None
+        | Expr::Ellipsis => vec![],
+        Expr::FString(parts) => {
+            fn values(parts: &[FStringPart], out: &mut Vec<ExprId>) {
+                for part in parts {
+                    if let FStringPart::Value { value, format, .. } = part {
+                        out.push(*value);
+                        values(format.as_deref().unwrap_or_default(), out);
+                    }
+                }
+            }
+            let mut out = vec![];
+            values(parts, &mut out);
+            out
+        }
+        Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => items.clone(),
+        Expr::Dict(items) => items.iter().flat_map(|(k, v)| k.iter().copied().chain([*v])).collect(),
+        Expr::Comprehension { key, element, clauses, .. } => {
+            let mut out: Vec<ExprId> = key.iter().copied().chain([*element]).collect();
+            for clause in clauses {
+                match clause {
+                    Clause::For { target, iterable } => out.extend([*target, *iterable]),
+                    Clause::If(condition) => out.push(*condition),
+                }
+            }
+            out
+        }
+        Expr::Unary { operand, .. } => vec![*operand],
+        Expr::Binary { lhs, rhs, .. } | Expr::Bool2 { lhs, rhs, .. } => vec![*lhs, *rhs],
+        Expr::Compare { first, rest } => [*first].into_iter().chain(rest.iter().map(|r| r.1)).collect(),
+        Expr::If { condition, then, otherwise } => vec![*condition, *then, *otherwise],
+        Expr::Lambda { params, body } => params.iter().filter_map(|p| p.default).chain([*body]).collect(),
+        Expr::Named { value, .. } => vec![*value],
+        Expr::Await(e) | Expr::Starred(e) => vec![*e],
+        Expr::Yield(e) => e.iter().copied().collect(),
+        Expr::Call { callee, args: a } => [*callee].into_iter().chain(args(a)).collect(),
+        Expr::Attribute { receiver, .. } => vec![*receiver],
+        Expr::Subscript { receiver, index } => vec![*receiver, *index],
+        Expr::Slice { lower, upper, step } => [lower, upper, step].into_iter().flatten().copied().collect(),
+    }
+}
