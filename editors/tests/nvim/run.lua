@@ -1,0 +1,268 @@
+-- The plugin in a real Neovim, without a screen. **Every check asks the editor, never the server.**
+--   nvim --clean -u init.lua --headless -c 'luafile run.lua'    with TRITIUM_PLUGIN, TRITIUM_BIN and TRITIUM_TEST_WORKSPACE set
+
+local workspace = vim.env.TRITIUM_TEST_WORKSPACE
+local passed, failed = 0, 0
+
+local function say(line)
+  io.stdout:write('\n' .. line)
+end
+
+--- Waits by the clock of its own: a condition may itself wait for the server.
+local function wait(what, condition, limit)
+  local deadline = vim.uv.now() + (limit or 30000)
+  while true do
+    local value = condition()
+    if value then
+      return value
+    end
+    if vim.uv.now() > deadline then
+      error('waited in vain until ' .. what, 0)
+    end
+    vim.wait(20)
+  end
+end
+
+local function expect(condition, message)
+  if not condition then
+    error(message, 0)
+  end
+end
+
+local function check(name, act)
+  local ok, err = xpcall(act, function(e)
+    return type(e) == 'string' and e or debug.traceback(vim.inspect(e))
+  end)
+  if ok then
+    passed = passed + 1
+  else
+    failed = failed + 1
+  end
+  say((ok and 'ok   ' or 'FAIL ') .. name .. (ok and '' or ': ' .. tostring(err)))
+end
+
+local function edit(name)
+  vim.cmd('edit! ' .. vim.fn.fnameescape(workspace .. '/' .. name))
+  return vim.api.nvim_get_current_buf()
+end
+
+local function lines(buffer)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+end
+
+--- Puts the cursor on the first `needle`, moved right by `by`; returns the 0-based line.
+local function go(buffer, needle, by)
+  for row, text in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    local column = text:find(needle, 1, true)
+    if column then
+      vim.api.nvim_win_set_cursor(0, { row, column - 1 + (by or 0) })
+      return row - 1
+    end
+  end
+  error('no ' .. needle, 0)
+end
+
+local function floats()
+  return vim.tbl_filter(function(window)
+    return vim.api.nvim_win_get_config(window).relative ~= ''
+  end, vim.api.nvim_list_wins())
+end
+
+local function close_floats()
+  for _, window in ipairs(floats()) do
+    vim.api.nvim_win_close(window, true)
+  end
+end
+
+local function float_text()
+  local window = floats()[1]
+  return window and lines(vim.api.nvim_win_get_buf(window))
+end
+
+local function hover()
+  close_floats()
+  vim.lsp.buf.hover()
+  local text = wait('a hover opens', float_text)
+  close_floats()
+  return text
+end
+
+local function hints(buffer)
+  local all = {}
+  for _, item in ipairs(vim.lsp.inlay_hint.get({ bufnr = buffer })) do
+    local label = item.inlay_hint.label
+    if type(label) == 'table' then
+      label = table.concat(vim.tbl_map(function(part)
+        return part.value
+      end, label))
+    end
+    table.insert(all, { line = item.inlay_hint.position.line, label = vim.trim(label) })
+  end
+  return all
+end
+
+check('the server attaches', function()
+  local buffer = edit('broken.py')
+  wait('it is attached', function()
+    return #vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' }) == 1
+  end)
+end)
+
+check('a shape error is marked once, with code and source', function()
+  local buffer = edit('broken.py')
+  local found = wait('a problem appears', function()
+    local all = vim.diagnostic.get(buffer)
+    return #all > 0 and all
+  end)
+  expect(#found == 1, vim.inspect(found))
+  expect(found[1].code == 'SHP001' and found[1].source == 'tritium', vim.inspect(found))
+  expect(found[1].severity == vim.diagnostic.severity.ERROR, vim.inspect(found))
+  expect(found[1].lnum == go(buffer, 'x + y'), 'it stands on the line of the addition')
+end)
+
+check('its quick fix applies and the mistake goes', function()
+  local buffer = edit('broken.py')
+  local before = lines(buffer)
+  local problem = wait('a problem appears', function()
+    return vim.diagnostic.get(buffer)[1]
+  end)
+  vim.api.nvim_win_set_cursor(0, { problem.lnum + 1, problem.col })
+  local select = vim.ui.select
+  vim.ui.select = function(items, _, chosen)
+    chosen(items[1], 1)
+  end
+  vim.lsp.buf.code_action({ context = { only = { 'quickfix' }, diagnostics = { problem.user_data.lsp } } })
+  wait('the text changes', function()
+    return lines(buffer) ~= before
+  end)
+  vim.ui.select = select
+  wait('the problem goes', function()
+    return #vim.diagnostic.get(buffer) == 0
+  end)
+end)
+
+check('a good kernel has no problems', function()
+  local buffer = edit('softmax.py')
+  wait('hints appear', function()
+    return #hints(buffer) > 0
+  end)
+  expect(#vim.diagnostic.get(buffer) == 0, vim.inspect(vim.diagnostic.get(buffer)))
+end)
+
+check('hover on a value tells its type and shape', function()
+  go(edit('softmax.py'), 'x = tl.load')
+  local text = hover()
+  expect(text:find('x: f32[1024]', 1, true), text)
+end)
+
+check('hover on a kernel tells what it costs', function()
+  go(edit('softmax.py'), 'def softmax', 4)
+  local text = hover():lower()
+  for _, fact in ipairs({ 'shared', 'registers', 'occupancy', 'flop', 'bytes', 'intensity', 'bound', 'tritium' }) do
+    expect(text:find(fact, 1, true), 'no ' .. fact .. ' in\n' .. text)
+  end
+  expect(text:find('exact', 1, true) or text:find('estimated', 1, true), text)
+end)
+
+check('inlay hints show shapes', function()
+  local buffer = edit('softmax.py')
+  local line = go(buffer, 'x = tl.load')
+  wait('the shape of x stands beside it', function()
+    return vim.iter(hints(buffer)):any(function(hint)
+      return hint.line == line and hint.label == ': f32[1024]'
+    end)
+  end)
+end)
+
+check('an inlay hint on the def line shows the roofline', function()
+  local buffer = edit('softmax.py')
+  local line = go(buffer, 'def softmax')
+  wait('the bound stands beside the kernel', function()
+    return vim.iter(hints(buffer)):any(function(hint)
+      local label = hint.label:lower()
+      return hint.line == line and (label:find('bound') or label:find('memory') or label:find('compute'))
+    end)
+  end)
+end)
+
+check('a lens runs the launch and the result is verified', function()
+  local buffer = edit('softmax.py')
+  local lens = wait('a lens appears', function()
+    vim.lsp.codelens.refresh({ bufnr = buffer })
+    return vim.lsp.codelens.get(buffer)[1]
+  end)
+  expect(lens.command.title == '▶ Run' and lens.command.command == 'tritium.run', vim.inspect(lens))
+  vim.api.nvim_win_set_cursor(0, { lens.range.start.line + 1, 0 })
+  close_floats()
+  vim.lsp.codelens.run()
+  local text = wait('the result opens', float_text)
+  expect(text:lower():find('verified', 1, true), text)
+  close_floats()
+end)
+
+check(':TritiumRun runs the kernel at the cursor', function()
+  go(edit('softmax.py'), 'numerator = ')
+  vim.cmd.TritiumRun()
+  local text = wait('the result opens', float_text)
+  expect(text:lower():find('verified', 1, true), text)
+  close_floats()
+end)
+
+check('switches turn features off', function()
+  local buffer = edit('softmax.py')
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+  local function set(value)
+    client.settings = { tritium = { inlayHints = { shapes = value } } }
+    client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+  end
+  local function shown()
+    local answer = client:request_sync('textDocument/inlayHint', {
+      textDocument = vim.lsp.util.make_text_document_params(buffer),
+      range = { start = { line = 0, character = 0 }, ['end'] = { line = 1000, character = 0 } },
+    }, 10000, buffer)
+    return answer and answer.result and vim.inspect(answer.result):find('f32[', 1, true) ~= nil
+  end
+  expect(shown(), 'shapes are shown at first')
+  set(false)
+  wait('shapes are gone', function()
+    return not shown()
+  end)
+  set(true)
+  wait('shapes are back', shown)
+end)
+
+check('a plain Python file stays silent', function()
+  local buffer = edit('plain.py')
+  local client = wait('the server attaches', function()
+    return vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+  end)
+  go(buffer, 'total')
+  local where = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  -- The answers are waited for, so that silence is not lateness.
+  local answer = client:request_sync('textDocument/hover', where, 10000, buffer)
+  expect(answer and answer.err == nil and (answer.result == nil or answer.result == vim.NIL), vim.inspect(answer))
+  vim.lsp.codelens.refresh({ bufnr = buffer })
+  local lenses = client:request_sync('textDocument/codeLens', { textDocument = where.textDocument }, 10000, buffer)
+  expect(lenses and #(lenses.result ~= vim.NIL and lenses.result or {}) == 0, vim.inspect(lenses))
+  expect(#hints(buffer) == 0, vim.inspect(hints(buffer)))
+  expect(#vim.diagnostic.get(buffer) == 0, vim.inspect(vim.diagnostic.get(buffer)))
+end)
+
+check(':checkhealth finds the server', function()
+  vim.cmd('checkhealth tritium')
+  local text = lines(0)
+  expect(text:find('OK', 1, true) and text:find(': tritium ', 1, true) and text:find('is attached to', 1, true), text)
+  expect(not text:find('ERROR', 1, true), text)
+  vim.cmd.bdelete()
+end)
+
+check('the server stops when asked', function()
+  local client = vim.lsp.get_clients({ name = 'tritium' })[1]
+  client:stop()
+  wait('it is stopped', function()
+    return client:is_stopped()
+  end)
+end)
+
+say(('%d passed, %d failed\n'):format(passed, failed))
+vim.cmd(failed == 0 and 'qa!' or 'cq!')

@@ -1,0 +1,217 @@
+/**
+ * Assertions that run inside VS Code's extension host, against the installed package.
+ *
+ * **Every check asks the editor, never the server**: what is asserted is what a person would get.
+ * Results go to the file named by TRITIUM_TEST_RESULTS, one line a check.
+ */
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const vscode = require('vscode');
+
+const workspace = process.env.TRITIUM_TEST_WORKSPACE ?? path.join(__dirname, '../ws');
+const ask = (command, ...args) => vscode.commands.executeCommand(command, ...args);
+const text = (content) => (typeof content === 'string' ? content : content.value);
+const label = (hint) => (typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join(''));
+
+async function until(what, condition, limit = 30_000) {
+  const end = Date.now() + limit;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** The running servers of this test run, by process. */
+function servers() {
+  const extension = vscode.extensions.getExtension('tritium.tritium').extensionPath;
+  return fs.readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const words = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return words.includes('lsp') && words.some((word) => word === path.join(extension, 'server/tritium'));
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function show(name) {
+  const document = await vscode.workspace.openTextDocument(path.join(workspace, name));
+  const editor = await vscode.window.showTextDocument(document);
+  return { document, editor, uri: document.uri };
+}
+
+/** Where `needle` first stands, moved right by `by`. */
+function place(document, needle, by = 0) {
+  const offset = document.getText().indexOf(needle);
+  assert.ok(offset >= 0, `no ${needle} in ${document.uri.path}`);
+  return document.positionAt(offset + by);
+}
+
+const whole = (document) => new vscode.Range(0, 0, document.lineCount, 0);
+const hover = async (uri, position) => (await ask('vscode.executeHoverProvider', uri, position)).flatMap((one) => one.contents.map(text)).join('\n');
+const hints = async ({ uri, document }) => (await ask('vscode.executeInlayHintProvider', uri, whole(document))) ?? [];
+const lenses = async (uri) => ((await ask('vscode.executeCodeLensProvider', uri, 100)) ?? []).filter((lens) => lens.command?.command === 'tritium.run');
+const problems = (uri) => vscode.languages.getDiagnostics(uri);
+
+const trusted = {
+  'a plain Python file starts no server': async () => {
+    const { uri } = await show('plain.py');
+    const extension = vscode.extensions.getExtension('tritium.tritium');
+    await until('the extension is active', () => extension.isActive);
+    assert.deepEqual(servers(), []);
+    assert.deepEqual(problems(uri), []);
+  },
+  'a shape error is marked with code, source and page': async () => {
+    const { uri, document } = await show('broken.py');
+    const [problem] = await until('a problem appears', () => problems(uri).length > 0 && problems(uri));
+    assert.equal(problem.source, 'tritium');
+    assert.equal(problem.code.value, 'SHP001');
+    assert.match(problem.code.target.toString(), /SHP001/);
+    assert.equal(problem.severity, vscode.DiagnosticSeverity.Error);
+    assert.match(problem.message, /128/);
+    assert.match(problem.message, /64/);
+    assert.ok(problem.range.contains(place(document, 'x + y', 2)), 'it stands at the addition');
+    assert.equal(servers().length, 1);
+  },
+  'the mistake is told once': async () => {
+    const { uri } = await show('broken.py');
+    // A second report, from a server that both pushes and is asked, would come with the next edit.
+    const { document, editor } = await show('broken.py');
+    await editor.edit((edit) => edit.insert(new vscode.Position(document.lineCount, 0), '\n'));
+    await hints({ uri, document });
+    await until('it is told again', () => problems(uri).length > 0);
+    assert.equal(problems(uri).length, 1, JSON.stringify(problems(uri)));
+  },
+  'its quick fix applies and the mistake goes': async () => {
+    const { uri, document } = await show('broken.py');
+    const [problem] = await until('a problem appears', () => problems(uri).length > 0 && problems(uri));
+    const actions = await ask('vscode.executeCodeActionProvider', uri, problem.range, 'quickfix', 100);
+    const fix = actions.find((action) => action.edit !== undefined && action.kind?.contains(vscode.CodeActionKind.QuickFix));
+    assert.ok(fix, `a quick fix among ${JSON.stringify(actions.map((action) => action.title))}`);
+    const before = document.getText();
+    assert.ok(await vscode.workspace.applyEdit(fix.edit));
+    assert.notEqual(document.getText(), before);
+    await until('the problem goes', () => problems(uri).length === 0);
+  },
+  'the mistake comes back with its text': async () => {
+    const { uri } = await show('broken.py');
+    await ask('workbench.action.files.revert');
+    await until('the problem is back', () => problems(uri).length === 1);
+  },
+  'a good kernel has no problems': async () => {
+    const file = await show('softmax.py');
+    await until('hints appear', async () => (await hints(file)).length > 0);
+    assert.deepEqual(problems(file.uri).map((problem) => problem.message), []);
+  },
+  'hover on a value tells its type and shape': async () => {
+    const { uri, document } = await show('softmax.py');
+    assert.match(await until('a hover', () => hover(uri, place(document, 'x = tl.load'))), /x: f32\[1024\]/);
+  },
+  'hover on a kernel tells what it costs': async () => {
+    const { uri, document } = await show('softmax.py');
+    const words = await until('a hover', () => hover(uri, place(document, 'def softmax', 5)));
+    for (const fact of [/shared/i, /registers/i, /occupancy/i, /FLOP/i, /bytes/i, /intensity/i, /roofline|bound/i, /exact|estimated/i, /tritium/i]) assert.match(words, fact);
+    assert.doesNotMatch(words, /^\|.*\|$/m, 'no tables: some editors show them raw');
+  },
+  'inlay hints show shapes': async () => {
+    const file = await show('softmax.py');
+    const all = await until('hints', async () => (await hints(file)).length > 0 && hints(file));
+    const line = place(file.document, 'x = tl.load').line;
+    assert.deepEqual(all.filter((hint) => hint.position.line === line).map((hint) => label(hint).trim()), [': f32[1024]']);
+  },
+  'an inlay hint on the def line shows the roofline': async () => {
+    const file = await show('softmax.py');
+    const line = place(file.document, 'def softmax').line;
+    const words = (await hints(file)).filter((hint) => hint.position.line === line).map(label);
+    assert.ok(words.some((word) => /memory|compute|bound/i.test(word)), JSON.stringify(words));
+  },
+  'a lens runs the launch and the result is verified': async () => {
+    const { uri } = await show('softmax.py');
+    const [lens] = await until('a lens', async () => (await lenses(uri)).length > 0 && lenses(uri));
+    assert.equal(lens.command.title, '▶ Run');
+    assert.equal(lens.command.arguments[0].kernel, 'softmax');
+    const outcome = await ask(lens.command.command, ...lens.command.arguments);
+    assert.equal(outcome.ok, true, outcome.text);
+    assert.match(outcome.text, /verified/i);
+    assert.ok(outcome.outputs.length > 0);
+  },
+  'the command runs the kernel at the cursor': async () => {
+    const { document, editor } = await show('softmax.py');
+    const position = place(document, 'numerator = ');
+    editor.selection = new vscode.Selection(position, position);
+    assert.equal((await ask('tritium.runKernel')).ok, true);
+  },
+  'switches turn features off': async () => {
+    const file = await show('softmax.py');
+    const settings = vscode.workspace.getConfiguration('tritium');
+    const set = (name, value) => settings.update(name, value, vscode.ConfigurationTarget.Global);
+    const shapes = async () => (await hints(file)).filter((hint) => label(hint).includes('f32[')).length;
+    const rooflines = async () => (await hints(file)).filter((hint) => !label(hint).includes('[')).length;
+    const kernel = place(file.document, 'def softmax', 5);
+    for (const [name, count] of [
+      ['inlayHints.shapes', shapes],
+      ['inlayHints.roofline', rooflines],
+      ['codeLens.enable', async () => (await lenses(file.uri)).length],
+      ['hover.enable', async () => (await hover(file.uri, kernel)).length],
+    ]) {
+      await until(`${name} shows something`, async () => (await count()) > 0);
+      await set(name, false);
+      await until(`${name} off shows nothing`, async () => (await count()) === 0);
+      await set(name, undefined);
+      await until(`${name} on shows something again`, async () => (await count()) > 0);
+    }
+  },
+  'a plain Python file stays silent beside a running server': async () => {
+    const file = await show('plain.py');
+    assert.deepEqual(await hints(file), []);
+    assert.deepEqual(await lenses(file.uri), []);
+    assert.equal(await hover(file.uri, place(file.document, 'total')), '');
+    assert.deepEqual(problems(file.uri), []);
+  },
+  'restarting leaves one server that works': async () => {
+    const { uri, document } = await show('softmax.py');
+    const [before] = servers();
+    await ask('tritium.restartServer');
+    await until('hover works again', async () => /f32\[1024\]/.test(await hover(uri, place(document, 'x = tl.load'))));
+    await until('one server is left', () => servers().length === 1);
+    assert.notEqual(servers()[0], before);
+  },
+  'the version names the bundled server': async () => {
+    assert.match(await ask('tritium.showVersion'), /tritium \S+, bundled: .*server\/tritium/);
+  },
+};
+
+const restricted = {
+  'a restricted workspace is checked, by the bundled server': async () => {
+    assert.equal(vscode.workspace.isTrusted, false);
+    const { uri } = await show('broken.py');
+    await until('a problem appears', () => problems(uri).length === 1);
+    assert.match(await ask('tritium.showVersion'), /bundled/);
+  },
+  'a restricted workspace runs nothing': async () => {
+    const { uri } = await show('softmax.py');
+    const [lens] = await until('a lens', async () => (await lenses(uri)).length > 0 && lenses(uri));
+    assert.equal(await ask(lens.command.command, ...lens.command.arguments), undefined);
+  },
+};
+
+exports.run = async () => {
+  let failed = 0;
+  for (const [name, check] of Object.entries(process.env.TRITIUM_TEST_SUITE === 'restricted' ? restricted : trusted)) {
+    const start = Date.now();
+    let line;
+    try {
+      await check();
+      line = `ok   ${name} (${Date.now() - start} ms)`;
+    } catch (error) {
+      failed += 1;
+      line = `FAIL ${name}: ${error.message}`;
+    }
+    fs.appendFileSync(process.env.TRITIUM_TEST_RESULTS, `${line}\n`);
+  }
+  if (failed > 0) throw new Error(`${failed} failed`);
+};

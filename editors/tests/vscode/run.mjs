@@ -1,0 +1,139 @@
+/**
+ * The extension in the real VS Code: assertions inside the extension host, then a few steps as a person takes them.
+ *
+ *   TRITIUM_EDITORS_VSCODE=… node run.mjs PACKAGE.vsix FAILURES [IMAGES]
+ *
+ * TRITIUM_TEST_ONLY=host|restricted|person runs one part. A screenshot of a step that failed goes to FAILURES; with IMAGES the pictures of the documentation are taken there.
+ * **The last line says `N passed, N failed`, and the exit status agrees.**
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { inHost, open, poll } from './lib.mjs';
+
+const [vsix, failures, images] = process.argv.slice(2);
+let passed = 0;
+let failed = 0;
+const pass = (name) => ((passed += 1), console.log(`ok   ${name}`));
+const fail = (name, error) => ((failed += 1), console.log(`FAIL ${name}: ${String(error?.message ?? error).slice(0, 1500)}`));
+
+/** Runs one suite of `host/index.js` and takes over its lines. */
+async function suite(name, editor, results) {
+  const code = await inHost(editor);
+  const lines = fs.existsSync(results) ? fs.readFileSync(results, 'utf8').trim().split('\n') : [];
+  for (const line of lines) {
+    if (line.startsWith('ok')) passed += 1;
+    else if (line.startsWith('FAIL')) failed += 1;
+    console.log(`${name}: ${line}`);
+  }
+  if (lines.length === 0 || (code !== 0 && !lines.some((line) => line.startsWith('FAIL')))) fail(name, `the extension host ended with ${code} after ${lines.length} checks`);
+}
+
+async function withEditor(options, act) {
+  const results = path.join(fs.mkdtempSync(path.join(failures, 'results-')), 'lines');
+  const editor = await open({ vsix, ...options, env: { TRITIUM_TEST_RESULTS: results, ...options.env } });
+  try {
+    await act(editor, results);
+  } finally {
+    await editor.close();
+    fs.rmSync(path.dirname(results), { recursive: true, force: true });
+  }
+}
+
+/** What a person sees and does. Each step builds on the one before it, so the first failure ends the row. */
+async function person(editor) {
+  const page = await editor.page({ width: 1180, height: 740 });
+  const line = (words) => page.locator('.view-line', { hasText: words }).first();
+  const hints = (words) => page.locator('.view-lines', { hasText: words }).first();
+  // Pictures are taken of a settled screen: no pointer, no toast, no blinking cursor.
+  const picture = async (name) => {
+    if (!images) return;
+    await page.waitForTimeout(600);
+    await page.screenshot({ path: path.join(images, `${name}.png`) });
+  };
+  const openFile = async (name, words) => {
+    await page.keyboard.press('Control+p');
+    const input = page.locator('.quick-input-widget input.input');
+    await input.waitFor({ state: 'visible' });
+    await input.fill(name);
+    await page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
+    await line(words).waitFor();
+  };
+  const steps = {
+    'the mistake is underlined': async () => {
+      await page.goto(editor.url([['openFile', editor.remote(path.join(editor.folder, 'broken.py'))]]));
+      await line('pair_sums').waitFor({ timeout: 90_000 });
+      await page.locator('.squiggly-error').first().waitFor({ timeout: 60_000 });
+      await page.keyboard.press('Control+b');
+      await page.locator('.part.sidebar').waitFor({ state: 'hidden' });
+    },
+    'the problems panel tells it': async () => {
+      await page.keyboard.press('Control+Shift+m');
+      const row = page.locator('.markers-panel .monaco-list-row', { hasText: 'SHP001' }).first();
+      await row.waitFor();
+      await row.dblclick();
+      await page.mouse.move(590, 420);
+      await picture('vscode-diagnostics');
+    },
+    'the light bulb mends it': async () => {
+      // The cursor stands at the problem since its row was opened.
+      await page.keyboard.press('Control+j');
+      await page.locator('.markers-panel').waitFor({ state: 'hidden' });
+      await page.keyboard.press('Control+.');
+      const widget = page.locator('.action-widget');
+      await widget.locator('.monaco-list-row.action').first().waitFor();
+      await page.keyboard.press('Enter');
+      await page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
+    },
+    'lens and hints stand in the text': async () => {
+      await openFile('softmax.py', 'def softmax');
+      await page.locator('.codelens-decoration a', { hasText: '▶ Run' }).first().waitFor();
+      await hints(': f32[1024]').waitFor();
+      await page.mouse.move(1100, 600);
+      await picture('vscode-lens');
+    },
+    'the pointer on the kernel tells its cost': async () => {
+      await line('def softmax').locator('span span', { hasText: /^\s*softmax$/ }).first().hover();
+      await page.locator('.monaco-hover:visible', { hasText: /registers/i }).first().waitFor();
+      await picture('vscode-hover');
+    },
+    'a click on the lens runs the kernel': async () => {
+      await page.mouse.move(1100, 600);
+      await page.keyboard.press('Escape');
+      await page.locator('.codelens-decoration a', { hasText: '▶ Run' }).first().click();
+      const toast = page.locator('.notification-toast', { hasText: /verified/i }).first();
+      await toast.waitFor({ timeout: 60_000 });
+      await toast.getByText('Show Output').click();
+      const printed = page.locator('.panel .view-lines').first();
+      await poll(async () => /verified/i.test(await printed.innerText()), 20_000, 'the output is shown');
+      await picture('vscode-run');
+    },
+  };
+  page.setDefaultTimeout(30_000);
+  for (const [name, step] of Object.entries(steps)) {
+    try {
+      await step();
+      pass(`person: ${name}`);
+    } catch (error) {
+      const shot = path.join(failures, 'vscode-failure.png');
+      await page.screenshot({ path: shot }).catch(() => {});
+      fail(`person: ${name}`, `${error.message}\n     screenshot: ${shot}`);
+      break;
+    }
+  }
+  await page.close();
+}
+
+assert.ok(vsix && failures, 'usage: run.mjs PACKAGE.vsix FAILURES [IMAGES]');
+fs.mkdirSync(failures, { recursive: true });
+if (images) fs.mkdirSync(images, { recursive: true });
+for (const [name, options, act] of [
+  ['host', {}, (editor, results) => suite('host', editor, results)],
+  ['restricted', { trusted: false, env: { TRITIUM_TEST_SUITE: 'restricted' } }, (editor, results) => suite('restricted', editor, results)],
+  ['person', { driven: false }, person],
+]) {
+  if (process.env.TRITIUM_TEST_ONLY && process.env.TRITIUM_TEST_ONLY !== name) continue;
+  await withEditor(options, act).catch((error) => fail(name, error));
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,49 @@
+/**
+ * The Tritium extension: wires documents, settings and commands to the one server of the window.
+ *
+ * **A window in which no document mentions Triton starts no process and shows nothing.**
+ */
+import { commands, type ExtensionContext, window, workspace } from 'vscode';
+import { type Launch, type Outcome, runKernel } from './run';
+import { Server } from './server';
+
+let server: Server | undefined;
+
+export function activate(context: ExtensionContext): void {
+  const log = window.createOutputChannel('Tritium', { log: true });
+  const output = window.createOutputChannel('Tritium Run');
+  const current = new Server(log, context.extensionPath);
+  server = current;
+  const run = (launch?: unknown): Promise<Outcome | undefined> => runKernel(current, output, isLaunch(launch) ? launch : undefined);
+
+  context.subscriptions.push(
+    log,
+    output,
+    commands.registerCommand('tritium.restartServer', () => current.restart()),
+    commands.registerCommand('tritium.showLogs', () => log.show()),
+    commands.registerCommand('tritium.showVersion', async () => {
+      const line = `Tritium extension ${context.extension.packageJSON.version}; ${await current.version()}`;
+      void window.showInformationMessage(line);
+      return line;
+    }),
+    // One deed under two names: the lenses that the server sends name the first, people find the second in the palette.
+    commands.registerCommand('tritium.run', run),
+    commands.registerCommand('tritium.runKernel', run),
+    workspace.onDidOpenTextDocument((document) => current.consider(document)),
+    workspace.onDidChangeTextDocument((event) => current.consider(event.document)),
+    workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration('tritium.server.path')) current.refresh();
+    }),
+    // Settings that an untrusted workspace may not set begin to count now.
+    workspace.onDidGrantWorkspaceTrust(() => current.refresh()),
+  );
+  for (const document of workspace.textDocuments) current.consider(document);
+}
+
+export function deactivate(): Thenable<void> | undefined {
+  return server?.dispose();
+}
+
+function isLaunch(value: unknown): value is Launch {
+  return typeof value === 'object' && value !== null && typeof (value as Launch).uri === 'string' && !('scheme' in value);
+}

@@ -1,0 +1,93 @@
+/**
+ * Running a launch: what ▶ Run above a kernel and the command *Tritium: Run Kernel* do.
+ *
+ * The server executes; this file asks, shows progress and prints. **Nothing runs in a workspace that is not trusted.**
+ */
+import { type CodeLens, commands, type OutputChannel, ProgressLocation, window, workspace } from 'vscode';
+import { ExecuteCommandRequest, type LanguageClient } from 'vscode-languageclient/node';
+import type { Server } from './server';
+
+/** What a lens carries and `tritium.server.run` takes. */
+export interface Launch {
+  uri: string;
+  launch: string | null;
+  kernel: string | null;
+}
+
+/** What `tritium.server.run` answers. */
+export interface Outcome {
+  ok: boolean;
+  text: string;
+  outputs: unknown[];
+}
+
+export async function runKernel(server: Server, output: OutputChannel, given: Launch | undefined): Promise<Outcome | undefined> {
+  if (!workspace.isTrusted) {
+    void window.showWarningMessage('Tritium runs kernels only in a trusted workspace.', 'Manage Trust').then((choice) => {
+      if (choice !== undefined) void commands.executeCommand('workbench.trust.manage');
+    });
+    return undefined;
+  }
+  const client = await server.running();
+  if (client === undefined) {
+    void window.showErrorMessage('Tritium: no server is running. See the Tritium log.');
+    return undefined;
+  }
+  const launch = given ?? (await nearestLaunch());
+  if (launch === undefined) return undefined;
+  const name = launch.launch ?? launch.kernel ?? 'kernel';
+  const outcome = await window.withProgress({ location: ProgressLocation.Notification, title: `Running ${name}`, cancellable: true }, (_, token) =>
+    request(client, launch, token),
+  );
+  if (outcome === undefined) return undefined;
+  output.append(`${outcome.text.trimEnd()}\n\n`);
+  const line = outcome.text.split('\n').find((text) => text.trim() !== '') ?? name;
+  const toast = outcome.ok ? window.showInformationMessage(line.trim(), 'Show Output') : window.showErrorMessage(line.trim(), 'Show Output');
+  void toast.then((choice) => {
+    if (choice !== undefined) output.show(true);
+  });
+  return outcome;
+}
+
+type Token = Parameters<LanguageClient['sendRequest']>[2];
+
+async function request(client: LanguageClient, launch: Launch, token: Token): Promise<Outcome | undefined> {
+  try {
+    return (await client.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.run', arguments: [launch] }, token as never)) as Outcome;
+  } catch (error) {
+    if (token !== undefined && (token as { isCancellationRequested?: boolean }).isCancellationRequested) return undefined;
+    return { ok: false, text: error instanceof Error ? error.message : String(error), outputs: [] };
+  }
+}
+
+/** The launch whose lens stands last above the cursor, or the first of the file; the person chooses among several. */
+async function nearestLaunch(): Promise<Launch | undefined> {
+  const editor = window.activeTextEditor;
+  if (editor === undefined || editor.document.languageId !== 'python') {
+    void window.showInformationMessage('Open a Python file with a Triton kernel to run one.');
+    return undefined;
+  }
+  const lenses = ((await commands.executeCommand<CodeLens[]>('vscode.executeCodeLensProvider', editor.document.uri, 1000)) ?? []).filter(
+    (lens) => lens.command?.command === 'tritium.run',
+  );
+  const first = lenses[0];
+  if (first === undefined) {
+    void window.showInformationMessage('No kernel in this file has a launch. Add a `# /// tritium` block or a simple host launch.');
+    return undefined;
+  }
+  const cursor = editor.selection.active.line;
+  const above = lenses.filter((lens) => lens.range.start.line <= cursor);
+  const line = Math.max(...above.map((lens) => lens.range.start.line), -1);
+  const near = above.filter((lens) => lens.range.start.line === line).map(carried);
+  const choices = near.length > 0 ? near : [carried(first)];
+  if (choices.length === 1) return choices[0];
+  const picked = await window.showQuickPick(
+    choices.map((launch) => ({ label: launch.launch ?? launch.kernel ?? 'kernel', description: launch.kernel ?? '', launch })),
+    { title: 'Run which launch?' },
+  );
+  return picked?.launch;
+}
+
+function carried(lens: CodeLens): Launch {
+  return lens.command?.arguments?.[0] as Launch;
+}
