@@ -3,7 +3,6 @@ return {
   cmd = { 'tritium', 'lsp' },
   filetypes = { 'python' },
   root_markers = { 'pyproject.toml', 'setup.py', '.git' },
-  settings = { tritium = {} },
   -- The lenses that the server sends name a command of the editor.
   commands = {
     ['tritium.run'] = function(command, context)

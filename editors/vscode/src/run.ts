@@ -18,7 +18,8 @@ export interface Launch {
 export interface Outcome {
   ok: boolean;
   text: string;
-  outputs: unknown[];
+  /** Absent when nothing ran. */
+  outputs?: unknown[];
 }
 
 export async function runKernel(server: Server, output: OutputChannel, given: Launch | undefined): Promise<Outcome | undefined> {
@@ -56,7 +57,7 @@ async function request(client: LanguageClient, launch: Launch, token: Token): Pr
     return (await client.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.run', arguments: [launch] }, token as never)) as Outcome;
   } catch (error) {
     if (token !== undefined && (token as { isCancellationRequested?: boolean }).isCancellationRequested) return undefined;
-    return { ok: false, text: error instanceof Error ? error.message : String(error), outputs: [] };
+    return { ok: false, text: error instanceof Error ? error.message : String(error) };
   }
 }
 
