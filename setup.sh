@@ -11,8 +11,10 @@ has() { command -v "$1" >/dev/null 2>&1; }
 missing=""
 has c++ || missing="$missing g++"
 { has python3 && python3 -m pip --version >/dev/null 2>&1; } || missing="$missing python3-pip"
-PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
-has cargo || has curl || missing="$missing curl ca-certificates"
+# The cargo of a distribution may be years old; rustup brings the one that rust-toolchain.toml names.
+PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+has_rust() { [ "$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')" -ge 95 ] 2>/dev/null; }
+has_rust || has curl || missing="$missing curl ca-certificates"
 if [ -n "$missing" ]; then
     if ! has apt-get; then
         echo "setup: missing$missing; please install them with your package manager and run this again" >&2
@@ -25,9 +27,12 @@ if [ -n "$missing" ]; then
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >&2
 fi
 
-if ! has cargo; then
+if ! has_rust; then
     echo "setup: installing Rust" >&2
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal --no-modify-path >&2
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+        sh -s -- -y -q --default-toolchain none --no-modify-path >&2
+    # With no argument this installs what rust-toolchain.toml names.
+    rustup toolchain install >&2
 fi
 
 # One folder of wheels, made whole or not at all; its copy of the requirements says what is in it.
