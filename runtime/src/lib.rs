@@ -3,6 +3,7 @@
 
 pub mod device;
 pub mod exact;
+pub mod expect;
 pub mod random;
 pub mod store;
 pub mod tensor;

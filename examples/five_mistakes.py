@@ -1,0 +1,44 @@
+"""Five mistakes, one of each kind that is easily made. `tritium check examples/five_mistakes.py` finds exactly these five."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows_plus_columns(X, OUT, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.arange(0, 128)
+    cols = tl.arange(0, 64)
+    x = tl.load(X + rows)
+    tl.store(OUT + rows, x + cols)  # SHP001: 128 rows and 64 columns do not broadcast
+
+
+@triton.jit
+def fill(OUT, BLOCK):
+    offsets = tl.arange(0, BLOCK)  # CXP001: BLOCK must be a tl.constexpr
+    tl.store(OUT + offsets, 0.0)
+
+
+@triton.jit
+def copy(X, OUT, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(X + offsets, other=0.0)  # MSK001: `other` without `mask`
+    tl.store(OUT + offsets, x)
+
+
+@triton.jit
+def multiply(A, B, C):
+    rows = tl.arange(0, 32)
+    inner_a = tl.arange(0, 64)
+    inner_b = tl.arange(0, 32)
+    a = tl.load(A + rows[:, None] * 64 + inner_a[None, :])
+    b = tl.load(B + inner_b[:, None] * 32 + rows[None, :])
+    c = tl.dot(a, b)  # DOT001: 64 columns of `a`, 32 rows of `b`
+    tl.store(C + rows[:, None] * 32 + rows[None, :], c)
+
+
+@triton.jit
+def total(X, OUT, n):
+    acc = 0
+    for i in range(n):
+        acc = acc + tl.load(X + i)  # CTL005: an i32 becomes an f32 in the loop
+    tl.store(OUT, acc)
