@@ -228,24 +228,15 @@ impl FunctionDef {
         self.param_list().into_iter().flat_map(|list| list.params())
     }
 
-    /// The generated accessors call the block by its type; every other statement calls it its body.
-    pub fn body(&self) -> Option<Block> {
-        self.block()
-    }
-
     /// The string that the body starts with.
     pub fn docstring(&self) -> Option<StringExpr> {
-        docstring(self.block()?.stmts())
+        docstring(self.body()?.stmts())
     }
 }
 
 impl ClassDef {
-    pub fn body(&self) -> Option<Block> {
-        self.block()
-    }
-
     pub fn docstring(&self) -> Option<StringExpr> {
-        docstring(self.block()?.stmts())
+        docstring(self.body()?.stmts())
     }
 }
 

@@ -3,8 +3,9 @@
 //! **The chunks, one after the other, are the text**, and a file's tree is by definition the joined trees of its chunks. So a
 //! keystroke in one kernel changes the text, and with it the memoised parse, of one chunk only.
 //!
-//! A chunk is one top-level statement with its decorators, its `else`s and its indented blocks. Blank lines and comments at
-//! column 0 go with the statement below them, indented comments with the statement above; the last chunk takes the rest.
+//! A chunk is one top-level statement with its decorators, its `else`s and its indented blocks. Blank lines and indented
+//! comments go with the statement above them, comments from column 0 on with the statement below; the last chunk takes the
+//! rest.
 
 use crate::kind::SyntaxKind::*;
 use crate::lexer::lex;
@@ -36,7 +37,7 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
     let mut has_statement = false;
     let mut line_start = true;
     let mut column_is_zero = true;
-    // A comment at column 0 was seen since the last statement: indented ones no longer belong above it.
+    // A comment at column 0 was seen since the last statement: nothing more belongs to the statement above.
     let mut boundary_is_fixed = true;
     for index in 0..tokens.len() {
         let range = tokens.range(index);
@@ -44,20 +45,15 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
             WHITESPACE => {
                 let ends_line = text[range.clone()].ends_with(['\n', '\r']);
                 if line_start {
+                    if ends_line && !boundary_is_fixed {
+                        boundary = range.end;
+                    }
                     let is_mark = text[range.clone()].starts_with('\u{feff}');
                     column_is_zero = (ends_line && !text[range].starts_with('\\')) || (is_mark && column_is_zero);
                 }
             }
             COMMENT => {
-                if line_start && column_is_zero && !boundary_is_fixed {
-                    boundary_is_fixed = true;
-                } else if line_start && !column_is_zero && !boundary_is_fixed {
-                    // The comment's own line belongs to the statement above.
-                    boundary = tokens.start(index + 1);
-                    if tokens.len() > index + 1 && tokens.kind(index + 1) == WHITESPACE {
-                        boundary = tokens.start(index + 2);
-                    }
-                }
+                boundary_is_fixed |= line_start && column_is_zero;
             }
             kind => {
                 if line_start && kind != NEWLINE {

@@ -38,6 +38,7 @@ pub(crate) fn lay_out(text: &str, tokens: &Tokens) -> (Vec<Lexeme>, Vec<(usize, 
     // Comment lines since the last logical line, with the token after each one's line end.
     let mut comments: Vec<(Column, usize)> = Vec::new();
     let mut last_line_end = 0;
+    let mut too_deep = false;
     let decision = |kind, token: usize| Lexeme { kind, token: token as u32, is_virtual: true };
 
     for index in 0..tokens.len() {
@@ -77,7 +78,10 @@ pub(crate) fn lay_out(text: &str, tokens: &Tokens) -> (Vec<Lexeme>, Vec<(usize, 
                             errors.push((index, "this line mixes tabs and spaces differently from the lines above"));
                         }
                         if blocks.len() > MAX_BLOCKS {
-                            errors.push((index, "blocks are nested too deeply"));
+                            if !too_deep {
+                                errors.push((index, "blocks are nested too deeply"));
+                            }
+                            too_deep = true;
                         } else {
                             blocks.push(column);
                             out.push(decision(INDENT, last_line_end));

@@ -73,6 +73,7 @@ enum Frame {
         quote: u8,
         triple: bool,
         raw: bool,
+        start: usize,
     },
     /// The expression between `{` and `}`.
     Replacement,
@@ -245,11 +246,23 @@ impl Lexer<'_> {
                     line = end + self.newline_len(end);
                 }
                 b')' | b']' | b'}' => return false,
-                _ => return first - line <= self.line.indent,
+                _ if first - line <= self.line.indent => return true,
+                // Deeper, but nothing could join it to the line before.
+                byte => return last.is_some_and(|token| ends_operand(token.kind)) && self.starts_operand(first, byte),
             }
             first = blank(line);
         }
         true
+    }
+
+    /// Whether an operand that no operator or string can take up starts here.
+    fn starts_operand(&self, at: usize, byte: u8) -> bool {
+        let operators: [&[u8]; 10] = [b"and", b"or", b"not", b"in", b"is", b"if", b"else", b"for", b"async", b"as"];
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => !operators.contains(&word_at(self.bytes, at)),
+            b'0'..=b'9' => true,
+            _ => false,
+        }
     }
 
     /// Whether the lines from `at` on are decorators of a definition at column 0.
@@ -316,8 +329,8 @@ impl Lexer<'_> {
         let open = prefix + if triple { 3 } else { 1 };
         let letters = self.bytes[self.pos..self.pos + prefix].to_ascii_lowercase();
         if letters.iter().any(|letter| matches!(letter, b'f' | b't')) {
+            self.frames.push(Frame::FString { quote, triple, raw: letters.contains(&b'r'), start: self.pos });
             self.push(FSTRING_START, open);
-            self.frames.push(Frame::FString { quote, triple, raw: letters.contains(&b'r') });
             return;
         }
         let mut at = self.pos + open;
@@ -383,7 +396,7 @@ impl Lexer<'_> {
             self.frames.pop();
             return;
         };
-        let Frame::FString { quote, triple, raw } = self.frames[base] else { return };
+        let Frame::FString { quote, triple, raw, start: opening } = self.frames[base] else { return };
         let start = self.pos;
         let mut at = start;
         let flush = |lexer: &mut Self, end: usize| {
@@ -394,14 +407,14 @@ impl Lexer<'_> {
         loop {
             let Some(&byte) = self.bytes.get(at) else {
                 flush(self, at);
-                self.error(start.min(at), at, "this f-string is never closed");
+                self.error(opening, at, "this f-string is never closed");
                 self.frames.truncate(base);
                 return;
             };
             match byte {
                 b'\n' | b'\r' if !triple => {
                     flush(self, at);
-                    self.error(start, at, "this f-string is never closed");
+                    self.error(opening, at, "this f-string is never closed");
                     self.frames.truncate(base);
                     return;
                 }
@@ -539,6 +552,24 @@ const OPENS_BLOCK: &[&[u8]] = &[
     b"def", b"class", b"if", b"elif", b"else", b"for", b"while", b"with", b"try", b"except", b"finally", b"async", b"match",
     b"case",
 ];
+
+/// Tokens after which an expression is complete.
+fn ends_operand(kind: SyntaxKind) -> bool {
+    matches!(
+        kind,
+        IDENT
+            | INT_NUMBER
+            | FLOAT_NUMBER
+            | IMAGINARY_NUMBER
+            | TRUE_KW
+            | FALSE_KW
+            | NONE_KW
+            | ELLIPSIS
+            | R_PAREN
+            | R_BRACK
+            | R_CURLY
+    )
+}
 
 /// The ASCII word at a position; empty if it goes on with other letters.
 fn word_at(bytes: &[u8], at: usize) -> &[u8] {

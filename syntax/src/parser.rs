@@ -10,8 +10,8 @@ use crate::kind::SyntaxKind::{self, *};
 use crate::lexer::{self, Tokens};
 use crate::tree::{Checkpoint, Green, TextRange, TextSize, TreeBuilder};
 
-/// Nested constructs that the parser follows; CPython allows 200 brackets.
-const MAX_DEPTH: u32 = 200;
+/// Nested constructs that the parser follows. A bracket and the expression in it count as two; CPython allows 200 brackets.
+const MAX_DEPTH: u32 = 400;
 /// Height of an expression: bounds chains such as `a + b + …`, which nest without recursion.
 const MAX_HEIGHT: u32 = 1000;
 
@@ -179,6 +179,11 @@ impl<'t> Parser<'t> {
 
     /// A problem with the current token. One mistake, one message: a second one at the same token is dropped.
     pub(crate) fn error(&mut self, message: &str) {
+        if self.at(ERROR_TOKEN) {
+            // The lexer has said so.
+            self.last_error = Some(self.pos);
+            return;
+        }
         let range = match self.input.get(self.pos) {
             Some(lexeme) if !lexeme.is_virtual && lexeme.kind != NEWLINE => self.tokens.range(lexeme.token as usize),
             _ => return self.error_missing(message),
@@ -200,7 +205,7 @@ impl<'t> Parser<'t> {
     }
 
     fn error_here(&mut self, message: &str, range: TextRange) {
-        if self.last_error == Some(self.pos) {
+        if self.last_error == Some(self.pos) || self.errors.last().is_some_and(|last| last.range == range) {
             return;
         }
         self.last_error = Some(self.pos);

@@ -34,7 +34,7 @@ fn raw(kind: SyntaxKind) -> rowan::SyntaxKind {
 }
 
 /// A tree without positions or parents: shared, immutable, comparable by content and movable between threads.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub struct Green(GreenNode);
 
 impl Green {
@@ -62,6 +62,12 @@ impl PartialEq for Green {
 }
 
 impl Eq for Green {}
+
+impl std::hash::Hash for Green {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 /// A place among finished siblings where a node may yet be opened around them.
 #[derive(Clone, Copy)]

@@ -206,7 +206,7 @@ impl FunctionDef {
     pub fn colon_token(&self) -> Option<SyntaxToken> {
         support::token(&self.syntax, COLON)
     }
-    pub fn block(&self) -> Option<Block> {
+    pub fn body(&self) -> Option<Block> {
         support::child(&self.syntax)
     }
 }
@@ -245,7 +245,7 @@ impl ClassDef {
     pub fn colon_token(&self) -> Option<SyntaxToken> {
         support::token(&self.syntax, COLON)
     }
-    pub fn block(&self) -> Option<Block> {
+    pub fn body(&self) -> Option<Block> {
         support::child(&self.syntax)
     }
 }
@@ -1850,6 +1850,15 @@ impl AstNode for Pattern {
 impl Pattern {
     pub fn exprs(&self) -> AstChildren<Expr> {
         support::children(&self.syntax)
+    }
+    pub fn patterns(&self) -> AstChildren<Pattern> {
+        support::children(&self.syntax)
+    }
+    pub fn as_token(&self) -> Option<SyntaxToken> {
+        support::token(&self.syntax, AS_KW)
+    }
+    pub fn name(&self) -> Option<Name> {
+        support::child(&self.syntax)
     }
 }
 

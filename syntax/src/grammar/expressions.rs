@@ -280,11 +280,11 @@ fn primary(p: &mut Parser) {
         match p.current() {
             L_PAREN => {
                 p.start_at(start, CALL_EXPR);
-                argument_list(p);
+                p.deeper(argument_list);
             }
             L_BRACK => {
                 p.start_at(start, SUBSCRIPT_EXPR);
-                subscript(p);
+                p.deeper(subscript);
             }
             _ => {
                 p.start_at(start, ATTRIBUTE_EXPR);
@@ -374,12 +374,18 @@ fn atom(p: &mut Parser) -> bool {
             p.error("`not` needs parentheses here");
             p.deeper(inversion);
         }
-        ERROR_TOKEN | BANG => {
-            if p.at(BANG) {
-                p.error("`!` cannot stand here; did you mean `not`?");
-            }
+        ERROR_TOKEN => {
             p.start(ERROR_EXPR);
             p.bump();
+            p.finish();
+        }
+        BANG => {
+            p.error("`!` cannot stand here; did you mean `not`?");
+            p.start(ERROR_EXPR);
+            p.bump();
+            if starts_expression(p.current()) {
+                p.deeper(unary);
+            }
             p.finish();
         }
         kind if kind.is_keyword() => {

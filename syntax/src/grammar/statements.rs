@@ -242,26 +242,19 @@ fn import_from_statement(p: &mut Parser) {
     }
     if p.expect(IMPORT_KW, "expected `import`") && !p.eat(STAR) {
         let parenthesised = p.eat(L_PAREN);
-        while p.at(IDENT) {
+        loop {
             p.start(IMPORT_ALIAS);
             p.start(DOTTED_NAME);
-            name(p, "expected a name");
+            let named = name(p, "expected a name to import");
             p.finish();
             import_as(p);
             p.finish();
-            if !p.eat(COMMA) {
+            if !named || !p.eat(COMMA) || (parenthesised && p.at(R_PAREN)) {
                 break;
-            }
-            if !parenthesised && !p.at(IDENT) {
-                p.error_missing("expected a name after `,`");
             }
         }
         if parenthesised {
             p.expect(R_PAREN, "expected `)` after the imported names");
-        } else if p.at_line_end() || p.current().is_keyword() {
-            if matches!(p.current(), kind if kind.is_keyword()) {
-                name(p, "expected a name");
-            }
         }
     }
     p.finish();
