@@ -40,7 +40,7 @@ if [ "$what" != vscode ]; then
   export XDG_CONFIG_HOME=$scratch/config XDG_DATA_HOME=$scratch/data XDG_STATE_HOME=$scratch/state XDG_CACHE_HOME=$scratch/cache
   export TRITIUM_PLUGIN=$here/nvim
   TRITIUM_TEST_WORKSPACE=$scratch/ws timeout 300 "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \
-    -c "luafile $here/tests/nvim/run.lua" 2>/dev/null || status=1
+    -c "luafile $here/tests/nvim/run.lua" 2>"$scratch/messages" || { status=1 && cat "$scratch/messages" >&2; }
 fi
 
 if [ "$what" != nvim ] || [ ${#images[@]} -gt 0 ]; then
@@ -55,7 +55,7 @@ fi
 
 if [ "$what" != nvim ]; then
   echo "== VS Code"
-  "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
+  PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
   timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch/tritium.vsix" "$failures" "${images[@]}" || status=1
 fi
 exit $status

@@ -67,7 +67,10 @@ export async function open({ vsix, trusted = true, driven = true, env = {} }) {
   const flags = ['--disable-getting-started-override', ...(driven ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];
   const editor = spawn(node, [program, ...places, ...flags], { env: environment, detached: true, stdio: ['ignore', log, log] });
   let browser;
+  const interrupted = () => void close().finally(() => process.exit(1));
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
   const close = async () => {
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
     await browser?.close().catch(() => {});
     await endAll(home, editor.pid);
     fs.rmSync(home, { recursive: true, force: true });

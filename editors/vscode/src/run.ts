@@ -3,7 +3,7 @@
  *
  * The server executes; this file asks, shows progress and prints. **Nothing runs in a workspace that is not trusted.**
  */
-import { type CodeLens, commands, type OutputChannel, ProgressLocation, window, workspace } from 'vscode';
+import { type CancellationToken, type CodeLens, commands, type OutputChannel, ProgressLocation, window, workspace } from 'vscode';
 import { ExecuteCommandRequest, type LanguageClient } from 'vscode-languageclient/node';
 import type { Server } from './server';
 
@@ -17,9 +17,10 @@ export interface Launch {
 /** What `tritium.server.run` answers. */
 export interface Outcome {
   ok: boolean;
+  /** The whole account. */
   text: string;
-  /** Absent when nothing ran. */
-  outputs?: unknown[];
+  /** The account in one line. */
+  summary?: string;
 }
 
 export async function runKernel(server: Server, output: OutputChannel, given: Launch | undefined): Promise<Outcome | undefined> {
@@ -42,21 +43,19 @@ export async function runKernel(server: Server, output: OutputChannel, given: La
   );
   if (outcome === undefined) return undefined;
   output.append(`${outcome.text.trimEnd()}\n\n`);
-  const line = outcome.text.split('\n').find((text) => text.trim() !== '') ?? name;
-  const toast = outcome.ok ? window.showInformationMessage(line.trim(), 'Show Output') : window.showErrorMessage(line.trim(), 'Show Output');
+  const line = outcome.summary ?? outcome.text.trim().split('\n', 1)[0] ?? name;
+  const toast = outcome.ok ? window.showInformationMessage(line, 'Show Output') : window.showErrorMessage(line, 'Show Output');
   void toast.then((choice) => {
     if (choice !== undefined) output.show(true);
   });
   return outcome;
 }
 
-type Token = Parameters<LanguageClient['sendRequest']>[2];
-
-async function request(client: LanguageClient, launch: Launch, token: Token): Promise<Outcome | undefined> {
+async function request(client: LanguageClient, launch: Launch, token: CancellationToken): Promise<Outcome | undefined> {
   try {
-    return (await client.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.run', arguments: [launch] }, token as never)) as Outcome;
+    return (await client.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.run', arguments: [launch] }, token)) as Outcome;
   } catch (error) {
-    if (token !== undefined && (token as { isCancellationRequested?: boolean }).isCancellationRequested) return undefined;
+    if (token.isCancellationRequested) return undefined;
     return { ok: false, text: error instanceof Error ? error.message : String(error) };
   }
 }

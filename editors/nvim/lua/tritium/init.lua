@@ -33,7 +33,7 @@ end
 --- Runs one launch. `launch` is what a lens carries: `{ uri, launch, kernel }`.
 ---@param launch table
 ---@param buffer? integer
----@param done? fun(outcome: { ok: boolean, text: string, outputs?: table[] })
+---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
 function M.execute(launch, buffer, done)
   local client = client_of(buffer)
   if not client then
@@ -45,7 +45,7 @@ function M.execute(launch, buffer, done)
     if err then
       outcome = { ok = false, text = err.message }
     end
-    vim.notify('Tritium: ' .. first_line(outcome.text), outcome.ok and vim.log.levels.INFO or vim.log.levels.ERROR)
+    vim.notify('Tritium: ' .. (outcome.summary or first_line(outcome.text)), outcome.ok and vim.log.levels.INFO or vim.log.levels.ERROR)
     M.float(outcome.text)
     if done then
       done(outcome)
@@ -54,7 +54,7 @@ function M.execute(launch, buffer, done)
 end
 
 --- Runs the launch whose lens stands last above the cursor, or the file's first; asks when one kernel has several.
----@param done? fun(outcome: { ok: boolean, text: string, outputs?: table[] })
+---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
 function M.run(done)
   local buffer = vim.api.nvim_get_current_buf()
   local client = client_of(buffer)
