@@ -57,10 +57,17 @@ pub fn lex(text: &str) -> Tokens {
         line_started: false,
         line: Line::default(),
         reread: 0,
+        continues_until: 0,
     };
     lexer.run();
     Tokens { tokens: lexer.tokens, end: text.len() as u32, errors: lexer.errors }
 }
+
+/// Brackets and strings that are tracked at once; what opens beyond them is taken as text. CPython stops at 200.
+const MAX_OPEN: usize = 1000;
+
+/// How far the search for the definition under a decorator goes.
+const MAX_DECORATOR_LINES: usize = 1000;
 
 /// What is open at the current position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +116,8 @@ struct Lexer<'t> {
     line: Line,
     /// Bytes read twice so far; beyond a budget every line is read cautiously, which keeps the whole linear.
     reread: usize,
+    /// Lines that start before here were already found to go on with the current logical line.
+    continues_until: usize,
 }
 
 impl Lexer<'_> {
@@ -127,6 +136,7 @@ impl Lexer<'_> {
                 self.tokens.truncate(tokens);
                 self.errors.truncate(errors);
                 self.frames.clear();
+                self.continues_until = 0;
                 self.line_started = false;
                 self.line = Line { cautious: true, ..Line::default() };
                 self.logical_line();
@@ -216,7 +226,7 @@ impl Lexer<'_> {
     }
 
     /// Inside brackets: whether the line that starts at `at` can only be, or cautiously probably is, a new statement.
-    fn statement_follows(&self, at: usize) -> bool {
+    fn statement_follows(&mut self, at: usize) -> bool {
         let blank = |at: usize| at + self.bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\x0c')).count();
         let first = blank(at);
         if NEVER_IN_EXPRESSION.contains(&word_at(self.bytes, first)) {
@@ -225,7 +235,7 @@ impl Lexer<'_> {
         if first == at && self.bytes.get(at) == Some(&b'@') && self.decorates(at) {
             return true;
         }
-        if !self.line.cautious {
+        if !self.line.cautious || at < self.continues_until {
             return false;
         }
         let in_one_line_string = self.frames.iter().any(|frame| matches!(frame, Frame::FString { triple: false, .. }));
@@ -238,21 +248,25 @@ impl Lexer<'_> {
         }
         // Blank lines and comments say nothing; the first line that does decides.
         let (mut line, mut first) = (at, first);
-        while first < self.bytes.len() {
-            match self.bytes[first] {
+        let answer = loop {
+            let Some(&byte) = self.bytes.get(first) else { break true };
+            match byte {
                 b'\n' | b'\r' => line = first + self.newline_len(first),
                 b'#' => {
                     let end = first + self.bytes[first..].iter().take_while(|b| !matches!(b, b'\n' | b'\r')).count();
                     line = end + self.newline_len(end);
                 }
-                b')' | b']' | b'}' => return false,
-                _ if first - line <= self.line.indent => return true,
+                b')' | b']' | b'}' => break false,
+                _ if first - line <= self.line.indent => break true,
                 // Deeper, but nothing could join it to the line before.
-                byte => return last.is_some_and(|token| ends_operand(token.kind)) && self.starts_operand(first, byte),
+                _ => break last.is_some_and(|token| ends_operand(token.kind)) && self.starts_operand(first, byte),
             }
             first = blank(line);
+        };
+        if !answer {
+            self.continues_until = first;
         }
-        true
+        answer
     }
 
     /// Whether an operand that no operator or string can take up starts here.
@@ -268,8 +282,8 @@ impl Lexer<'_> {
     /// Whether the lines from `at` on are decorators of a definition at column 0.
     fn decorates(&self, at: usize) -> bool {
         let mut line = at;
-        while line < self.bytes.len() {
-            match self.bytes[line] {
+        for _ in 0..MAX_DECORATOR_LINES {
+            match self.bytes.get(line).copied().unwrap_or(0) {
                 b'@' | b' ' | b'\t' | b'#' | b')' | b']' | b'}' | b'\n' | b'\r' => {}
                 _ => return matches!(word_at(self.bytes, line), b"def" | b"class" | b"async"),
             }
@@ -328,8 +342,8 @@ impl Lexer<'_> {
         let triple = self.peek(prefix + 1) == quote && self.peek(prefix + 2) == quote;
         let open = prefix + if triple { 3 } else { 1 };
         let letters = self.bytes[self.pos..self.pos + prefix].to_ascii_lowercase();
-        if letters.iter().any(|letter| matches!(letter, b'f' | b't')) {
-            self.frames.push(Frame::FString { quote, triple, raw: letters.contains(&b'r'), start: self.pos });
+        if letters.iter().any(|letter| matches!(letter, b'f' | b't')) && self.frames.len() < MAX_OPEN {
+            self.open(Frame::FString { quote, triple, raw: letters.contains(&b'r'), start: self.pos });
             self.push(FSTRING_START, open);
             return;
         }
@@ -431,7 +445,7 @@ impl Lexer<'_> {
                     }
                     flush(self, at);
                     self.push(L_CURLY, 1);
-                    self.frames.push(Frame::Replacement);
+                    self.open(Frame::Replacement);
                     return;
                 }
                 b'}' if in_spec => {
@@ -480,7 +494,7 @@ impl Lexer<'_> {
         let in_replacement = self.frames.last() == Some(&Frame::Replacement);
         if in_replacement && byte == b':' {
             self.push(COLON, 1);
-            self.frames.push(Frame::FormatSpec);
+            self.open(Frame::FormatSpec);
             return;
         }
         let rest = &self.bytes[self.pos..];
@@ -494,9 +508,9 @@ impl Lexer<'_> {
             self.error(self.pos, self.pos + 1, &message);
         }
         match kind {
-            L_PAREN => self.frames.push(Frame::Paren),
-            L_BRACK => self.frames.push(Frame::Brack),
-            L_CURLY => self.frames.push(Frame::Curly),
+            L_PAREN => self.open(Frame::Paren),
+            L_BRACK => self.open(Frame::Brack),
+            L_CURLY => self.open(Frame::Curly),
             R_PAREN => self.close(Frame::Paren),
             R_BRACK => self.close(Frame::Brack),
             R_CURLY if self.frames.last() == Some(&Frame::Curly) => {
@@ -513,6 +527,12 @@ impl Lexer<'_> {
             _ => {}
         }
         self.push(kind, len);
+    }
+
+    fn open(&mut self, frame: Frame) {
+        if self.frames.len() < MAX_OPEN {
+            self.frames.push(frame);
+        }
     }
 
     /// Closes a bracket and what was left open inside it; one that nothing opened closes nothing.

@@ -251,8 +251,17 @@ fn what_people_write_is_not_too_deep() {
 
 #[test]
 fn many_open_brackets_stay_linear() {
-    // Quadratic rereading of this text would take very long.
-    let text = "x = f(\ny = 1\n".repeat(5_000);
-    let parse = parse(&text, PythonVersion::default());
-    assert!(parse.syntax().text() == text.as_str());
+    // Quadratic rereading of these texts would take minutes.
+    let n = 50_000;
+    let texts = [
+        "x = f(\ny = 1\n".repeat(n),
+        "(\n".to_owned() + &"#\n".repeat(n),
+        "(\n".to_owned() + &"@a\n".repeat(n),
+        "(".repeat(n) + &"\n (".repeat(n),
+        "f'{a:".to_owned() + &"{a:".repeat(n),
+    ];
+    for text in texts {
+        let parse = parse(&text, PythonVersion::default());
+        assert!(parse.syntax().text() == text.as_str());
+    }
 }

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use tritium_syntax::{Encoding, LineIndex, NodeOrToken, Parse, PythonVersion, SyntaxKind, SyntaxNode, parse};
 
 /// One line a statement, `(KIND child child)`; names stand for themselves, problems follow.
-pub fn outline(text: &str) -> String {
+pub(crate) fn outline(text: &str) -> String {
     outline_for(text, PythonVersion::default())
 }
 
-pub fn outline_for(text: &str, version: PythonVersion) -> String {
+pub(crate) fn outline_for(text: &str, version: PythonVersion) -> String {
     let parse = parse(text, version);
     assert_eq!(parse.syntax().text().to_string(), text);
     let mut out = String::new();
