@@ -180,6 +180,35 @@ const trusted = {
     await until('one server is left', () => servers().length === 1);
     assert.notEqual(servers()[0], before);
   },
+  'a server that dies is replaced': async () => {
+    const { uri, document } = await show('softmax.py');
+    const [before] = servers();
+    process.kill(Number(before), 'SIGKILL');
+    await until('another server runs', () => servers().some((pid) => pid !== before));
+    await until('hover works again', async () => /f32\[1024\]/.test(await hover(uri, place(document, 'x = tl.load'))));
+  },
+  'the trace setting alone fills the log': async () => {
+    const { uri, document } = await show('softmax.py');
+    const settings = vscode.workspace.getConfiguration('tritium');
+    const logged = () =>
+      fs
+        .readdirSync(path.join(process.env.HOME, 'data/logs'), { recursive: true })
+        .filter((file) => /Tritium\.log$/.test(file))
+        .some((file) => fs.readFileSync(path.join(process.env.HOME, 'data/logs', file), 'utf8').includes("Sending request 'textDocument/hover"));
+    assert.equal(logged(), false, 'nothing is traced before');
+    await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
+    await until('a hover is traced', async () => (await hover(uri, place(document, 'x = tl.load'))) && logged());
+    await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
+  },
+  'a wrong server path is told, not worked around': async () => {
+    const { uri, document } = await show('softmax.py');
+    const settings = vscode.workspace.getConfiguration('tritium');
+    await settings.update('server.path', '~/no/such/tritium', vscode.ConfigurationTarget.Global);
+    await until('the server is gone', () => servers().length === 0);
+    assert.match(await ask('tritium.showVersion'), /no server found/);
+    await settings.update('server.path', undefined, vscode.ConfigurationTarget.Global);
+    await until('hover works again', async () => /f32\[1024\]/.test(await hover(uri, place(document, 'x = tl.load'))));
+  },
   'the version names the bundled server': async () => {
     assert.match(await ask('tritium.showVersion'), /tritium \S+, bundled: .*server\/tritium/);
   },
