@@ -11,9 +11,15 @@ pub mod layout;
 pub mod module;
 pub mod names;
 pub mod ops;
+pub mod parse;
+pub mod print;
 pub mod rewrite;
 pub mod types;
+pub mod verify;
 
 pub use module::{Block, BlockId, Builder, Function, FunctionId, Level, Module, OpId, Param, Value, ValueDef, ValueId};
 pub use ops::{Op, OpKind, Origin};
+pub use parse::{ParseError, parse};
+pub use print::print;
 pub use types::{Elem, Scalar, Shape, Type};
+pub use verify::{Problem, verify};

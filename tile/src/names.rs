@@ -110,3 +110,6 @@ impl OpKind {
         }
     }
 }
+
+/// The axes of the launch grid, by number.
+pub const AXES: [&str; 3] = ["x", "y", "z"];

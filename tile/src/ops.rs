@@ -141,11 +141,35 @@ pub enum OpKind {
     Barrier,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Constant {
     /// Two's complement, truncated to the result's width.
     Int(i64),
     Float(f64),
+}
+
+impl Constant {
+    /// Floats compare by their bits: a NaN equals itself and the zeros differ, as a pass that merges constants needs.
+    fn key(self) -> (bool, u64) {
+        match self {
+            Constant::Int(value) => (false, value as u64),
+            Constant::Float(value) => (true, value.to_bits()),
+        }
+    }
+}
+
+impl PartialEq for Constant {
+    fn eq(&self, other: &Constant) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Constant {}
+
+impl std::hash::Hash for Constant {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,0 +1,535 @@
+//! The rules of each operation: operands, results, attributes, regions. **Invariant:** one arm a kind, exhaustively; each message says
+//! what the kind asks for.
+
+use super::{Checker, layouts::is_address_sized, tile_elem, tile_scalar};
+use crate::{
+    module::{BlockId, Level, OpId, ValueId},
+    ops::*,
+    types::{Elem, Scalar, Type},
+};
+
+type Rule = Result<(), String>;
+
+fn ask(holds: bool, rule: impl Into<String>) -> Rule {
+    if holds { Ok(()) } else { Err(rule.into()) }
+}
+
+impl Checker<'_> {
+    pub(super) fn operation(&mut self, id: OpId, block: BlockId, owners: &[Option<OpId>]) -> Rule {
+        let op = self.function.op(id);
+        let name = op.kind.name();
+        let types: Vec<&Type> = op.operands.iter().map(|&v| self.ty(v)).collect();
+        let results: Vec<&Type> = op.results.iter().map(|&v| self.ty(v)).collect();
+        let regions = match op.kind {
+            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::For(_) => 1,
+            OpKind::While | OpKind::If => 2,
+            _ => 0,
+        };
+        ask(op.regions.len() == regions, format!("`{name}` has {regions} regions"))?;
+        let count = |operands: std::ops::RangeInclusive<usize>, wanted: usize| {
+            ask(
+                operands.contains(&types.len()) && results.len() == wanted,
+                format!("`{name}` takes {operands:?} operands and gives {wanted} results"),
+            )
+        };
+        let not_shared = |types: &[&Type]| {
+            ask(types.iter().all(|t| tile_elem(t).is_some()), format!("`{name}` does not work on shared buffers"))
+        };
+        if !matches!(op.kind, OpKind::LocalAlloc | OpKind::LocalLoad | OpKind::LocalStore) {
+            let carries = matches!(op.kind, OpKind::Yield | OpKind::For(_) | OpKind::While | OpKind::If | OpKind::Condition);
+            if !carries {
+                not_shared(&types)?;
+                not_shared(&results)?;
+            }
+        }
+        match &op.kind {
+            OpKind::Constant(constant) => {
+                count(0..=0, 1)?;
+                let scalar = tile_scalar(results[0]);
+                match constant {
+                    Constant::Int(_) => ask(scalar.is_some_and(Scalar::is_int), "an integer constant has an integer type"),
+                    Constant::Float(_) => ask(scalar.is_some_and(Scalar::is_float), "a float constant has a float type"),
+                }
+            }
+            OpKind::ProgramId { axis } | OpKind::NumPrograms { axis } => {
+                count(0..=0, 1)?;
+                ask(*axis < 3, "an axis of the grid is x, y or z")?;
+                ask(*results[0] == Type::scalar(Scalar::I32), format!("`{name}` gives an i32"))
+            }
+            OpKind::Iota { start, end } => {
+                count(0..=0, 1)?;
+                let extent = i64::from(*end) - i64::from(*start);
+                ask(
+                    tile_scalar(results[0]) == Some(Scalar::I32)
+                        && results[0].shape().len() == 1
+                        && i64::from(results[0].shape()[0]) == extent,
+                    format!("`iota {start}, {end}` gives i32[{extent}]"),
+                )
+            }
+            OpKind::Splat => {
+                count(1..=1, 1)?;
+                ask(types[0].is_scalar(), "`splat` takes a scalar")?;
+                ask(types[0].elem() == results[0].elem(), "`splat` keeps the element")
+            }
+            OpKind::ExpandDims { axis } => {
+                count(1..=1, 1)?;
+                let mut shape = types[0].shape().clone();
+                ask(usize::from(*axis) <= shape.len(), "the axis is at most the rank")?;
+                shape.insert(usize::from(*axis), 1);
+                ask(types[0].elem() == results[0].elem(), "`expand_dims` keeps the element")?;
+                ask(*results[0].shape() == shape, format!("`expand_dims` gives shape {:?}", shape.as_slice()))
+            }
+            OpKind::Broadcast => {
+                count(1..=1, 1)?;
+                ask(types[0].elem() == results[0].elem(), "`broadcast` keeps the element")?;
+                let (from, to) = (types[0].shape(), results[0].shape());
+                ask(
+                    from.len() == to.len() && from.iter().zip(to).all(|(f, t)| f == t || *f == 1),
+                    "`broadcast` keeps the rank and grows extents of 1 only",
+                )
+            }
+            OpKind::Reshape { reorder: _ } => {
+                count(1..=1, 1)?;
+                ask(types[0].elem() == results[0].elem(), "`reshape` keeps the element")?;
+                ask(types[0].num_elements() == results[0].num_elements(), "`reshape` keeps the number of elements")
+            }
+            OpKind::Transpose { order } => {
+                count(1..=1, 1)?;
+                ask(types[0].elem() == results[0].elem(), "`transpose` keeps the element")?;
+                let from = types[0].shape();
+                let mut sorted = order.to_vec();
+                sorted.sort_unstable();
+                ask(sorted.iter().map(|&a| usize::from(a)).eq(0..from.len()), "`order` names every axis once")?;
+                ask(
+                    results[0].shape().iter().eq(order.iter().map(|&a| &from[usize::from(a)])),
+                    "the result's extents follow `order`",
+                )
+            }
+            OpKind::Unary(unary) => {
+                count(1..=1, 1)?;
+                self.one_shape(&types, &results)?;
+                ask(types[0] == results[0], format!("`{name}` keeps the type"))?;
+                let scalar = tile_scalar(types[0]);
+                match unary {
+                    UnaryOp::AbsI => ask(scalar.is_some_and(Scalar::is_int), "`abs.i` takes integers"),
+                    UnaryOp::NegF
+                    | UnaryOp::AbsF
+                    | UnaryOp::Floor
+                    | UnaryOp::Ceil
+                    | UnaryOp::Sqrt
+                    | UnaryOp::SqrtRn
+                    | UnaryOp::Rsqrt
+                    | UnaryOp::Exp
+                    | UnaryOp::Exp2
+                    | UnaryOp::Log
+                    | UnaryOp::Log2
+                    | UnaryOp::Sin
+                    | UnaryOp::Cos
+                    | UnaryOp::Tanh
+                    | UnaryOp::Erf => ask(scalar.is_some_and(Scalar::is_float), format!("`{name}` takes floats")),
+                }
+            }
+            OpKind::Binary(binary) => {
+                count(2..=2, 1)?;
+                self.one_shape(&types, &results)?;
+                ask(types[0] == types[1] && types[0] == results[0], format!("`{name}` has one type throughout"))?;
+                let float = binary_is_float(*binary);
+                let fits = tile_scalar(types[0]).is_some_and(|s| s.is_float() == float);
+                ask(fits, format!("`{name}` takes {}", if float { "floats" } else { "integers" }))
+            }
+            OpKind::Compare(predicate) => {
+                count(2..=2, 1)?;
+                self.one_shape(&types, &results)?;
+                ask(types[0] == types[1], format!("`{name}` compares equal types"))?;
+                let float = predicate_is_float(*predicate);
+                let fits = match types[0].elem() {
+                    Elem::Scalar(s) => s.is_float() == float,
+                    Elem::Ptr(_) => !float,
+                };
+                ask(fits, format!("`{name}` compares {}", if float { "floats" } else { "integers or pointers" }))?;
+                ask(tile_scalar(results[0]) == Some(Scalar::I1), format!("`{name}` gives i1"))
+            }
+            OpKind::Select => {
+                count(3..=3, 1)?;
+                self.one_shape(&types, &results)?;
+                ask(tile_scalar(types[0]) == Some(Scalar::I1), "the condition of `select` is i1")?;
+                ask(types[1] == types[2] && types[1] == results[0], "both values and the result of `select` have one type")
+            }
+            OpKind::Fma => {
+                count(3..=3, 1)?;
+                self.one_shape(&types, &results)?;
+                ask(types.iter().all(|t| *t == results[0]), "`fma` has one type throughout")?;
+                ask(tile_scalar(types[0]).is_some_and(Scalar::is_float), "`fma` takes floats")
+            }
+            OpKind::Cast(cast) => {
+                count(1..=1, 1)?;
+                self.one_shape(&types, &results)?;
+                cast_rule(*cast, types[0].elem(), results[0].elem())
+            }
+            OpKind::AddPtr => {
+                count(2..=2, 1)?;
+                self.one_shape(&types, &results)?;
+                ask(types[0] == results[0] && types[0].elem().pointee().is_some(), "`addptr` takes and gives pointers")?;
+                ask(matches!(tile_scalar(types[1]), Some(Scalar::I32 | Scalar::I64)), "the offset of `addptr` is i32 or i64")
+            }
+            OpKind::Load(attrs) => {
+                count(1..=3, 1)?;
+                self.one_shape(&types, &results)?;
+                self.pointee("load", types[0], results[0])?;
+                mask("load", types.get(1))?;
+                ask(types.get(2).is_none_or(|t| *t == results[0]), "`other` has the type of the result")?;
+                vector(attrs.vector)
+            }
+            OpKind::Store(attrs) => {
+                count(2..=3, 0)?;
+                self.one_shape(&types, &results)?;
+                self.pointee("store", types[0], types[1])?;
+                mask("store", types.get(2))?;
+                vector(attrs.vector)
+            }
+            OpKind::AtomicRmw { op: atomic, sem: _, scope: _ } => {
+                count(2..=3, 1)?;
+                self.one_shape(&types, &results)?;
+                self.pointee(name, types[0], types[1])?;
+                ask(types[1] == results[0], format!("`{name}` gives the old value"))?;
+                mask(name, types.get(2))?;
+                let scalar = tile_scalar(types[1]);
+                let fits = match atomic {
+                    AtomicOp::AddF => {
+                        matches!(scalar, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64))
+                    }
+                    AtomicOp::Exchange => scalar.is_some_and(|s| s.bits() >= 32),
+                    AtomicOp::Add
+                    | AtomicOp::MinS
+                    | AtomicOp::MaxS
+                    | AtomicOp::MinU
+                    | AtomicOp::MaxU
+                    | AtomicOp::And
+                    | AtomicOp::Or
+                    | AtomicOp::Xor => matches!(scalar, Some(Scalar::I32 | Scalar::I64)),
+                };
+                ask(fits, format!("`{name}` does not work on {}", types[1].elem()))
+            }
+            OpKind::Reduce { axis } => {
+                let n = types.len();
+                ask(n >= 1 && results.len() == n, "`reduce` gives one result for each operand")?;
+                self.collective(id, *axis, &types)?;
+                for (from, to) in types.iter().zip(&results) {
+                    let mut shape = from.shape().clone();
+                    shape.remove(usize::from(*axis));
+                    ask(
+                        from.elem() == to.elem() && *to.shape() == shape,
+                        format!("`reduce` drops axis {axis}: the result is of shape {:?}", shape.as_slice()),
+                    )?;
+                    ask(to.layout() == results[0].layout(), "the results of `reduce` share one layout")?;
+                }
+                Ok(())
+            }
+            OpKind::Scan { axis, reverse: _ } => {
+                ask(!types.is_empty() && results.len() == types.len(), "`scan` gives one result for each operand")?;
+                self.collective(id, *axis, &types)?;
+                ask(types == results, "the results of `scan` have the operands' types")
+            }
+            OpKind::Dot { precision: _ } => {
+                count(3..=3, 1)?;
+                dot_rule(&types, results[0])
+            }
+            OpKind::For(_) => {
+                ask(types.len() >= 3, "`for` takes a lower bound, an upper bound and a step")?;
+                let bound = types[0];
+                ask(
+                    bound.is_scalar() && matches!(tile_scalar(bound), Some(Scalar::I32 | Scalar::I64)),
+                    "the bounds of `for` are i32 or i64 scalars",
+                )?;
+                ask(types[1] == bound && types[2] == bound, "bounds and step of `for` have one type")?;
+                ask(types[3..] == results[..], "the results of `for` have the types of the initial values")?;
+                let expected: Vec<&Type> = std::iter::once(bound).chain(results.iter().copied()).collect();
+                self.region_arguments(op.regions[0], &expected)?;
+                self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &results)
+            }
+            OpKind::While => {
+                self.region_arguments(op.regions[0], &types)?;
+                let i1 = Type::scalar(Scalar::I1);
+                let passed: Vec<&Type> = std::iter::once(&i1).chain(results.iter().copied()).collect();
+                self.region_end(op.regions[0], |k| matches!(k, OpKind::Condition), &passed)?;
+                self.region_arguments(op.regions[1], &results)?;
+                self.region_end(op.regions[1], |k| matches!(k, OpKind::Yield), &types)
+            }
+            OpKind::If => {
+                ask(types.len() == 1 && *types[0] == Type::scalar(Scalar::I1), "`if` takes an i1 scalar")?;
+                for &region in &op.regions {
+                    self.region_arguments(region, &[])?;
+                    self.region_end(region, |k| matches!(k, OpKind::Yield), &results)?;
+                }
+                Ok(())
+            }
+            OpKind::Yield | OpKind::Condition => {
+                // What it must pass on is checked with the op it ends a region of.
+                ask(results.is_empty(), format!("`{name}` has no results"))?;
+                ask(owners[block.index()].is_some(), format!("`{name}` ends a region, `return` ends a function"))
+            }
+            OpKind::Return => {
+                ask(results.is_empty(), "`return` has no results")?;
+                ask(block == self.function.body, "`return` ends a function, `yield` ends a region")?;
+                ask(types.iter().copied().eq(&self.function.results), "`return` gives the function's results")
+            }
+            OpKind::Call { callee } => {
+                let Some(callee) = self.module.functions.get(callee.index()) else {
+                    return Err("the callee does not exist".into());
+                };
+                // The callee's own structure may be broken and is reported there.
+                let wanted = callee.params.iter().map(|p| callee.values.get(p.value.index()).map(|v| &v.ty));
+                ask(wanted.eq(types.iter().map(|t| Some(*t))), format!("the operands are `@{}`'s parameters", callee.name))?;
+                ask(results.iter().copied().eq(&callee.results), format!("the results are those of `@{}`", callee.name))
+            }
+            OpKind::Assert { message: _ } => {
+                count(1..=1, 0)?;
+                ask(tile_scalar(types[0]) == Some(Scalar::I1), "`assert` takes i1")
+            }
+            OpKind::ConvertLayout => {
+                self.begins_at_l1(name)?;
+                count(1..=1, 1)?;
+                let same = types[0].elem() == results[0].elem() && types[0].shape() == results[0].shape();
+                ask(same, "`convert_layout` changes nothing but the layout")
+            }
+            OpKind::LocalAlloc => {
+                self.begins_at_l1(name)?;
+                count(1..=1, 1)?;
+                self.buffer_and_tile(name, results[0], types[0])
+            }
+            OpKind::LocalLoad => {
+                self.begins_at_l1(name)?;
+                count(1..=1, 1)?;
+                self.buffer_and_tile(name, types[0], results[0])
+            }
+            OpKind::LocalStore => {
+                self.begins_at_l1(name)?;
+                count(2..=2, 0)?;
+                self.buffer_and_tile(name, types[1], types[0])
+            }
+            OpKind::Barrier => {
+                self.begins_at_l1(name)?;
+                count(0..=0, 0)
+            }
+        }
+    }
+
+    fn begins_at_l1(&self, name: &str) -> Rule {
+        ask(self.module.level >= Level::L1, format!("`{name}` begins at L1"))
+    }
+
+    /// Elementwise: one shape, and one layout where there are layouts.
+    fn one_shape(&self, types: &[&Type], results: &[&Type]) -> Rule {
+        let mut all = types.iter().chain(results);
+        let Some(first) = all.next() else { return Ok(()) };
+        for ty in all {
+            ask(ty.shape() == first.shape(), format!("`{first}` and `{ty}` differ in shape"))?;
+            ask(ty.layout() == first.layout(), format!("`{first}` and `{ty}` differ in layout"))?;
+        }
+        Ok(())
+    }
+
+    fn pointee(&self, name: &str, pointer: &Type, value: &Type) -> Rule {
+        ask(
+            pointer.elem().pointee().is_some_and(|p| Elem::Scalar(p) == value.elem()),
+            format!("`{name}` of {} through {}", value.elem(), pointer.elem()),
+        )
+    }
+
+    fn buffer_and_tile(&self, name: &str, buffer: &Type, tile: &Type) -> Rule {
+        let shared = matches!(buffer, Type::Shared { .. }) && matches!(tile, Type::Tile { .. });
+        let same = shared && buffer.elem() == tile.elem() && buffer.shape() == tile.shape();
+        ask(same, format!("`{name}` joins a tile and a shared buffer of one element and shape"))
+    }
+
+    fn region_arguments(&self, region: BlockId, expected: &[&Type]) -> Rule {
+        let args = &self.function.block(region).args;
+        if args.iter().map(|&a| self.ty(a)).eq(expected.iter().copied()) {
+            return Ok(());
+        }
+        let spelled: Vec<String> = expected.iter().map(|t| t.to_string()).collect();
+        Err(format!("the region's arguments are ({})", spelled.join(", ")))
+    }
+
+    fn region_end(&self, region: BlockId, kind: fn(&OpKind) -> bool, expected: &[&Type]) -> Rule {
+        let last = self.function.block(region).ops.last().map(|&op| self.function.op(op));
+        let passed = |values: &[ValueId]| values.iter().map(|&v| self.ty(v)).eq(expected.iter().copied());
+        if last.is_some_and(|op| kind(&op.kind) && passed(&op.operands)) {
+            return Ok(());
+        }
+        let name = if kind(&OpKind::Yield) { "yield" } else { "condition" };
+        let spelled: Vec<String> = expected.iter().map(|t| t.to_string()).collect();
+        Err(format!("the region ends in `{name}` of ({})", spelled.join(", ")))
+    }
+
+    /// What `reduce` and `scan` share: operands of one shape, a region of scalars.
+    fn collective(&self, id: OpId, axis: u8, types: &[&Type]) -> Rule {
+        let op = self.function.op(id);
+        let name = op.kind.name();
+        self.one_shape(types, &[])?;
+        ask(usize::from(axis) < types[0].shape().len(), format!("`{name}` has no axis {axis}"))?;
+        let scalars: Vec<Type> =
+            types.iter().map(|t| Type::Tile { elem: t.elem(), shape: Default::default(), layout: None }).collect();
+        let both: Vec<&Type> = scalars.iter().chain(&scalars).collect();
+        let yielded: Vec<&Type> = scalars.iter().collect();
+        self.region_arguments(op.regions[0], &both)?;
+        self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &yielded)?;
+        for &inner in &self.function.block(op.regions[0]).ops {
+            self.scalar_only(inner, name)?;
+        }
+        Ok(())
+    }
+
+    /// The region of a collective computes on scalars and touches no memory.
+    fn scalar_only(&self, id: OpId, name: &str) -> Rule {
+        let op = self.function.op(id);
+        let scalar = op.operands.iter().chain(&op.results).all(|&v| self.ty(v).is_scalar());
+        let allowed = match &op.kind {
+            OpKind::Constant(_)
+            | OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::If
+            | OpKind::Call { .. }
+            | OpKind::ProgramId { .. }
+            | OpKind::NumPrograms { .. }
+            | OpKind::Yield => true,
+            OpKind::Iota { .. }
+            | OpKind::Splat
+            | OpKind::ExpandDims { .. }
+            | OpKind::Broadcast
+            | OpKind::Reshape { .. }
+            | OpKind::Transpose { .. }
+            | OpKind::AddPtr
+            | OpKind::Load(_)
+            | OpKind::Store(_)
+            | OpKind::AtomicRmw { .. }
+            | OpKind::Reduce { .. }
+            | OpKind::Scan { .. }
+            | OpKind::Dot { .. }
+            | OpKind::For(_)
+            | OpKind::While
+            | OpKind::Condition
+            | OpKind::Return
+            | OpKind::Assert { .. }
+            | OpKind::ConvertLayout
+            | OpKind::LocalAlloc
+            | OpKind::LocalLoad
+            | OpKind::LocalStore
+            | OpKind::Barrier => false,
+        };
+        ask(scalar && allowed, format!("the region of `{name}` computes on scalars: no `{}` here", op.kind.name()))?;
+        for &region in &op.regions {
+            for &inner in &self.function.block(region).ops {
+                self.scalar_only(inner, name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mask(name: &str, ty: Option<&&Type>) -> Rule {
+    ask(ty.is_none_or(|t| tile_scalar(t) == Some(Scalar::I1)), format!("the mask of `{name}` is i1"))
+}
+
+fn vector(vector: u8) -> Rule {
+    ask(vector == 0 || vector.is_power_of_two(), "`vector` is a power of two")
+}
+
+fn binary_is_float(op: BinaryOp) -> bool {
+    match op {
+        BinaryOp::AddI
+        | BinaryOp::SubI
+        | BinaryOp::MulI
+        | BinaryOp::DivS
+        | BinaryOp::DivU
+        | BinaryOp::RemS
+        | BinaryOp::RemU
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::ShrS
+        | BinaryOp::ShrU
+        | BinaryOp::MinS
+        | BinaryOp::MaxS
+        | BinaryOp::MinU
+        | BinaryOp::MaxU => false,
+        BinaryOp::AddF
+        | BinaryOp::SubF
+        | BinaryOp::MulF
+        | BinaryOp::DivF
+        | BinaryOp::DivRn
+        | BinaryOp::RemF
+        | BinaryOp::MinF
+        | BinaryOp::MaxF
+        | BinaryOp::MinNan
+        | BinaryOp::MaxNan => true,
+    }
+}
+
+fn predicate_is_float(predicate: Predicate) -> bool {
+    match predicate {
+        Predicate::Eq
+        | Predicate::Ne
+        | Predicate::LtS
+        | Predicate::LeS
+        | Predicate::GtS
+        | Predicate::GeS
+        | Predicate::LtU
+        | Predicate::LeU
+        | Predicate::GtU
+        | Predicate::GeU => false,
+        Predicate::EqF | Predicate::NeF | Predicate::LtF | Predicate::LeF | Predicate::GtF | Predicate::GeF => true,
+    }
+}
+
+fn cast_rule(cast: CastOp, from: Elem, to: Elem) -> Rule {
+    let int = |e: Elem| e.scalar().is_some_and(Scalar::is_int);
+    let float = |e: Elem| e.scalar().is_some_and(Scalar::is_float);
+    let pointer = |e: Elem| e.pointee().is_some();
+    let (holds, rule) = match cast {
+        CastOp::Trunc => (int(from) && int(to) && to.bits() < from.bits(), "takes an integer to a narrower one"),
+        CastOp::ExtS | CastOp::ExtU => (int(from) && int(to) && to.bits() > from.bits(), "takes an integer to a wider one"),
+        CastOp::Float | CastOp::FloatRtz => (float(from) && float(to), "takes a float to a float"),
+        CastOp::SToF | CastOp::UToF => (int(from) && float(to), "takes an integer to a float"),
+        CastOp::FToS | CastOp::FToU => (float(from) && int(to), "takes a float to an integer"),
+        CastOp::Bitcast => (!pointer(from) && !pointer(to) && from.bits() == to.bits(), "keeps the width, of numbers"),
+        CastOp::PtrToInt => (pointer(from) && int(to) && is_address_sized(to), "takes a pointer to i64"),
+        CastOp::IntToPtr => (int(from) && is_address_sized(from) && pointer(to), "takes i64 to a pointer"),
+        CastOp::PtrCast => (pointer(from) && pointer(to), "takes a pointer to a pointer"),
+    };
+    ask(holds, format!("`{}` {rule}, not {from} to {to}", cast.name()))
+}
+
+fn dot_rule(types: &[&Type], result: &Type) -> Rule {
+    let (a, b) = (types[0], types[1]);
+    ask(types[2] == result, "the accumulator and the result of `dot` have one type")?;
+    let rank = a.shape().len();
+    ask(rank >= 2 && b.shape().len() == rank && result.shape().len() == rank, "`dot` takes matrices of one rank")?;
+    let (m, k, n) = (a.shape()[rank - 2], a.shape()[rank - 1], b.shape()[rank - 1]);
+    ask(b.shape()[rank - 2] == k, format!("`dot` of `{a}` and `{b}`: the inner extents differ"))?;
+    let batch = rank - 2;
+    ask(
+        a.shape()[..batch] == b.shape()[..batch]
+            && a.shape()[..batch] == result.shape()[..batch]
+            && result.shape()[batch..] == [m, n],
+        format!("`dot` of `{a}` and `{b}` does not give `{result}`"),
+    )?;
+    let f8 = |s| matches!(s, Scalar::F8E4M3 | Scalar::F8E5M2);
+    let fits = match (tile_scalar(a), tile_scalar(b), tile_scalar(result)) {
+        (Some(Scalar::I8), Some(Scalar::I8), Some(Scalar::I32)) => true,
+        (Some(Scalar::F16), Some(Scalar::F16), Some(Scalar::F16 | Scalar::F32)) => true,
+        (Some(Scalar::BF16), Some(Scalar::BF16), Some(Scalar::F32)) => true,
+        (Some(Scalar::F32), Some(Scalar::F32), Some(Scalar::F32)) => true,
+        (Some(Scalar::F64), Some(Scalar::F64), Some(Scalar::F64)) => true,
+        (Some(a), Some(b), Some(Scalar::F16 | Scalar::F32)) => f8(a) && f8(b),
+        _ => false,
+    };
+    ask(fits, format!("`dot` of {} and {} does not accumulate in {}", a.elem(), b.elem(), result.elem()))?;
+    let least = if tile_scalar(a).is_some_and(|s| s.bits() == 8) { 32 } else { 16 };
+    ask(k >= least, format!("the inner extent of `dot` on {} is at least {least}, not {k}", a.elem()))
+}
