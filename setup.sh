@@ -29,8 +29,13 @@ fi
 
 if ! has_rust; then
     echo "setup: installing Rust" >&2
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
-        sh -s -- -y -q --default-toolchain none --no-modify-path >&2
+    rustup="$(mktemp)"
+    if ! curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs -o "$rustup"; then
+        echo "setup: please install Rust 1.95 or later yourself and run this again" >&2
+        exit 1
+    fi
+    sh "$rustup" -y -q --default-toolchain none --no-modify-path >&2
+    rm -f "$rustup"
     # With no argument this installs what rust-toolchain.toml names.
     rustup toolchain install >&2
 fi
