@@ -1,0 +1,442 @@
+//! LLVM IR text of a kernel whose every decision has been made: one function, layouts on all tiles, shared memory assigned, vectors chosen.
+//!
+//! A tile is one SSA scalar per register of its layout, in register order; vectors exist only at loads and stores. Values of the layout's
+//! lane and warp bits are computed once, in the entry block. **Invariants:** the same module gives the same bytes; what cannot be
+//! written is [`Unsupported`] with the origin of the operation, never a panic and never wrong code.
+//!
+//! The kernel's parameters are those of the function, in order: pointers, integers and floats as themselves, `i1` as a byte. Shared
+//! memory is dynamic: the launcher passes `module.shared_bytes`.
+
+mod atomic;
+mod cast;
+mod control;
+mod convert;
+mod dot;
+mod elementwise;
+mod index;
+mod math;
+mod memory;
+mod reduce;
+mod scan;
+mod value;
+
+use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
+
+use rustc_hash::FxHashMap;
+use tritium_semantics::target::Sm;
+use tritium_tile::{
+    BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
+    layout::{Distributed, SharedLayout},
+    ops::Constant,
+    rewrite::use_counts,
+};
+
+use crate::ptx_strings::Instruction;
+use value::{Reg, float_constant, int_constant, memory_type, type_name};
+
+/// Something the emitter cannot write for this GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    pub origin: Origin,
+    pub message: String,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+type Emitted<T> = Result<T, Unsupported>;
+
+/// What the kernel is called in PTX: its name with everything PTX does not allow replaced.
+pub fn entry_name(module: &Module) -> String {
+    let name: String = module.entry().name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() { format!("_{name}") } else { name }
+}
+
+/// Writes the kernel of a module at L1 as LLVM IR for this SM.
+pub fn emit(module: &Module, sm: &Sm) -> Result<String, Unsupported> {
+    let Some(function) = module.functions.first() else {
+        return Err(Unsupported { origin: Origin::NONE, message: "the module has no function".into() });
+    };
+    let mut emitter = Emitter::new(module, function, sm);
+    if !module.num_warps.is_power_of_two() || module.num_warps > 32 {
+        return Err(
+            emitter.unsupported(format!("a CTA of {} warps: their number must be a power of two up to 32", module.num_warps))
+        );
+    }
+    if !function.results.is_empty() {
+        return Err(emitter.unsupported("a kernel cannot return values; only helpers can"));
+    }
+    emitter.parameters()?;
+    emitter.block(function.body)?;
+    Ok(emitter.finish())
+}
+
+struct Emitter<'m> {
+    module: &'m Module,
+    function: &'m Function,
+    sm: &'m Sm,
+    /// Of the operation being written.
+    origin: Origin,
+    signature: Vec<String>,
+    /// What is computed once per thread; it dominates everything.
+    entry: String,
+    body: String,
+    next: u32,
+    labels: u32,
+    /// The basic block being written, for phis.
+    label: u32,
+    /// The registers of every value written so far.
+    values: Vec<Option<Rc<[Reg]>>>,
+    uses: Vec<u32>,
+    declarations: BTreeSet<String>,
+    globals: Vec<String>,
+    metadata: Vec<String>,
+    /// Linear functions of the thread's index that the entry block computes. Looked up only.
+    linear: FxHashMap<(Vec<u32>, u32), Reg>,
+    /// Predicates of the entry block: "my surplus bits are 0".
+    leader: FxHashMap<u32, Reg>,
+}
+
+/// Writes one instruction with a result and names the result.
+macro_rules! ins {
+    ($emitter:expr, $($arg:tt)*) => { $emitter.instruction(format_args!($($arg)*)) };
+}
+/// Writes one instruction without a result.
+macro_rules! line {
+    ($emitter:expr, $($arg:tt)*) => { $emitter.line(format_args!($($arg)*)) };
+}
+use {ins, line};
+
+impl<'m> Emitter<'m> {
+    fn new(module: &'m Module, function: &'m Function, sm: &'m Sm) -> Emitter<'m> {
+        Emitter {
+            module,
+            function,
+            sm,
+            origin: Origin::NONE,
+            signature: Vec::new(),
+            entry: String::new(),
+            body: String::new(),
+            next: 0,
+            labels: 0,
+            label: 0,
+            values: vec![None; function.values.len()],
+            uses: use_counts(function),
+            declarations: BTreeSet::new(),
+            globals: Vec::new(),
+            metadata: vec!["!0 = !{!\"llvm.loop.unroll.disable\"}".into(), "!1 = !{!\"llvm.loop.peeled.count\", i32 0}".into()],
+            linear: FxHashMap::default(),
+            leader: FxHashMap::default(),
+        }
+    }
+
+    fn unsupported(&self, message: impl Into<String>) -> Unsupported {
+        Unsupported { origin: self.origin, message: message.into() }
+    }
+
+    fn threads(&self) -> u32 {
+        32 * self.module.num_warps
+    }
+
+    // ---- text
+
+    fn fresh(&mut self) -> Reg {
+        self.next += 1;
+        Reg::Tmp(self.next - 1)
+    }
+
+    fn instruction(&mut self, text: fmt::Arguments<'_>) -> Reg {
+        let reg = self.fresh();
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.body, "  {reg} = {text}");
+        reg
+    }
+
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {text}");
+    }
+
+    fn new_label(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+
+    fn start_block(&mut self, label: u32) {
+        let _ = writeln!(self.body, "b{label}:");
+        self.label = label;
+    }
+
+    /// Runs `write` with its text going to the entry block.
+    fn in_entry(&mut self, write: impl FnOnce(&mut Emitter<'m>) -> Reg) -> Reg {
+        std::mem::swap(&mut self.body, &mut self.entry);
+        let reg = write(self);
+        std::mem::swap(&mut self.body, &mut self.entry);
+        reg
+    }
+
+    /// A call of an intrinsic, which is declared on the way.
+    fn call(&mut self, result: &str, name: &str, args: &[(&str, Reg)]) -> Reg {
+        let types: Vec<&str> = args.iter().map(|(ty, _)| *ty).collect();
+        let convergent = if name.contains(".shfl.") { " #1" } else { "" };
+        self.declarations.insert(format!("declare {result} @{name}({}){convergent}", types.join(", ")));
+        let args: Vec<String> = args.iter().map(|(ty, reg)| format!("{ty} {reg}")).collect();
+        ins!(self, "call {result} @{name}({}){convergent}", args.join(", "))
+    }
+
+    /// Inline PTX; one result per entry of `results`.
+    fn asm(&mut self, instruction: Instruction, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
+        let result = match results {
+            [] => "void".to_string(),
+            [one] => one.to_string(),
+            many => format!("{{{}}}", many.join(", ")),
+        };
+        let args: Vec<String> = args.iter().map(|(ty, reg)| format!("{ty} {reg}")).collect();
+        let (effect, attributes) = if instruction.has_effects() { (" sideeffect", "#1") } else { ("", "#2") };
+        // `$` names operands in the text, so nothing needs escaping.
+        let text = format!(
+            "call {result} asm{effect} \"{}\", \"{}\"({}) {attributes}",
+            instruction.text(),
+            instruction.constraints(),
+            args.join(", ")
+        );
+        match results.len() {
+            0 => {
+                line!(self, "{text}");
+                Vec::new()
+            }
+            1 => vec![ins!(self, "{text}")],
+            n => {
+                let tuple = ins!(self, "{text}");
+                (0..n).map(|i| ins!(self, "extractvalue {result} {tuple}, {i}")).collect()
+            }
+        }
+    }
+
+    fn barrier(&mut self) {
+        self.asm(Instruction::BarSync, &[], &[]);
+    }
+
+    // ---- values
+
+    fn ty(&self, value: ValueId) -> &'m Type {
+        self.function.ty(value)
+    }
+
+    fn regs(&self, value: ValueId) -> Emitted<Rc<[Reg]>> {
+        self.values[value.index()].clone().ok_or_else(|| self.unsupported("a value is used before it is defined"))
+    }
+
+    fn reg(&self, value: ValueId) -> Emitted<Reg> {
+        let regs = self.regs(value)?;
+        regs.first().copied().ok_or_else(|| self.unsupported("a shared buffer is used as a scalar"))
+    }
+
+    fn set(&mut self, value: ValueId, regs: Vec<Reg>) {
+        debug_assert_eq!(Some(regs.len()), self.num_registers(value).ok());
+        self.values[value.index()] = Some(regs.into());
+    }
+
+    /// The layout of a tile; `None` for a scalar.
+    fn layout(&self, value: ValueId) -> Emitted<Option<&'m Distributed>> {
+        match self.ty(value) {
+            Type::Tile { shape, .. } if shape.is_empty() => Ok(None),
+            Type::Tile { layout: Some(id), .. } => {
+                let layout = self.module.layouts.distributed(*id);
+                let layout = layout.ok_or_else(|| self.unsupported("a tile has a layout of shared memory"))?;
+                if layout.num_warps() != self.module.num_warps || layout.lane.len() != 5 {
+                    return Err(self.unsupported("a tile's layout is made for another number of threads than the CTA has"));
+                }
+                Ok(Some(layout))
+            }
+            Type::Tile { layout: None, .. } => Err(self.unsupported("a tile has no layout: the module is not at level L1")),
+            Type::Shared { .. } => Err(self.unsupported("a shared buffer is used as a tile")),
+        }
+    }
+
+    fn tile_layout(&self, value: ValueId) -> Emitted<&'m Distributed> {
+        self.layout(value)?.ok_or_else(|| self.unsupported("a scalar stands where a tile is needed"))
+    }
+
+    fn buffer_layout(&self, value: ValueId) -> Emitted<&'m SharedLayout> {
+        let layout = match self.ty(value) {
+            Type::Shared { layout, .. } => self.module.layouts.shared(*layout),
+            Type::Tile { .. } => None,
+        };
+        layout.ok_or_else(|| self.unsupported("a tile stands where a shared buffer is needed"))
+    }
+
+    fn num_registers(&self, value: ValueId) -> Emitted<usize> {
+        match self.ty(value) {
+            Type::Shared { .. } => Ok(0),
+            Type::Tile { .. } => Ok(self.layout(value)?.map_or(1, Distributed::num_registers)),
+        }
+    }
+
+    fn scalar(&self, value: ValueId) -> Emitted<Scalar> {
+        self.ty(value).elem().scalar().ok_or_else(|| self.unsupported("a pointer stands where a number is needed"))
+    }
+
+    fn type_of(&self, value: ValueId) -> &'static str {
+        type_name(self.ty(value).elem())
+    }
+
+    fn shared_offset(&self, op: OpId) -> Emitted<u32> {
+        self.function
+            .op(op)
+            .shared_offset
+            .ok_or_else(|| self.unsupported("an operation needs shared memory but none was assigned to it"))
+    }
+
+    // ---- the function
+
+    fn parameters(&mut self) -> Emitted<()> {
+        for (index, param) in self.function.params.iter().enumerate() {
+            let arg = Reg::Arg(index as u32);
+            let elem = self.ty(param.value).elem();
+            if !self.ty(param.value).is_scalar() {
+                return Err(self.unsupported(format!("parameter `{}` is a tile; kernels take scalars and pointers", param.name)));
+            }
+            let (text, reg) = match elem {
+                Elem::Ptr(_) => {
+                    let alignment = 1u32 << param.divisibility.max(1).trailing_zeros().min(10);
+                    (format!("ptr addrspace(1) align {alignment} {arg}"), arg)
+                }
+                Elem::Scalar(Scalar::I1) => (format!("i8 {arg}"), self.in_entry(|e| ins!(e, "icmp ne i8 {arg}, 0"))),
+                Elem::Scalar(s) => (format!("{} {arg}", memory_type(s)), arg),
+            };
+            self.signature.push(text);
+            self.set(param.value, vec![reg]);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> String {
+        let name = entry_name(self.module);
+        let mut text = String::with_capacity(self.body.len() + self.entry.len() + 2048);
+        let mut put = |line: fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{line}");
+        };
+        put(format_args!("target triple = \"nvptx64-nvidia-cuda\"\n"));
+        put(format_args!("@shared = external addrspace(3) global [0 x i8], align 1024"));
+        for global in &self.globals {
+            put(format_args!("{global}"));
+        }
+        put(format_args!("\ndefine ptx_kernel void @{name}({}) #0 {{", self.signature.join(", ")));
+        put(format_args!("entry:"));
+        put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
+        put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, self.body));
+        put(format_args!("declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
+        for declaration in &self.declarations {
+            put(format_args!("{declaration}"));
+        }
+        put(format_args!("\nattributes #0 = {{ nounwind \"nvvm.maxntid\"=\"{},1,1\" }}", 32 * self.module.num_warps));
+        put(format_args!("attributes #1 = {{ convergent nounwind }}"));
+        put(format_args!("attributes #2 = {{ nounwind }}\n"));
+        for node in &self.metadata {
+            put(format_args!("{node}"));
+        }
+        text
+    }
+
+    /// The operations of a block; the operands of its terminator.
+    fn block(&mut self, block: BlockId) -> Emitted<Vec<ValueId>> {
+        let function = self.function;
+        for &op in &function.block(block).ops {
+            let operation = function.op(op);
+            if operation.kind.is_terminator() {
+                if matches!(operation.kind, OpKind::Return) {
+                    line!(self, "ret void");
+                }
+                return Ok(operation.operands.to_vec());
+            }
+            let outer = std::mem::replace(&mut self.origin, operation.origin);
+            self.op(op)?;
+            self.origin = outer;
+        }
+        Err(self.unsupported("a block has no terminator"))
+    }
+
+    /// The operations of a region with its arguments bound to single registers; the registers it yields.
+    fn inline_scalars(&mut self, block: BlockId, args: &[Reg]) -> Emitted<Vec<Reg>> {
+        for (&value, &reg) in self.function.block(block).args.iter().zip(args) {
+            self.set(value, vec![reg]);
+        }
+        let yielded = self.block(block)?;
+        yielded.into_iter().map(|value| self.reg(value)).collect()
+    }
+
+    fn op(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        match &operation.kind {
+            OpKind::Constant(constant) => self.constant(op, *constant),
+            OpKind::ProgramId { axis } => self.special_register(op, "ctaid", *axis),
+            OpKind::NumPrograms { axis } => self.special_register(op, "nctaid", *axis),
+            OpKind::Iota { start, .. } => self.iota(op, *start),
+            OpKind::Splat => {
+                let reg = self.reg(operation.operands[0])?;
+                let n = self.num_registers(operation.results[0])?;
+                self.set(operation.results[0], vec![reg; n]);
+                Ok(())
+            }
+            OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => self.rename(op),
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::AddPtr => self.elementwise(op),
+            OpKind::Load(attrs) => self.load(op, *attrs),
+            OpKind::Store(attrs) => self.store(op, *attrs),
+            OpKind::AtomicRmw { op: kind, sem, scope } => self.atomic(op, *kind, *sem, *scope),
+            OpKind::Reduce { axis } => self.reduce(op, *axis as usize),
+            OpKind::Scan { axis, reverse } => self.scan(op, *axis as usize, *reverse),
+            OpKind::Dot { precision } => self.dot(op, *precision),
+            OpKind::For(attrs) => self.for_loop(op, *attrs),
+            OpKind::While => self.while_loop(op),
+            OpKind::If => self.if_else(op),
+            OpKind::Assert { message } => self.assert(op, message),
+            OpKind::ConvertLayout => self.convert_layout(op),
+            OpKind::LocalAlloc => self.local_alloc(op),
+            OpKind::LocalLoad => self.local_load(op),
+            OpKind::LocalStore => self.local_store(op),
+            OpKind::Barrier => {
+                self.barrier();
+                Ok(())
+            }
+            OpKind::Call { .. } => Err(self.unsupported("a call is left; helpers must be inlined before code is written")),
+            OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.unsupported("a terminator stands inside a block")),
+        }
+    }
+
+    fn constant(&mut self, op: OpId, constant: Constant) -> Emitted<()> {
+        let result = self.function.op(op).results[0];
+        let reg = match (self.ty(result).elem(), constant) {
+            (Elem::Scalar(s), Constant::Float(value)) => float_constant(s, value),
+            (Elem::Scalar(s), Constant::Int(value)) if s.is_int() => Some(int_constant(s, value)),
+            (Elem::Scalar(s), Constant::Int(value)) => float_constant(s, value as f64),
+            (Elem::Ptr(_), Constant::Int(0)) => Some(Reg::Null),
+            (Elem::Ptr(_), _) => None,
+        };
+        let reg = reg.ok_or_else(|| self.unsupported("a constant does not fit its type"))?;
+        let n = self.num_registers(result)?;
+        self.set(result, vec![reg; n]);
+        Ok(())
+    }
+
+    fn special_register(&mut self, op: OpId, name: &str, axis: u8) -> Emitted<()> {
+        let Some(letter) = ["x", "y", "z"].get(axis as usize) else {
+            return Err(self.unsupported(format!("a grid has no axis {axis}")));
+        };
+        let intrinsic = format!("llvm.nvvm.read.ptx.sreg.{name}.{letter}");
+        let reg = self.call("i32", &intrinsic, &[]);
+        self.set(self.function.op(op).results[0], vec![reg]);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Loops, branches and assertions.
+//!
+//! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
+//! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked, unrolls them.
+
+use tritium_tile::{BlockId, OpId, ValueId, layout::Distributed, ops::LoopAttrs};
+
+use super::{Emitted, Emitter, ins, line, value::Reg};
+
+impl Emitter<'_> {
+    /// Fresh registers for a block's arguments.
+    fn fresh_like(&mut self, value: ValueId) -> Emitted<Vec<Reg>> {
+        let n = self.num_registers(value)?;
+        Ok((0..n).map(|_| self.fresh()).collect())
+    }
+
+    fn shared_carried(&self, values: &[ValueId]) -> Emitted<()> {
+        match values.iter().any(|&v| matches!(self.ty(v), tritium_tile::Type::Shared { .. })) {
+            true => Err(self.unsupported("a shared buffer is carried by control flow")),
+            false => Ok(()),
+        }
+    }
+
+    /// Phi text: each of `phis` is `from.0[i]` coming from block `from.1`.
+    fn phis(&mut self, values: &[ValueId], phis: &[Vec<Reg>], incoming: &[(&[Vec<Reg>], u32)]) -> Emitted<()> {
+        for (i, &value) in values.iter().enumerate() {
+            let ty = self.type_of(value);
+            for (r, phi) in phis[i].iter().enumerate() {
+                let mut arms = Vec::with_capacity(incoming.len());
+                for (regs, label) in incoming {
+                    let reg = regs[i].get(r).ok_or_else(|| self.unsupported("control flow carries a value in two layouts"))?;
+                    arms.push(format!("[ {reg}, %b{label} ]"));
+                }
+                line!(self, "{phi} = phi {ty} {}", arms.join(", "));
+            }
+        }
+        Ok(())
+    }
+
+    fn all_regs(&self, values: &[ValueId]) -> Emitted<Vec<Vec<Reg>>> {
+        values.iter().map(|&v| Ok(self.regs(v)?.to_vec())).collect()
+    }
+
+    fn loop_metadata(&mut self, attrs: LoopAttrs) -> usize {
+        let id = self.metadata.len();
+        match attrs.unroll.filter(|&n| n > 1) {
+            None => self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1}}")),
+            Some(n) => {
+                self.metadata.push(format!("!{id} = distinct !{{!{id}, !{}, !1}}", id + 1));
+                self.metadata.push(format!("!{} = !{{!\"llvm.loop.unroll.count\", i32 {n}}}", id + 1));
+            }
+        }
+        id
+    }
+
+    pub(super) fn for_loop(&mut self, op: OpId, attrs: LoopAttrs) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let (bounds, initial) = operation.operands.split_at(3);
+        let region = operation.regions[0];
+        let args = &self.function.block(region).args;
+        let (&counter, carried) = args.split_first().ok_or_else(|| self.unsupported("a loop without induction variable"))?;
+        self.shared_carried(carried)?;
+        let (lower, upper, step) = (self.reg(bounds[0])?, self.reg(bounds[1])?, self.reg(bounds[2])?);
+        let ty = self.type_of(counter);
+        let initial = self.all_regs(initial)?;
+        let before = self.label;
+        let (head, body, exit) = (self.new_label(), self.new_label(), self.new_label());
+        line!(self, "br label %b{head}");
+
+        let i = self.fresh();
+        let next = self.fresh();
+        self.set(counter, vec![i]);
+        let mut phis = Vec::new();
+        for &value in carried {
+            let regs = self.fresh_like(value)?;
+            self.set(value, regs.clone());
+            phis.push(regs);
+        }
+        // The body first: the phis need its results and its last block.
+        let outer = std::mem::take(&mut self.body);
+        self.start_block(body);
+        let yielded = self.block(region)?;
+        let yielded = self.all_regs(&yielded)?;
+        let latch = self.label;
+        let metadata = self.loop_metadata(attrs);
+        line!(self, "{next} = add {ty} {i}, {step}");
+        line!(self, "br label %b{head}, !llvm.loop !{metadata}");
+        let inner = std::mem::replace(&mut self.body, outer);
+
+        self.start_block(head);
+        line!(self, "{i} = phi {ty} [ {lower}, %b{before} ], [ {next}, %b{latch} ]");
+        self.phis(carried, &phis, &[(&initial, before), (&yielded, latch)])?;
+        let again = ins!(self, "icmp slt {ty} {i}, {upper}");
+        line!(self, "br i1 {again}, label %b{body}, label %b{exit}");
+        self.body.push_str(&inner);
+        self.start_block(exit);
+        for (&result, regs) in operation.results.iter().zip(phis) {
+            self.set(result, regs);
+        }
+        Ok(())
+    }
+
+    pub(super) fn while_loop(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let (test, region) = (operation.regions[0], operation.regions[1]);
+        let carried = &self.function.block(test).args;
+        self.shared_carried(carried)?;
+        let initial = self.all_regs(&operation.operands)?;
+        let before = self.label;
+        let (head, body, exit) = (self.new_label(), self.new_label(), self.new_label());
+        line!(self, "br label %b{head}");
+        let mut phis = Vec::new();
+        for &value in carried {
+            let regs = self.fresh_like(value)?;
+            self.set(value, regs.clone());
+            phis.push(regs);
+        }
+        let outer = std::mem::take(&mut self.body);
+        self.label = head;
+        let condition = self.block(test)?;
+        let (&condition, passed) = condition.split_first().ok_or_else(|| self.unsupported("a loop without condition"))?;
+        let condition = self.reg(condition)?;
+        let passed = self.all_regs(passed)?;
+        line!(self, "br i1 {condition}, label %b{body}, label %b{exit}");
+        self.start_block(body);
+        for (&arg, regs) in self.function.block(region).args.iter().zip(&passed) {
+            self.set(arg, regs.clone());
+        }
+        let yielded = self.block(region)?;
+        let yielded = self.all_regs(&yielded)?;
+        let latch = self.label;
+        let metadata = self.loop_metadata(LoopAttrs::default());
+        line!(self, "br label %b{head}, !llvm.loop !{metadata}");
+        let inner = std::mem::replace(&mut self.body, outer);
+        self.start_block(head);
+        self.phis(carried, &phis, &[(&initial, before), (&yielded, latch)])?;
+        self.body.push_str(&inner);
+        self.start_block(exit);
+        for (&result, regs) in operation.results.iter().zip(passed) {
+            self.set(result, regs);
+        }
+        Ok(())
+    }
+
+    pub(super) fn if_else(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        self.shared_carried(&operation.results)?;
+        let condition = self.reg(operation.operands[0])?;
+        let (yes, no, after) = (self.new_label(), self.new_label(), self.new_label());
+        line!(self, "br i1 {condition}, label %b{yes}, label %b{no}");
+        let (then, then_end) = self.branch(yes, operation.regions.first().copied(), after)?;
+        let (other, other_end) = self.branch(no, operation.regions.get(1).copied(), after)?;
+        self.start_block(after);
+        let mut phis = Vec::new();
+        for &result in &operation.results {
+            phis.push(self.fresh_like(result)?);
+        }
+        if then.len() != phis.len() || other.len() != phis.len() {
+            return Err(self.unsupported("the branches of an `if` yield different numbers of values"));
+        }
+        self.phis(&operation.results, &phis, &[(&then, then_end), (&other, other_end)])?;
+        for (&result, regs) in operation.results.iter().zip(phis) {
+            self.set(result, regs);
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, label: u32, region: Option<BlockId>, after: u32) -> Emitted<(Vec<Vec<Reg>>, u32)> {
+        self.start_block(label);
+        let yielded = match region {
+            Some(region) => self.block(region)?,
+            None => Vec::new(),
+        };
+        let regs = self.all_regs(&yielded)?;
+        let end = self.label;
+        line!(self, "br label %b{after}");
+        Ok((regs, end))
+    }
+
+    /// A false element reports through the driver's `__assertfail`, which stops the kernel.
+    pub(super) fn assert(&mut self, op: OpId, message: &str) -> Emitted<()> {
+        let operand = self.function.op(op).operands[0];
+        let regs = self.regs(operand)?;
+        let surplus = self.layout(operand)?.map_or(0, |layout: &Distributed| layout.free_bits().0) as usize;
+        let mut all: Option<Reg> = None;
+        for (_, &reg) in regs.iter().enumerate().filter(|(r, _)| r & surplus == 0) {
+            all = Some(match all {
+                None => reg,
+                Some(old) => ins!(self, "and i1 {old}, {reg}"),
+            });
+        }
+        let Some(all) = all else { return Ok(()) };
+        let text = self.text_constant(message);
+        let name = self.text_constant(&self.function.name);
+        let (fail, after) = (self.new_label(), self.new_label());
+        line!(self, "br i1 {all}, label %b{after}, label %b{fail}");
+        self.start_block(fail);
+        self.declarations.insert("declare void @__assertfail(ptr, ptr, i32, ptr, i64)".into());
+        let [text, name] = [text, name].map(|global| ins!(self, "addrspacecast ptr addrspace(1) @{global} to ptr"));
+        line!(self, "call void @__assertfail(ptr {text}, ptr {name}, i32 0, ptr {name}, i64 1)");
+        line!(self, "br label %b{after}");
+        self.start_block(after);
+        Ok(())
+    }
+
+    /// A zero-terminated string in global memory; its name.
+    fn text_constant(&mut self, text: &str) -> String {
+        let name = format!("text{}", self.globals.len());
+        let bytes: String = text
+            .bytes()
+            .map(|b| {
+                if (b.is_ascii_graphic() || b == b' ') && b != b'"' && b != b'\\' {
+                    (b as char).to_string()
+                } else {
+                    format!("\\{b:02X}")
+                }
+            })
+            .collect();
+        self.globals.push(format!("@{name} = private addrspace(1) constant [{} x i8] c\"{bytes}\\00\"", text.len() + 1));
+        name
+    }
+}

@@ -1,0 +1,273 @@
+//! Tiles to and from shared memory: conversions of layout, buffers, `ldmatrix`.
+//!
+//! **Invariant:** a buffer holds every element once, at the offset its layout says; the barrier between a conversion's writes and its
+//! reads is written here, all other barriers stand in the module.
+
+use tritium_tile::{
+    Elem, OpId, OpKind, ValueId,
+    layout::{
+        Conversion, Distributed, SharedLayout,
+        algebra::apply,
+        convert::{Access, conversion, scratch},
+    },
+};
+
+use super::{
+    Emitted, Emitter, ins, line,
+    memory::{stored, words},
+    value::Reg,
+};
+use crate::{ptx_strings::Instruction, scratch::element_bytes};
+
+/// The input whose set bits, counted through `positions`, are those of `index`.
+fn spread(positions: &[u32], index: u32) -> u32 {
+    positions.iter().enumerate().filter(|(i, _)| index >> i & 1 == 1).fold(0, |bits, (_, p)| bits | 1 << p)
+}
+
+/// Bits of a thread's register number that are not in `taken`.
+fn others(total: usize, taken: &[u32]) -> Vec<u32> {
+    (0..total as u32).filter(|bit| !taken.contains(bit)).collect()
+}
+
+fn scaled<'c>(columns: impl IntoIterator<Item = &'c u32>, bytes: u32) -> Vec<u32> {
+    columns.into_iter().map(|c| c * bytes).collect()
+}
+
+/// How `ldmatrix` reads a tile: which register bit lies within a word, which pick the matrix, and what the lanes' addresses are.
+struct Matrices {
+    transposed: bool,
+    within: u32,
+    matrices: Vec<u32>,
+    /// Offsets (in elements) contributed by the lane bits of the address.
+    lane: [u32; 5],
+}
+
+/// `ldmatrix` moves 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes; see the PTX manual. It fits when the offsets of
+/// three input bits are 1, 2, 4: register and lane bits 0 and 1 as they are, lane bits 2, 3, 4 transposed.
+fn matrices(access: &Access, bits: u32) -> Option<Matrices> {
+    if bits != 16 {
+        return None;
+    }
+    let lane = &access.lane;
+    let aligned = |offset: u32| offset != 0 && offset.is_multiple_of(8);
+    let (transposed, within, rows) = if lane[0] == 2 && lane[1] == 4 {
+        (false, access.register.iter().position(|&o| o == 1)?, [lane[2], lane[3], lane[4]])
+    } else if lane[2] == 1 && lane[3] == 2 && lane[4] == 4 && !access.register.is_empty() {
+        (true, 0, [access.register[0], lane[0], lane[1]])
+    } else {
+        return None;
+    };
+    let rest = others(access.register.len(), &[within as u32]);
+    let all = rows.iter().all(|&row| aligned(row))
+        && rest.iter().all(|&bit| aligned(access.register[bit as usize]))
+        && access.warp.iter().all(|&offset| offset.is_multiple_of(8));
+    if !all {
+        return None;
+    }
+    let matrices: Vec<u32> = rest.into_iter().take(2).collect();
+    let mut lane = [rows[0], rows[1], rows[2], 0, 0];
+    for (i, &bit) in matrices.iter().enumerate() {
+        lane[3 + i] = access.register[bit as usize];
+    }
+    Some(Matrices { transposed, within: within as u32, matrices, lane })
+}
+
+impl Emitter<'_> {
+    fn access(&self, tile: &Distributed, buffer: &SharedLayout, elem: Elem) -> Emitted<Access> {
+        Access::new(tile, buffer, elem.bits())
+            .ok_or_else(|| self.unsupported("a shared buffer's layout does not give every element of the tile one place"))
+    }
+
+    /// Writes a tile to the buffer at `base`.
+    pub(super) fn store_tile(
+        &mut self,
+        base: u32,
+        buffer: &SharedLayout,
+        tile: &Distributed,
+        elem: Elem,
+        regs: &[Reg],
+    ) -> Emitted<()> {
+        let access = self.access(tile, buffer, elem)?;
+        let bytes = element_bytes(elem);
+        let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
+        let surplus = tile.free_bits().0;
+        let rest = others(access.register.len(), &access.vector);
+        for index in 0..1u32 << rest.len() {
+            let first = spread(&rest, index);
+            if first & surplus != 0 {
+                continue;
+            }
+            let vector: Vec<Reg> =
+                (0..1u32 << access.vector.len()).map(|i| regs[(first | spread(&access.vector, i)) as usize]).collect();
+            let address = self.shared_address(base, &columns, apply(&access.register, first) * bytes);
+            self.store_words(address, elem, &vector);
+        }
+        Ok(())
+    }
+
+    /// Reads a tile from the buffer at `base`.
+    pub(super) fn load_tile(&mut self, base: u32, buffer: &SharedLayout, tile: &Distributed, elem: Elem) -> Emitted<Vec<Reg>> {
+        let access = self.access(tile, buffer, elem)?;
+        if let Some(plan) = matrices(&access, elem.bits()) {
+            return Ok(self.load_matrices(base, &access, &plan, elem));
+        }
+        let bytes = element_bytes(elem);
+        let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
+        let surplus = tile.free_bits().0;
+        let rest = others(access.register.len(), &access.vector);
+        let mut regs = vec![Reg::Int(0); tile.num_registers()];
+        for index in 0..1u32 << rest.len() {
+            let first = spread(&rest, index);
+            if first & surplus != 0 {
+                continue;
+            }
+            let address = self.shared_address(base, &columns, apply(&access.register, first) * bytes);
+            let vector = self.load_words(address, elem, 1 << access.vector.len());
+            for (i, reg) in vector.into_iter().enumerate() {
+                regs[(first | spread(&access.vector, i as u32)) as usize] = reg;
+            }
+        }
+        for r in 0..regs.len() {
+            regs[r] = regs[self.twin(tile, r as u32)];
+        }
+        Ok(regs)
+    }
+
+    /// The first register that holds what register `r` holds.
+    fn twin(&self, tile: &Distributed, r: u32) -> usize {
+        let surplus = tile.free_bits().0;
+        if r & surplus == 0 {
+            return r as usize;
+        }
+        let index = apply(&tile.register, r);
+        (0..r).find(|&other| other & surplus == 0 && apply(&tile.register, other) == index).unwrap_or(r) as usize
+    }
+
+    fn load_matrices(&mut self, base: u32, access: &Access, plan: &Matrices, elem: Elem) -> Vec<Reg> {
+        let mut columns = scaled(&plan.lane, 2);
+        columns.extend(scaled(&access.warp, 2));
+        let mut taken = plan.matrices.clone();
+        taken.push(plan.within);
+        let rest = others(access.register.len(), &taken);
+        let count = 1u32 << plan.matrices.len();
+        let mut regs = vec![Reg::Int(0); 1 << access.register.len()];
+        for index in 0..1u32 << rest.len() {
+            let first = spread(&rest, index);
+            let address = self.shared_address(base, &columns, apply(&access.register, first) * 2);
+            let address = ins!(self, "ptrtoint ptr addrspace(3) {address} to i32");
+            let instruction = Instruction::LdMatrix { count: count as u8, transposed: plan.transposed };
+            let loaded = self.asm(instruction, &vec!["i32"; count as usize], &[("i32", address)]);
+            for (matrix, &word) in loaded.iter().enumerate() {
+                let pair = self.unpack(elem, 2, &[word]);
+                let r = (first | spread(&plan.matrices, matrix as u32)) as usize;
+                regs[r] = pair[0];
+                regs[r | 1 << plan.within] = pair[1];
+            }
+        }
+        regs
+    }
+
+    /// One store of consecutive elements to shared memory.
+    pub(super) fn store_words(&mut self, address: Reg, elem: Elem, regs: &[Reg]) {
+        let shape = words(elem, regs.len());
+        let packed = self.pack(elem, regs);
+        let align = stored(elem).0 * regs.len() as u32 / 8;
+        if shape.bits == 8 {
+            let byte = ins!(self, "trunc i16 {} to i8", packed[0]);
+            line!(self, "store i8 {byte}, ptr addrspace(3) {address}, align 1");
+        } else if let [word] = packed[..] {
+            line!(self, "store {} {word}, ptr addrspace(3) {address}, align {align}", shape.ty());
+        } else {
+            let (n, ty) = (packed.len(), shape.ty());
+            let mut vector: Option<Reg> = None;
+            for (i, word) in packed.iter().enumerate() {
+                vector = Some(match vector {
+                    None => ins!(self, "insertelement <{n} x {ty}> poison, {ty} {word}, i32 {i}"),
+                    Some(old) => ins!(self, "insertelement <{n} x {ty}> {old}, {ty} {word}, i32 {i}"),
+                });
+            }
+            if let Some(vector) = vector {
+                line!(self, "store <{n} x {ty}> {vector}, ptr addrspace(3) {address}, align {align}");
+            }
+        }
+    }
+
+    /// One load of consecutive elements from shared memory.
+    pub(super) fn load_words(&mut self, address: Reg, elem: Elem, vector: usize) -> Vec<Reg> {
+        let shape = words(elem, vector);
+        let align = stored(elem).0 * vector as u32 / 8;
+        let packed: Vec<Reg> = if shape.bits == 8 {
+            let byte = ins!(self, "load i8, ptr addrspace(3) {address}, align 1");
+            vec![ins!(self, "zext i8 {byte} to i16")]
+        } else if shape.count == 1 {
+            vec![ins!(self, "load {}, ptr addrspace(3) {address}, align {align}", shape.ty())]
+        } else {
+            let (n, ty) = (shape.count, shape.ty());
+            let loaded = ins!(self, "load <{n} x {ty}>, ptr addrspace(3) {address}, align {align}");
+            (0..n).map(|i| ins!(self, "extractelement <{n} x {ty}> {loaded}, i32 {i}")).collect()
+        };
+        self.unpack(elem, vector, &packed)
+    }
+
+    pub(super) fn convert_layout(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let (operand, result) = (operation.operands[0], operation.results[0]);
+        let regs = self.regs(operand)?;
+        let (Some(from), Some(to)) = (self.layout(operand)?, self.layout(result)?) else {
+            return Err(self.unsupported("a scalar has no layout to convert"));
+        };
+        let converted = match conversion(from, to) {
+            Conversion::Rename(plan) => plan.into_iter().map(|r| regs[r as usize]).collect(),
+            Conversion::Shuffle | Conversion::Shared => {
+                let elem = self.ty(operand).elem();
+                let base = self.shared_offset(op)?;
+                let buffer = scratch(from, to, elem.bits());
+                self.store_tile(base, &buffer, from, elem, &regs)?;
+                self.barrier();
+                self.load_tile(base, &buffer, to, elem)?
+            }
+        };
+        self.set(result, converted);
+        Ok(())
+    }
+
+    /// Where the buffer of a shared value begins.
+    fn buffer_base(&self, value: ValueId) -> Emitted<u32> {
+        match self.function.def_op(value) {
+            Some(op) if matches!(self.function.op(op).kind, OpKind::LocalAlloc) => self.shared_offset(op),
+            _ => Err(self.unsupported("a shared buffer that is not an allocation of this kernel")),
+        }
+    }
+
+    pub(super) fn local_alloc(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let buffer = operation.results[0];
+        self.values[buffer.index()] = Some(Vec::new().into());
+        match operation.operands.first() {
+            Some(&tile) => self.store_to_buffer(tile, buffer),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn local_store(&mut self, op: OpId) -> Emitted<()> {
+        let operands = &self.function.op(op).operands;
+        self.store_to_buffer(operands[0], operands[1])
+    }
+
+    fn store_to_buffer(&mut self, tile: ValueId, buffer: ValueId) -> Emitted<()> {
+        let regs = self.regs(tile)?;
+        let (base, layout) = (self.buffer_base(buffer)?, self.buffer_layout(buffer)?);
+        let from = self.tile_layout(tile)?;
+        self.store_tile(base, layout, from, self.ty(tile).elem(), &regs)
+    }
+
+    pub(super) fn local_load(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let (buffer, result) = (operation.operands[0], operation.results[0]);
+        let (base, layout) = (self.buffer_base(buffer)?, self.buffer_layout(buffer)?);
+        let to = self.tile_layout(result)?;
+        let regs = self.load_tile(base, layout, to, self.ty(result).elem())?;
+        self.set(result, regs);
+        Ok(())
+    }
+}

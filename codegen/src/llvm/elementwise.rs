@@ -1,0 +1,316 @@
+//! Elementwise operations, one register at a time.
+//!
+//! f16 adds, subtracts and multiplies natively; bf16 goes through f32, which rounds the same (24 ≥ 2·8 + 2 bits). Only f32 multiplications
+//! and additions carry `contract`. **Invariant:** results are those of the interpreter, up to the bounds stated in [`super::math`].
+
+use tritium_tile::{
+    Elem, OpId, OpKind, Scalar,
+    ops::{BinaryOp, Predicate, UnaryOp},
+};
+
+use super::{
+    Emitted, Emitter, ins,
+    value::{Reg, f32_constant, float_constant, memory_type, suffix, type_name},
+};
+use crate::ptx_strings::Instruction;
+
+impl Emitter<'_> {
+    pub(super) fn elementwise(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let result = operation.results[0];
+        let n = self.num_registers(result)?;
+        let operands = operation.operands.iter().map(|&v| self.regs(v)).collect::<Emitted<Vec<_>>>()?;
+        if operands.iter().any(|regs| regs.len() != n) {
+            return Err(self.unsupported("an elementwise operation mixes layouts; a conversion is missing"));
+        }
+        let elems: Vec<Elem> = operation.operands.iter().map(|&v| self.ty(v).elem()).collect();
+        let to = self.ty(result).elem();
+        let mut regs = Vec::with_capacity(n);
+        for r in 0..n {
+            let args: Vec<Reg> = operands.iter().map(|o| o[r]).collect();
+            regs.push(match &operation.kind {
+                OpKind::Unary(kind) => {
+                    let s = self.number(elems[0])?;
+                    self.unary(*kind, s, args[0])?
+                }
+                OpKind::Binary(kind) => {
+                    let s = self.number(elems[0])?;
+                    self.binary(*kind, s, args[0], args[1])?
+                }
+                OpKind::Compare(predicate) => self.compare(*predicate, elems[0], args[0], args[1])?,
+                OpKind::Select => {
+                    let ty = type_name(to);
+                    ins!(self, "select i1 {}, {ty} {}, {ty} {}", args[0], args[1], args[2])
+                }
+                OpKind::Fma => {
+                    let s = self.number(to)?;
+                    let ty = self.float_type(s)?;
+                    self.call(ty, &format!("llvm.fma.{}", suffix(s)), &[(ty, args[0]), (ty, args[1]), (ty, args[2])])
+                }
+                OpKind::Cast(kind) => self.cast(*kind, elems[0], to, args[0])?,
+                OpKind::AddPtr => {
+                    let Some(pointee) = elems[0].pointee() else {
+                        return Err(self.unsupported("an offset is added to what is not a pointer"));
+                    };
+                    let index = type_name(elems[1]);
+                    ins!(self, "getelementptr {}, ptr addrspace(1) {}, {index} {}", memory_type(pointee), args[0], args[1])
+                }
+                _ => return Err(self.unsupported("not an elementwise operation")),
+            });
+        }
+        self.set(result, regs);
+        Ok(())
+    }
+
+    fn number(&self, elem: Elem) -> Emitted<Scalar> {
+        elem.scalar().ok_or_else(|| self.unsupported("arithmetic on pointers; only offsets can be added to them"))
+    }
+
+    /// A float type that has arithmetic.
+    fn float_type(&self, s: Scalar) -> Emitted<&'static str> {
+        match s {
+            Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64 => Ok(type_name(Elem::Scalar(s))),
+            Scalar::F8E4M3 | Scalar::F8E5M2 => Err(self.unsupported(format!("{s} has no arithmetic; cast to f16 or f32 first"))),
+            Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
+                Err(self.unsupported(format!("a float operation on {s}")))
+            }
+        }
+    }
+
+    /// Computes `f` in f32 on operands of a narrower type.
+    pub(super) fn in_f32(&mut self, s: Scalar, args: &[Reg], f: impl FnOnce(&mut Self, &[Reg]) -> Emitted<Reg>) -> Emitted<Reg> {
+        let ty = self.float_type(s)?;
+        match s {
+            Scalar::F16 | Scalar::BF16 => {
+                let wide: Vec<Reg> = args.iter().map(|a| ins!(self, "fpext {ty} {a} to float")).collect();
+                let result = f(self, &wide)?;
+                Ok(ins!(self, "fptrunc float {result} to {ty}"))
+            }
+            _ => f(self, args),
+        }
+    }
+
+    fn unary(&mut self, kind: UnaryOp, s: Scalar, x: Reg) -> Emitted<Reg> {
+        if kind == UnaryOp::AbsI {
+            let ty = type_name(Elem::Scalar(s));
+            return Ok(self.call(ty, &format!("llvm.abs.{}", suffix(s)), &[(ty, x), ("i1", Reg::Bool(false))]));
+        }
+        let ty = self.float_type(s)?;
+        match kind {
+            UnaryOp::NegF => return Ok(ins!(self, "fneg {ty} {x}")),
+            UnaryOp::AbsF => return Ok(self.call(ty, &format!("llvm.fabs.{}", suffix(s)), &[(ty, x)])),
+            _ => {}
+        }
+        if s == Scalar::F64 {
+            return match kind {
+                UnaryOp::Floor => Ok(self.call(ty, "llvm.floor.f64", &[(ty, x)])),
+                UnaryOp::Ceil => Ok(self.call(ty, "llvm.ceil.f64", &[(ty, x)])),
+                UnaryOp::Sqrt | UnaryOp::SqrtRn => Ok(self.call(ty, "llvm.sqrt.f64", &[(ty, x)])),
+                UnaryOp::Rsqrt => {
+                    let root = self.call(ty, "llvm.sqrt.f64", &[(ty, x)]);
+                    Ok(ins!(self, "fdiv double {}, {root}", Reg::Float(1f64.to_bits())))
+                }
+                other => Err(self.unsupported(format!("{} of f64; cast to f32", other.name()))),
+            };
+        }
+        self.in_f32(s, &[x], |e, args| {
+            let x = args[0];
+            Ok(match kind {
+                UnaryOp::Floor => e.call("float", "llvm.floor.f32", &[("float", x)]),
+                UnaryOp::Ceil => e.call("float", "llvm.ceil.f32", &[("float", x)]),
+                UnaryOp::Sqrt => e.approx(Instruction::SqrtApprox, x),
+                UnaryOp::SqrtRn => e.call("float", "llvm.sqrt.f32", &[("float", x)]),
+                UnaryOp::Rsqrt => e.approx(Instruction::RsqrtApprox, x),
+                UnaryOp::Exp => e.exp(x),
+                UnaryOp::Exp2 => e.approx(Instruction::Ex2ApproxFtz, x),
+                UnaryOp::Log => e.log(x, 1.0),
+                UnaryOp::Log2 => e.log(x, std::f64::consts::LOG2_E),
+                UnaryOp::Sin => e.sin_cos(x, 0),
+                UnaryOp::Cos => e.sin_cos(x, 1),
+                UnaryOp::Tanh => e.tanh(x),
+                UnaryOp::Erf => e.erf(x),
+                UnaryOp::NegF | UnaryOp::AbsF | UnaryOp::AbsI => {
+                    return Err(e.unsupported("a sign operation is not computed in f32"));
+                }
+            })
+        })
+    }
+
+    pub(super) fn approx(&mut self, instruction: Instruction, x: Reg) -> Reg {
+        self.asm(instruction, &["float"], &[("float", x)])[0]
+    }
+
+    fn binary(&mut self, kind: BinaryOp, s: Scalar, a: Reg, b: Reg) -> Emitted<Reg> {
+        use BinaryOp::*;
+        let ty = type_name(Elem::Scalar(s));
+        let integer = match kind {
+            AddI => "add",
+            SubI => "sub",
+            MulI => "mul",
+            DivS => "sdiv",
+            DivU => "udiv",
+            RemS => "srem",
+            RemU => "urem",
+            And => "and",
+            Or => "or",
+            Xor => "xor",
+            MinS => "smin",
+            MaxS => "smax",
+            MinU => "umin",
+            MaxU => "umax",
+            Shl | ShrS | ShrU => return self.shift(kind, s, a, b),
+            AddF | SubF | MulF | DivF | DivRn | RemF | MinF | MaxF | MinNan | MaxNan => return self.binary_float(kind, s, a, b),
+        };
+        if s.is_float() {
+            return Err(self.unsupported(format!("{} on {s}", kind.name())));
+        }
+        Ok(match kind {
+            MinS | MaxS | MinU | MaxU => self.call(ty, &format!("llvm.{integer}.{}", suffix(s)), &[(ty, a), (ty, b)]),
+            _ => ins!(self, "{integer} {ty} {a}, {b}"),
+        })
+    }
+
+    /// Shifting by the width or more gives 0, or copies of the sign.
+    fn shift(&mut self, kind: BinaryOp, s: Scalar, a: Reg, b: Reg) -> Emitted<Reg> {
+        let ty = type_name(Elem::Scalar(s));
+        let width = s.bits();
+        if s.is_float() {
+            return Err(self.unsupported(format!("{} on {s}", kind.name())));
+        }
+        if width == 1 {
+            // A shift by anything but 0 empties one bit; an arithmetic one keeps it.
+            return Ok(if kind == BinaryOp::ShrS {
+                a
+            } else {
+                let stays = ins!(self, "xor i1 {b}, true");
+                ins!(self, "and i1 {a}, {stays}")
+            });
+        }
+        let name = match kind {
+            BinaryOp::Shl => "shl",
+            BinaryOp::ShrS => "ashr",
+            _ => "lshr",
+        };
+        if let Reg::Int(n) = b
+            && (0..i64::from(width)).contains(&n)
+        {
+            return Ok(ins!(self, "{name} {ty} {a}, {b}"));
+        }
+        let limit = Reg::Int(i64::from(width) - 1);
+        let amount = self.call(ty, &format!("llvm.umin.{}", suffix(s)), &[(ty, b), (ty, limit)]);
+        let shifted = ins!(self, "{name} {ty} {a}, {amount}");
+        if kind == BinaryOp::ShrS {
+            return Ok(shifted);
+        }
+        let inside = ins!(self, "icmp ule {ty} {b}, {limit}");
+        Ok(ins!(self, "select i1 {inside}, {ty} {shifted}, {ty} 0"))
+    }
+
+    fn binary_float(&mut self, kind: BinaryOp, s: Scalar, a: Reg, b: Reg) -> Emitted<Reg> {
+        use BinaryOp::*;
+        let ty = self.float_type(s)?;
+        let native = match kind {
+            AddF => Some("fadd"),
+            SubF => Some("fsub"),
+            MulF => Some("fmul"),
+            _ => None,
+        };
+        if let (Some(name), Scalar::F16 | Scalar::F64) = (native, s) {
+            return Ok(ins!(self, "{name} {ty} {a}, {b}"));
+        }
+        if let (MinF | MaxF | MinNan | MaxNan, Scalar::F16) = (kind, s) {
+            return Ok(self.extremum(kind, s, a, b));
+        }
+        self.in_f32(s, &[a, b], |e, args| {
+            let (a, b) = (args[0], args[1]);
+            let s = if s == Scalar::F64 { s } else { Scalar::F32 };
+            let ty = type_name(Elem::Scalar(s));
+            Ok(match kind {
+                AddF | SubF | MulF => ins!(e, "{} contract float {a}, {b}", native.unwrap_or("fadd")),
+                DivF if s == Scalar::F32 => e.asm(Instruction::DivFull, &["float"], &[("float", a), ("float", b)])[0],
+                DivF | DivRn => ins!(e, "fdiv {ty} {a}, {b}"),
+                RemF => e.remainder(s, a, b),
+                _ => e.extremum(kind, s, a, b),
+            })
+        })
+    }
+
+    fn extremum(&mut self, kind: BinaryOp, s: Scalar, a: Reg, b: Reg) -> Reg {
+        let ty = type_name(Elem::Scalar(s));
+        let name = match kind {
+            BinaryOp::MinF => "minnum",
+            BinaryOp::MaxF => "maxnum",
+            BinaryOp::MinNan if s != Scalar::F64 => "minimum",
+            BinaryOp::MaxNan if s != Scalar::F64 => "maximum",
+            // There is no f64 instruction that keeps NaN.
+            _ => {
+                let name = if kind == BinaryOp::MinNan { "minnum" } else { "maxnum" };
+                let value = self.call(ty, &format!("llvm.{name}.f64"), &[(ty, a), (ty, b)]);
+                let unordered = ins!(self, "fcmp uno {ty} {a}, {b}");
+                let nan = Reg::Float(f64::NAN.to_bits());
+                return ins!(self, "select i1 {unordered}, {ty} {nan}, {ty} {value}");
+            }
+        };
+        self.call(ty, &format!("llvm.{name}.{}", suffix(s)), &[(ty, a), (ty, b)])
+    }
+
+    /// `a - trunc(a / b)·b`, and `a` itself where `b` is infinite. Exact while the quotient is.
+    fn remainder(&mut self, s: Scalar, a: Reg, b: Reg) -> Reg {
+        let ty = type_name(Elem::Scalar(s));
+        let x = suffix(s);
+        let quotient = ins!(self, "fdiv {ty} {a}, {b}");
+        let whole = self.call(ty, &format!("llvm.trunc.{x}"), &[(ty, quotient)]);
+        let negative = ins!(self, "fneg {ty} {whole}");
+        let rest = self.call(ty, &format!("llvm.fma.{x}"), &[(ty, negative), (ty, b), (ty, a)]);
+        let size = self.call(ty, &format!("llvm.fabs.{x}"), &[(ty, b)]);
+        let infinity = if s == Scalar::F64 { Reg::Float(f64::INFINITY.to_bits()) } else { f32_constant(f32::INFINITY) };
+        let infinite = ins!(self, "fcmp oeq {ty} {size}, {infinity}");
+        ins!(self, "select i1 {infinite}, {ty} {a}, {ty} {rest}")
+    }
+
+    fn compare(&mut self, predicate: Predicate, elem: Elem, a: Reg, b: Reg) -> Emitted<Reg> {
+        use Predicate::*;
+        let ty = type_name(elem);
+        let (name, float) = match predicate {
+            Eq => ("eq", false),
+            Ne => ("ne", false),
+            LtS => ("slt", false),
+            LeS => ("sle", false),
+            GtS => ("sgt", false),
+            GeS => ("sge", false),
+            LtU => ("ult", false),
+            LeU => ("ule", false),
+            GtU => ("ugt", false),
+            GeU => ("uge", false),
+            EqF => ("oeq", true),
+            NeF => ("une", true),
+            LtF => ("olt", true),
+            LeF => ("ole", true),
+            GtF => ("ogt", true),
+            GeF => ("oge", true),
+        };
+        match elem {
+            Elem::Scalar(s) if float => {
+                let ty = self.float_type(s)?;
+                if s == Scalar::BF16 {
+                    let (a, b) = (ins!(self, "fpext {ty} {a} to float"), ins!(self, "fpext {ty} {b} to float"));
+                    return Ok(ins!(self, "fcmp {name} float {a}, {b}"));
+                }
+                Ok(ins!(self, "fcmp {name} {ty} {a}, {b}"))
+            }
+            Elem::Scalar(s) if s.is_float() => Err(self.unsupported(format!("an integer comparison of {s}"))),
+            Elem::Ptr(_) if float => Err(self.unsupported("a float comparison of pointers")),
+            Elem::Scalar(_) | Elem::Ptr(_) => Ok(ins!(self, "icmp {name} {ty} {a}, {b}")),
+        }
+    }
+
+    /// Zero of any element.
+    pub(super) fn zero(&self, elem: Elem) -> Reg {
+        match elem {
+            Elem::Ptr(_) => Reg::Null,
+            Elem::Scalar(Scalar::I1) => Reg::Bool(false),
+            Elem::Scalar(s) if s.is_int() => Reg::Int(0),
+            Elem::Scalar(s) => float_constant(s, 0.0).unwrap_or(Reg::Int(0)),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Reductions along an axis: within the thread, then across lanes by butterflies, then across warps through scratch.
+//!
+//! **Invariant:** every element is combined exactly once; the order is fixed by the layout, so the same input gives the same bits. The
+//! region is taken to be associative and commutative.
+
+use std::collections::BTreeMap;
+
+use tritium_tile::{
+    BlockId, Elem, OpId, ValueId,
+    layout::{algebra::apply, reshape::squeeze},
+};
+
+use super::{
+    Emitted, Emitter, ins,
+    memory::stored,
+    value::{Reg, type_name},
+};
+use crate::scratch::{element_bytes, partials_at, reduce_partials};
+
+impl Emitter<'_> {
+    /// A value of another lane: `mode` is `bfly` (lane xor `lane`) or `idx` (lane number `lane`).
+    pub(super) fn shuffle(&mut self, elem: Elem, value: Reg, mode: &str, lane: Reg) -> Reg {
+        let name = format!("llvm.nvvm.shfl.sync.{mode}.i32");
+        let move32 = |e: &mut Self, word: Reg| {
+            e.call("i32", &name, &[("i32", Reg::Int(-1)), ("i32", word), ("i32", lane), ("i32", Reg::Int(31))])
+        };
+        let ty = type_name(elem);
+        let bits = elem.bits();
+        let integer = match elem {
+            Elem::Ptr(_) => ins!(self, "ptrtoint {ty} {value} to i64"),
+            Elem::Scalar(s) if ty.starts_with('i') || s.is_int() => value,
+            Elem::Scalar(_) => ins!(self, "bitcast {ty} {value} to i{bits}"),
+        };
+        let moved = match bits {
+            64 => {
+                let pair = ins!(self, "bitcast i64 {integer} to <2 x i32>");
+                let (low, high) =
+                    (ins!(self, "extractelement <2 x i32> {pair}, i32 0"), ins!(self, "extractelement <2 x i32> {pair}, i32 1"));
+                let (low, high) = (move32(self, low), move32(self, high));
+                let pair = ins!(self, "insertelement <2 x i32> poison, i32 {low}, i32 0");
+                let pair = ins!(self, "insertelement <2 x i32> {pair}, i32 {high}, i32 1");
+                ins!(self, "bitcast <2 x i32> {pair} to i64")
+            }
+            32 => move32(self, integer),
+            _ => {
+                let wide = ins!(self, "zext i{bits} {integer} to i32");
+                let wide = move32(self, wide);
+                ins!(self, "trunc i32 {wide} to i{bits}")
+            }
+        };
+        match elem {
+            Elem::Ptr(_) => ins!(self, "inttoptr i64 {moved} to {ty}"),
+            Elem::Scalar(s) if ty.starts_with('i') || s.is_int() => moved,
+            Elem::Scalar(_) => ins!(self, "bitcast i{bits} {moved} to {ty}"),
+        }
+    }
+
+    /// `region(left…, right…)`.
+    pub(super) fn combine(&mut self, region: BlockId, left: &[Reg], right: &[Reg]) -> Emitted<Vec<Reg>> {
+        let combined = self.inline_scalars(region, &[left, right].concat())?;
+        if combined.len() != left.len() {
+            return Err(self.unsupported("a combining region yields another number of values than it is given"));
+        }
+        Ok(combined)
+    }
+
+    /// Neighbours first, so that rounding errors grow with the logarithm.
+    fn combine_all(&mut self, region: BlockId, mut items: Vec<Vec<Reg>>) -> Emitted<Vec<Reg>> {
+        while items.len() > 1 {
+            let mut next = Vec::with_capacity(items.len().div_ceil(2));
+            for pair in items.chunks(2) {
+                next.push(match pair {
+                    [left, right] => self.combine(region, left, right)?,
+                    rest => rest[0].clone(),
+                });
+            }
+            items = next;
+        }
+        items.pop().ok_or_else(|| self.unsupported("a reduction of nothing"))
+    }
+
+    pub(super) fn reduce(&mut self, op: OpId, axis: usize) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let region = operation.regions[0];
+        let operands: Vec<ValueId> = operation.operands.to_vec();
+        let layout = self.tile_layout(operands[0])?;
+        let shape = &layout.shape;
+        let mask = layout.axis_mask(axis);
+        let (surplus, free_lanes, free_warps) = layout.free_bits();
+        let mixed = |bases: &[u32], free: u32| {
+            bases.iter().enumerate().any(|(i, &b)| (b & mask != 0 && b & !mask != 0) || (free >> i & 1 == 1 && b & mask != 0))
+        };
+        if mixed(&layout.lane, free_lanes) || mixed(&layout.warp, free_warps) {
+            return Err(
+                self.unsupported("a reduction of a layout whose threads mix the axis with others; a conversion is missing")
+            );
+        }
+        let inputs = operands.iter().map(|&v| self.regs(v)).collect::<Emitted<Vec<_>>>()?;
+        if inputs.iter().any(|regs| regs.len() != layout.num_registers()) {
+            return Err(self.unsupported("a reduction's operands have different layouts"));
+        }
+
+        // Within the thread: for each element of the result, what contributes to it, in the order of the axis.
+        let mut groups: BTreeMap<u32, BTreeMap<u32, Vec<Reg>>> = BTreeMap::new();
+        for r in (0..layout.num_registers() as u32).filter(|r| r & surplus == 0) {
+            let index = apply(&layout.register, r);
+            let item = inputs.iter().map(|regs| regs[r as usize]).collect();
+            groups.entry(squeeze(shape, axis, index)).or_default().insert(index, item);
+        }
+        let elems: Vec<Elem> = operands.iter().map(|&v| self.ty(v).elem()).collect();
+        let mut partial: BTreeMap<u32, Vec<Reg>> = BTreeMap::new();
+        for (key, items) in groups {
+            let mut value = self.combine_all(region, items.into_values().collect())?;
+            for (bit, _) in layout.lane.iter().enumerate().filter(|(_, b)| *b & mask != 0) {
+                let lane = Reg::Int(1 << bit);
+                let theirs: Vec<Reg> =
+                    elems.iter().zip(&value).map(|(&elem, &reg)| self.shuffle(elem, reg, "bfly", lane)).collect();
+                value = self.combine(region, &value, &theirs)?;
+            }
+            partial.insert(key, value);
+        }
+
+        let slots = reduce_partials(layout, axis);
+        if slots > 0 {
+            self.exchange(op, axis, slots, &elems, &mut partial)?;
+        }
+
+        for (index, &result) in operation.results.iter().enumerate() {
+            let regs = match self.layout(result)? {
+                None => partial.first_key_value().map(|(_, value)| vec![value[index]]),
+                Some(target) => {
+                    let fits = |bases: &[u32], slice: &[u32]| {
+                        bases.len() == slice.len() && bases.iter().zip(slice).all(|(&b, &s)| squeeze(shape, axis, b) == s)
+                    };
+                    (fits(&layout.lane, &target.lane) && fits(&layout.warp, &target.warp))
+                        .then(|| {
+                            (0..target.num_registers() as u32)
+                                .map(|r| partial.get(&apply(&target.register, r)).map(|value| value[index]))
+                                .collect::<Option<Vec<Reg>>>()
+                        })
+                        .flatten()
+                }
+            };
+            let regs =
+                regs.ok_or_else(|| self.unsupported("a reduction's result is not in the slice of its operand's layout"))?;
+            self.set(result, regs);
+        }
+        Ok(())
+    }
+
+    /// Across warps: every warp writes its partial results side by side, then everyone combines all of them.
+    fn exchange(
+        &mut self,
+        op: OpId,
+        axis: usize,
+        slots: u32,
+        elems: &[Elem],
+        partial: &mut BTreeMap<u32, Vec<Reg>>,
+    ) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let layout = self.tile_layout(operation.operands[0])?;
+        let base = self.shared_offset(op)?;
+        let mask = layout.axis_mask(axis);
+        let along = layout.warp.iter().filter(|&&b| b & mask != 0).count() as u32;
+        let kept = |b: u32| if b & mask != 0 { 0 } else { squeeze(&layout.shape, axis, b) << along };
+        let readers: Vec<u32> = layout.lane.iter().chain(&layout.warp).map(|&b| kept(b)).collect();
+        let mut writers = readers.clone();
+        let bits: Vec<usize> = (0..layout.warp.len()).filter(|&i| layout.warp[i] & mask != 0).collect();
+        for (i, &bit) in bits.iter().enumerate() {
+            writers[5 + bit] = 1 << i;
+        }
+        let arrays: Vec<u32> =
+            (0..elems.len()).map(|i| base + partials_at(self.function, &operation.operands, slots, i)).collect();
+        let scale = |columns: &[u32], bytes: u32| columns.iter().map(|c| c * bytes).collect::<Vec<u32>>();
+        for (&key, value) in partial.iter() {
+            for (i, &elem) in elems.iter().enumerate() {
+                let bytes = element_bytes(elem);
+                let address = self.shared_address(arrays[i], &scale(&writers, bytes), (key << along) * bytes);
+                self.store_words(address, elem, &value[i..=i]);
+            }
+        }
+        self.barrier();
+        let region = operation.regions[0];
+        for (&key, value) in partial.iter_mut() {
+            let mut items: Vec<Vec<Reg>> = vec![Vec::new(); 1 << along];
+            for (i, &elem) in elems.iter().enumerate() {
+                let bytes = element_bytes(elem);
+                let vector = (1u32 << along).min(128 / stored(elem).0);
+                for first in (0..1u32 << along).step_by(vector as usize) {
+                    let address = self.shared_address(arrays[i], &scale(&readers, bytes), (key << along | first) * bytes);
+                    for (j, reg) in self.load_words(address, elem, vector as usize).into_iter().enumerate() {
+                        items[first as usize + j].push(reg);
+                    }
+                }
+            }
+            *value = self.combine_all(region, items)?;
+        }
+        Ok(())
+    }
+}

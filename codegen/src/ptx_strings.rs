@@ -1,0 +1,334 @@
+//! Every PTX instruction we write ourselves, as inline assembly.
+//!
+//! **Invariant:** no PTX text stands anywhere else, so that whoever simulates a kernel decodes exactly this table. Operands are numbered
+//! outputs first, in the order of the constraints.
+
+use tritium_tile::ops::{AtomicOp, CacheOp, Eviction, MemScope, MemSem};
+use tritium_tile::types::Scalar;
+
+/// One instruction; what varies of it is in the variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instruction {
+    /// f32 → f32.
+    Ex2Approx,
+    Ex2ApproxFtz,
+    SqrtApprox,
+    RsqrtApprox,
+    /// (f32, f32) → f32, within 2 ulp.
+    DivFull,
+    /// f32 → b16, toward zero.
+    CvtRzF16,
+    CvtRzBf16,
+    /// f32 → tf32 in 32 bits, to nearest, ties away.
+    CvtRnaTf32,
+    /// f32 → 8-bit float in the low byte of 16 bits, to nearest even, saturating.
+    CvtE4m3,
+    CvtE5m2,
+    /// Waits for all threads of the CTA.
+    BarSync,
+    /// (address, [predicate, words…]) → words. A false predicate gives the words passed in.
+    LoadGlobal {
+        words: u8,
+        word_bits: u8,
+        predicated: bool,
+        cache: CacheOp,
+        eviction: Eviction,
+        volatile: bool,
+    },
+    /// (address, words…, [predicate]).
+    StoreGlobal {
+        words: u8,
+        word_bits: u8,
+        predicated: bool,
+        cache: CacheOp,
+        eviction: Eviction,
+    },
+    /// (address, value, [predicate]) → old value.
+    Atomic {
+        op: AtomicOp,
+        element: Scalar,
+        sem: MemSem,
+        scope: MemScope,
+        predicated: bool,
+    },
+    /// (address, value, [predicate]).
+    Reduction {
+        op: AtomicOp,
+        element: Scalar,
+        sem: MemSem,
+        scope: MemScope,
+        predicated: bool,
+    },
+    /// (32-bit shared address) → `count` words.
+    LdMatrix {
+        count: u8,
+        transposed: bool,
+    },
+    /// (A words ×4, B words ×2, accumulator) → accumulator.
+    Mma(Mma),
+}
+
+/// Element types of `mma.sync.m16n8*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mma {
+    F16F32,
+    F16F16,
+    Bf16F32,
+    Tf32F32,
+    I8I32,
+    E4m3F32,
+    E5m2F32,
+}
+
+impl Mma {
+    fn name(self) -> &'static str {
+        match self {
+            Mma::F16F32 => "m16n8k16.row.col.f32.f16.f16.f32",
+            Mma::F16F16 => "m16n8k16.row.col.f16.f16.f16.f16",
+            Mma::Bf16F32 => "m16n8k16.row.col.f32.bf16.bf16.f32",
+            Mma::Tf32F32 => "m16n8k8.row.col.f32.tf32.tf32.f32",
+            Mma::I8I32 => "m16n8k32.row.col.s32.s8.s8.s32",
+            Mma::E4m3F32 => "m16n8k32.row.col.f32.e4m3.e4m3.f32",
+            Mma::E5m2F32 => "m16n8k32.row.col.f32.e5m2.e5m2.f32",
+        }
+    }
+
+    /// Accumulator words and their constraint.
+    pub fn accumulator(self) -> (usize, char) {
+        match self {
+            Mma::F16F16 => (2, 'r'),
+            Mma::I8I32 => (4, 'r'),
+            Mma::F16F32 | Mma::Bf16F32 | Mma::Tf32F32 | Mma::E4m3F32 | Mma::E5m2F32 => (4, 'f'),
+        }
+    }
+}
+
+/// `$a, $a+1, …` in braces when there are several.
+fn list(first: usize, count: usize) -> String {
+    let names: Vec<String> = (first..first + count).map(|i| format!("${i}")).collect();
+    if count == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) }
+}
+
+fn braces(first: usize, count: usize) -> String {
+    let text = list(first, count);
+    if count == 1 { format!("{{{text}}}") } else { text }
+}
+
+fn word(bits: u8) -> char {
+    match bits {
+        64 => 'l',
+        32 => 'r',
+        _ => 'h',
+    }
+}
+
+fn vector(words: u8) -> &'static str {
+    match words {
+        2 => ".v2",
+        4 => ".v4",
+        _ => "",
+    }
+}
+
+fn cache_suffix(cache: CacheOp, eviction: Eviction) -> &'static str {
+    match (eviction, cache) {
+        (Eviction::First, _) => ".L1::evict_first",
+        (Eviction::Last, _) => ".L1::evict_last",
+        (Eviction::Normal, CacheOp::Default) => "",
+        (Eviction::Normal, CacheOp::Ca) => ".ca",
+        (Eviction::Normal, CacheOp::Cg) => ".cg",
+        (Eviction::Normal, CacheOp::Cs) => ".cs",
+        (Eviction::Normal, CacheOp::Cv) => ".cv",
+        (Eviction::Normal, CacheOp::Wb) => ".wb",
+        (Eviction::Normal, CacheOp::Wt) => ".wt",
+    }
+}
+
+fn sem(sem: MemSem) -> &'static str {
+    match sem {
+        MemSem::Relaxed => "relaxed",
+        MemSem::Acquire => "acquire",
+        MemSem::Release => "release",
+        MemSem::AcqRel => "acq_rel",
+    }
+}
+
+fn scope(scope: MemScope) -> &'static str {
+    match scope {
+        MemScope::Cta => "cta",
+        MemScope::Gpu => "gpu",
+        MemScope::Sys => "sys",
+    }
+}
+
+/// `add.f32` and the like; `None` if the hardware has no such atomic.
+pub fn atomic_operation(op: AtomicOp, element: Scalar) -> Option<&'static str> {
+    use AtomicOp::*;
+    Some(match (op, element) {
+        (Add, Scalar::I32) => "add.u32",
+        (Add, Scalar::I64) => "add.u64",
+        (AddF, Scalar::F16) => "add.noftz.f16",
+        (AddF, Scalar::BF16) => "add.noftz.bf16",
+        (AddF, Scalar::F32) => "add.f32",
+        (AddF, Scalar::F64) => "add.f64",
+        (MinS, Scalar::I32) => "min.s32",
+        (MinS, Scalar::I64) => "min.s64",
+        (MaxS, Scalar::I32) => "max.s32",
+        (MaxS, Scalar::I64) => "max.s64",
+        (MinU, Scalar::I32) => "min.u32",
+        (MinU, Scalar::I64) => "min.u64",
+        (MaxU, Scalar::I32) => "max.u32",
+        (MaxU, Scalar::I64) => "max.u64",
+        (And, Scalar::I32) => "and.b32",
+        (And, Scalar::I64) => "and.b64",
+        (Or, Scalar::I32) => "or.b32",
+        (Or, Scalar::I64) => "or.b64",
+        (Xor, Scalar::I32) => "xor.b32",
+        (Xor, Scalar::I64) => "xor.b64",
+        (Exchange, Scalar::I32 | Scalar::F32) => "exch.b32",
+        (Exchange, Scalar::I64 | Scalar::F64) => "exch.b64",
+        _ => return None,
+    })
+}
+
+impl Instruction {
+    pub fn text(self) -> String {
+        match self {
+            Instruction::Ex2Approx => "ex2.approx.f32 $0, $1;".into(),
+            Instruction::Ex2ApproxFtz => "ex2.approx.ftz.f32 $0, $1;".into(),
+            Instruction::SqrtApprox => "sqrt.approx.f32 $0, $1;".into(),
+            Instruction::RsqrtApprox => "rsqrt.approx.f32 $0, $1;".into(),
+            Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
+            Instruction::CvtRzF16 => "cvt.rz.f16.f32 $0, $1;".into(),
+            Instruction::CvtRzBf16 => "cvt.rz.bf16.f32 $0, $1;".into(),
+            Instruction::CvtRnaTf32 => "cvt.rna.tf32.f32 $0, $1;".into(),
+            Instruction::CvtE4m3 => "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;".into(),
+            Instruction::CvtE5m2 => "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;".into(),
+            Instruction::BarSync => "bar.sync 0;".into(),
+            Instruction::LoadGlobal { words, word_bits, predicated, cache, eviction, volatile } => {
+                let n = words as usize;
+                let (moves, guard) = if predicated {
+                    let moves: String = (0..n).map(|i| format!("mov.b{} ${i}, ${}; ", word_bits.max(16), n + 2 + i)).collect();
+                    (moves, format!("@${} ", n + 1))
+                } else {
+                    (String::new(), String::new())
+                };
+                let kind = if volatile { ".volatile" } else { "" };
+                let modifiers = if volatile { "" } else { cache_suffix(cache, eviction) };
+                format!("{moves}{guard}ld{kind}.global{modifiers}{}.b{word_bits} {}, [${n}];", vector(words), list(0, n))
+            }
+            Instruction::StoreGlobal { words, word_bits, predicated, cache, eviction } => {
+                let n = words as usize;
+                let guard = if predicated { format!("@${} ", n + 1) } else { String::new() };
+                format!("{guard}st.global{}{}.b{word_bits} [$0], {};", cache_suffix(cache, eviction), vector(words), list(1, n))
+            }
+            Instruction::Atomic { op, element, sem: s, scope: c, predicated } => {
+                let guard = if predicated { "@$3 " } else { "" };
+                let operation = atomic_operation(op, element).unwrap_or_default();
+                format!("{guard}atom.global.{}.{}.{operation} $0, [$1], $2;", sem(s), scope(c))
+            }
+            Instruction::Reduction { op, element, sem: s, scope: c, predicated } => {
+                let guard = if predicated { "@$2 " } else { "" };
+                let operation = atomic_operation(op, element).unwrap_or_default();
+                format!("{guard}red.global.{}.{}.{operation} [$0], $1;", sem(s), scope(c))
+            }
+            Instruction::LdMatrix { count, transposed } => {
+                let trans = if transposed { ".trans" } else { "" };
+                let n = count as usize;
+                format!("ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {}, [${n}];", braces(0, n))
+            }
+            Instruction::Mma(mma) => {
+                let (c, _) = mma.accumulator();
+                format!("mma.sync.aligned.{} {}, {}, {}, {};", mma.name(), list(0, c), list(c, 4), list(c + 4, 2), list(c + 6, c))
+            }
+        }
+    }
+
+    pub fn constraints(self) -> String {
+        let repeat = |text: &str, n: u8| vec![text.to_string(); n as usize];
+        let parts: Vec<String> = match self {
+            Instruction::Ex2Approx | Instruction::Ex2ApproxFtz | Instruction::SqrtApprox | Instruction::RsqrtApprox => {
+                vec!["=f".into(), "f".into()]
+            }
+            Instruction::DivFull => vec!["=f".into(), "f".into(), "f".into()],
+            Instruction::CvtRzF16 | Instruction::CvtRzBf16 => vec!["=h".into(), "f".into()],
+            Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
+            Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
+            Instruction::BarSync => vec!["~{memory}".into()],
+            Instruction::LoadGlobal { words, word_bits, predicated, .. } => {
+                let w = word(word_bits).to_string();
+                let mut parts = repeat(&format!("={w}"), words);
+                parts.push("l".into());
+                if predicated {
+                    parts.push("b".into());
+                    parts.extend(repeat(&w, words));
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::StoreGlobal { words, word_bits, predicated, .. } => {
+                let mut parts = vec!["l".to_string()];
+                parts.extend(repeat(&word(word_bits).to_string(), words));
+                if predicated {
+                    parts.push("b".into());
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::Atomic { element, predicated, .. } => {
+                let w = word(element.bits() as u8);
+                let mut parts = vec![format!("={w}"), "l".into(), w.to_string()];
+                if predicated {
+                    parts.push("b".into());
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::Reduction { element, predicated, .. } => {
+                let mut parts = vec!["l".into(), word(element.bits() as u8).to_string()];
+                if predicated {
+                    parts.push("b".into());
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::LdMatrix { count, .. } => {
+                let mut parts = repeat("=r", count);
+                parts.push("r".into());
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::Mma(mma) => {
+                let (c, w) = mma.accumulator();
+                let mut parts = repeat(&format!("={w}"), c as u8);
+                parts.extend(repeat("r", 6));
+                parts.extend(repeat(&w.to_string(), c as u8));
+                parts
+            }
+        };
+        parts.join(",")
+    }
+
+    /// Whether it touches memory or must be reached by all threads together; the others may be moved, merged or dropped.
+    pub fn has_effects(self) -> bool {
+        match self {
+            Instruction::Ex2Approx
+            | Instruction::Ex2ApproxFtz
+            | Instruction::SqrtApprox
+            | Instruction::RsqrtApprox
+            | Instruction::DivFull
+            | Instruction::CvtRzF16
+            | Instruction::CvtRzBf16
+            | Instruction::CvtRnaTf32
+            | Instruction::CvtE4m3
+            | Instruction::CvtE5m2 => false,
+            Instruction::BarSync
+            | Instruction::LoadGlobal { .. }
+            | Instruction::StoreGlobal { .. }
+            | Instruction::Atomic { .. }
+            | Instruction::Reduction { .. }
+            | Instruction::LdMatrix { .. }
+            | Instruction::Mma(_) => true,
+        }
+    }
+}

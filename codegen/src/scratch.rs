@@ -1,0 +1,138 @@
+//! Shared memory that single operations need while they run.
+//!
+//! **Invariant:** the assignment of shared memory and the emission of code ask the same functions, so they cannot disagree.
+
+use tritium_tile::{
+    Elem, Function, Module, OpId, OpKind, ValueId,
+    layout::{
+        Conversion, Distributed,
+        algebra::{index_bits, shift_of},
+        convert::{conversion, scratch},
+    },
+    rewrite::use_counts,
+};
+
+/// Buffers and scratch begin at multiples of this, so that a row of banks is never split.
+pub const ALIGNMENT: u32 = 128;
+
+/// Bytes an element takes in shared memory.
+pub fn element_bytes(elem: Elem) -> u32 {
+    elem.bits().div_ceil(8)
+}
+
+/// Bytes of shared memory at `shared_offset`: the buffer of a `LocalAlloc`, the scratch of everything else. 0 for most operations.
+pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
+    let operation = function.op(op);
+    match &operation.kind {
+        OpKind::LocalAlloc => {
+            let ty = function.ty(operation.results[0]);
+            ty.num_elements() as u32 * element_bytes(ty.elem())
+        }
+        OpKind::ConvertLayout => {
+            let (from, to) = (operation.operands[0], operation.results[0]);
+            let elem = function.ty(from).elem();
+            match (layout_of(module, function, from), layout_of(module, function, to)) {
+                (Some(a), Some(b)) => match conversion(a, b) {
+                    Conversion::Rename(_) => 0,
+                    Conversion::Shuffle | Conversion::Shared => scratch(a, b, elem.bits()).bytes(element_bytes(elem)),
+                },
+                _ => 0,
+            }
+        }
+        OpKind::Reduce { axis } => {
+            let Some(layout) = layout_of(module, function, operation.operands[0]) else { return 0 };
+            let elements = reduce_partials(layout, *axis as usize);
+            partials_at(function, &operation.operands, elements, operation.operands.len())
+        }
+        OpKind::Scan { axis, .. } => {
+            let Some(layout) = layout_of(module, function, operation.operands[0]) else { return 0 };
+            let elements: u32 = scan_levels(layout, *axis as usize).iter().map(|level| level.slots).sum();
+            partials_at(function, &operation.operands, elements, operation.operands.len())
+        }
+        OpKind::AtomicRmw { .. } => {
+            let result = operation.results[0];
+            if !atomic_result_is_shared(module, function, result) || use_counts(function)[result.index()] == 0 {
+                return 0;
+            }
+            let ty = function.ty(result);
+            ty.num_elements() as u32 * element_bytes(ty.elem())
+        }
+        _ => 0,
+    }
+}
+
+/// Bytes of an array of partial results; the next one stays aligned for 16-byte accesses.
+fn array_bytes(function: &Function, value: ValueId, elements: u32) -> u32 {
+    (elements * element_bytes(function.ty(value).elem())).next_multiple_of(16)
+}
+
+/// Where the partial results of operand `index` begin, relative to the scratch.
+pub(crate) fn partials_at(function: &Function, operands: &[ValueId], elements: u32, index: usize) -> u32 {
+    operands[..index].iter().map(|&v| array_bytes(function, v, elements)).sum()
+}
+
+fn layout_of<'m>(module: &'m Module, function: &Function, value: ValueId) -> Option<&'m Distributed> {
+    module.layouts.distributed(function.ty(value).layout()?)
+}
+
+/// Partial results that warps exchange in a reduction: one per result element and warp along the axis; 0 if no warps share an axis.
+pub(crate) fn reduce_partials(layout: &Distributed, axis: usize) -> u32 {
+    let mask = layout.axis_mask(axis);
+    let bits = layout.warp.iter().filter(|&&b| b & mask != 0).count();
+    if bits == 0 { 0 } else { (1 << (layout.index_bits() - layout.shape[axis].ilog2())) << bits }
+}
+
+/// Whether several threads hold an atomic's result, so that the one that did it has to tell the others.
+pub(crate) fn atomic_result_is_shared(module: &Module, function: &Function, result: ValueId) -> bool {
+    match layout_of(module, function, result) {
+        None => true,
+        Some(layout) => {
+            let (_, lane, warp) = layout.free_bits();
+            lane != 0 || warp != 0
+        }
+    }
+}
+
+/// Who holds one bit of the position along a scanned axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Register(u32),
+    Lane(u32),
+    Warp(u32),
+    /// Mixed with other bits, or held by nobody alone: not a scan we can do.
+    Nobody,
+}
+
+/// One doubling step of a scan: blocks of 2^b elements become blocks of 2^(b+1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ScanLevel {
+    pub(crate) owner: Owner,
+    /// The total of the lower block may be in another warp: it goes through scratch.
+    pub(crate) shared: bool,
+    /// It may be in another lane.
+    pub(crate) shuffled: bool,
+    /// Totals written to scratch, 0 if not `shared`.
+    pub(crate) slots: u32,
+}
+
+pub(crate) fn scan_levels(layout: &Distributed, axis: usize) -> Vec<ScanLevel> {
+    let shift = shift_of(&layout.shape, axis);
+    let total = index_bits(&layout.shape);
+    let (mut shared, mut shuffled) = (false, false);
+    (0..layout.shape[axis].ilog2())
+        .map(|bit| {
+            let basis = 1u32 << (shift + bit);
+            let holders = |bases: &[u32]| bases.iter().filter(|&&b| b & basis != 0).count();
+            let only = holders(&layout.register) + holders(&layout.lane) + holders(&layout.warp) == 1;
+            let at = |bases: &[u32]| bases.iter().position(|&b| b == basis).filter(|_| only).map(|i| i as u32);
+            let owner = at(&layout.register)
+                .map(Owner::Register)
+                .or_else(|| at(&layout.lane).map(Owner::Lane))
+                .or_else(|| at(&layout.warp).map(Owner::Warp))
+                .unwrap_or(Owner::Nobody);
+            shared |= matches!(owner, Owner::Warp(_));
+            shuffled |= matches!(owner, Owner::Lane(_));
+            ScanLevel { owner, shared, shuffled, slots: if shared { 1 << (total - bit - 1) } else { 0 } }
+        })
+        .collect()
+}
