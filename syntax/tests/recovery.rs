@@ -317,6 +317,8 @@ match x:
         a
     case
         b
+    case 2: c
+        d
 match x
 "##;
     expect![[r#"
@@ -324,12 +326,14 @@ match x
         (SIMPLE_STMTS (ASSIGN_STMT y = 1))
         (MATCH_STMT match x : (SIMPLE_STMTS (PASS_STMT pass)) (CASE_CLAUSE case (PATTERN 1) : (BLOCK
           (SIMPLE_STMTS (EXPR_STMT a)))) (CASE_CLAUSE case (PATTERN) (BLOCK
-          (SIMPLE_STMTS (EXPR_STMT b)))))
+          (SIMPLE_STMTS (EXPR_STMT b)))) (CASE_CLAUSE case (PATTERN 2) : (BLOCK
+          (SIMPLE_STMTS (EXPR_STMT c)))) (SIMPLE_STMTS (EXPR_STMT d)))
         (MATCH_STMT match x)
         1:9 "" expected an indented block of `case` clauses
         4:5 "pass" expected `case`
         7:9 "" expected an expression
-        9:8 "" expected `:` after the subject of `match`
+        10:9 "d" this line is indented, but no block starts here
+        11:8 "" expected `:` after the subject of `match`
     "#]]
     .assert_eq(&outline(source));
 }
