@@ -3,5 +3,6 @@
 //! **Invariant:** deciding and emitting are different files; every inline-PTX string is in [`ptx_strings`].
 
 pub mod llvm;
+pub mod passes;
 pub mod ptx_strings;
 pub mod scratch;

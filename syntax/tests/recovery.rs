@@ -317,8 +317,6 @@ match x:
         a
     case
         b
-    case 2: c
-        d
 match x
 "##;
     expect![[r#"
@@ -326,14 +324,12 @@ match x
         (SIMPLE_STMTS (ASSIGN_STMT y = 1))
         (MATCH_STMT match x : (SIMPLE_STMTS (PASS_STMT pass)) (CASE_CLAUSE case (PATTERN 1) : (BLOCK
           (SIMPLE_STMTS (EXPR_STMT a)))) (CASE_CLAUSE case (PATTERN) (BLOCK
-          (SIMPLE_STMTS (EXPR_STMT b)))) (CASE_CLAUSE case (PATTERN 2) : (BLOCK
-          (SIMPLE_STMTS (EXPR_STMT c)))) (SIMPLE_STMTS (EXPR_STMT d)))
+          (SIMPLE_STMTS (EXPR_STMT b)))))
         (MATCH_STMT match x)
         1:9 "" expected an indented block of `case` clauses
         4:5 "pass" expected `case`
         7:9 "" expected an expression
-        10:9 "d" this line is indented, but no block starts here
-        11:8 "" expected `:` after the subject of `match`
+        9:8 "" expected `:` after the subject of `match`
     "#]]
     .assert_eq(&outline(source));
 }

@@ -146,14 +146,3 @@ fn imports() {
     let alias: ast::ImportAlias = import.import_aliases().next().unwrap();
     assert_eq!(alias.bound_name().unwrap().text(), "a");
 }
-
-#[test]
-fn a_parse_can_be_memoised() {
-    fn memoisable<T: Send + Sync + Clone + Eq>(_: &T) {}
-    let one = parse("x = 1\n", PythonVersion::default());
-    memoisable(&one);
-    memoisable(one.green());
-    assert_eq!(one, parse("x = 1\n", PythonVersion::default()));
-    assert_ne!(one, parse("x = 2\n", PythonVersion::default()));
-    assert_eq!(std::thread::spawn(move || one.syntax().text().to_string()).join().unwrap(), "x = 1\n");
-}

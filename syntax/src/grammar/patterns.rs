@@ -36,7 +36,6 @@ pub(crate) fn match_statement(p: &mut Parser) {
                 case_clause(p);
             } else if p.at(INDENT) {
                 p.bump();
-                p.error("this line is indented, but no block starts here");
                 p.deeper_block(super::statements::statements);
                 p.eat(DEDENT);
             } else {

@@ -1,0 +1,252 @@
+//! From tile semantics (L0) to tiles in registers (L1): the pipeline and its runner.
+//!
+//! A pass is one file, one decision, one static. **Invariant:** a pass may rely on its `needs` and on nothing else of the passes before
+//! it; what it `gives` is tested after it has run (in debug builds and tests), not believed. Passes refuse with [`Unsupported`], they
+//! never panic on a verified module.
+
+pub mod assign_layouts;
+pub mod assign_shared;
+pub mod canonicalise;
+pub mod coalesce;
+pub mod decompose_dot;
+pub mod inline;
+pub mod pick_mma;
+pub mod place_barriers;
+pub mod stage_operands;
+pub mod vectorise;
+
+use tritium_semantics::target::{Feature, Sm};
+use tritium_tile::{Function, Level, Module, OpId, OpKind, Origin, Type};
+
+/// What a kernel is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CompileOptions {
+    pub sm: &'static Sm,
+    pub num_warps: u32,
+    pub num_stages: u32,
+}
+
+/// A kernel that cannot be compiled: where, and why, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    pub origin: Origin,
+    pub message: String,
+}
+
+impl Unsupported {
+    pub fn new(origin: Origin, message: impl Into<String>) -> Unsupported {
+        Unsupported { origin, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+pub struct Pass {
+    /// Also the name of its tests' directory and of its dump.
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub needs: &'static [Fact],
+    pub gives: &'static [Fact],
+    pub run: fn(&mut Module, &CompileOptions) -> Result<(), Unsupported>,
+}
+
+/// A promise about a module that can be tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// Nothing is called.
+    OneFunction,
+    /// Every dot has operands that a tensor core takes.
+    DotsFit,
+    /// Every tile has a layout.
+    HasLayouts,
+    /// Every dot accumulates in the layout of a tensor core.
+    DotsPicked,
+    /// Operands of dots come from registers or from shared memory, never from a conversion through scratch.
+    OperandsStaged,
+    /// Every load and store knows how many elements it moves at once.
+    Vectorised,
+    /// Every buffer and scratch has its place.
+    SharedAssigned,
+    /// No two conflicting accesses to shared memory without a barrier between them.
+    BarriersPlaced,
+}
+
+/// The order of the passes, one screen. A pass that overlaps copies with arithmetic goes in front of `assign_shared`.
+pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
+    vec![
+        // L0
+        &inline::PASS,
+        &canonicalise::PASS,
+        &decompose_dot::PASS,
+        &canonicalise::PASS,
+        // L1
+        &coalesce::PASS,
+        &pick_mma::PASS,
+        &assign_layouts::PASS,
+        &canonicalise::PASS,
+        &stage_operands::PASS,
+        &vectorise::PASS,
+        &assign_shared::PASS,
+        &place_barriers::PASS,
+    ]
+}
+
+/// Every pass, by name.
+pub fn pass(name: &str) -> Option<&'static Pass> {
+    let passes: [&'static Pass; 10] = [
+        &inline::PASS,
+        &canonicalise::PASS,
+        &decompose_dot::PASS,
+        &coalesce::PASS,
+        &pick_mma::PASS,
+        &assign_layouts::PASS,
+        &stage_operands::PASS,
+        &vectorise::PASS,
+        &assign_shared::PASS,
+        &place_barriers::PASS,
+    ];
+    passes.into_iter().find(|p| p.name == name)
+}
+
+/// Runs the pipeline. `observe` sees the module after each pass and may stop the run by unwinding (cancellation).
+pub fn lower_to_l1(l0: &Module, options: &CompileOptions) -> Result<Module, Unsupported> {
+    lower_observed(l0, options, &mut |_, _| {})
+}
+
+pub fn lower_observed(
+    l0: &Module,
+    options: &CompileOptions,
+    observe: &mut dyn FnMut(&'static Pass, &Module),
+) -> Result<Module, Unsupported> {
+    let mut module = l0.clone();
+    for pass in pipeline(options.sm) {
+        run(pass, &mut module, options)?;
+        observe(pass, &module);
+    }
+    Ok(module)
+}
+
+/// Runs one pass and, in debug builds, tests what it was promised and what it promises.
+pub fn run(pass: &'static Pass, module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let _span = tracing::debug_span!("pass", name = pass.name).entered();
+    if cfg!(debug_assertions) {
+        expect(pass, "needs", pass.needs, module, options);
+    }
+    (pass.run)(module, options)?;
+    prune_layouts(module);
+    if cfg!(debug_assertions) {
+        if let Err(problem) = well_formed(module) {
+            panic!("`{}` made a module that does not verify: {problem}\n{module}", pass.name);
+        }
+        expect(pass, "gives", pass.gives, module, options);
+    }
+    Ok(())
+}
+
+/// Keeps the layouts that some value has, numbered in the order of the text.
+fn prune_layouts(module: &mut Module) {
+    let old = std::mem::take(&mut module.layouts);
+    for function in &mut module.functions {
+        for value in &mut function.values {
+            if let Some(layout) = value.ty.layout() {
+                let kept = module.layouts.intern(old.get(layout).clone());
+                value.ty = value.ty.with_layout(kept);
+            }
+        }
+    }
+}
+
+fn well_formed(module: &Module) -> Result<(), String> {
+    match &tritium_tile::verify::verify(module)[..] {
+        [] => Ok(()),
+        problems => Err(format!("{problems:?}")),
+    }
+}
+
+fn expect(pass: &Pass, what: &str, facts: &[Fact], module: &Module, options: &CompileOptions) {
+    for fact in facts {
+        if let Err(problem) = fact.test(module, options) {
+            panic!("`{}` {what} {fact:?}, but {problem}", pass.name);
+        }
+    }
+}
+
+/// The first op of the kernel that `wrong` has something to say about.
+fn first_wrong(function: &Function, wrong: impl Fn(OpId) -> Option<String>) -> Result<(), String> {
+    let mut problem = None;
+    function.walk(|_, op| {
+        if problem.is_none() {
+            problem = wrong(op);
+        }
+    });
+    problem.map_or(Ok(()), Err)
+}
+
+impl Fact {
+    pub fn test(self, module: &Module, options: &CompileOptions) -> Result<(), String> {
+        let function = module.entry();
+        let each = |wrong: &dyn Fn(OpId) -> Option<String>| first_wrong(function, wrong);
+        let layout_of = |v| function.ty(v).layout().and_then(|l| module.layouts.distributed(l));
+        match self {
+            Fact::OneFunction => {
+                each(&|op| matches!(function.op(op).kind, OpKind::Call { .. }).then(|| "a function is called".to_string()))
+            }
+            Fact::DotsFit => each(&|op| match function.op(op).kind {
+                OpKind::Dot { precision } => {
+                    pick_mma::refusal(function, op, precision, options.sm.has(Feature::MmaSync)).map(|r| r.message)
+                }
+                _ => None,
+            }),
+            Fact::HasLayouts => {
+                if module.level < Level::L1 {
+                    return Err("the module is at L0".to_string());
+                }
+                each(&|op| {
+                    let bare = |ty: &Type| !ty.is_scalar() && ty.layout().is_none();
+                    let results = function.op(op).results.iter().any(|&r| bare(function.ty(r)));
+                    results.then(|| format!("{op:?} has a tile without a layout"))
+                })
+            }
+            Fact::DotsPicked => each(&|op| match function.op(op).kind {
+                OpKind::Dot { .. } => {
+                    let layout = layout_of(function.op(op).results[0]);
+                    let picked = layout.is_some_and(tritium_tile::layout::mma::is_accumulator);
+                    (!picked).then(|| format!("{op:?} accumulates elsewhere"))
+                }
+                _ => None,
+            }),
+            Fact::OperandsStaged => each(&|op| {
+                let OpKind::Dot { .. } = function.op(op).kind else { return None };
+                let through_scratch = |v| stage_operands::is_costly_conversion(module, function, v);
+                let wrong = function.op(op).operands[..2].iter().any(|&v| through_scratch(v));
+                wrong.then(|| format!("{op:?} has an operand that is converted through scratch"))
+            }),
+            Fact::Vectorised => each(&|op| match function.op(op).kind {
+                OpKind::Load(attrs) => (attrs.vector == 0).then(|| format!("{op:?} does not know its width")),
+                OpKind::Store(attrs) => (attrs.vector == 0).then(|| format!("{op:?} does not know its width")),
+                _ => None,
+            }),
+            Fact::SharedAssigned => {
+                let Some(total) = module.shared_bytes else { return Err("nothing is assigned".to_string()) };
+                each(&|op| {
+                    let bytes = crate::scratch::bytes(module, function, op);
+                    let end = function.op(op).shared_offset.map(|o| o + bytes);
+                    (bytes > 0 && end.is_none_or(|end| end > total)).then(|| format!("{op:?} has no place"))
+                })
+            }
+            Fact::BarriersPlaced => {
+                let mut copy = module.clone();
+                match place_barriers::place(&mut copy) {
+                    0 => Ok(()),
+                    n => Err(format!("{n} barriers are missing")),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,599 @@
+//! One layout for each value, with as few conversions as possible.
+//!
+//! Memory ops and dots are **anchors**: they come with the layouts they want. All conversions are forgotten and the layouts of
+//! everything else follow from the anchors:
+//!
+//! 1. *hints*, backward: what a value's consumers would like;
+//! 2. *homes*, forward: where a value is computed. An elementwise op lives where its operands live; a reduction's result in a slice of
+//!    its source; what a loop carries, where the loop computes it. Constants, `iota`, splats, broadcasts and arithmetic on nothing but
+//!    those have no home: they are made again wherever they are needed, which costs less than moving them;
+//! 3. *materialisation*: each op asks for its operands in the layout it lives in. A value that is not there is made again, or converted
+//!    right where it is defined: outside of loops that only use it, before it is broadcast, before it is widened.
+//!
+//! **Invariant:** types change, conversions come and go, and homeless ops are repeated; nothing else is touched.
+
+use rustc_hash::FxHashMap;
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, convert::conversion, mma},
+    ops::CastOp,
+    rewrite::{self, ValueMap},
+};
+
+use super::{CompileOptions, Fact, Pass, Unsupported, coalesce};
+
+pub static PASS: Pass = Pass {
+    name: "assign_layouts",
+    summary: "Choose a layout for every value from what memory ops and dots want.",
+    needs: &[Fact::HasLayouts, Fact::DotsPicked],
+    gives: &[Fact::HasLayouts, Fact::DotsPicked],
+    run,
+};
+
+/// A chain of homeless ops longer than this gets a home: making it again would no longer be cheap.
+const MAX_CHAIN: u32 = 32;
+
+/// A tile with at most this many elements a thread is loaded and stored in whatever layout it is needed.
+const SMALL: u64 = 4;
+
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let function = &mut module.functions[0];
+    let anchors = anchors(function);
+    forget_conversions(function);
+    let values = function.values.len();
+    let mut assignment = Assignment {
+        table: &mut module.layouts,
+        num_warps: options.num_warps,
+        anchors,
+        hints: vec![None; values],
+        homes: vec![None; values],
+        chain: vec![0; values],
+        at: FxHashMap::default(),
+    };
+    assignment.hint_block(function, function.body);
+    assignment.home_block(function, function.body);
+    let mut materialise = Materialise {
+        homes: assignment.homes,
+        at: assignment.at,
+        table: &mut module.layouts,
+        function,
+        made: FxHashMap::default(),
+        after: FxHashMap::default(),
+        at_start: FxHashMap::default(),
+    };
+    materialise.run();
+    rewrite::erase_dead(function);
+    rewrite::compact(function);
+    Ok(())
+}
+
+/// The layout of an operand of a shape op whose result has layout `result`; `None` for other kinds.
+pub(super) fn source_layout(kind: &OpKind, source: &[u32], result: &Distributed) -> Option<Distributed> {
+    match kind {
+        OpKind::ExpandDims { .. } | OpKind::Reshape { .. } => Some(result.reshape(source)),
+        OpKind::Broadcast => Some(result.broadcast_source(source)),
+        OpKind::Transpose { order } => {
+            let mut inverse = vec![0u8; order.len()];
+            for (i, &d) in order.iter().enumerate() {
+                inverse[d as usize] = i as u8;
+            }
+            Some(result.transpose(&inverse))
+        }
+        _ => None,
+    }
+}
+
+/// The layout of a shape op's result that keeps every element where the operand has it.
+fn result_layout(kind: &OpKind, shape: &[u32], source: &Distributed) -> Option<Distributed> {
+    match kind {
+        OpKind::ExpandDims { .. } | OpKind::Reshape { .. } => Some(source.reshape(shape)),
+        OpKind::Transpose { order } => Some(source.transpose(order)),
+        _ => None,
+    }
+}
+
+/// What each memory op and each operand of each dot wants.
+fn anchors(function: &Function) -> FxHashMap<OpId, Vec<LayoutId>> {
+    let mut anchors = FxHashMap::default();
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::Dot { .. }) {
+            let layouts: Option<Vec<LayoutId>> = op.operands.iter().map(|&v| function.ty(v).layout()).collect();
+            if let Some(layouts) = layouts {
+                anchors.insert(id, layouts);
+            }
+        }
+    });
+    anchors
+}
+
+fn forget_conversions(function: &mut Function) {
+    let mut replaced = ValueMap::default();
+    let mut converts = vec![false; function.ops.len()];
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if matches!(op.kind, OpKind::ConvertLayout) {
+            replaced.insert(op.results[0], op.operands[0]);
+            converts[id.index()] = true;
+        }
+    });
+    rewrite::replace_uses(function, &replaced);
+    for block in &mut function.blocks {
+        block.ops.retain(|op| !converts[op.index()]);
+    }
+}
+
+struct Assignment<'t> {
+    table: &'t mut LayoutTable,
+    num_warps: u32,
+    anchors: FxHashMap<OpId, Vec<LayoutId>>,
+    hints: Vec<Option<LayoutId>>,
+    homes: Vec<Option<LayoutId>>,
+    /// Length of the longest chain of homeless ops that ends in a value.
+    chain: Vec<u32>,
+    /// The layout in which an op works, where its results do not say: its source's.
+    at: FxHashMap<OpId, Vec<LayoutId>>,
+}
+
+impl Assignment<'_> {
+    fn intern(&mut self, layout: Distributed) -> LayoutId {
+        self.table.intern(Layout::Distributed(layout))
+    }
+
+    fn default(&mut self, shape: &[u32]) -> LayoutId {
+        let layout = coalesce::default_layout(shape, self.num_warps);
+        self.intern(layout)
+    }
+
+    fn hint(&mut self, value: ValueId, layout: Option<LayoutId>) {
+        let slot = &mut self.hints[value.index()];
+        *slot = slot.or(layout);
+    }
+
+    /// Backward through a block: the last use in program order speaks first.
+    fn hint_block(&mut self, function: &Function, block: BlockId) {
+        for &id in function.block(block).ops.iter().rev() {
+            let op = function.op(id);
+            match &op.kind {
+                OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } => {
+                    if let Some(layouts) = self.anchors.get(&id).cloned() {
+                        for (&v, layout) in op.operands.iter().zip(layouts) {
+                            self.hint(v, Some(layout));
+                        }
+                    }
+                }
+                OpKind::Dot { .. } => {
+                    if let Some(layouts) = self.anchors.get(&id).cloned() {
+                        self.hint(op.operands[2], Some(layouts[2]));
+                    }
+                }
+                OpKind::For(_) | OpKind::While | OpKind::If => {
+                    let carried = if matches!(op.kind, OpKind::For(_)) { 3 } else { 0 };
+                    for &region in op.regions.iter().rev() {
+                        let skip = usize::from(matches!(op.kind, OpKind::While) && Some(&region) == op.regions.first());
+                        if let Some(&last) = function.block(region).ops.last() {
+                            let passed = function.op(last).operands.clone();
+                            for (&value, &result) in passed.iter().skip(skip).zip(&op.results) {
+                                let hint = self.hints[result.index()];
+                                self.hint(value, hint);
+                            }
+                        }
+                        self.hint_block(function, region);
+                    }
+                    if !matches!(op.kind, OpKind::If) {
+                        let args = &function.block(op.regions[0]).args;
+                        let skip = usize::from(matches!(op.kind, OpKind::For(_)));
+                        for (&init, &arg) in op.operands[carried..].iter().zip(&args[skip..]) {
+                            let hint = self.hints[arg.index()];
+                            self.hint(init, hint);
+                        }
+                    }
+                }
+                kind if kind.is_elementwise() => {
+                    let hint = self.hints[op.results[0].index()];
+                    for &v in &op.operands {
+                        self.hint(v, hint);
+                    }
+                }
+                kind => {
+                    let Some(&result) = op.results.first() else { continue };
+                    let Some(layout) = self.hints[result.index()].and_then(|l| self.table.distributed(l)) else { continue };
+                    let Some(&source) = op.operands.first() else { continue };
+                    if function.ty(source).is_scalar() {
+                        continue;
+                    }
+                    if let Some(layout) = source_layout(kind, function.ty(source).shape(), layout) {
+                        let layout = self.intern(layout);
+                        self.hint(source, Some(layout));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A home for a value that does not follow from anything: its hint, or rows.
+    fn settle(&mut self, function: &Function, value: ValueId) -> LayoutId {
+        match self.homes[value.index()].or(self.hints[value.index()]) {
+            Some(layout) => layout,
+            None => self.default(function.ty(value).shape()),
+        }
+    }
+
+    fn is_small(&self, ty: &Type) -> bool {
+        ty.num_elements() <= SMALL * 32 * u64::from(self.num_warps)
+    }
+
+    /// Of the homes of an op's operands the one that is cheapest to bring the others to.
+    fn best_home(&self, function: &Function, id: OpId) -> Option<LayoutId> {
+        let op = function.op(id);
+        let homes: Vec<(LayoutId, u64)> = op
+            .operands
+            .iter()
+            .filter_map(|&v| {
+                let ty = function.ty(v);
+                Some((self.homes[v.index()]?, u64::from(ty.elem().bits().max(8))))
+            })
+            .collect();
+        let cost = |to: LayoutId| -> u64 { homes.iter().map(|&(from, bits)| bits * self.distance(from, to)).sum() };
+        let hint = op.results.first().and_then(|r| self.hints[r.index()]);
+        let accumulator = |l: LayoutId| self.table.distributed(l).is_some_and(mma::is_accumulator);
+        homes.iter().map(|&(layout, _)| layout).min_by_key(|&l| (cost(l), !accumulator(l), Some(l) != hint))
+    }
+
+    fn distance(&self, from: LayoutId, to: LayoutId) -> u64 {
+        if from == to {
+            return 0;
+        }
+        match (self.table.distributed(from), self.table.distributed(to)) {
+            (Some(from), Some(to)) => match conversion(from, to) {
+                Conversion::Rename(_) => 0,
+                Conversion::Shuffle => 1,
+                Conversion::Shared => 2,
+            },
+            _ => 0,
+        }
+    }
+
+    fn home_block(&mut self, function: &Function, block: BlockId) {
+        for &id in &function.block(block).ops {
+            self.home_op(function, id);
+        }
+    }
+
+    fn home_op(&mut self, function: &Function, id: OpId) {
+        let op = function.op(id);
+        match &op.kind {
+            OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::Splat => {}
+            OpKind::ExpandDims { .. } | OpKind::Reshape { .. } | OpKind::Transpose { .. } => {
+                let (source, result) = (op.operands[0], op.results[0]);
+                self.chain[result.index()] = self.chain[source.index()] + 1;
+                let layout = self.homes[source.index()].and_then(|l| self.table.distributed(l));
+                if let Some(layout) = layout.and_then(|l| result_layout(&op.kind, function.ty(result).shape(), l)) {
+                    let layout = self.intern(layout);
+                    self.homes[result.index()] = Some(layout);
+                }
+            }
+            OpKind::Broadcast => self.chain[op.results[0].index()] = self.chain[op.operands[0].index()] + 1,
+            kind if kind.is_elementwise() => {
+                let result = op.results[0];
+                if function.ty(result).is_scalar() {
+                    return;
+                }
+                let chain = op.operands.iter().map(|v| self.chain[v.index()]).max().unwrap_or(0) + 1;
+                let home = self.best_home(function, id);
+                let home = if home.is_none() && chain > MAX_CHAIN { Some(self.settle(function, result)) } else { home };
+                self.chain[result.index()] = if home.is_some() { 0 } else { chain };
+                self.homes[result.index()] = home;
+            }
+            OpKind::Load(_) | OpKind::AtomicRmw { .. } | OpKind::Store(_) => {
+                let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
+                let moved = match &op.kind {
+                    OpKind::Load(_) => self.hints[op.results[0].index()],
+                    OpKind::Store(_) => self.homes[op.operands[1].index()],
+                    _ => None,
+                };
+                if let Some(layout) = moved
+                    && self.is_small(function.ty(op.operands[0]))
+                {
+                    layouts.iter_mut().for_each(|l| *l = layout);
+                }
+                for &result in &op.results {
+                    self.homes[result.index()] = Some(layouts[0]);
+                }
+                self.at.insert(id, layouts);
+            }
+            OpKind::Dot { .. } => {
+                if let Some(layouts) = self.anchors.get(&id).cloned() {
+                    self.homes[op.results[0].index()] = Some(layouts[2]);
+                    self.at.insert(id, layouts);
+                }
+            }
+            OpKind::Reduce { axis } => {
+                let source = self.collective_source(function, id, *axis as usize);
+                if let Some(layout) = self.table.distributed(source).map(|l| l.slice(*axis as usize))
+                    && !layout.shape.is_empty()
+                {
+                    let layout = self.intern(layout);
+                    for &result in &op.results {
+                        self.homes[result.index()] = Some(layout);
+                    }
+                }
+                self.at.insert(id, vec![source; op.operands.len()]);
+            }
+            OpKind::Scan { axis, .. } => {
+                let source = self.collective_source(function, id, *axis as usize);
+                for &result in &op.results {
+                    self.homes[result.index()] = Some(source);
+                }
+                self.at.insert(id, vec![source; op.operands.len()]);
+            }
+            OpKind::Assert { .. } => {
+                if let Some(&v) = op.operands.first()
+                    && !function.ty(v).is_scalar()
+                {
+                    let layout = self.settle(function, v);
+                    self.at.insert(id, vec![layout]);
+                }
+            }
+            OpKind::For(_) => {
+                let region = op.regions[0];
+                let args = function.block(region).args[1..].to_vec();
+                self.carried(function, &args, &op.operands[3..], region, 0, |this| this.home_block(function, region));
+                for (&arg, &result) in args.iter().zip(&op.results) {
+                    self.homes[result.index()] = self.homes[arg.index()];
+                }
+            }
+            OpKind::While => {
+                let (before, after) = (op.regions[0], op.regions[1]);
+                let args = function.block(before).args.to_vec();
+                let results = op.results.clone();
+                self.carried(function, &args, &op.operands, after, 0, |this| {
+                    this.home_block(function, before);
+                    let passed = passed(function, before);
+                    let inner = &function.block(after).args;
+                    for ((&value, &arg), &result) in passed.iter().skip(1).zip(inner).zip(&results) {
+                        if function.ty(value).is_scalar() {
+                            continue;
+                        }
+                        let hint = this.hints[arg.index()];
+                        this.hint(value, hint);
+                        let layout = this.settle(function, value);
+                        this.homes[arg.index()] = Some(layout);
+                        this.homes[result.index()] = Some(layout);
+                    }
+                    this.home_block(function, after);
+                });
+            }
+            OpKind::If => {
+                for &region in &op.regions {
+                    self.home_block(function, region);
+                }
+                for (n, &result) in op.results.iter().enumerate() {
+                    if function.ty(result).is_scalar() {
+                        continue;
+                    }
+                    let from = op.regions.iter().find_map(|&r| self.homes[passed(function, r).get(n)?.index()]);
+                    self.homes[result.index()] = from;
+                    let layout = self.settle(function, result);
+                    self.homes[result.index()] = Some(layout);
+                }
+            }
+            _ => {
+                // Nothing else makes tiles before shared memory is explicit; if something does, it stays where it is.
+                for &result in &op.results {
+                    self.homes[result.index()] = function.ty(result).layout();
+                }
+            }
+        }
+    }
+
+    /// Where the operands of a reduction or scan come together.
+    fn collective_source(&mut self, function: &Function, id: OpId, axis: usize) -> LayoutId {
+        if let Some(home) = self.best_home(function, id) {
+            return home;
+        }
+        let source = function.op(id).operands[0];
+        if let Some(hint) = self.hints[source.index()] {
+            return hint;
+        }
+        // The axis last: it then lies in registers as far as possible, and reducing costs no shuffles.
+        let shape = function.ty(source).shape();
+        let mut order: Vec<u8> = (0..shape.len() as u8).rev().filter(|&d| d as usize != axis).collect();
+        order.push(axis as u8);
+        let layout = coalesce::spread(shape, 1, &order, self.num_warps);
+        self.intern(layout)
+    }
+
+    /// Homes for what a loop carries: first where the body puts it when nothing is said, then what its users like, then where it comes
+    /// from. The body is homed again with that decided.
+    fn carried(
+        &mut self,
+        function: &Function,
+        args: &[ValueId],
+        inits: &[ValueId],
+        back: BlockId,
+        skip: usize,
+        mut body: impl FnMut(&mut Self),
+    ) {
+        if args.iter().all(|&a| function.ty(a).is_scalar()) {
+            body(self);
+            return;
+        }
+        for &arg in args {
+            self.homes[arg.index()] = None;
+        }
+        body(self);
+        let back = passed(function, back);
+        for ((&arg, &init), value) in args.iter().zip(inits).zip(back.iter().skip(skip)) {
+            if function.ty(arg).is_scalar() {
+                continue;
+            }
+            let home = self.homes[value.index()].or(self.hints[arg.index()]).or(self.homes[init.index()]);
+            self.homes[arg.index()] = home;
+            let home = self.settle(function, arg);
+            self.homes[arg.index()] = Some(home);
+        }
+        body(self);
+    }
+}
+
+/// What a region's terminator passes on.
+fn passed(function: &Function, region: BlockId) -> Vec<ValueId> {
+    function.block(region).ops.last().map_or_else(Vec::new, |&last| function.op(last).operands.to_vec())
+}
+
+struct Materialise<'m> {
+    homes: Vec<Option<LayoutId>>,
+    at: FxHashMap<OpId, Vec<LayoutId>>,
+    table: &'m mut LayoutTable,
+    function: &'m mut Function,
+    made: FxHashMap<(ValueId, LayoutId), ValueId>,
+    /// Ops to place behind an op, and at the start of a block.
+    after: FxHashMap<OpId, Vec<OpId>>,
+    at_start: FxHashMap<BlockId, Vec<OpId>>,
+}
+
+impl Materialise<'_> {
+    fn run(&mut self) {
+        for value in 0..self.homes.len() {
+            if let Some(home) = self.homes[value]
+                && !self.function.values[value].ty.is_scalar()
+            {
+                self.function.values[value].ty = self.function.values[value].ty.with_layout(home);
+            }
+        }
+        let mut sites: Vec<(BlockId, OpId)> = Vec::new();
+        self.function.walk(|block, op| sites.push((block, op)));
+        let owners = rewrite::owner_ops(self.function);
+        for &(block, id) in &sites {
+            self.operands_of(block, id, owners[block.index()]);
+        }
+        for (index, block) in self.function.blocks.iter_mut().enumerate() {
+            let old = std::mem::take(&mut block.ops);
+            if let Some(first) = self.at_start.get(&BlockId(index as u32)) {
+                block.ops.extend(first);
+            }
+            for op in old {
+                block.ops.push(op);
+                if let Some(after) = self.after.get(&op) {
+                    block.ops.extend(after);
+                }
+            }
+        }
+    }
+
+    /// Brings an op's operands to where it works.
+    fn operands_of(&mut self, block: BlockId, id: OpId, owner: Option<OpId>) {
+        let op = self.function.op(id).clone();
+        let wanted: Vec<Option<LayoutId>> = match &op.kind {
+            OpKind::For(_) => {
+                let args = self.function.block(op.regions[0]).args.clone();
+                (0..op.operands.len()).map(|n| n.checked_sub(3).and_then(|n| self.homes[args[n + 1].index()])).collect()
+            }
+            OpKind::While => {
+                let args = self.function.block(op.regions[0]).args.clone();
+                args.iter().map(|a| self.homes[a.index()]).collect()
+            }
+            OpKind::Yield => {
+                let Some(owner) = owner else { return };
+                let owner = self.function.op(owner);
+                match owner.kind {
+                    // The second region of a while goes back to the first.
+                    OpKind::While => {
+                        let args = self.function.block(owner.regions[0]).args.clone();
+                        args.iter().map(|a| self.homes[a.index()]).collect()
+                    }
+                    _ => owner.results.iter().map(|r| self.homes[r.index()]).collect(),
+                }
+            }
+            OpKind::Condition => {
+                let Some(owner) = owner else { return };
+                let results = self.function.op(owner).results.clone();
+                std::iter::once(None).chain(results.iter().map(|r| self.homes[r.index()])).collect()
+            }
+            kind if kind.is_elementwise() => vec![self.homes[op.results[0].index()]; op.operands.len()],
+            kind => match self.at.get(&id) {
+                Some(layouts) => layouts.iter().map(|&l| Some(l)).collect(),
+                None => {
+                    let Some(&result) = op.results.first() else { return };
+                    let Some(home) = self.homes[result.index()] else { return };
+                    let source = self.function.ty(op.operands[0]).shape().clone();
+                    let Some(home) = self.table.distributed(home) else { return };
+                    let Some(layout) = source_layout(kind, &source, home) else { return };
+                    vec![Some(self.table.intern(Layout::Distributed(layout)))]
+                }
+            },
+        };
+        debug_assert!(block.index() < self.function.blocks.len());
+        for (n, layout) in wanted.into_iter().enumerate() {
+            if let (Some(layout), Some(&operand)) = (layout, op.operands.get(n)) {
+                let value = self.get(operand, layout);
+                self.function.op_mut(id).operands[n] = value;
+            }
+        }
+    }
+
+    /// The value in this layout; made behind its definition if it is not there yet.
+    fn get(&mut self, value: ValueId, layout: LayoutId) -> ValueId {
+        let ty = self.function.ty(value).clone();
+        let home = self.homes.get(value.index()).copied().flatten();
+        if ty.is_scalar() || matches!(ty, Type::Shared { .. }) || home == Some(layout) {
+            return value;
+        }
+        if let Some(&made) = self.made.get(&(value, layout)) {
+            return made;
+        }
+        let result = ty.with_layout(layout);
+        let def = self.function.value(value).def;
+        let remade = match def {
+            ValueDef::Argument(..) => None,
+            ValueDef::Result(op, _) => {
+                let op = self.function.op(op).clone();
+                let again = home.is_none() || is_widening(self.function, &op.kind, op.operands.first().copied(), &ty);
+                let layouts: Option<Vec<LayoutId>> = match &op.kind {
+                    OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::Splat => Some(vec![]),
+                    kind if kind.is_elementwise() && again => Some(vec![layout; op.operands.len()]),
+                    kind if home.is_none() => {
+                        let source = self.function.ty(op.operands[0]).shape().clone();
+                        let of_result = self.table.distributed(layout).cloned();
+                        of_result
+                            .and_then(|l| source_layout(kind, &source, &l))
+                            .map(|l| vec![self.table.intern(Layout::Distributed(l))])
+                    }
+                    _ => None,
+                };
+                layouts.map(|layouts| {
+                    let mut operands = op.operands.clone();
+                    for (operand, layout) in operands.iter_mut().zip(layouts) {
+                        *operand = self.get(*operand, layout);
+                    }
+                    self.function.create_op(op.kind, &operands, [result.clone()], &[], op.origin)
+                })
+            }
+        };
+        let op = match remade {
+            Some(op) => op,
+            None => {
+                let origin = match def {
+                    ValueDef::Result(op, _) => self.function.op(op).origin,
+                    ValueDef::Argument(..) => tritium_tile::Origin::NONE,
+                };
+                self.function.create_op(OpKind::ConvertLayout, &[value], [result], &[], origin)
+            }
+        };
+        match def {
+            ValueDef::Result(def, _) => self.after.entry(def).or_default().push(op),
+            ValueDef::Argument(block, _) => self.at_start.entry(block).or_default().push(op),
+        }
+        let made = self.function.op(op).results[0];
+        self.made.insert((value, layout), made);
+        made
+    }
+}
+
+/// A cast that makes elements larger is done after a conversion, not before.
+fn is_widening(function: &Function, kind: &OpKind, operand: Option<ValueId>, ty: &Type) -> bool {
+    let Some(operand) = operand else { return false };
+    matches!(kind, OpKind::Cast(CastOp::Float | CastOp::ExtS | CastOp::ExtU | CastOp::SToF | CastOp::UToF))
+        && function.ty(operand).elem().bits().max(8) < ty.elem().bits()
+}

@@ -1,0 +1,138 @@
+//! A place in shared memory for every buffer and every op's scratch.
+//!
+//! Live intervals over the order of the text, then first fit, largest first. Scratch lives for its op alone.
+//!
+//! **Invariant:** buffers that live at the same time do not overlap; every offset is a multiple of [`ALIGNMENT`](crate::scratch::ALIGNMENT); the kernel fits a CTA or
+//! is refused with the bytes it needs.
+
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type};
+
+use super::{CompileOptions, Fact, Pass, Unsupported};
+use crate::scratch::{ALIGNMENT, bytes};
+
+pub static PASS: Pass = Pass {
+    name: "assign_shared",
+    summary: "Give every buffer and scratch its place in shared memory.",
+    needs: &[Fact::HasLayouts],
+    gives: &[Fact::SharedAssigned],
+    run,
+};
+
+/// Bytes of scratch that is not shared with anything.
+const SMALL: u32 = 256;
+
+struct Interval {
+    op: OpId,
+    bytes: u32,
+    first: usize,
+    last: usize,
+}
+
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let mut intervals = intervals(module);
+    intervals.sort_by_key(|i| (std::cmp::Reverse(i.bytes), i.first));
+    let mut placed: Vec<(Interval, u32)> = Vec::new();
+    for interval in intervals {
+        let mut taken: Vec<(u32, u32)> = placed
+            .iter()
+            .filter(|(other, _)| other.first <= interval.last && interval.first <= other.last)
+            .map(|(other, at)| (*at, at + other.bytes))
+            .collect();
+        taken.sort_unstable();
+        let mut at = 0u32;
+        for (start, end) in taken {
+            if at.saturating_add(interval.bytes) <= start {
+                break;
+            }
+            at = at.max(end.next_multiple_of(ALIGNMENT));
+        }
+        placed.push((interval, at));
+    }
+    let total = placed.iter().map(|(i, at)| u64::from(*at) + u64::from(i.bytes)).max().unwrap_or(0);
+    let limit = options.sm.shared_per_cta;
+    if total > u64::from(limit) {
+        let largest = placed.iter().max_by_key(|(i, _)| i.bytes);
+        let origin = largest.map_or(tritium_tile::Origin::NONE, |(i, _)| module.entry().op(i.op).origin);
+        return Err(Unsupported::new(
+            origin,
+            format!(
+                "the kernel needs {total} bytes of shared memory, a CTA of {} has {limit}; use smaller blocks or fewer stages",
+                options.sm.name
+            ),
+        ));
+    }
+    for (interval, at) in placed {
+        module.functions[0].op_mut(interval.op).shared_offset = Some(at);
+    }
+    module.shared_bytes = Some(total as u32);
+    Ok(())
+}
+
+fn intervals(module: &Module) -> Vec<Interval> {
+    let function = module.entry();
+    let mut order = Order { position: vec![0; function.ops.len()], loops: Vec::new(), next: 0 };
+    order.block(function, function.body);
+    let mut last_use = vec![0usize; function.values.len()];
+    let mut intervals = Vec::new();
+    let end = order.next;
+    function.walk(|_, id| {
+        let op = function.op(id);
+        for &v in &op.operands {
+            if !matches!(function.ty(v), Type::Shared { .. }) {
+                continue;
+            }
+            // A buffer handed on by a terminator or into a region lives under other names: keep it to the end.
+            let handed_on = op.kind.is_terminator() || !op.regions.is_empty();
+            let at = if handed_on { end } else { order.position[id.index()] };
+            last_use[v.index()] = last_use[v.index()].max(at);
+        }
+    });
+    function.walk(|_, id| {
+        let bytes = bytes(module, function, id);
+        if bytes == 0 {
+            return;
+        }
+        let op = function.op(id);
+        let first = order.position[id.index()];
+        let mut last = first;
+        let mut first = first;
+        if bytes <= SMALL && matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. }) {
+            // Sharing would save nothing and cost a barrier between each reduction and the next.
+            (first, last) = (0, end);
+        }
+        if matches!(op.kind, OpKind::LocalAlloc) {
+            last = last.max(last_use[op.results[0].index()]);
+            // A use inside a loop that does not contain the allocation happens on every trip.
+            for &(start, finish) in &order.loops {
+                if first < start && last > start && last < finish {
+                    last = finish;
+                }
+            }
+        }
+        intervals.push(Interval { op: id, bytes, first, last });
+    });
+    intervals
+}
+
+/// Numbers ops in the order of the text; a loop's interval covers its regions.
+struct Order {
+    position: Vec<usize>,
+    loops: Vec<(usize, usize)>,
+    next: usize,
+}
+
+impl Order {
+    fn block(&mut self, function: &Function, block: BlockId) {
+        for &id in &function.block(block).ops {
+            let start = self.next;
+            self.position[id.index()] = start;
+            self.next += 1;
+            for &region in &function.op(id).regions {
+                self.block(function, region);
+            }
+            if matches!(function.op(id).kind, OpKind::For(_) | OpKind::While) {
+                self.loops.push((start, self.next));
+            }
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! One way to write each thing: constants folded, identities gone, equal values computed once, invariant ones outside their loops.
+//!
+//! Works at every level and knows no target. **Invariant:** it never adds an op to a loop, changes no layout, and ends: every rewrite
+//! removes an op, makes a tile op scalar, or moves an op outward.
+
+use rustc_hash::FxHashMap;
+use tritium_tile::{
+    BlockId, Elem, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
+    facts::{self, Facts},
+    ops::{BinaryOp, CastOp, Constant},
+    rewrite::{self, ValueMap},
+};
+
+use super::{CompileOptions, Pass, Unsupported};
+
+pub static PASS: Pass = Pass {
+    name: "canonicalise",
+    summary: "Fold constants, drop identities, compute equal and invariant values once.",
+    needs: &[],
+    gives: &[],
+    run,
+};
+
+/// Rounds until nothing changes; kernels need three or four.
+const MAX_ROUNDS: usize = 12;
+
+fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+    for function in &mut module.functions {
+        for _ in 0..MAX_ROUNDS {
+            let mut changed = simplify(function);
+            changed |= merge_equal(function);
+            changed |= hoist(function);
+            changed |= rewrite::erase_dead(function) > 0;
+            if !changed {
+                break;
+            }
+        }
+        rewrite::compact(function);
+    }
+    Ok(())
+}
+
+/// What a rewrite does to an op.
+enum Change {
+    /// Its only result is this value.
+    Use(ValueId),
+    /// Its only result is this constant.
+    Constant(Constant),
+    /// It becomes this kind with these operands.
+    Become(OpKind, Vec<ValueId>),
+    /// It becomes a splat of this op on scalars.
+    Scalar(OpKind, Vec<ScalarOperand>),
+    Erase,
+}
+
+enum ScalarOperand {
+    Value(ValueId),
+    Constant(Constant, Type),
+}
+
+fn simplify(function: &mut Function) -> bool {
+    let facts = facts::of_function(function);
+    let mut sites: Vec<(BlockId, OpId)> = Vec::new();
+    function.walk(|block, op| sites.push((block, op)));
+    let mut replaced = ValueMap::default();
+    let mut new_before: FxHashMap<OpId, Vec<OpId>> = FxHashMap::default();
+    let mut erased = vec![false; function.ops.len()];
+    let mut changed = false;
+    for (block, id) in sites {
+        if inline_known_branch(function, &facts, block, id, &mut replaced) {
+            changed = true;
+            // The block lists have moved; the next round sees the rest.
+            break;
+        }
+        if let Some((base, shared, rest)) = share_base(function, &facts, id) {
+            changed = true;
+            let op = function.op(id).clone();
+            let pointer = function.ty(base).clone();
+            let scalar = function.create_op(OpKind::AddPtr, &[base, shared], [pointer], &[], op.origin);
+            let scalar_value = function.op(scalar).results[0];
+            let ty = function.ty(op.operands[0]).clone();
+            let splat = function.create_op(OpKind::Splat, &[scalar_value], [ty], &[], op.origin);
+            let splat_value = function.op(splat).results[0];
+            function.op_mut(id).operands = [splat_value, rest].into_iter().collect();
+            new_before.entry(id).or_default().extend([scalar, splat]);
+            continue;
+        }
+        let Some(change) = change(function, &facts, id) else { continue };
+        changed = true;
+        let op = function.op(id).clone();
+        match change {
+            Change::Use(value) => {
+                replaced.insert(op.results[0], value);
+            }
+            Change::Constant(constant) => {
+                let op = function.op_mut(id);
+                op.kind = OpKind::Constant(constant);
+                op.operands.clear();
+            }
+            Change::Become(kind, operands) => {
+                let op = function.op_mut(id);
+                op.kind = kind;
+                op.operands = operands.into_iter().collect();
+            }
+            Change::Scalar(kind, operands) => {
+                let before = new_before.entry(id).or_default();
+                let mut values = Vec::new();
+                for operand in operands {
+                    values.push(match operand {
+                        ScalarOperand::Value(v) => v,
+                        ScalarOperand::Constant(c, ty) => {
+                            let new = function.create_op(OpKind::Constant(c), &[], [ty], &[], op.origin);
+                            before.push(new);
+                            function.op(new).results[0]
+                        }
+                    });
+                }
+                let elem = function.ty(op.results[0]).elem();
+                let scalar = function.create_op(kind, &values, [Type::tile(elem, &[][..])], &[], op.origin);
+                before.push(scalar);
+                let value = function.op(scalar).results[0];
+                let op = function.op_mut(id);
+                op.kind = OpKind::Splat;
+                op.operands = [value].into_iter().collect();
+            }
+            Change::Erase => erased[id.index()] = true,
+        }
+    }
+    if changed {
+        for block in &mut function.blocks {
+            let old = std::mem::take(&mut block.ops);
+            for op in old {
+                if let Some(before) = new_before.get(&op) {
+                    block.ops.extend(before);
+                }
+                if !erased.get(op.index()).copied().unwrap_or(false) {
+                    block.ops.push(op);
+                }
+            }
+        }
+        rewrite::replace_uses(function, &replaced);
+    }
+    changed
+}
+
+/// `if true`: its region takes its place.
+fn inline_known_branch(function: &mut Function, facts: &Facts, block: BlockId, id: OpId, replaced: &mut ValueMap) -> bool {
+    let op = function.op(id).clone();
+    let OpKind::If = op.kind else { return false };
+    let Some(taken) = facts.range(op.operands[0]).constant() else { return false };
+    let region = op.regions[usize::from(taken == 0)];
+    let mut ops = std::mem::take(&mut function.block_mut(region).ops);
+    let Some(last) = ops.pop() else { return false };
+    let passed = function.op(last).operands.clone();
+    for (&old, &new) in op.results.iter().zip(&passed) {
+        replaced.insert(old, new);
+    }
+    let list = &mut function.block_mut(block).ops;
+    if let Some(at) = list.iter().position(|&other| other == id) {
+        list.splice(at..=at, ops);
+    }
+    true
+}
+
+fn def(function: &Function, value: ValueId) -> Option<&tritium_tile::Op> {
+    function.def_op(value).map(|op| function.op(op))
+}
+
+/// The scalar that a tile repeats.
+fn repeated(function: &Function, value: ValueId) -> Option<ScalarOperand> {
+    let op = def(function, value)?;
+    match op.kind {
+        OpKind::Splat => Some(ScalarOperand::Value(op.operands[0])),
+        OpKind::Constant(c) => Some(ScalarOperand::Constant(c, Type::tile(function.ty(value).elem(), &[][..]))),
+        _ => None,
+    }
+}
+
+fn change(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
+    let op = function.op(id);
+    let result = *op.results.first().unwrap_or(&ValueId(u32::MAX));
+    match &op.kind {
+        OpKind::Load(_) => return load(function, facts, id),
+        OpKind::Store(_) if op.operands.len() > 2 => {
+            return match facts.range(op.operands[2]).constant() {
+                Some(0) => Some(Change::Erase),
+                Some(_) => Some(Change::Become(op.kind.clone(), op.operands[..2].to_vec())),
+                None => None,
+            };
+        }
+        OpKind::Constant(_) => return None,
+        kind if !kind.is_pure() || op.results.len() != 1 || !op.regions.is_empty() => return None,
+        _ => {}
+    }
+    let ty = function.ty(result);
+    let int = ty.elem().scalar().is_some_and(Scalar::is_int);
+    if int && let Some(n) = facts.range(result).constant() {
+        return Some(Change::Constant(Constant::Int(n)));
+    }
+    if op.kind.is_elementwise() {
+        if let Some(change) = identity(function, facts, id) {
+            return Some(change);
+        }
+        if !ty.is_scalar() {
+            let operands: Option<Vec<_>> = op.operands.iter().map(|&v| repeated(function, v)).collect();
+            if let Some(operands) = operands
+                && operands.iter().any(|o| matches!(o, ScalarOperand::Value(_)))
+            {
+                return Some(Change::Scalar(op.kind.clone(), operands));
+            }
+        }
+        return None;
+    }
+    let source = *op.operands.first()?;
+    match &op.kind {
+        OpKind::Splat => match def(function, source)?.kind {
+            OpKind::Constant(c) => Some(Change::Constant(c)),
+            _ => None,
+        },
+        OpKind::ConvertLayout if function.ty(source) == ty => Some(Change::Use(source)),
+        OpKind::ExpandDims { .. }
+        | OpKind::Broadcast
+        | OpKind::Reshape { .. }
+        | OpKind::Transpose { .. }
+        | OpKind::ConvertLayout => {
+            if function.ty(source) == ty && !matches!(op.kind, OpKind::Transpose { .. }) {
+                return Some(Change::Use(source));
+            }
+            match repeated(function, source)? {
+                ScalarOperand::Value(v) => Some(Change::Become(OpKind::Splat, vec![v])),
+                ScalarOperand::Constant(c, _) => Some(Change::Constant(c)),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn load(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
+    let op = function.op(id);
+    let OpKind::Load(attrs) = op.kind else { return None };
+    let mask = facts.range(*op.operands.get(1)?).constant()?;
+    if mask != 0 {
+        return Some(Change::Become(op.kind.clone(), vec![op.operands[0]]));
+    }
+    let other = *op.operands.get(2)?;
+    (!attrs.volatile && function.ty(other) == function.ty(op.results[0])).then_some(Change::Use(other))
+}
+
+fn identity(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
+    let op = function.op(id);
+    let ty = function.ty(op.results[0]);
+    let constant = |n: usize| match function.ty(op.operands[n]).elem() {
+        Elem::Scalar(s) if s.is_int() => facts.range(op.operands[n]).constant(),
+        _ => None,
+    };
+    let operand = |n: usize| Some(Change::Use(op.operands[n]));
+    match &op.kind {
+        OpKind::Binary(binary) => {
+            let (a, b) = (constant(0), constant(1));
+            match binary {
+                BinaryOp::AddI | BinaryOp::Or | BinaryOp::Xor if a == Some(0) => operand(1),
+                BinaryOp::AddI
+                | BinaryOp::SubI
+                | BinaryOp::Or
+                | BinaryOp::Xor
+                | BinaryOp::Shl
+                | BinaryOp::ShrS
+                | BinaryOp::ShrU
+                    if b == Some(0) =>
+                {
+                    operand(0)
+                }
+                BinaryOp::MulI if a == Some(1) => operand(1),
+                BinaryOp::MulI | BinaryOp::DivS | BinaryOp::DivU if b == Some(1) => operand(0),
+                BinaryOp::MulI if a == Some(0) || b == Some(0) => Some(Change::Constant(Constant::Int(0))),
+                BinaryOp::And => {
+                    let all = |n: i64| n == -1 || ty.elem() == Elem::Scalar(Scalar::I1) && n == 1;
+                    if a == Some(0) || b == Some(0) {
+                        Some(Change::Constant(Constant::Int(0)))
+                    } else if a.is_some_and(all) || op.operands[0] == op.operands[1] {
+                        operand(1)
+                    } else if b.is_some_and(all) {
+                        operand(0)
+                    } else {
+                        None
+                    }
+                }
+                BinaryOp::Or | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::MinU | BinaryOp::MaxU
+                    if op.operands[0] == op.operands[1] =>
+                {
+                    operand(0)
+                }
+                _ => None,
+            }
+        }
+        OpKind::Select => match constant(0) {
+            Some(0) => operand(2),
+            Some(_) => operand(1),
+            None if op.operands[1] == op.operands[2] => operand(1),
+            None => None,
+        },
+        OpKind::Cast(cast) => {
+            let same = function.ty(op.operands[0]) == ty;
+            let free = matches!(
+                cast,
+                CastOp::Bitcast
+                    | CastOp::Float
+                    | CastOp::FloatRtz
+                    | CastOp::ExtS
+                    | CastOp::ExtU
+                    | CastOp::Trunc
+                    | CastOp::PtrCast
+            );
+            (same && free).then_some(Change::Use(op.operands[0]))
+        }
+        OpKind::AddPtr => {
+            if constant(1) == Some(0) {
+                return operand(0);
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// `splat(p) + (splat(s) + t)` becomes `splat(p + s) + t`: the part that all threads share is added once, as a scalar.
+fn share_base(function: &Function, facts: &Facts, id: OpId) -> Option<(ValueId, ValueId, ValueId)> {
+    let op = function.op(id);
+    if !matches!(op.kind, OpKind::AddPtr) || function.ty(op.results[0]).is_scalar() {
+        return None;
+    }
+    let splat_of = |v: ValueId| def(function, v).filter(|d| matches!(d.kind, OpKind::Splat)).map(|d| d.operands[0]);
+    let base = splat_of(op.operands[0])?;
+    let sum = op.operands[1];
+    // Sums of natural numbers do not wrap (see `facts`), so the parts may be widened to addresses one by one.
+    let add = def(function, sum).filter(|d| matches!(d.kind, OpKind::Binary(BinaryOp::AddI)) && facts.is_natural(sum))?;
+    let (a, b) = (add.operands[0], add.operands[1]);
+    match (splat_of(a), splat_of(b)) {
+        (Some(shared), None) => Some((base, shared, b)),
+        (None, Some(shared)) => Some((base, shared, a)),
+        _ => None,
+    }
+}
+
+/// Equal pure ops become one, along the tree of regions.
+fn merge_equal(function: &mut Function) -> bool {
+    let mut replaced = ValueMap::default();
+    let mut scopes: Vec<FxHashMap<String, OpId>> = Vec::new();
+    merge_block(function, function.body, &mut scopes, &mut replaced);
+    rewrite::replace_uses(function, &replaced);
+    !replaced.is_empty()
+}
+
+fn merge_block(function: &Function, block: BlockId, scopes: &mut Vec<FxHashMap<String, OpId>>, replaced: &mut ValueMap) {
+    scopes.push(FxHashMap::default());
+    for &id in &function.block(block).ops {
+        let op = function.op(id);
+        for &region in &op.regions {
+            merge_block(function, region, scopes, replaced);
+        }
+        if !op.kind.is_pure() || !op.regions.is_empty() || op.results.is_empty() {
+            continue;
+        }
+        let operands: Vec<ValueId> = op.operands.iter().map(|v| *replaced.get(v).unwrap_or(v)).collect();
+        let key = format!("{:?} {:?} {:?}", op.kind, operands, function.ty(op.results[0]));
+        match scopes.iter().rev().find_map(|scope| scope.get(&key)) {
+            Some(&first) => {
+                for (&old, &new) in op.results.iter().zip(&function.op(first).results) {
+                    replaced.insert(old, new);
+                }
+            }
+            None => {
+                if let Some(scope) = scopes.last_mut() {
+                    scope.insert(key, id);
+                }
+            }
+        }
+    }
+    scopes.pop();
+}
+
+/// Pure ops whose operands come from outside a loop move in front of it.
+fn hoist(function: &mut Function) -> bool {
+    let facts = facts::of_function(function);
+    let mut loops: Vec<(BlockId, OpId)> = Vec::new();
+    function.walk(|block, op| {
+        if matches!(function.op(op).kind, OpKind::For(_) | OpKind::While) {
+            loops.push((block, op));
+        }
+    });
+    let mut changed = false;
+    // Inner loops first, so that an op can leave several in one round.
+    for (block, id) in loops.into_iter().rev() {
+        let mut inside = vec![false; function.values.len()];
+        let mut pending: Vec<BlockId> = function.op(id).regions.to_vec();
+        while let Some(region) = pending.pop() {
+            for &arg in &function.block(region).args {
+                inside[arg.index()] = true;
+            }
+            for &op in &function.block(region).ops {
+                for &result in &function.op(op).results {
+                    inside[result.index()] = true;
+                }
+                pending.extend(&function.op(op).regions);
+            }
+        }
+        let mut hoisted = Vec::new();
+        for &region in &function.op(id).regions.clone() {
+            let ops = std::mem::take(&mut function.block_mut(region).ops);
+            let mut kept = Vec::with_capacity(ops.len());
+            for op in ops {
+                let this = function.op(op);
+                let safe = match this.kind {
+                    // A division that the loop may never reach must not be reached by zero.
+                    OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU) => {
+                        let divisor = facts.range(this.operands[1]);
+                        divisor.min > 0 || divisor.max < -1
+                    }
+                    _ => true,
+                };
+                if safe && this.kind.is_pure() && this.regions.is_empty() && this.operands.iter().all(|v| !inside[v.index()]) {
+                    this.results.iter().for_each(|r| inside[r.index()] = false);
+                    hoisted.push(op);
+                } else {
+                    kept.push(op);
+                }
+            }
+            function.block_mut(region).ops = kept;
+        }
+        if !hoisted.is_empty() {
+            changed = true;
+            let list = &mut function.block_mut(block).ops;
+            if let Some(at) = list.iter().position(|&other| other == id) {
+                list.splice(at..at, hoisted);
+            }
+        }
+    }
+    changed
+}

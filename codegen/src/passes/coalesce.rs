@@ -1,0 +1,229 @@
+//! How each memory op spreads over threads, and a first layout for everything else.
+//!
+//! Along the dimension in which addresses are contiguous a thread takes as many elements as one 16-byte access moves, then lanes, then
+//! warps follow. Ops on tiles of one shape and order share the widest choice, so that data flows between them without conversion.
+//!
+//! **Invariant:** afterwards the module is at L1: every tile has a layout, and where two layouts meet there is a conversion.
+//! `assign_layouts` removes almost all of them: it takes from here only what memory ops want.
+
+use indexmap::IndexMap;
+use smallvec::SmallVec;
+use tritium_tile::{
+    Function, Level, Module, OpId, OpKind, Shape, ValueId,
+    facts::{self, Facts},
+    layout::{Distributed, Layout, LayoutId, LayoutTable, blocked::blocked},
+    rewrite,
+};
+
+use super::{CompileOptions, Fact, Pass, Unsupported};
+
+pub static PASS: Pass = Pass {
+    name: "coalesce",
+    summary: "Give every memory op the layout that makes its accesses wide and adjacent.",
+    needs: &[Fact::OneFunction],
+    gives: &[Fact::HasLayouts],
+    run,
+};
+
+/// Bytes of the widest access of one thread.
+pub const WIDEST: u32 = 16;
+
+type Order = SmallVec<[u8; 4]>;
+
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    module.level = Level::L1;
+    module.num_warps = options.num_warps;
+    let function = &mut module.functions[0];
+    let facts = facts::of_function(function);
+    let wanted = memory_layouts(function, &facts, &mut module.layouts, options.num_warps);
+    for value in 0..function.values.len() {
+        let ty = &function.values[value].ty;
+        if !ty.is_scalar() && ty.layout().is_none() {
+            let layout = default_layout(ty.shape(), options.num_warps);
+            let layout = module.layouts.intern(Layout::Distributed(layout));
+            function.values[value].ty = ty.with_layout(layout);
+        }
+    }
+    insert_conversions(function, &mut module.layouts, &wanted);
+    rewrite::compact(function);
+    Ok(())
+}
+
+/// The layout for a tile that nothing is known of: rows first, one element at a time.
+pub(super) fn default_layout(shape: &[u32], num_warps: u32) -> Distributed {
+    let order: Order = (0..shape.len() as u8).rev().collect();
+    spread(shape, 1, &order, num_warps)
+}
+
+/// `run` elements of `order[0]` to a thread, then lanes and warps in order.
+pub(super) fn spread(shape: &[u32], run: u32, order: &[u8], num_warps: u32) -> Distributed {
+    let rank = shape.len();
+    let mut size: Shape = SmallVec::from_elem(1, rank);
+    size[order[0] as usize] = run;
+    let mut left: Shape = shape.iter().zip(&size).map(|(n, s)| (n / s).max(1)).collect();
+    let mut deal = |mut hands: u32| {
+        let mut dealt: Shape = SmallVec::from_elem(1, rank);
+        for &axis in order {
+            let axis = axis as usize;
+            dealt[axis] = left[axis].min(hands);
+            left[axis] /= dealt[axis];
+            hands /= dealt[axis];
+        }
+        // Surplus hands hold copies.
+        if let Some(&last) = order.last() {
+            dealt[last as usize] *= hands;
+        }
+        dealt
+    };
+    let lanes = deal(32);
+    let warps = deal(num_warps);
+    blocked(shape, &size, &lanes, &warps, order)
+}
+
+/// The value whose shape a memory op moves: its pointer.
+fn memory_layouts(function: &Function, facts: &Facts, table: &mut LayoutTable, num_warps: u32) -> IndexMap<OpId, LayoutId> {
+    let mut choices: Vec<(OpId, Shape, Order, u32)> = Vec::new();
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if !matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. }) {
+            return;
+        }
+        let shape = function.ty(op.operands[0]).shape();
+        if shape.is_empty() {
+            return;
+        }
+        let (order, run) = choose(function, facts, id, num_warps);
+        choices.push((id, shape.clone(), order, run));
+    });
+    let mut widest: IndexMap<(Shape, Order), u32> = IndexMap::new();
+    for (_, shape, order, run) in &choices {
+        let entry = widest.entry((shape.clone(), order.clone())).or_insert(1);
+        *entry = (*entry).max(*run);
+    }
+    choices
+        .into_iter()
+        .map(|(id, shape, order, _)| {
+            let run = widest.get(&(shape.clone(), order.clone())).copied().unwrap_or(1);
+            (id, table.intern(Layout::Distributed(spread(&shape, run, &order, num_warps))))
+        })
+        .collect()
+}
+
+/// Dimensions from most to least contiguous, and the elements of the first that one access may take.
+fn choose(function: &Function, facts: &Facts, id: OpId, num_warps: u32) -> (Order, u32) {
+    let op = function.op(id);
+    let pointer = op.operands[0];
+    let shape = function.ty(pointer).shape();
+    let axis = facts.axis(pointer);
+    let mut order: Order = (0..shape.len() as u8).rev().collect();
+    // Stable: of equally contiguous dimensions the last comes first.
+    order.sort_by_key(|&d| std::cmp::Reverse(axis.contiguity[d as usize]));
+    let threads = u64::from(32 * num_warps);
+    let fair = (function.ty(pointer).num_elements() / threads).max(1);
+    let run = access_run(function, facts, id, order[0] as usize).min(fair) as u32;
+    (order, run)
+}
+
+/// The elements along a dimension that one access may take, as far as its addresses and its mask say: a power of two.
+pub(super) fn access_run(function: &Function, facts: &Facts, id: OpId, d: usize) -> u64 {
+    let op = function.op(id);
+    let unit = unit_of(function, op.operands[0]);
+    let mut run = facts.axis(op.operands[0]).aligned_run(d, u64::from(unit)).min(u64::from((WIDEST / unit).max(1)));
+    if let Some(mask) = mask_of(function, id) {
+        run = run.min(facts.axis(mask).constancy[d]);
+    }
+    run
+}
+
+/// Bytes of what a pointer points to.
+pub(crate) fn unit_of(function: &Function, pointer: ValueId) -> u32 {
+    function.ty(pointer).elem().pointee().map_or(1, |s| s.bytes())
+}
+
+pub(crate) fn mask_of(function: &Function, id: OpId) -> Option<ValueId> {
+    let op = function.op(id);
+    match op.kind {
+        OpKind::Load(_) => op.operands.get(1).copied(),
+        OpKind::Store(_) | OpKind::AtomicRmw { .. } => op.operands.get(2).copied(),
+        _ => None,
+    }
+}
+
+/// Every op gets its operands as it needs them, and gives its results as their first layout says.
+fn insert_conversions(function: &mut Function, table: &mut LayoutTable, wanted: &IndexMap<OpId, LayoutId>) {
+    for block in 0..function.blocks.len() {
+        let ops = std::mem::take(&mut function.blocks[block].ops);
+        let mut out = Vec::with_capacity(ops.len());
+        for id in ops {
+            let operands = function.op(id).operands.clone();
+            for (n, &operand) in operands.iter().enumerate() {
+                let Some(layout) = operand_layout(function, table, wanted, id, n) else { continue };
+                if function.ty(operand).layout() == Some(layout) {
+                    continue;
+                }
+                let ty = function.ty(operand).with_layout(layout);
+                let origin = function.op(id).origin;
+                let convert = function.create_op(OpKind::ConvertLayout, &[operand], [ty], &[], origin);
+                function.op_mut(id).operands[n] = function.op(convert).results[0];
+                out.push(convert);
+            }
+            out.push(id);
+            for n in 0..function.op(id).results.len() {
+                let result = function.op(id).results[n];
+                let Some(layout) = result_layout(function, table, wanted, id) else { continue };
+                let ty = function.ty(result).clone();
+                if ty.is_scalar() || ty.layout() == Some(layout) {
+                    continue;
+                }
+                // The op gets a fresh result; the old value is what the conversion makes, so users need not change.
+                let origin = function.op(id).origin;
+                let convert = function.create_op(OpKind::ConvertLayout, &[], [ty.with_layout(layout)], &[], origin);
+                let fresh = function.op(convert).results[0];
+                function.op_mut(id).results[n] = fresh;
+                function.values[fresh.index()].def = tritium_tile::ValueDef::Result(id, n as u32);
+                function.op_mut(convert).results[0] = result;
+                function.op_mut(convert).operands = [fresh].into_iter().collect();
+                function.values[result.index()].def = tritium_tile::ValueDef::Result(convert, 0);
+                out.push(convert);
+            }
+        }
+        function.blocks[block].ops = out;
+    }
+}
+
+/// The layout an op needs of an operand, where it is not the operand's own by construction.
+fn operand_layout(
+    function: &Function,
+    table: &mut LayoutTable,
+    wanted: &IndexMap<OpId, LayoutId>,
+    id: OpId,
+    n: usize,
+) -> Option<LayoutId> {
+    let op = function.op(id);
+    if let Some(&layout) = wanted.get(&id) {
+        return Some(layout);
+    }
+    let of_result = |table: &LayoutTable| {
+        let layout = function.ty(*op.results.first()?).layout()?;
+        table.distributed(layout).cloned()
+    };
+    let source = function.ty(op.operands[n]).shape().clone();
+    if source.is_empty() {
+        return None;
+    }
+    let layout = super::assign_layouts::source_layout(&op.kind, &source, &of_result(table)?)?;
+    Some(table.intern(Layout::Distributed(layout)))
+}
+
+/// The layout an op gives its results, where it is not the default.
+fn result_layout(function: &Function, table: &mut LayoutTable, wanted: &IndexMap<OpId, LayoutId>, id: OpId) -> Option<LayoutId> {
+    let op = function.op(id);
+    match op.kind {
+        OpKind::Reduce { axis } => {
+            let source = table.distributed(function.ty(op.operands[0]).layout()?)?;
+            let layout = source.slice(axis as usize);
+            Some(table.intern(Layout::Distributed(layout)))
+        }
+        _ => wanted.get(&id).copied(),
+    }
+}

@@ -1,0 +1,190 @@
+//! A barrier between any two accesses to the same bytes of shared memory by different threads of which one writes.
+//!
+//! Forward over the structured program with the byte intervals read and written since the last barrier; a loop's end flows into its
+//! start. An op with scratch writes it, has its own barrier inside, and reads it: what was pending before is settled by that barrier, the
+//! read is pending afterwards.
+//!
+//! **Invariant:** only barriers are added, each right in front of the access that needs it; running the pass again adds none.
+
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId};
+
+use super::{CompileOptions, Fact, Pass, Unsupported};
+use crate::scratch;
+
+pub static PASS: Pass = Pass {
+    name: "place_barriers",
+    summary: "Put a barrier between conflicting accesses to shared memory.",
+    needs: &[Fact::SharedAssigned],
+    gives: &[Fact::BarriersPlaced],
+    run,
+};
+
+fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+    place(module);
+    Ok(())
+}
+
+/// Places what is missing and says how many that were.
+pub(super) fn place(module: &mut Module) -> usize {
+    let effects = effects(module);
+    let function = &mut module.functions[0];
+    let mut barriers = Barriers { effects, needed: vec![false; function.ops.len()] };
+    barriers.block(function, function.body, Pending::default());
+    let needed = barriers.needed;
+    let mut placed = 0;
+    for block in 0..function.blocks.len() {
+        let ops = std::mem::take(&mut function.blocks[block].ops);
+        let mut out = Vec::with_capacity(ops.len());
+        for op in ops {
+            if needed[op.index()] {
+                out.push(function.create_op(OpKind::Barrier, &[], [], &[], Origin::NONE));
+                placed += 1;
+            }
+            out.push(op);
+        }
+        function.blocks[block].ops = out;
+    }
+    placed
+}
+
+type Bytes = (u32, u32);
+
+#[derive(Debug, Clone, Default)]
+struct Effect {
+    reads: Vec<Bytes>,
+    writes: Vec<Bytes>,
+    /// Works in scratch: the write is behind an internal barrier when the op ends, the read is not.
+    internal_barrier: bool,
+}
+
+/// Since the last barrier.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Pending {
+    reads: Vec<Bytes>,
+    writes: Vec<Bytes>,
+}
+
+impl Pending {
+    fn join(&mut self, other: &Pending) {
+        for (mine, theirs) in [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes)] {
+            mine.extend(theirs);
+            mine.sort_unstable();
+            mine.dedup();
+        }
+    }
+}
+
+fn overlap(a: &[Bytes], b: &[Bytes]) -> bool {
+    a.iter().any(|x| b.iter().any(|y| x.0 < y.1 && y.0 < x.1))
+}
+
+fn effects(module: &Module) -> Vec<Effect> {
+    let function = module.entry();
+    let mut effects = vec![Effect::default(); function.ops.len()];
+    let everything = (0, module.shared_bytes.unwrap_or(u32::MAX).max(1));
+    let own = |id: OpId| -> Option<Bytes> {
+        let bytes = scratch::bytes(module, function, id);
+        let at = function.op(id).shared_offset?;
+        (bytes > 0).then_some((at, at + bytes))
+    };
+    let buffer = |v: ValueId| match function.value(v).def {
+        ValueDef::Result(op, _) if matches!(function.op(op).kind, OpKind::LocalAlloc) => own(op).unwrap_or(everything),
+        // A buffer under another name may be any.
+        _ => everything,
+    };
+    function.walk(|_, id| {
+        let op = function.op(id);
+        let effect = &mut effects[id.index()];
+        match op.kind {
+            OpKind::LocalAlloc if !op.operands.is_empty() => effect.writes.extend(own(id)),
+            OpKind::LocalAlloc => {}
+            OpKind::LocalLoad => effect.reads.push(buffer(op.operands[0])),
+            OpKind::LocalStore => {
+                if let Some(&v) = op.operands.iter().find(|&&v| matches!(function.ty(v), Type::Shared { .. })) {
+                    effect.writes.push(buffer(v));
+                }
+            }
+            _ => {
+                if let Some(bytes) = own(id) {
+                    effect.reads.push(bytes);
+                    effect.writes.push(bytes);
+                    effect.internal_barrier = true;
+                }
+            }
+        }
+    });
+    effects
+}
+
+struct Barriers {
+    effects: Vec<Effect>,
+    /// A barrier goes in front of this op.
+    needed: Vec<bool>,
+}
+
+impl Barriers {
+    fn block(&mut self, function: &Function, block: BlockId, mut pending: Pending) -> Pending {
+        for &id in &function.block(block).ops {
+            let op = function.op(id);
+            match op.kind {
+                OpKind::Barrier => pending = Pending::default(),
+                OpKind::For(_) => pending = self.trips(pending, |this, p| this.block(function, op.regions[0], p)),
+                OpKind::While => {
+                    // The first region always runs, and runs last.
+                    let after = self.trips(pending.clone(), |this, p| {
+                        let p = this.block(function, op.regions[0], p);
+                        this.block(function, op.regions[1], p)
+                    });
+                    pending = self.block(function, op.regions[0], after);
+                }
+                OpKind::If => {
+                    let before = pending;
+                    pending = Pending::default();
+                    for &region in &op.regions {
+                        let after = self.block(function, region, before.clone());
+                        pending.join(&after);
+                    }
+                    if op.regions.len() < 2 {
+                        pending.join(&before);
+                    }
+                }
+                _ => self.access(id, &mut pending),
+            }
+        }
+        pending
+    }
+
+    /// What is pending after any number of trips, also none.
+    fn trips(&mut self, before: Pending, mut body: impl FnMut(&mut Self, Pending) -> Pending) -> Pending {
+        let mut pending = before;
+        loop {
+            let mut next = pending.clone();
+            next.join(&body(self, pending.clone()));
+            if next == pending {
+                return pending;
+            }
+            pending = next;
+        }
+    }
+
+    fn access(&mut self, id: OpId, pending: &mut Pending) {
+        let effect = &self.effects[id.index()];
+        if effect.reads.is_empty() && effect.writes.is_empty() {
+            return;
+        }
+        let reads: &[Bytes] = if effect.internal_barrier { &[] } else { &effect.reads };
+        let conflict = overlap(&effect.writes, &pending.reads)
+            || overlap(&effect.writes, &pending.writes)
+            || overlap(reads, &pending.writes);
+        if conflict || self.needed[id.index()] {
+            self.needed[id.index()] = true;
+            *pending = Pending::default();
+        }
+        let mut done = Pending { reads: effect.reads.clone(), writes: effect.writes.clone() };
+        if effect.internal_barrier {
+            *pending = Pending::default();
+            done.writes.clear();
+        }
+        pending.join(&done);
+    }
+}
