@@ -173,3 +173,31 @@ fn ptxas_says_what_is_wrong_and_where() {
     let WorkerError::Refused(message) = error else { panic!("{error:?}") };
     assert!(message.contains("kernel.ptx, line 6"), "{message}");
 }
+
+#[test]
+fn a_worker_whose_owner_is_gone_stops_in_the_middle_of_anything() {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_tritium"))
+        .arg("worker")
+        .env("TRITIUM_WORKER_FAULTS", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = worker.stdout.take().unwrap();
+    // It says who it is when it is ready.
+    let mut length = [0; 4];
+    output.read_exact(&mut length).unwrap();
+    let mut hello = vec![0; u32::from_le_bytes(length) as usize];
+    output.read_exact(&mut hello).unwrap();
+    assert!(String::from_utf8_lossy(&hello).contains("worker, LLVM"));
+
+    let mut input = worker.stdin.take().unwrap();
+    input.write_all(b"\x11\0\0\0\x05\0\0\0fault\x04\0\0\0hang").unwrap();
+    drop(input);
+    // Its standard output closes when it ends; a worker that stayed would leave this waiting.
+    assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+    assert!(worker.wait().unwrap().success());
+}
