@@ -18,7 +18,7 @@ use crate::{
 mod names;
 
 pub use names::{Global, external, member_of_file, resolve};
-pub(crate) use names::{cdiv, fold, next_power_of_2, python_float};
+pub(crate) use names::{cdiv, imported_file, next_power_of_2, python_float};
 
 /// The text of one top-level statement.
 #[salsa::interned(debug)]
@@ -32,6 +32,11 @@ pub struct Chunk<'db> {
 pub fn chunks<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(u32, Chunk<'db>)> {
     let text = file.text(db);
     tritium_syntax::chunks(text).into_iter().map(|c| (c.range.start().into(), Chunk::new(db, c.text(text).to_owned()))).collect()
+}
+
+#[salsa::tracked(returns(copy))]
+pub fn chunk_count(db: &dyn Db, file: SourceFile) -> usize {
+    chunks(db, file).len()
 }
 
 /// The tree of a chunk; its ranges count from the chunk's start.
@@ -78,6 +83,8 @@ pub struct FunctionItem {
     /// The chunk that holds it, and its place among the chunk's functions of that name.
     pub chunk: usize,
     pub ordinal: usize,
+    /// The chunk holds nothing else.
+    pub is_alone: bool,
     /// Under `@triton.autotune` or `@triton.heuristics`: launched, never called.
     pub is_tuned: bool,
     pub params: Vec<ParamItem>,
@@ -156,8 +163,7 @@ impl Items {
 /// What the file declares.
 #[salsa::tracked(returns(ref))]
 pub fn items(db: &dyn Db, file: SourceFile) -> Items {
-    let count = chunks(db, file).len();
-    let bodies: Vec<Arc<Body>> = (0..count).filter_map(|i| chunk_body(db, file, i)).collect();
+    let bodies: Vec<Arc<Body>> = (0..chunk_count(db, file)).filter_map(|i| chunk_body(db, file, i)).collect();
     let mut items = Items::default();
     // Imports first: they tell what a decorator is, wherever they stand.
     for body in &bodies {
@@ -424,6 +430,7 @@ impl Collector<'_> {
             kind,
             chunk: self.chunk,
             ordinal: here,
+            is_alone: self.body.root == [id],
             is_tuned: paths.iter().any(|p| p.ends_with(".autotune") || p.ends_with(".heuristics")),
             params,
             unspecialised,

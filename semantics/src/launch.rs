@@ -3,10 +3,22 @@
 //! **Invariant:** a launch is complete: every argument, the grid and every compile-time value is known. What host evaluation could not
 //! know makes no launch (and is said in a problem), never a guess.
 
+use std::ops::Range;
+
 use indexmap::IndexMap;
 use smol_str::SmolStr;
 
-use crate::{Function, constant::Const, dtype::DType};
+use crate::{
+    Db, Function, SourceFile,
+    constant::Const,
+    diagnostics::Code,
+    dtype::DType,
+    host,
+    items::{self, in_file},
+};
+
+mod arithmetic;
+mod block;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
@@ -20,6 +32,8 @@ pub struct Launch {
     pub meta: IndexMap<SmolStr, Const>,
     pub num_warps: u32,
     pub num_stages: u32,
+    /// The row of `@triton.autotune(configs=…)` that `meta` and the options come from.
+    pub config: Option<u32>,
     pub tensors: Vec<Tensor>,
     /// `expect`: tensor name to an expression over the inputs, as written.
     pub expect: IndexMap<SmolStr, String>,
@@ -85,4 +99,66 @@ pub enum LaunchSource {
         start: u32,
         end: u32,
     },
+}
+
+/// Every launch of a file that is known, and what is wrong with the others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Launches {
+    /// Of the block, then of the sidecar, then of host code.
+    pub launches: Vec<Launch>,
+    pub problems: Vec<LaunchProblem>,
+    pub unknown: Vec<UnknownLaunch>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchProblem {
+    pub code: Code,
+    pub message: String,
+    /// Bytes of the file; of a sidecar's problem, the file's start.
+    pub range: Range<usize>,
+}
+
+/// A launch in host code that could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownLaunch {
+    pub kernel: Function,
+    pub range: Range<usize>,
+    pub reason: String,
+}
+
+#[salsa::tracked(returns(ref))]
+pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
+    let mut out = Launches::default();
+    for block in block::of_text(file.text(db)) {
+        block::read(db, file, &block, &mut out);
+    }
+    if let Some(text) = file.sidecar(db) {
+        block::read(db, file, &block::of_sidecar(text), &mut out);
+    }
+    let host = host::host_launches(db, file);
+    let range = |place: host::HostPlace| {
+        let map = items::chunk_map(db, place.file, place.chunk)?;
+        Some(in_file(map.0, *map.1.exprs.get(place.expr.0 as usize)?))
+    };
+    for found in &host.launches {
+        let Some(at) = range(found.place) else { continue };
+        let source = LaunchSource::Host { start: at.start as u32, end: at.end as u32 };
+        out.launches.push(Launch { source, ..found.launch.clone() });
+    }
+    for problem in &host.problems {
+        if let Some(range) = range(problem.place) {
+            out.problems.push(LaunchProblem { code: problem.code, message: problem.message.clone(), range });
+        }
+    }
+    for unknown in &host.unknown {
+        if let Some(range) = range(unknown.place) {
+            out.unknown.push(UnknownLaunch { kernel: unknown.kernel, range, reason: unknown.reason.clone() });
+        }
+    }
+    out
+}
+
+/// The launches of one kernel.
+pub fn launches_of(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Launch> {
+    launches(db, kernel.file(db)).launches.iter().filter(move |l| l.kernel == kernel)
 }

@@ -13,6 +13,7 @@ pub mod constant;
 pub mod db;
 pub mod diagnostics;
 pub mod dtype;
+pub mod host;
 pub mod instance;
 pub mod items;
 pub mod launch;
@@ -21,3 +22,6 @@ pub mod target;
 
 pub use db::{Database, Db, Settings, SourceFile, System};
 pub use instance::{ArgType, Argument, Function, Instance};
+
+#[cfg(test)]
+mod tests;

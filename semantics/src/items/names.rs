@@ -168,6 +168,17 @@ fn module_at(db: &dyn Db, file: SourceFile, level: u32, module: &str) -> Global 
     }
 }
 
+/// The workspace file that `from module import name` takes a name from.
+pub(crate) fn imported_file(db: &dyn Db, file: SourceFile, name: &str) -> Option<SourceFile> {
+    match items(db, file).names.get(name) {
+        Some(Item::Member { level, module, .. }) => match module_at(db, file, *level, module) {
+            Global::File(other) => Some(other),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn find_module(db: &dyn Db, folder: &Path, parts: &[&str]) -> Option<SourceFile> {
     let path: PathBuf = parts.iter().fold(folder.to_owned(), |path, part| path.join(part));
     let package = path.join("__init__.py");

@@ -1,0 +1,334 @@
+//! `kernel[grid](…)`: from evaluated arguments to [`Launch`]es, one for each row of the kernel's tuning.
+
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use smol_str::SmolStr;
+
+use super::{
+    Config, HostLaunch, HostPlace, HostProblem, HostUnknown,
+    interpret::{Host, reason},
+    torch::Args,
+    value::Value,
+};
+use crate::{
+    Function,
+    body::ParamKind,
+    body::{ArgKind, Expr, Stmt},
+    constant::Const,
+    diagnostics::Code,
+    items::{self, Annotation, FunctionItem, items as items_of},
+    launch::{Launch, LaunchArg, LaunchSource, Tensor},
+};
+
+/// Rows of a tuning that are followed.
+const MOST_CONFIGS: usize = 64;
+/// Launches of a file that are followed.
+const MOST_LAUNCHES: usize = 512;
+
+/// Keywords of a launch that are no parameters.
+const OPTIONS: &[&str] = &[
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "ptx_version",
+    "ptx_options",
+    "ir_override",
+    "extern_libs",
+    "debug",
+    "sanitize_overflow",
+    "arch",
+    "instrumentation_mode",
+    "max_num_imprecise_acc_default",
+    "stream",
+    "device",
+    "grid",
+    "warmup",
+];
+
+/// What the decorators above a kernel add to its launches.
+#[derive(Debug, Default)]
+pub(crate) struct Tuning {
+    pub(crate) is_tuned: bool,
+    pub(crate) configs: Vec<Config>,
+    heuristics: Vec<(SmolStr, Value)>,
+}
+
+/// Why there is no launch.
+enum Not {
+    Known(String),
+    Right(Code, String),
+}
+
+impl Host<'_> {
+    pub(crate) fn tuning(&mut self, function: Function) -> Tuning {
+        let mut tuning = Tuning::default();
+        let file = function.file(self.db);
+        let Some(item) = items_of(self.db, file).function(function).filter(|i| i.is_tuned) else { return tuning };
+        let Some((body, stmt)) = items::function_body(self.db, function) else { return tuning };
+        let Stmt::Function(def) = body.stmt(stmt) else { return tuning };
+        let frame = self.frame(file, item.chunk, body.clone());
+        for &decorator in &def.decorators {
+            let Expr::Call { callee, args } = body.expr(decorator) else { continue };
+            let path = items_of(self.db, file).path(&body, *callee).unwrap_or_default();
+            let argument = |name: &str| {
+                let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
+                keyword.or_else(|| args.first().filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
+            };
+            if path.ends_with(".autotune") {
+                tuning.is_tuned = true;
+                let configs = argument("configs").map(|e| self.expr(&frame, e)).and_then(|v| v.items()).unwrap_or_default();
+                let configs = configs.iter().take(MOST_CONFIGS).filter_map(|c| match c {
+                    Value::Config(c) => Some(Config::clone(c)),
+                    _ => None,
+                });
+                tuning.configs = configs.collect();
+            } else if path.ends_with(".heuristics")
+                && let Some(Value::Dict(values)) = argument("values").map(|e| self.expr(&frame, e))
+            {
+                for (name, rule) in values.borrow().iter() {
+                    if let Const::Str(name) = name {
+                        tuning.heuristics.push((name.into(), rule.clone()));
+                    }
+                }
+            }
+        }
+        tuning
+    }
+
+    pub(crate) fn heuristic_values(&mut self, tuning: &Tuning, known: &[(SmolStr, Const)]) -> Vec<(SmolStr, Const)> {
+        let mut bound: IndexMap<Const, Value> =
+            known.iter().map(|(k, v)| (Const::Str(k.to_string()), Value::from_const(v.clone()))).collect();
+        let mut out = Vec::new();
+        for (name, rule) in &tuning.heuristics {
+            let args = Args { positional: vec![Value::Dict(Rc::new(bound.clone().into()))], keywords: vec![] };
+            let value = self.call(rule.clone(), args);
+            if let Some(value) = value.to_const() {
+                out.push((name.clone(), value));
+            }
+            bound.insert(Const::Str(name.to_string()), value);
+        }
+        out
+    }
+
+    pub(crate) fn default_value(&mut self, function: Function, param: usize) -> Option<Value> {
+        let file = function.file(self.db);
+        let item = items_of(self.db, file).function(function)?;
+        let default = item.params.get(param)?.default?;
+        let body = items::chunk_body(self.db, file, item.chunk)?;
+        let frame = self.frame(file, item.chunk, body);
+        Some(self.expr(&frame, default))
+    }
+
+    /// `kernel[grid](args)`
+    pub(crate) fn launch(&mut self, kernel: Function, grid: &Value, args: &Args) {
+        let Some(place) = self.place() else { return };
+        let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
+        if self.launches.len() >= MOST_LAUNCHES {
+            return self.refuse(place, kernel, Not::Known("the file launches too often".into()));
+        }
+        let tuning = self.tuning(kernel);
+        if tuning.is_tuned && tuning.configs.is_empty() {
+            return self.refuse(place, kernel, Not::Known("the autotune configurations are not known".into()));
+        }
+        let rows: Vec<(Option<u32>, Config)> = match tuning.is_tuned {
+            true => tuning.configs.iter().enumerate().map(|(i, c)| (Some(i as u32), c.clone())).collect(),
+            false => vec![(None, Config::default())],
+        };
+        for (index, config) in rows {
+            match self.launch_under(&item, grid, args, &tuning, &config) {
+                Ok(mut launch) => {
+                    launch.config = index;
+                    let same = |l: &HostLaunch| {
+                        let named = Launch { name: l.launch.name.clone(), ..launch.clone() };
+                        l.launch == named
+                    };
+                    if self.launches.iter().any(same) {
+                        continue;
+                    }
+                    let earlier = self.launches.iter().filter(|l| l.launch.kernel == kernel && l.launch.config == index).count();
+                    launch.name = match earlier {
+                        0 => kernel.name(self.db).clone(),
+                        n => format!("{}#{}", kernel.name(self.db), n + 1).into(),
+                    };
+                    self.launches.push(HostLaunch { place, launch });
+                }
+                Err(not) => self.refuse(place, kernel, not),
+            }
+        }
+    }
+
+    fn refuse(&mut self, place: HostPlace, kernel: Function, not: Not) {
+        match not {
+            Not::Known(reason) => {
+                let unknown = HostUnknown { place, kernel, reason };
+                if !self.unknown.contains(&unknown) {
+                    self.unknown.push(unknown);
+                }
+            }
+            Not::Right(code, message) => {
+                let problem = HostProblem { place, code, message };
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+            }
+        }
+    }
+
+    fn launch_under(
+        &mut self,
+        item: &FunctionItem,
+        grid: &Value,
+        args: &Args,
+        tuning: &Tuning,
+        config: &Config,
+    ) -> Result<Launch, Not> {
+        let kernel = item.function;
+        let name = kernel.name(self.db).clone();
+        let wrong = |message: String| Err(Not::Right(Code::LCH001, message));
+        if args.positional.len() > item.params.len() {
+            let (n, m) = (args.positional.len(), item.params.len());
+            return wrong(format!("`{name}` takes {m} argument{}, and the launch gives {n}", if m == 1 { "" } else { "s" }));
+        }
+        let mut bound: IndexMap<SmolStr, Value> = IndexMap::new();
+        for (param, value) in item.params.iter().zip(&args.positional) {
+            bound.insert(param.name.clone(), value.clone());
+        }
+        let mut options: IndexMap<SmolStr, Value> = IndexMap::new();
+        for (keyword, value) in &args.keywords {
+            if item.params.iter().any(|p| p.name == *keyword) {
+                if bound.insert(keyword.clone(), value.clone()).is_some() {
+                    return wrong(format!("the launch gives `{keyword}` of `{name}` twice"));
+                }
+            } else if OPTIONS.contains(&keyword.as_str()) {
+                options.insert(keyword.clone(), value.clone());
+            } else if !item.params.iter().any(|p| p.kind == ParamKind::RestKeywords) {
+                return wrong(format!("`{keyword}` is neither a parameter of `{name}` nor an option of a launch"));
+            }
+        }
+        for (name, value) in &config.meta.0 {
+            bound.insert(name.clone(), Value::from_const(value.clone()));
+        }
+        for (i, param) in item.params.iter().enumerate() {
+            if !bound.contains_key(&param.name)
+                && let Some(default) = self.default_value(kernel, i)
+            {
+                bound.insert(param.name.clone(), default);
+            }
+        }
+        let as_dict = |bound: &IndexMap<SmolStr, Value>| {
+            let entries: IndexMap<Const, Value> = bound.iter().map(|(k, v)| (Const::Str(k.to_string()), v.clone())).collect();
+            Args { positional: vec![Value::Dict(Rc::new(entries.into()))], keywords: vec![] }
+        };
+        for (name, rule) in &tuning.heuristics {
+            let value = self.call(rule.clone(), as_dict(&bound));
+            bound.insert(name.clone(), value);
+        }
+        let missing: Vec<String> =
+            item.params.iter().filter(|p| !bound.contains_key(&p.name)).map(|p| format!("`{}`", p.name)).collect();
+        if !missing.is_empty() {
+            return wrong(format!("the launch of `{name}` gives no argument for {}", missing.join(", ")));
+        }
+        let option = |name: &str, tuned: Option<u32>, default: u32| match options.get(name) {
+            None => Ok(tuned.unwrap_or(default)),
+            Some(value) => {
+                value.as_int().and_then(|i| u32::try_from(i).ok()).ok_or_else(|| Not::Known(reason(value, &format!("`{name}`"))))
+            }
+        };
+        let num_warps = option("num_warps", config.num_warps, 4)?;
+        let num_stages = option("num_stages", config.num_stages, 3)?;
+        let grid = match grid {
+            Value::Closure(_) => {
+                let mut all = bound.clone();
+                all.insert("num_warps".into(), Value::int(num_warps));
+                all.insert("num_stages".into(), Value::int(num_stages));
+                self.call(grid.clone(), as_dict(&all))
+            }
+            _ => grid.clone(),
+        };
+        let grid = grid_sizes(&grid)?;
+
+        let (mut args, mut meta, mut tensors) = (IndexMap::new(), IndexMap::new(), Tensors::default());
+        for param in &item.params {
+            let value = &bound[&param.name];
+            if param.annotation == Annotation::Constexpr {
+                let known = value.to_const().ok_or_else(|| Not::Known(reason(value, &format!("`{}`", param.name))))?;
+                meta.insert(param.name.clone(), known);
+                continue;
+            }
+            let arg = match value {
+                Value::Tensor(t) => LaunchArg::Tensor(tensors.index(t, &param.name)?),
+                Value::Const(Const::Int(i)) => LaunchArg::Int(*i),
+                Value::Const(Const::Float(f)) => LaunchArg::Float(f.get()),
+                Value::Const(Const::Bool(b)) => LaunchArg::Bool(*b),
+                Value::Const(Const::None) => LaunchArg::None,
+                other => return Err(Not::Known(reason(other, &format!("`{}`", param.name)))),
+            };
+            args.insert(param.name.clone(), arg);
+        }
+        Ok(Launch {
+            name,
+            kernel,
+            grid,
+            args,
+            meta,
+            num_warps,
+            num_stages,
+            config: None,
+            tensors: tensors.rows,
+            expect: IndexMap::new(),
+            tolerance: None,
+            source: LaunchSource::Host { start: 0, end: 0 },
+        })
+    }
+}
+
+fn grid_sizes(grid: &Value) -> Result<[u64; 3], Not> {
+    let sizes = match grid {
+        Value::Const(Const::Int(_)) => vec![grid.clone()],
+        _ => grid.items().ok_or_else(|| Not::Known(reason(grid, "the grid")))?,
+    };
+    if sizes.is_empty() || sizes.len() > 3 {
+        return Err(Not::Right(Code::LCH002, format!("a grid has one to three sizes, and this one has {}", sizes.len())));
+    }
+    let mut out = [1; 3];
+    for (slot, size) in out.iter_mut().zip(&sizes) {
+        let known = size.as_int().ok_or_else(|| Not::Known(reason(size, "a size of the grid")))?;
+        *slot = u64::try_from(known).map_err(|_| Not::Right(Code::LCH002, format!("a size of the grid is negative: {known}")))?;
+    }
+    Ok(out)
+}
+
+/// The tensors of one launch; one that is passed twice is there once.
+#[derive(Default)]
+struct Tensors {
+    rows: Vec<Tensor>,
+    seen: Vec<super::value::TensorValue>,
+}
+
+impl Tensors {
+    fn index(&mut self, t: &super::value::TensorValue, param: &SmolStr) -> Result<usize, Not> {
+        let shared: Vec<usize> = (0..self.seen.len()).filter(|&i| Rc::ptr_eq(&self.seen[i].storage, &t.storage)).collect();
+        if let Some(&i) = shared.iter().find(|&&i| self.seen[i].shape == t.shape && self.seen[i].strides == t.strides) {
+            return Ok(i);
+        }
+        if !shared.is_empty() {
+            return Err(Not::Known(format!("`{param}` is another view of a tensor that is passed already")));
+        }
+        let own = t.storage.name.borrow().clone();
+        let name = match own {
+            Some(name) if self.rows.iter().all(|r| r.name != name) => name,
+            _ => param.clone(),
+        };
+        let Some(init) = t.init() else {
+            return Err(Not::Known(format!("the contents of `{name}` are computed by the host")));
+        };
+        self.rows.push(Tensor { name, dtype: t.dtype, shape: t.shape.clone(), strides: t.strides.clone(), init });
+        self.seen.push(t.clone());
+        Ok(self.rows.len() - 1)
+    }
+}

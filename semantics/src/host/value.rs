@@ -1,0 +1,299 @@
+//! What host code computes with.
+//!
+//! **Invariant:** a value is exactly what Python would have, except that the contents of a tensor are only known by how they were made;
+//! what cannot be known is [`Value::Unknown`] with the reason.
+
+use std::{cell::RefCell, rc::Rc, sync::Arc};
+
+use indexmap::IndexMap;
+use smol_str::SmolStr;
+
+use crate::{
+    Function, SourceFile,
+    body::{Body, ExprId, StmtId},
+    constant::Const,
+    dtype::DType,
+    launch::Init,
+};
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    /// Why it is not known.
+    Unknown(SmolStr),
+    /// Anything but a tuple.
+    Const(Const),
+    Tuple(Rc<Vec<Value>>),
+    List(Rc<RefCell<Vec<Value>>>),
+    Dict(Rc<RefCell<IndexMap<Const, Value>>>),
+    Range {
+        start: i128,
+        stop: i128,
+        step: i128,
+    },
+    Tensor(TensorValue),
+    /// A module of a library or its member, by full path.
+    Path(SmolStr),
+    /// A module of the workspace.
+    File(SourceFile),
+    Closure(Rc<Closure>),
+    Class(Rc<Class>),
+    /// An object with attributes, such as the context of a `torch.autograd.Function`.
+    Object(Rc<RefCell<IndexMap<SmolStr, Value>>>),
+    /// `receiver.name`, about to be called.
+    Method(Rc<(Value, SmolStr)>),
+    /// `kernel[grid]`
+    Gridded(Function, Rc<Value>),
+    /// `triton.Config(…)`
+    Config(Rc<Config>),
+}
+
+/// A row of `@triton.autotune(configs=…)`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+pub struct Config {
+    pub meta: IndexMapOf<Const>,
+    pub num_warps: Option<u32>,
+    pub num_stages: Option<u32>,
+}
+
+/// An [`IndexMap`] from names whose order counts when it is compared and hashed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IndexMapOf<T>(pub Vec<(SmolStr, T)>);
+
+impl<T> Default for IndexMapOf<T> {
+    fn default() -> Self {
+        IndexMapOf(Vec::new())
+    }
+}
+
+impl<T> IndexMapOf<T> {
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Closure {
+    pub(crate) file: SourceFile,
+    pub(crate) chunk: usize,
+    pub(crate) body: Arc<Body>,
+    pub(crate) code: Code,
+    pub(crate) scope: Rc<Scope>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Code {
+    Function(StmtId),
+    Lambda(ExprId),
+}
+
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) members: IndexMap<SmolStr, Value>,
+}
+
+/// The names of a function call or of a module.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    pub(crate) names: RefCell<IndexMap<SmolStr, Value>>,
+    pub(crate) parent: Option<Rc<Scope>>,
+}
+
+impl Scope {
+    pub(crate) fn new(parent: Option<Rc<Scope>>) -> Rc<Scope> {
+        Rc::new(Scope { names: RefCell::default(), parent })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        let mut scope = self;
+        loop {
+            if let Some(found) = scope.names.borrow().get(name) {
+                return Some(found.clone());
+            }
+            scope = scope.parent.as_deref()?;
+        }
+    }
+
+    pub(crate) fn set(&self, name: &SmolStr, value: Value) {
+        if let Value::Tensor(tensor) = &value {
+            tensor.storage.name.borrow_mut().get_or_insert_with(|| name.clone());
+        }
+        self.names.borrow_mut().insert(name.clone(), value);
+    }
+}
+
+/// Memory that a tensor views. Two tensors share memory if they share it.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    pub(crate) name: RefCell<Option<SmolStr>>,
+    /// `None`: computed by the host, so known to Python alone.
+    pub(crate) init: RefCell<Option<Init>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TensorValue {
+    pub(crate) storage: Rc<Storage>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) strides: Vec<u64>,
+}
+
+/// Elements of a tensor: beyond any device's memory, and far from overflow.
+const LARGEST: u64 = 1 << 44;
+
+/// Strides of a row-major tensor.
+pub(crate) fn row_major(shape: &[u64]) -> Vec<u64> {
+    let mut strides = vec![1u64; shape.len()];
+    for i in (1..shape.len()).rev() {
+        strides[i - 1] = strides[i].saturating_mul(shape[i].max(1));
+    }
+    strides
+}
+
+impl TensorValue {
+    pub(crate) fn new(dtype: DType, shape: Vec<u64>, init: Option<Init>) -> TensorValue {
+        let strides = row_major(&shape);
+        TensorValue { storage: Rc::new(Storage { name: RefCell::default(), init: RefCell::new(init) }), dtype, shape, strides }
+    }
+
+    pub(crate) fn init(&self) -> Option<Init> {
+        self.storage.init.borrow().clone()
+    }
+
+    pub(crate) fn numel(&self) -> u64 {
+        self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
+    }
+
+    pub(crate) fn is_contiguous(&self) -> bool {
+        let expected = row_major(&self.shape);
+        self.shape.iter().zip(self.strides.iter().zip(&expected)).all(|(&n, (a, b))| n <= 1 || a == b)
+    }
+
+    /// A view of the same memory.
+    pub(crate) fn view(&self, shape: Vec<u64>, strides: Vec<u64>) -> TensorValue {
+        TensorValue { storage: self.storage.clone(), dtype: self.dtype, shape, strides }
+    }
+
+    /// A tensor of its own, made the same way.
+    pub(crate) fn like(&self, dtype: DType) -> TensorValue {
+        let init = if self.is_contiguous() || self.init().as_ref().is_some_and(is_uniform) { self.init() } else { None };
+        TensorValue::new(dtype, self.shape.clone(), init)
+    }
+}
+
+/// Whether the order of elements does not matter.
+fn is_uniform(init: &Init) -> bool {
+    !matches!(init, Init::Arange | Init::File(_))
+}
+
+impl Value {
+    pub(crate) const NONE: Value = Value::Const(Const::None);
+
+    pub(crate) fn unknown(reason: impl Into<SmolStr>) -> Value {
+        Value::Unknown(reason.into())
+    }
+
+    pub(crate) fn int(value: impl Into<i128>) -> Value {
+        Value::Const(Const::Int(value.into()))
+    }
+
+    pub(crate) fn bool(value: bool) -> Value {
+        Value::Const(Const::Bool(value))
+    }
+
+    pub(crate) fn tuple(items: Vec<Value>) -> Value {
+        Value::Tuple(Rc::new(items))
+    }
+
+    pub(crate) fn list(items: Vec<Value>) -> Value {
+        Value::List(Rc::new(RefCell::new(items)))
+    }
+
+    pub(crate) fn from_const(value: Const) -> Value {
+        match value {
+            Const::Tuple(items) => Value::tuple(items.into_iter().map(Value::from_const).collect()),
+            other => Value::Const(other),
+        }
+    }
+
+    /// As a compile-time value; lists count as tuples.
+    pub(crate) fn to_const(&self) -> Option<Const> {
+        match self {
+            Value::Const(c) => Some(c.clone()),
+            Value::Tuple(items) => items.iter().map(Value::to_const).collect::<Option<_>>().map(Const::Tuple),
+            Value::List(items) => items.borrow().iter().map(Value::to_const).collect::<Option<_>>().map(Const::Tuple),
+            Value::Path(path) => {
+                path.strip_prefix("torch.").or(path.strip_prefix("triton.language.")).and_then(DType::from_name).map(Const::DType)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_int(&self) -> Option<i128> {
+        match self {
+            Value::Const(c) => c.as_int(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_float(&self) -> Option<f64> {
+        match self {
+            Value::Const(c) => c.as_float(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_dtype(&self) -> Option<DType> {
+        match self.to_const()? {
+            Const::DType(d) => Some(d),
+            _ => None,
+        }
+    }
+
+    /// A shape: integers one by one, or one sequence of them.
+    pub(crate) fn as_shape(values: &[Value]) -> Option<Vec<u64>> {
+        let dims = |items: &[Value]| {
+            let shape: Vec<u64> = items.iter().map(|v| v.as_int().and_then(|i| u64::try_from(i).ok())).collect::<Option<_>>()?;
+            shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d.max(1)).filter(|&n| n <= LARGEST)).map(|_| shape)
+        };
+        match values {
+            [Value::Tuple(items)] => dims(items),
+            [Value::List(items)] => dims(&items.borrow()),
+            _ => dims(values),
+        }
+    }
+
+    /// Python's truth, where it is known.
+    pub(crate) fn truth(&self) -> Option<bool> {
+        match self {
+            Value::Unknown(_) | Value::Tensor(_) | Value::Object(_) => None,
+            Value::Const(c) => Some(c.truth()),
+            Value::Tuple(items) => Some(!items.is_empty()),
+            Value::List(items) => Some(!items.borrow().is_empty()),
+            Value::Dict(items) => Some(!items.borrow().is_empty()),
+            Value::Range { .. } => Some(!self.items()?.is_empty()),
+            Value::Path(_) => None,
+            Value::File(_) | Value::Closure(_) | Value::Class(_) | Value::Method(_) | Value::Gridded(..) | Value::Config(_) => {
+                Some(true)
+            }
+        }
+    }
+
+    /// What a `for` loop sees.
+    pub(crate) fn items(&self) -> Option<Vec<Value>> {
+        match self {
+            Value::Tuple(items) => Some(items.to_vec()),
+            Value::List(items) => Some(items.borrow().clone()),
+            Value::Dict(items) => Some(items.borrow().keys().cloned().map(Value::from_const).collect()),
+            Value::Const(Const::Str(s)) => Some(s.chars().map(|c| Value::Const(Const::Str(c.into()))).collect()),
+            Value::Range { start, stop, step } => {
+                let count = match step.signum() {
+                    1 => stop.checked_sub(*start)?.max(0).checked_add(step - 1)? / step,
+                    -1 => start.checked_sub(*stop)?.max(0).checked_sub(step + 1)? / -step,
+                    _ => return None,
+                };
+                (count <= 1 << 16).then(|| (0..count).map(|i| Value::int(start + i * step)).collect())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! Launches written down: the `# /// tritium` comment block of a file, and the `<file>.launch.toml` beside it.
+//!
+//! **Invariant:** a launch is read whole or not at all, and what is wrong with it is said at the span that is wrong.
+
+use std::ops::Range;
+
+use indexmap::IndexMap;
+use smol_str::SmolStr;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
+    arithmetic::{Reader, evaluate},
+};
+use crate::{
+    Db, SourceFile,
+    constant::Const,
+    diagnostics::Code,
+    dtype::DType,
+    host,
+    items::{Annotation, FunctionItem, items},
+};
+
+/// TOML cut out of a text.
+pub(super) struct Block {
+    toml: String,
+    /// Where each line of `toml` begins, there and in the file; empty for a sidecar.
+    lines: Vec<(usize, usize)>,
+    source: LaunchSource,
+    /// A block without its end.
+    open: Option<Range<usize>>,
+}
+
+pub(super) fn of_sidecar(text: &str) -> Block {
+    Block { toml: text.to_owned(), lines: vec![], source: LaunchSource::Sidecar, open: None }
+}
+
+/// The blocks of a file.
+pub(super) fn of_text(text: &str) -> Vec<Block> {
+    let mut out = Vec::new();
+    if !text.contains("# /// tritium") {
+        return out;
+    }
+    let mut current: Option<(Range<usize>, Block)> = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end();
+        match &mut current {
+            None => {
+                if content == "# /// tritium" {
+                    let block = Block { toml: String::new(), lines: vec![], source: LaunchSource::Block, open: None };
+                    current = Some((start..start + content.len(), block));
+                }
+            }
+            Some((_, block)) if content == "# ///" => {
+                out.push(std::mem::replace(block, of_sidecar("")));
+                current = None;
+            }
+            Some((_, block)) => match content.strip_prefix('#') {
+                Some(rest) => {
+                    let toml = rest.strip_prefix(' ').unwrap_or(rest);
+                    block.lines.push((block.toml.len(), start + content.len() - toml.len()));
+                    block.toml.push_str(toml);
+                    block.toml.push('\n');
+                }
+                None => {
+                    // The comment ends before the block does.
+                    if let Some((opening, mut block)) = current.take() {
+                        block.open = Some(opening);
+                        out.push(block);
+                    }
+                }
+            },
+        }
+        start += line.len();
+    }
+    if let Some((opening, mut block)) = current {
+        block.open = Some(opening);
+        out.push(block);
+    }
+    out
+}
+
+impl Block {
+    /// A span of the TOML as a range of the file.
+    fn range(&self, span: Range<usize>) -> Range<usize> {
+        let place = |at: usize| {
+            let line = self.lines.iter().rev().find(|(toml, _)| *toml <= at);
+            line.map_or(0, |(toml, file)| file + (at - toml))
+        };
+        let start = place(span.start);
+        start..place(span.end).max(start)
+    }
+
+    fn line(&self, at: usize) -> usize {
+        1 + self.toml.get(..at).map_or(0, |before| before.matches('\n').count())
+    }
+}
+
+/// What is wrong, and where in the TOML.
+struct Wrong {
+    code: Code,
+    message: String,
+    span: Range<usize>,
+}
+
+fn wrong<T>(span: Range<usize>, message: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { code: Code::LCH011, message: message.into(), span })
+}
+
+type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
+
+pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, out: &mut Launches) {
+    let mut problems = Vec::new();
+    if let Some(opening) = &block.open {
+        let message = "the launch block is not closed: write `# ///` after its last line".to_owned();
+        out.problems.push(LaunchProblem { code: Code::LCH011, message, range: opening.clone() });
+        return;
+    }
+    match DeTable::parse(&block.toml) {
+        Err(error) => {
+            let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
+            problems.push(Wrong { code: Code::LCH011, message, span: error.span().unwrap_or(0..0) });
+        }
+        Ok(table) => {
+            for (key, value) in table.get_ref() {
+                match (key.get_ref().as_ref(), value.get_ref()) {
+                    ("launch", DeValue::Table(table)) => {
+                        for entry in table {
+                            match launch(db, file, entry, &block.source) {
+                                Ok(launches) => out.launches.extend(launches),
+                                Err(all) => problems.extend(all),
+                            }
+                        }
+                    }
+                    ("launch", _) => {
+                        problems.extend(wrong::<()>(value.span(), "`launch` is a table: write `[launch.NAME]`").err())
+                    }
+                    (other, _) => problems
+                        .extend(wrong::<()>(key.span(), format!("`{other}` is not known here: write `[launch.NAME]`")).err()),
+                }
+            }
+        }
+    }
+    for Wrong { code, message, span } in problems {
+        let problem = match block.source {
+            LaunchSource::Sidecar => LaunchProblem {
+                code,
+                message: format!("{message} (line {} of the `.launch.toml`)", block.line(span.start)),
+                range: 0..0,
+            },
+            LaunchSource::Block | LaunchSource::Host { .. } => LaunchProblem { code, message, range: block.range(span) },
+        };
+        out.problems.push(problem);
+    }
+}
+
+/// One `[launch.NAME]`.
+fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &LaunchSource) -> Result<Vec<Launch>, Vec<Wrong>> {
+    let mut problems = Vec::new();
+    let DeValue::Table(table) = value.get_ref() else {
+        return Err(wrong::<()>(value.span(), "a launch is a table: write `[launch.NAME]`").err().into_iter().collect());
+    };
+    let mut fields: IndexMap<&str, Entry<'_, '_>> = IndexMap::new();
+    for (key, value) in table {
+        let known = ["kernel", "grid", "sizes", "args", "meta", "num_warps", "num_stages", "expect", "tolerance"];
+        if known.contains(&key.get_ref().as_ref()) {
+            fields.insert(key.get_ref(), (key, value));
+        } else {
+            problems.extend(wrong::<()>(key.span(), format!("`{}` is none of {}", key.get_ref(), known.join(", "))).err());
+        }
+    }
+    let mut take = |result: Result<(), Wrong>| problems.extend(result.err());
+
+    let item = match kernel(db, file, name, fields.get("kernel").map(|e| e.1)) {
+        Ok(item) => item,
+        Err(w) => {
+            take(Err(w));
+            return Err(problems);
+        }
+    };
+    let kernel = item.function;
+
+    let mut sizes: IndexMap<String, Const> = IndexMap::new();
+    for (key, value) in entries(&fields, "sizes", &mut take) {
+        match integer(value, &sizes) {
+            Ok(i) => {
+                sizes.insert(key.get_ref().to_string(), Const::Int(i));
+            }
+            Err(w) => take(Err(w)),
+        }
+    }
+
+    let mut meta: IndexMap<SmolStr, Const> = IndexMap::new();
+    for (key, value) in entries(&fields, "meta", &mut take) {
+        let name = key.get_ref().as_ref();
+        if !item.params.iter().any(|p| p.name == name) {
+            take(wrong(key.span(), format!("`{name}` is no parameter of `{}`", kernel.name(db))));
+        }
+        match meta_value(db, file, value, &sizes) {
+            Ok(v) => {
+                meta.insert(name.into(), v);
+            }
+            Err(w) => take(Err(w)),
+        }
+    }
+
+    let (mut args, mut tensors) = (IndexMap::new(), Vec::new());
+    for (key, value) in entries(&fields, "args", &mut take) {
+        let name = key.get_ref().as_ref();
+        let Some(param) = item.params.iter().find(|p| p.name == name) else {
+            take(wrong(key.span(), format!("`{name}` is no parameter of `{}`", kernel.name(db))));
+            continue;
+        };
+        if param.annotation == Annotation::Constexpr {
+            match meta_value(db, file, value, &sizes) {
+                Ok(v) => {
+                    meta.insert(name.into(), v);
+                }
+                Err(w) => take(Err(w)),
+            }
+            continue;
+        }
+        match argument(name, value, &sizes) {
+            Ok(Given::Tensor(tensor)) => {
+                args.insert(SmolStr::from(name), LaunchArg::Tensor(tensors.len()));
+                tensors.push(tensor);
+            }
+            Ok(Given::Value(arg)) => {
+                args.insert(SmolStr::from(name), arg);
+            }
+            Err(w) => take(Err(w)),
+        }
+    }
+
+    let mut option = |name: &str| match fields.get(name).map(|e| (e.1.span(), integer(e.1, &sizes))) {
+        None => None,
+        Some((span, Ok(i))) => match u32::try_from(i).ok().filter(|&i| i > 0) {
+            Some(i) => Some(i),
+            None => {
+                take(wrong(span, format!("`{name}` is a positive number")));
+                None
+            }
+        },
+        Some((_, Err(w))) => {
+            take(Err(w));
+            None
+        }
+    };
+    let (num_warps, num_stages) = (option("num_warps"), option("num_stages"));
+
+    let mut expect = IndexMap::new();
+    for (key, value) in entries(&fields, "expect", &mut take) {
+        let name = key.get_ref().as_ref();
+        match value.get_ref() {
+            DeValue::String(text) if tensors.iter().any(|t| t.name == name) => {
+                expect.insert(SmolStr::from(name), text.to_string());
+            }
+            DeValue::String(_) => take(wrong(key.span(), format!("`{name}` is no tensor of this launch"))),
+            _ => take(wrong(value.span(), "what is expected is a string: an expression over the inputs")),
+        }
+    }
+    let tolerance = fields.get("tolerance").and_then(|(_, value)| match number(value) {
+        Some(Const::Float(f)) => Some(f.get()),
+        Some(other) => other.as_float(),
+        None => {
+            take(wrong(value.span(), "`tolerance` is a number"));
+            None
+        }
+    });
+    let Some((_, grid)) = fields.get("grid") else {
+        take(wrong(name.span(), format!("`launch.{}` has no grid: write `grid = [1]`", name.get_ref())));
+        return Err(problems);
+    };
+
+    // What a tuning adds, one launch a row.
+    let configs = host::configs(db, kernel);
+    let rows: Vec<Option<u32>> = if configs.is_empty() { vec![None] } else { (0..configs.len() as u32).map(Some).collect() };
+    let mut out = Vec::new();
+    for config in rows {
+        let row = config.map(|i| &configs[i as usize]);
+        let mut meta = meta.clone();
+        if let Some(row) = row {
+            for (name, value) in &row.meta.0 {
+                meta.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        let mut args = args.clone();
+        for (i, param) in item.params.iter().enumerate() {
+            if args.contains_key(&param.name) || meta.contains_key(&param.name) {
+                continue;
+            }
+            match (host::default_of(db, kernel, i), param.annotation) {
+                (Some(value), Annotation::Constexpr) => {
+                    meta.insert(param.name.clone(), value);
+                }
+                (Some(value), _) => {
+                    if let Some(arg) = scalar(&value) {
+                        args.insert(param.name.clone(), arg);
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+        if item.is_tuned {
+            let known: Vec<(SmolStr, Const)> =
+                args.iter().filter_map(|(n, a)| Some((n.clone(), constant(a)?))).chain(meta.clone()).collect();
+            for (name, value) in host::heuristics(db, kernel, &known) {
+                meta.entry(name).or_insert(value);
+            }
+        }
+        let missing: Vec<String> = item
+            .params
+            .iter()
+            .filter(|p| !args.contains_key(&p.name) && !meta.contains_key(&p.name))
+            .map(|p| format!("`{}`", p.name))
+            .collect();
+        if !missing.is_empty() && problems.is_empty() {
+            let message = format!("the launch of `{}` gives no argument for {}", kernel.name(db), missing.join(", "));
+            problems.push(Wrong { code: Code::LCH001, message, span: name.span() });
+        }
+        let mut names = sizes.clone();
+        names.extend(args.iter().filter_map(|(n, a)| Some((n.to_string(), constant(a)?))));
+        names.extend(meta.iter().map(|(n, v)| (n.to_string(), v.clone())));
+        let grid = match grid_of(grid, &names) {
+            Ok(grid) => grid,
+            Err(w) => {
+                problems.push(w);
+                break;
+            }
+        };
+        let in_order = |names: &IndexMap<SmolStr, LaunchArg>| {
+            item.params.iter().filter_map(|p| Some((p.name.clone(), names.get(&p.name)?.clone()))).collect()
+        };
+        out.push(Launch {
+            name: name.get_ref().as_ref().into(),
+            kernel,
+            grid,
+            args: in_order(&args),
+            meta: item.params.iter().filter_map(|p| Some((p.name.clone(), meta.get(&p.name)?.clone()))).collect(),
+            num_warps: num_warps.or(row.and_then(|r| r.num_warps)).unwrap_or(4),
+            num_stages: num_stages.or(row.and_then(|r| r.num_stages)).unwrap_or(3),
+            config,
+            tensors: tensors.clone(),
+            expect: expect.clone(),
+            tolerance,
+            source: source.clone(),
+        });
+    }
+    if problems.is_empty() { Ok(out) } else { Err(problems) }
+}
+
+/// The kernel that a launch names; the file's only one if it names none.
+fn kernel<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    launch: &Spanned<std::borrow::Cow<'_, str>>,
+    given: Option<&Spanned<DeValue<'_>>>,
+) -> Result<&'db FunctionItem, Wrong> {
+    let functions = &items(db, file).functions;
+    match given.map(|v| (v.span(), v.get_ref())) {
+        Some((span, DeValue::String(name))) => match functions.iter().rfind(|f| f.function.name(db) == name.as_ref()) {
+            Some(found) => Ok(found),
+            None => wrong(span, format!("this file has no kernel `{name}`")),
+        },
+        Some((span, _)) => wrong(span, "`kernel` is the name of a kernel"),
+        None => match crate::items::kernels(db, file).as_slice() {
+            [only] => functions.iter().find(|f| f.function == *only).ok_or_else(|| Wrong {
+                code: Code::LCH011,
+                message: "this file has no kernel".to_owned(),
+                span: launch.span(),
+            }),
+            _ => wrong(
+                launch.span(),
+                format!("`launch.{}` does not say which kernel: write `kernel = \"NAME\"`", launch.get_ref()),
+            ),
+        },
+    }
+}
+
+/// The entries of a table among the fields.
+fn entries<'a, 't>(
+    fields: &IndexMap<&str, Entry<'a, 't>>,
+    name: &str,
+    take: &mut dyn FnMut(Result<(), Wrong>),
+) -> Vec<Entry<'a, 't>> {
+    match fields.get(name).map(|e| (e.1.span(), e.1.get_ref())) {
+        None => vec![],
+        Some((_, DeValue::Table(table))) => table.iter().collect(),
+        Some((span, _)) => {
+            take(wrong(span, format!("`{name}` is a table: write `{name} = {{ … }}`")));
+            vec![]
+        }
+    }
+}
+
+fn number(value: &Spanned<DeValue<'_>>) -> Option<Const> {
+    match value.get_ref() {
+        DeValue::Integer(i) => i128::from_str_radix(&i.as_str().replace('_', ""), i.radix()).ok().map(Const::Int),
+        DeValue::Float(f) => match f.as_str().trim_start_matches(['+', '-']) {
+            "inf" => Some(Const::float(if f.as_str().starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY })),
+            "nan" => Some(Const::float(f64::NAN)),
+            _ => f.as_str().replace('_', "").parse().ok().map(Const::float),
+        },
+        DeValue::Boolean(b) => Some(Const::Bool(*b)),
+        _ => None,
+    }
+}
+
+/// An integer, or an expression over sizes.
+fn integer(value: &Spanned<DeValue<'_>>, names: &IndexMap<String, Const>) -> Result<i128, Wrong> {
+    let known = match value.get_ref() {
+        DeValue::String(text) => match evaluate(text, &|n| names.get(n).cloned()) {
+            Ok(known) => Some(known),
+            Err(message) => return wrong(value.span(), message),
+        },
+        _ => number(value),
+    };
+    match known.as_ref().and_then(Const::as_int) {
+        Some(i) => Ok(i),
+        None => wrong(value.span(), "expected an integer, or an expression over sizes"),
+    }
+}
+
+fn meta_value(
+    db: &dyn Db,
+    file: SourceFile,
+    value: &Spanned<DeValue<'_>>,
+    sizes: &IndexMap<String, Const>,
+) -> Result<Const, Wrong> {
+    if let Some(known) = number(value) {
+        return Ok(known);
+    }
+    match value.get_ref() {
+        DeValue::String(text) => {
+            if text == "None" {
+                return Ok(Const::None);
+            }
+            if let Some(name) = text.strip_prefix("fn:") {
+                let found = items(db, file).functions.iter().rfind(|f| f.function.name(db) == name);
+                return found.map_or_else(
+                    || wrong(value.span(), format!("this file has no `@triton.jit` function `{name}`")),
+                    |f| Ok(Const::Function(f.function)),
+                );
+            }
+            if let Some(dtype) = DType::from_name(text.strip_prefix("tl.").unwrap_or(text)) {
+                return Ok(Const::DType(dtype));
+            }
+            // A word that is no size is a word.
+            let is_word = text.chars().all(|c| c.is_alphanumeric() || c == '_') && !sizes.contains_key(text.as_ref());
+            match evaluate(text, &|n| sizes.get(n).cloned()) {
+                Ok(known) => Ok(known),
+                Err(_) if is_word => Ok(Const::Str(text.to_string())),
+                Err(message) => wrong(value.span(), message),
+            }
+        }
+        DeValue::Array(items) => items.iter().map(|i| meta_value(db, file, i, sizes)).collect::<Result<_, _>>().map(Const::Tuple),
+        _ => wrong(value.span(), "expected a number, a string, or a list of them"),
+    }
+}
+
+enum Given {
+    Tensor(Tensor),
+    Value(LaunchArg),
+}
+
+fn scalar(value: &Const) -> Option<LaunchArg> {
+    Some(match value {
+        Const::Int(i) => LaunchArg::Int(*i),
+        Const::Bool(b) => LaunchArg::Bool(*b),
+        Const::Float(f) => LaunchArg::Float(f.get()),
+        Const::None => LaunchArg::None,
+        Const::Str(_) | Const::DType(_) | Const::Tuple(_) | Const::Function(_) => return None,
+    })
+}
+
+fn constant(arg: &LaunchArg) -> Option<Const> {
+    Some(match arg {
+        LaunchArg::Tensor(_) => return None,
+        LaunchArg::Int(i) => Const::Int(*i),
+        LaunchArg::Float(f) => Const::float(*f),
+        LaunchArg::Bool(b) => Const::Bool(*b),
+        LaunchArg::None => Const::None,
+    })
+}
+
+fn argument(name: &str, value: &Spanned<DeValue<'_>>, sizes: &IndexMap<String, Const>) -> Result<Given, Wrong> {
+    if let Some(arg) = number(value).as_ref().and_then(scalar) {
+        return Ok(Given::Value(arg));
+    }
+    let DeValue::String(text) = value.get_ref() else {
+        return wrong(value.span(), "expected a type, a number, or an expression over sizes");
+    };
+    let result = if text == "None" {
+        Ok(Given::Value(LaunchArg::None))
+    } else if text.contains('[') {
+        tensor(name, text, sizes).map(Given::Tensor)
+    } else {
+        evaluate(text, &|n| sizes.get(n).cloned())
+            .and_then(|v| scalar(&v).ok_or_else(|| "expected a number".to_owned()))
+            .map(Given::Value)
+    };
+    result.map_err(|message| Wrong { code: Code::LCH011, message, span: value.span() })
+}
+
+/// `f32[M, N] = normal(0, 1)`
+fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Tensor, String> {
+    let names = |n: &str| sizes.get(n).cloned();
+    let mut reader = Reader::new(text);
+    let ty = reader.word().unwrap_or_default();
+    let dtype = DType::from_name(ty).ok_or_else(|| format!("`{ty}` is no type"))?;
+    reader.expect("[")?;
+    let mut shape = Vec::new();
+    while !reader.eat("]") {
+        let size = reader.expression(&names)?;
+        let known = size.as_int().and_then(|i| u64::try_from(i).ok());
+        shape.push(known.ok_or_else(|| format!("`{size}` is no extent of a tensor"))?);
+        if !reader.eat(",") {
+            reader.expect("]")?;
+            break;
+        }
+    }
+    if shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d.max(1)).filter(|&n| n < 1 << 44)).is_none() {
+        return Err(format!("`{name}` would not fit any memory"));
+    }
+    let init = if reader.eat("=") { initialiser(&mut reader, &names)? } else { Init::Empty };
+    reader.end()?;
+    Ok(Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init })
+}
+
+fn initialiser(reader: &mut Reader<'_>, names: &dyn Fn(&str) -> Option<Const>) -> Result<Init, String> {
+    let name = reader.word().ok_or("expected an initialiser behind `=`")?;
+    reader.expect("(")?;
+    if name == "file" {
+        let path = reader.string()?;
+        reader.expect(")")?;
+        return Ok(Init::File(path));
+    }
+    let mut args = Vec::new();
+    while !reader.eat(")") {
+        let value = reader.expression(names)?;
+        args.push(value.as_float().ok_or_else(|| format!("`{value}` is no number"))?);
+        if !reader.eat(",") {
+            reader.expect(")")?;
+            break;
+        }
+    }
+    match (name, &args[..]) {
+        ("normal", []) => Ok(Init::Normal { mean: 0.0, std: 1.0 }),
+        ("normal", &[mean, std]) => Ok(Init::Normal { mean, std }),
+        ("uniform", []) => Ok(Init::Uniform { low: 0.0, high: 1.0 }),
+        ("uniform", &[low, high]) => Ok(Init::Uniform { low, high }),
+        ("randint", &[low, high]) => Ok(Init::RandInt { low: low as i64, high: high as i64 }),
+        ("arange", []) => Ok(Init::Arange),
+        ("zeros", []) => Ok(Init::Zeros),
+        ("ones", []) => Ok(Init::Ones),
+        ("full", &[value]) => Ok(Init::Full(value)),
+        ("normal" | "uniform" | "randint" | "arange" | "zeros" | "ones" | "full", _) => Err(format!(
+            "`{name}` takes other arguments: normal(mean, std), uniform(lo, hi), randint(lo, hi), arange(), zeros(), ones(), full(v)"
+        )),
+        _ => Err(format!("`{name}` is none of normal, uniform, randint, arange, zeros, ones, full, file")),
+    }
+}
+
+fn grid_of(value: &Spanned<DeValue<'_>>, names: &IndexMap<String, Const>) -> Result<[u64; 3], Wrong> {
+    let one = std::slice::from_ref(value);
+    let items: &[Spanned<DeValue<'_>>] = match value.get_ref() {
+        DeValue::Array(items) => items,
+        _ => one,
+    };
+    if items.is_empty() || items.len() > 3 {
+        let message = format!("a grid has one to three sizes, and this one has {}", items.len());
+        return Err(Wrong { code: Code::LCH002, message, span: value.span() });
+    }
+    let mut out = [1; 3];
+    for (slot, item) in out.iter_mut().zip(items) {
+        let size = integer(item, names)?;
+        *slot = u64::try_from(size).map_err(|_| Wrong {
+            code: Code::LCH002,
+            message: format!("a size of the grid is negative: {size}"),
+            span: item.span(),
+        })?;
+    }
+    Ok(out)
+}

@@ -1,0 +1,94 @@
+//! Text in, text out, over whole files.
+
+mod host;
+mod items;
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    Database, SourceFile, System,
+    launch::{Launch, LaunchArg, LaunchSource, launches},
+};
+
+/// A file system of a few texts.
+#[derive(Default)]
+pub(crate) struct Files(BTreeMap<PathBuf, String>);
+
+impl Files {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Arc<Files> {
+        Arc::new(Files(files.iter().map(|(p, t)| (PathBuf::from(p), (*t).to_owned())).collect()))
+    }
+}
+
+impl System for Files {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        self.0.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(self.0.keys().filter(|p| p.parent() == Some(directory)).cloned().collect())
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+}
+
+pub(crate) fn database(text: &str) -> (Database, SourceFile) {
+    let mut db = Database::new(Arc::new(Files::default()));
+    let file = db.set_text(Path::new("kernel.py"), text.to_owned());
+    (db, file)
+}
+
+/// The launches of a file, one a paragraph.
+pub(crate) fn launches_of(text: &str) -> String {
+    let (db, file) = database(text);
+    let found = launches(&db, file);
+    let mut out = String::new();
+    for launch in &found.launches {
+        let _ = writeln!(out, "{}", show(&db, launch));
+    }
+    for problem in &found.problems {
+        let _ = writeln!(out, "{} {} at {:?}", problem.code, problem.message, &text[problem.range.clone()]);
+    }
+    for unknown in &found.unknown {
+        let _ = writeln!(out, "unknown: {} at {:?}", unknown.reason, &text[unknown.range.clone()]);
+    }
+    out
+}
+
+fn show(db: &Database, launch: &Launch) -> String {
+    let mut out = format!("{}", launch.name);
+    if let Some(config) = launch.config {
+        let _ = write!(out, "[{config}]");
+    }
+    let _ = write!(out, " = {}{:?}", launch.kernel.name(db), launch.grid);
+    for (name, arg) in &launch.args {
+        let _ = match arg {
+            LaunchArg::Tensor(i) => {
+                let t = &launch.tensors[*i];
+                write!(out, " {name}={}:{}{:?}/{:?}={:?}", t.name, t.dtype, t.shape, t.strides, t.init)
+            }
+            LaunchArg::Int(i) => write!(out, " {name}={i}"),
+            LaunchArg::Float(f) => write!(out, " {name}={f:?}"),
+            LaunchArg::Bool(b) => write!(out, " {name}={b}"),
+            LaunchArg::None => write!(out, " {name}=None"),
+        };
+    }
+    for (name, value) in &launch.meta {
+        let _ = write!(out, " {name}:{value}");
+    }
+    let _ = write!(out, " warps={} stages={}", launch.num_warps, launch.num_stages);
+    match launch.source {
+        LaunchSource::Host { .. } => {}
+        LaunchSource::Block => out.push_str(" (block)"),
+        LaunchSource::Sidecar => out.push_str(" (sidecar)"),
+    }
+    out
+}

@@ -1,0 +1,172 @@
+//! Launches, from host code and from blocks.
+
+use expect_test::{Expect, expect};
+
+use super::launches_of;
+
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&launches_of(text));
+}
+
+const ROWS: &str = "
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def rows(out, x, stride, n, BLOCK: tl.constexpr):
+    pass
+";
+
+fn after_rows(host: &str, expected: Expect) {
+    check(&format!("{ROWS}{host}"), expected);
+}
+
+#[test]
+fn tensors_strides_and_sizes() {
+    after_rows(
+        "
+torch.manual_seed(0)
+x = torch.normal(0, 1, size=(583, 931), device='cuda')
+y = torch.empty_like(x)
+rows[(x.shape[0],)](y, x, x.stride(0), x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), num_warps=8)
+",
+        expect![[r#"
+            rows = rows[583, 1, 1] out=y:f32[583, 931]/[931, 1]=Empty x=x:f32[583, 931]/[931, 1]=Normal { mean: 0.0, std: 1.0 } stride=931 n=931 BLOCK:1024 warps=8 stages=3
+        "#]],
+    );
+}
+
+#[test]
+fn functions_and_grids_that_depend_on_meta() {
+    after_rows(
+        "
+def launch(x, block=128):
+    n_rows, n = x.shape
+    out = torch.empty((n_rows, n), dtype=x.dtype, device=x.device)
+    assert x.is_cuda and out.is_contiguous()
+    grid = lambda meta: (triton.cdiv(n, meta['BLOCK']), n_rows)
+    rows[grid](out, x, x.stride(0), n, BLOCK=block)
+    return out
+
+if __name__ == '__main__':
+    for n in (256, 1 << 10):
+        a = 0.5 * torch.randn(16, n, device='cuda').to(torch.float16) + 2
+        print(launch(a))
+    b = launch(torch.rand((32, 8)).t().contiguous(), block=64)
+",
+        expect![[r#"
+            rows = rows[2, 16, 1] out=out:f16[16, 256]/[256, 1]=Empty x=a:f16[16, 256]/[256, 1]=Normal { mean: 2.0, std: 0.5 } stride=256 n=256 BLOCK:128 warps=4 stages=3
+            rows#2 = rows[8, 16, 1] out=out:f16[16, 1024]/[1024, 1]=Empty x=a:f16[16, 1024]/[1024, 1]=Normal { mean: 2.0, std: 0.5 } stride=1024 n=1024 BLOCK:128 warps=4 stages=3
+            rows#3 = rows[1, 8, 1] out=out:f32[8, 32]/[32, 1]=Empty x=x:f32[8, 32]/[32, 1]=Uniform { low: 0.0, high: 1.0 } stride=32 n=32 BLOCK:64 warps=4 stages=3
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_not_known_is_no_launch() {
+    after_rows(
+        "
+import sys
+n = int(sys.argv[1])
+x = torch.zeros(16, 16)
+if n > 3:
+    rows[(1,)](x, x, 1, 16, BLOCK=16)
+rows[(n,)](x, x, 1, 16, BLOCK=16)
+rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)
+",
+        expect![[r#"
+            unknown: `int` is not followed at "rows[(1,)](x, x, 1, 16, BLOCK=16)"
+            unknown: `int` is not followed at "rows[(n,)](x, x, 1, 16, BLOCK=16)"
+            unknown: the contents of `x` are computed by the host at "rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)"
+        "#]],
+    );
+}
+
+#[test]
+fn wrong_arguments() {
+    after_rows(
+        "
+x = torch.zeros(16, 16)
+rows[(1,)](x, x, 1, BLOCK=16)
+rows[(1,)](x, x, 1, 16, BLOCKS=16)
+rows[(1,)](x, x, 1, 16, 16, 16)
+rows[(1, 2, 3, 4)](x, x, 1, 16, 16)
+",
+        expect![[r#"
+            LCH001 the launch of `rows` gives no argument for `n` at "rows[(1,)](x, x, 1, BLOCK=16)"
+            LCH001 `BLOCKS` is neither a parameter of `rows` nor an option of a launch at "rows[(1,)](x, x, 1, 16, BLOCKS=16)"
+            LCH001 `rows` takes 5 arguments, and the launch gives 6 at "rows[(1,)](x, x, 1, 16, 16, 16)"
+            LCH002 a grid has one to three sizes, and this one has 4 at "rows[(1, 2, 3, 4)](x, x, 1, 16, 16)"
+        "#]],
+    );
+}
+
+#[test]
+fn autotune_and_heuristics() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+
+def configs():
+    return [triton.Config({'BM': m, 'BN': 32}, num_warps=w) for m, w in [(64, 4), (128, 8)]]
+
+@triton.autotune(configs=configs(), key=['n'])
+@triton.heuristics({'EVEN': lambda args: args['n'] % args['BM'] == 0})
+@triton.jit
+def kernel(x, n, BM: tl.constexpr, BN: tl.constexpr, EVEN: tl.constexpr):
+    pass
+
+x = torch.ones(192, dtype=torch.bfloat16)
+kernel[lambda m: (triton.cdiv(192, m['BM']),)](x, 192)
+",
+        expect![[r#"
+            kernel[0] = kernel[3, 1, 1] x=x:bf16[192]/[1]=Ones n=192 BM:64 BN:32 EVEN:True warps=4 stages=3
+            kernel[1] = kernel[2, 1, 1] x=x:bf16[192]/[1]=Ones n=192 BM:128 BN:32 EVEN:False warps=8 stages=3
+        "#]],
+    );
+}
+
+#[test]
+fn blocks() {
+    after_rows(
+        "
+# /// tritium
+# [launch.small]
+# kernel = 'rows'
+# grid = ['M', 'cdiv(N, BLOCK)']
+# sizes = { M = 4, N = 100 }
+# args = { out = 'f16[M, N]', x = 'f16[M, N] = normal(0, 1)', stride = 'N', n = 'N' }
+# meta = { BLOCK = 'next_power_of_2(N)' }
+# num_warps = 2
+# expect = { out = 'softmax(x, axis=1)' }
+# tolerance = 1e-6
+# [launch.wrong]
+# kernel = 'rows'
+# grid = [1]
+# args = { out = 'f17[4]', x = 'f16[K]', strid = 1, n = 1 }
+# [launch.missing]
+# grid = [1]
+# ///
+",
+        expect![[r#"
+            small = rows[4, 1, 1] out=out:f16[4, 100]/[100, 1]=Empty x=x:f16[4, 100]/[100, 1]=Normal { mean: 0.0, std: 1.0 } stride=100 n=100 BLOCK:128 warps=2 stages=3 (block)
+            LCH011 `f17` is no type at "'f17[4]'"
+            LCH011 `K` is no size at "'f16[K]'"
+            LCH011 `strid` is no parameter of `rows` at "strid"
+            LCH001 the launch of `rows` gives no argument for `out`, `x`, `stride`, `n`, `BLOCK` at "missing"
+        "#]],
+    );
+    check(
+        "# /// tritium\n# [launch.a]\nx = 1\n",
+        expect![[r##"
+        LCH011 the launch block is not closed: write `# ///` after its last line at "# /// tritium"
+    "##]],
+    );
+    check(
+        "# /// tritium\n# [launch.a\n# ///\n",
+        expect![[r#"
+        LCH011 unclosed table, expected `]` at ""
+    "#]],
+    );
+}
