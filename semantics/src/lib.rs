@@ -18,6 +18,7 @@ pub mod instance;
 pub mod items;
 pub mod launch;
 pub mod problem;
+pub mod specialise;
 pub mod target;
 
 pub use db::{Database, Db, Settings, SourceFile, System};

@@ -2,6 +2,7 @@
 
 mod host;
 mod items;
+mod specialise;
 
 use std::{
     collections::BTreeMap,
