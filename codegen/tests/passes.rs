@@ -1,9 +1,13 @@
 //! Runs every `tests/tile/<pass>/<hazard>.tile`: the module above the line, through the pass, is the module below it.
-//! `UPDATE_EXPECT=1` writes what comes out. The directory `pipeline` runs all passes.
+//! `UPDATE_EXPECT=1` writes what comes out. A pass that needs layouts is shown a module at L0 after the passes in front of it. The directory
+//! `pipeline` runs all passes, `report` prints the report of what comes out of them.
 
 use std::path::{Path, PathBuf};
 
-use tritium_codegen::passes::{self, CompileOptions};
+use tritium_codegen::{
+    cost::Launch,
+    passes::{self, CompileOptions},
+};
 use tritium_semantics::target::Gpu;
 use tritium_tile::Module;
 
@@ -17,7 +21,7 @@ fn module_text(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with(';')).fold(String::new(), |out, line| out + line + "\n")
 }
 
-fn run(path: &Path, text: &str) -> (Module, String) {
+fn run(path: &Path, text: &str) -> Lowered {
     let name = path.display();
     let options = CompileOptions {
         sm: Gpu::find(directive(text, "sm").unwrap_or("sm_90")).unwrap_or_else(|| panic!("{name}: sm")).sm,
@@ -27,19 +31,56 @@ fn run(path: &Path, text: &str) -> (Module, String) {
     let mut module = tritium_tile::parse::parse(&module_text(text)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let problems = tritium_tile::verify::verify(&module);
     assert!(problems.is_empty(), "{name}: {problems:?}");
-    let before = module.clone();
     let pass = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
-    let result = if pass == "pipeline" {
-        passes::lower_to_l1(&module, &options).map(|lowered| module = lowered)
-    } else {
-        let pass = passes::pass(pass).unwrap_or_else(|| panic!("{name}: no pass `{pass}`"));
-        passes::run(pass, &mut module, &options)
-    };
-    let text = match result {
+    let whole = pass == "pipeline" || pass == "report";
+    let l0 = ["inline", "canonicalise", "decompose_dot", "coalesce"].contains(&pass);
+    let mut before = module.clone();
+    let mut result = Ok(());
+    for step in passes::pipeline(options.sm) {
+        let last = step.name == pass;
+        if whole || last || !l0 {
+            if last {
+                before = module.clone();
+            }
+            result = result.and_then(|()| passes::run(step, &mut module, &options));
+        }
+        if last {
+            break;
+        }
+    }
+    let shown = match result {
+        Ok(()) if pass == "report" => report(&module, text),
         Ok(()) => module.to_string(),
         Err(refused) => format!("; refused: {refused}\n"),
     };
-    (before, text)
+    Lowered { before, after: module, shown }
+}
+
+struct Lowered {
+    before: Module,
+    after: Module,
+    shown: String,
+}
+
+/// `name=1 other=2`
+fn numbers(text: &str, name: &str) -> Vec<(String, u64)> {
+    let list = directive(text, name).unwrap_or("");
+    list.split_whitespace()
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(k, v)| (k.to_string(), v.parse().expect("a number")))
+        .collect()
+}
+
+fn report(module: &Module, text: &str) -> String {
+    let grid: Vec<u64> = directive(text, "grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();
+    let launch = Launch {
+        grid: [grid[0], grid[1], grid[2]],
+        scalars: numbers(text, "args").into_iter().map(|(k, v)| (k, v as i64)).collect(),
+        tensor_bytes: numbers(text, "bytes").into_iter().collect(),
+    };
+    let gpu = Gpu::find(directive(text, "gpu").expect("a gpu")).expect("a known gpu");
+    let report = tritium_codegen::resources::report(module, gpu, Some(&launch));
+    serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"
 }
 
 fn files(directory: &Path, out: &mut Vec<PathBuf>) {
@@ -64,7 +105,7 @@ fn passes_do_what_their_tests_say() {
     for path in all {
         let text = std::fs::read_to_string(&path).expect("a readable file");
         let (source, expected) = text.split_once(LINE).unwrap_or((&text, ""));
-        let (_before, actual) = run(&path, source);
+        let Lowered { shown: actual, .. } = run(&path, source);
         if actual == expected {
             continue;
         }
