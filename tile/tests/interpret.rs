@@ -529,3 +529,37 @@ fn functions_call_functions() {
     let found = Interpreter::new(&module).run(FunctionId(0), &[], [0; 3], [1; 3], &Memory::new(), &Limits::default());
     assert_eq!(found.unwrap(), vec![Data::I32(vec![28]), Data::I32(vec![40])]);
 }
+
+proptest::proptest! {
+    /// Whatever verifies runs or faults, within its limits.
+    #[test]
+    fn what_verifies_runs_without_panic(
+        layouts in proptest::prelude::any::<bool>(),
+        edits in proptest::collection::vec(
+            (proptest::prelude::any::<proptest::sample::Index>(), proptest::prelude::any::<proptest::sample::Index>()),
+            1..4,
+        ),
+        n in -3i64..40,
+    ) {
+        let text = if layouts { include_str!("text/layouts.tile") } else { include_str!("text/forms.tile") };
+        // Words move to other places: most results still parse, some still verify.
+        let mut words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
+        for (at, from) in edits {
+            let (at, from) = (at.index(words.len()), from.index(words.len()));
+            words[at] = words[from];
+        }
+        let Ok(module) = parse(&words.concat()) else { return Ok(()) };
+        if !verify(&module).is_empty() {
+            return Ok(());
+        }
+        let mut memory = Memory::new();
+        let x = memory.allocate("x", 4 * 256);
+        let args: Vec<Arg> = module.entry().params.iter().map(|p| match module.entry().ty(p.value).elem() {
+            tritium_tile::Elem::Ptr(_) => Arg::Pointer(x),
+            tritium_tile::Elem::Scalar(s) if s.is_float() => Arg::Float(1.0),
+            tritium_tile::Elem::Scalar(_) => Arg::Int(n),
+        }).collect();
+        let limits = Limits { elements: 1 << 20, ..Limits::default() };
+        let _ = Interpreter::new(&module).run(FunctionId(0), &args, [1, 0, 0], [2, 1, 1], &memory, &limits);
+    }
+}
