@@ -235,8 +235,8 @@ fn pressure(module: &Module, function: &Function) -> (f64, Option<OpId>) {
         let owner = parents[op.index()].and_then(|b| owners[b.index()]);
         let is_loop = matches!(function.op(op).kind, OpKind::For(_) | OpKind::While);
         for &result in &function.op(op).results {
-            // What a loop carries is counted as its arguments while it runs.
-            let from = if is_loop { end[op.index()] + 1 } else { start[op.index()] };
+            // A result takes the registers of operands that die; what a loop carries is counted as its arguments while it runs.
+            let from = if is_loop { end[op.index()] + 1 } else { start[op.index()] + 1 };
             if let Some(last) = last_use(result, owner) {
                 live(result, from, last);
             }
