@@ -1,6 +1,9 @@
 //! Runs every `tests/tile/<pass>/<hazard>.tile`: the module above the line, through the pass, is the module below it.
 //! `UPDATE_EXPECT=1` writes what comes out. A pass that needs layouts is shown a module at L0 after the passes in front of it. The directory
 //! `pipeline` runs all passes, `report` prints the report of what comes out of them.
+//!
+//! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
+//! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64); every pointer gets its own buffer.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +12,10 @@ use tritium_codegen::{
     passes::{self, CompileOptions},
 };
 use tritium_semantics::target::Gpu;
-use tritium_tile::Module;
+use tritium_tile::{
+    Elem, FunctionId, Module, Scalar,
+    interpret::{Arg, Limits, Memory, interpret},
+};
 
 const LINE: &str = "; ---- becomes\n";
 
@@ -83,6 +89,98 @@ fn report(module: &Module, text: &str) -> String {
     serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"
 }
 
+/// Bytes behind every pointer.
+const BUFFER: usize = 1 << 18;
+
+/// xorshift: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Small numbers of any type, so that sums stay exact or nearly so.
+    fn bytes(&mut self, scalar: Scalar) -> Vec<u8> {
+        let n = (self.next() % 17) as i64 - 8;
+        let x = n as f64 / 4.0;
+        match scalar {
+            Scalar::I1 => vec![u8::from(n > 0)],
+            Scalar::I8 => (n as i8).to_le_bytes().to_vec(),
+            Scalar::I16 => (n as i16).to_le_bytes().to_vec(),
+            Scalar::I32 => (n as i32).to_le_bytes().to_vec(),
+            Scalar::I64 => n.to_le_bytes().to_vec(),
+            // Sign and mantissa of numbers near 1.
+            Scalar::F8E4M3 => vec![0x38 | self.next() as u8 & 0x87],
+            Scalar::F8E5M2 => vec![0x3c | self.next() as u8 & 0x83],
+            Scalar::F16 => half::f16::from_f64(x).to_le_bytes().to_vec(),
+            Scalar::BF16 => half::bf16::from_f64(x).to_le_bytes().to_vec(),
+            Scalar::F32 => (x as f32).to_le_bytes().to_vec(),
+            Scalar::F64 => x.to_le_bytes().to_vec(),
+        }
+    }
+}
+
+fn number(scalar: Scalar, bytes: &[u8]) -> f64 {
+    match scalar {
+        Scalar::F16 => half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f64(),
+        Scalar::BF16 => half::bf16::from_le_bytes([bytes[0], bytes[1]]).to_f64(),
+        Scalar::F32 => f64::from(f32::from_le_bytes(bytes.try_into().expect("four bytes"))),
+        Scalar::F64 => f64::from_le_bytes(bytes.try_into().expect("eight bytes")),
+        _ => f64::from(bytes[0]),
+    }
+}
+
+/// What memory holds after two programs have run.
+fn execute(path: &Path, text: &str, module: &Module) -> Vec<(Scalar, Vec<u8>)> {
+    let mut memory = Memory::new();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let given = numbers(text, "run");
+    let mut buffers = Vec::new();
+    let mut args = Vec::new();
+    for param in &module.entry().params {
+        args.push(match module.entry().ty(param.value).elem() {
+            Elem::Ptr(scalar) => {
+                let bytes: Vec<u8> = (0..BUFFER / scalar.bytes() as usize).flat_map(|_| random.bytes(scalar)).collect();
+                let base = memory.allocate_from(param.name.clone(), &bytes);
+                buffers.push((scalar, base));
+                Arg::Pointer(base)
+            }
+            Elem::Scalar(scalar) if scalar.is_float() => Arg::Float(1.5),
+            Elem::Scalar(_) => {
+                let value = given.iter().find(|(name, _)| *name == param.name).map_or(64, |(_, value)| *value);
+                Arg::Int(value as i64)
+            }
+        });
+    }
+    for program in 0..2 {
+        interpret(module, FunctionId(0), &args, [program, 0, 0], [2, 1, 1], &memory, &Limits::default())
+            .unwrap_or_else(|fault| panic!("{}: {fault}\n{module}", path.display()));
+    }
+    buffers.into_iter().map(|(scalar, base)| (scalar, memory.bytes(base))).collect()
+}
+
+fn compare(path: &Path, text: &str, before: &Module, after: &Module) {
+    let tolerance: f64 = directive(text, "tolerance").map_or(0.0, |t| t.parse().expect("a number"));
+    for ((scalar, expected), (_, found)) in execute(path, text, before).iter().zip(&execute(path, text, after)) {
+        if expected == found {
+            continue;
+        }
+        let width = scalar.bytes() as usize;
+        let (mut error, mut norm) = (0.0, 0.0);
+        for (a, b) in expected.chunks(width).zip(found.chunks(width)) {
+            let (a, b) = (number(*scalar, a), number(*scalar, b));
+            error += (a - b) * (a - b);
+            norm += a * a;
+        }
+        let relative = (error / norm).sqrt();
+        assert!(scalar.is_float() && relative <= tolerance, "{}: the result differs by {relative:e}\n{after}", path.display());
+    }
+}
+
 fn files(directory: &Path, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(directory).expect("tests/tile").map(|e| e.expect("an entry").path()).collect();
@@ -105,7 +203,10 @@ fn passes_do_what_their_tests_say() {
     for path in all {
         let text = std::fs::read_to_string(&path).expect("a readable file");
         let (source, expected) = text.split_once(LINE).unwrap_or((&text, ""));
-        let Lowered { shown: actual, .. } = run(&path, source);
+        let Lowered { before, after, shown: actual } = run(&path, source);
+        if !actual.starts_with("; refused") {
+            compare(&path, source, &before, &after);
+        }
         if actual == expected {
             continue;
         }
