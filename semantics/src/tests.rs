@@ -1,5 +1,6 @@
 //! Text in, text out, over whole files.
 
+mod bodies;
 mod host;
 mod items;
 mod specialise;
