@@ -9,7 +9,6 @@ use tritium_syntax::TextRange;
 
 mod lower;
 mod op;
-mod print;
 
 pub use lower::lower;
 pub use op::{BinaryOp, BoolOp, CompareOp, UnaryOp};

@@ -67,33 +67,50 @@ diagnostics! {
     SHP004 "numel-limit" Error;
     SHP005 "axis-out-of-range" Error;
     SHP006 "reshape-numel" Error;
+    SHP007 "scalar-pointer-tile-value" Error;
     // control flow
     CTL001 "if-on-block" Error;
     CTL002 "while-on-block" Error;
     CTL003 "possibly-undefined" Error;
     CTL004 "branch-type-mismatch" Error;
     CTL005 "loop-carried-type-change" Error;
+    CTL006 "ternary-type-mismatch" Error;
+    CTL007 "static-range-needs-constexpr" Error;
+    CTL009 "bad-loop-bound" Error;
+    CTL010 "condition-type" Error;
     // the language
     LNG001 "unsupported-statement" Error;
     LNG002 "return-in-loop" Error;
     LNG003 "call-to-non-jit" Error;
     LNG004 "non-constexpr-global" Error;
+    LNG005 "unsupported-operator" Error;
     LNG010 "unknown-tl-name" Error;
     LNG011 "bad-call-arguments" Error;
+    LNG012 "chained-comparison" Error;
+    LNG016 "unsupported-index" Error;
+    LNG017 "static-assert" Error;
+    LNG018 "undefined-name" Error;
     // matrix products
     DOT001 "inner-dim-mismatch" Error;
     DOT002 "below-minimum-size" Error;
     DOT003 "operand-dtype-mismatch" Error;
+    DOT004 "accumulator-mismatch" Error;
     // compile-time values
     CXP001 "missing-constexpr" Error;
+    CXP002 "constexpr-reassigned" Error;
     // masks
     MSK001 "other-without-mask" Error;
     MSK003 "masked-load-without-other-reduced" Warning;
     // element types
     DTY001 "float-pointer-offset" Error;
     DTY002 "load-store-non-pointer" Error;
+    DTY003 "signedness-mix" Error;
+    DTY004 "literal-out-of-range" Error;
     DTY005 "math-needs-fp32" Error;
     DTY011 "nonbool-mask" Error;
+    DTY013 "atomic-type" Error;
+    DTY016 "impossible-cast" Error;
+    DTY017 "operand-types" Error;
     // launches
     LCH001 "launch-arguments" Error;
     LCH002 "grid-rank" Error;
@@ -101,6 +118,7 @@ diagnostics! {
     // the text, and our own limits
     SYN001 "syntax-error" Error;
     LIM001 "cannot-be-evaluated" Error;
+    LIM002 "not-known-yet" Hint;
 }
 
 impl Code {

@@ -9,19 +9,23 @@
 //! read only through [`Db::system`].
 
 pub mod body;
+pub mod builtins;
 pub mod constant;
 pub mod db;
 pub mod diagnostics;
 pub mod dtype;
+pub mod elaborate;
 pub mod host;
 pub mod instance;
 pub mod items;
 pub mod launch;
 pub mod problem;
-pub mod specialise;
 pub mod target;
+pub mod types;
+pub mod versions;
 
 pub use db::{Database, Db, Settings, SourceFile, System};
+pub use elaborate::Elaborated;
 pub use instance::{ArgType, Argument, Function, Instance};
 
 #[cfg(test)]

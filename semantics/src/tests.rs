@@ -1,9 +1,7 @@
 //! Text in, text out, over whole files.
 
-mod bodies;
 mod host;
 mod items;
-mod specialise;
 
 use std::{
     collections::BTreeMap,

@@ -1,0 +1,612 @@
+//! Triton's functions as rows: name, group, effect, lowering, signature; each with a page, `builtins/<name>.md`.
+//!
+//! The signature is a string in annotation syntax that one parser below reads, so what is printed is what is bound. Letters are the law:
+//! `T` any element, `F` a float of 32 or 64 bits, `I` an integer, `S` a shape, `M N K` sizes; a letter used twice means the same thing
+//! twice; `const` means known at compile time. **Invariant:** a fact about a builtin is in its row here or in its page, and nowhere else.
+
+use std::sync::LazyLock;
+
+use tritium_tile::ops::UnaryOp;
+
+use crate::{constant::Const, dtype::DType};
+
+/// What a call does besides giving a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    Pure,
+    Read,
+    Write,
+    /// Orders or checks: may not be removed or moved.
+    Sync,
+    /// Nothing at run time.
+    CompileTime,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Group {
+    Program,
+    Create,
+    Memory,
+    Math,
+    Matrix,
+    Reduce,
+    Shape,
+    Atomic,
+    Hint,
+    CompileTime,
+    Loop,
+    Debug,
+}
+
+/// How a call becomes tile IR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lower {
+    /// One elementwise operation on a float tile.
+    Map(UnaryOp),
+    /// A reduction with a known combine function.
+    Fold(Fold),
+    /// The same as `Fold`, keeping every partial result.
+    Scan(Fold),
+    Atomic(Atomic),
+    /// Its own arm in `elaborate/`.
+    Own,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    Sum,
+    Product,
+    Max,
+    Min,
+    ArgMax,
+    ArgMin,
+    Xor,
+    Or,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Atomic {
+    Add,
+    Max,
+    Min,
+    And,
+    Or,
+    Xor,
+    Exchange,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Row {
+    pub name: &'static str,
+    pub group: Group,
+    pub effect: Effect,
+    pub lower: Lower,
+    pub signature: &'static str,
+    /// Also callable on a tile: `x.sum(axis=0)`.
+    pub method: bool,
+    pub page: &'static str,
+}
+
+macro_rules! builtins {
+    ($($variant:ident $name:literal $group:ident $effect:ident $lower:expr, $kind:ident $signature:literal;)*) => {
+        /// A function of the language.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Builtin { $($variant),* }
+
+        impl Builtin {
+            pub const ALL: &'static [Builtin] = &[$(Builtin::$variant),*];
+        }
+
+        static TABLE: &[Row] = &[$(Row {
+            name: $name,
+            group: Group::$group,
+            effect: Effect::$effect,
+            lower: $lower,
+            signature: $signature,
+            method: builtins!(@method $kind),
+            page: include_str!(concat!("builtins/", $name, ".md")),
+        }),*];
+    };
+    (@method method) => { true };
+    (@method function) => { false };
+}
+
+#[rustfmt::skip]
+builtins! {
+    ProgramId     "program_id"     Program Pure  Lower::Own, function "(axis: const int) -> i32";
+    NumPrograms   "num_programs"   Program Pure  Lower::Own, function "(axis: const int) -> i32";
+
+    Arange        "arange"         Create Pure   Lower::Own, function "(start: const int, end: const int) -> tile[i32, (N,)]";
+    Zeros         "zeros"          Create Pure   Lower::Own, function "(shape: const shape, dtype: const dtype) -> tile[T, S]";
+    ZerosLike     "zeros_like"     Create Pure   Lower::Own, function "(input: tile[T, S]) -> tile[T, S]";
+    Full          "full"           Create Pure   Lower::Own, function "(shape: const shape, value: scalar[T], dtype: const dtype) -> tile[T, S]";
+    ToTensor      "to_tensor"      Create Pure   Lower::Own, function "(x: scalar[T]) -> tile[T, S]";
+
+    Load          "load"           Memory Read   Lower::Own, method "(pointer: ptr[T, S], mask: tile[i1, S] = None, other: tile[T, S] = None, boundary_check: const tuple = (), padding_option: const str = \"\", cache_modifier: const str = \"\", eviction_policy: const str = \"\", volatile: const bool = False) -> tile[T, S]";
+    Store         "store"          Memory Write  Lower::Own, method "(pointer: ptr[T, S], value: tile[T, S], mask: tile[i1, S] = None, boundary_check: const tuple = (), cache_modifier: const str = \"\", eviction_policy: const str = \"\") -> None";
+
+    Exp           "exp"            Math Pure     Lower::Map(UnaryOp::Exp),   method "(x: tile[F, S]) -> tile[F, S]";
+    Exp2          "exp2"           Math Pure     Lower::Map(UnaryOp::Exp2),  method "(x: tile[F, S]) -> tile[F, S]";
+    Log           "log"            Math Pure     Lower::Map(UnaryOp::Log),   method "(x: tile[F, S]) -> tile[F, S]";
+    Log2          "log2"           Math Pure     Lower::Map(UnaryOp::Log2),  method "(x: tile[F, S]) -> tile[F, S]";
+    Sqrt          "sqrt"           Math Pure     Lower::Map(UnaryOp::Sqrt),  method "(x: tile[F, S]) -> tile[F, S]";
+    SqrtRn        "sqrt_rn"        Math Pure     Lower::Map(UnaryOp::SqrtRn), method "(x: tile[f32, S]) -> tile[f32, S]";
+    Rsqrt         "rsqrt"          Math Pure     Lower::Map(UnaryOp::Rsqrt), method "(x: tile[F, S]) -> tile[F, S]";
+    Sin           "sin"            Math Pure     Lower::Map(UnaryOp::Sin),   method "(x: tile[F, S]) -> tile[F, S]";
+    Cos           "cos"            Math Pure     Lower::Map(UnaryOp::Cos),   method "(x: tile[F, S]) -> tile[F, S]";
+    Erf           "erf"            Math Pure     Lower::Map(UnaryOp::Erf),   method "(x: tile[F, S]) -> tile[F, S]";
+    Floor         "floor"          Math Pure     Lower::Map(UnaryOp::Floor), method "(x: tile[F, S]) -> tile[F, S]";
+    Ceil          "ceil"           Math Pure     Lower::Map(UnaryOp::Ceil),  method "(x: tile[F, S]) -> tile[F, S]";
+    Tanh          "libdevice.tanh" Math Pure     Lower::Map(UnaryOp::Tanh),  function "(x: tile[F, S]) -> tile[F, S]";
+    Abs           "abs"            Math Pure     Lower::Own, method "(x: tile[T, S]) -> tile[T, S]";
+    Sigmoid       "sigmoid"        Math Pure     Lower::Own, method "(x: tile[F, S]) -> tile[F, S]";
+    Softmax       "softmax"        Math Pure     Lower::Own, method "(x: tile[F, S], dim: const int = None, keep_dims: const bool = False, ieee_rounding: const bool = False) -> tile[F, S]";
+    Maximum       "maximum"        Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], propagate_nan: const nan = None) -> tile[T, S]";
+    Minimum       "minimum"        Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], propagate_nan: const nan = None) -> tile[T, S]";
+    Clamp         "clamp"          Math Pure     Lower::Own, function "(x: tile[F, S], min: tile[F, S], max: tile[F, S], propagate_nan: const nan = None) -> tile[F, S]";
+    Fma           "fma"            Math Pure     Lower::Own, function "(x: tile[F, S], y: tile[F, S], z: tile[F, S]) -> tile[F, S]";
+    Fdiv          "fdiv"           Math Pure     Lower::Own, function "(x: tile[F, S], y: tile[F, S], ieee_rounding: const bool = False) -> tile[F, S]";
+    DivRn         "div_rn"         Math Pure     Lower::Own, function "(x: tile[f32, S], y: tile[f32, S]) -> tile[f32, S]";
+    Cdiv          "cdiv"           Math Pure     Lower::Own, method "(x: tile[I, S], div: tile[I, S]) -> tile[I, S]";
+    Add           "add"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
+    Sub           "sub"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
+    Mul           "mul"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
+    Where         "where"          Math Pure     Lower::Own, function "(condition: tile[i1, S], x: tile[T, S], y: tile[T, S]) -> tile[T, S]";
+    Cast          "cast"           Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
+    To            "to"             Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
+    HostCdiv      "triton.cdiv"    CompileTime CompileTime Lower::Own, function "(x: const int, y: const int) -> const int";
+    NextPowerOf2  "triton.next_power_of_2" CompileTime CompileTime Lower::Own, function "(n: const int) -> const int";
+
+    Dot           "dot"            Matrix Pure   Lower::Own, function "(input: tile[T, (M, K)], other: tile[T, (K, N)], acc: tile[A, (M, N)] = None, input_precision: const str = None, allow_tf32: const bool = None, max_num_imprecise_acc: const int = None, out_dtype: const dtype = f32) -> tile[A, (M, N)]";
+
+    Sum           "sum"            Reduce Pure   Lower::Fold(Fold::Sum),    method "(input: tile[T, S], axis: const int = None, keep_dims: const bool = False, dtype: const dtype = None) -> tile[T, drop[S, axis]]";
+    Max           "max"            Reduce Pure   Lower::Fold(Fold::Max),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
+    Min           "min"            Reduce Pure   Lower::Fold(Fold::Min),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
+    ArgMax        "argmax"         Reduce Pure   Lower::Fold(Fold::ArgMax), method "(input: tile[T, S], axis: const int, tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[i32, drop[S, axis]]";
+    ArgMin        "argmin"         Reduce Pure   Lower::Fold(Fold::ArgMin), method "(input: tile[T, S], axis: const int, tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[i32, drop[S, axis]]";
+    XorSum        "xor_sum"        Reduce Pure   Lower::Fold(Fold::Xor),    method "(input: tile[I, S], axis: const int = None, keep_dims: const bool = False) -> tile[I, drop[S, axis]]";
+    ReduceOr      "reduce_or"      Reduce Pure   Lower::Fold(Fold::Or),     method "(input: tile[I, S], axis: const int, keep_dims: const bool = False) -> tile[I, drop[S, axis]]";
+    Reduce        "reduce"         Reduce Pure   Lower::Own,                method "(input: tile[T, S], axis: const int, combine_fn: const function, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
+    CumSum        "cumsum"         Reduce Pure   Lower::Scan(Fold::Sum),    method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False, dtype: const dtype = None) -> tile[T, S]";
+    CumProd       "cumprod"        Reduce Pure   Lower::Scan(Fold::Product), method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False) -> tile[T, S]";
+    AssociativeScan "associative_scan" Reduce Pure Lower::Own,              method "(input: tile[T, S], axis: const int, combine_fn: const function, reverse: const bool = False) -> tile[T, S]";
+
+    Trans         "trans"          Shape Pure    Lower::Own, method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
+    Permute       "permute"        Shape Pure    Lower::Own, method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
+    Broadcast     "broadcast"      Shape Pure    Lower::Own, function "(input: tile[T, S], other: tile[U, S]) -> (tile[T, S], tile[U, S])";
+    BroadcastTo   "broadcast_to"   Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
+    ExpandDims    "expand_dims"    Shape Pure    Lower::Own, method "(input: tile[T, S], axis: const int) -> tile[T, insert[S, axis]]";
+    Reshape       "reshape"        Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape, can_reorder: const bool = False) -> tile[T, shape]";
+    View          "view"           Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
+    Ravel         "ravel"          Shape Pure    Lower::Own, method "(x: tile[T, S], can_reorder: const bool = False) -> tile[T, (N,)]";
+    Join          "join"           Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, append[S, 2]]";
+    Item          "item"           Shape Pure    Lower::Own, method "(input: tile[T, S]) -> T";
+
+    AtomicAdd     "atomic_add"     Atomic Write  Lower::Atomic(Atomic::Add),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+    AtomicMax     "atomic_max"     Atomic Write  Lower::Atomic(Atomic::Max),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+    AtomicMin     "atomic_min"     Atomic Write  Lower::Atomic(Atomic::Min),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+    AtomicAnd     "atomic_and"     Atomic Write  Lower::Atomic(Atomic::And),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
+    AtomicOr      "atomic_or"      Atomic Write  Lower::Atomic(Atomic::Or),       method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
+    AtomicXor     "atomic_xor"     Atomic Write  Lower::Atomic(Atomic::Xor),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
+    AtomicXchg    "atomic_xchg"    Atomic Write  Lower::Atomic(Atomic::Exchange), method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+
+    MultipleOf    "multiple_of"    Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
+    MaxContiguous "max_contiguous" Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
+    MaxConstancy  "max_constancy"  Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
+    Assume        "assume"         Hint Pure     Lower::Own, function "(cond: tile[i1, ()]) -> None";
+
+    StaticAssert  "static_assert"  CompileTime CompileTime Lower::Own, function "(cond: const bool, msg: const str = \"\") -> None";
+    StaticPrint   "static_print"   CompileTime CompileTime Lower::Own, function "(*values: any, sep: const str = \" \", end: const str = \"\\n\", file: any = None, flush: any = False) -> None";
+    DeviceAssert  "device_assert"  Debug Sync    Lower::Own, function "(cond: tile[i1, S], msg: const str = \"\", mask: tile[i1, S] = None) -> None";
+    DebugBarrier  "debug_barrier"  Debug Sync    Lower::Own, function "() -> None";
+
+    Range         "range"          Loop CompileTime Lower::Own, function "(arg1: int, arg2: int = None, step: int = None, num_stages: const int = None, loop_unroll_factor: const int = None, disallow_acc_multi_buffer: const bool = False, flatten: const bool = False, warp_specialize: const bool = False, disable_licm: const bool = False) -> None";
+    StaticRange   "static_range"   Loop CompileTime Lower::Own, function "(arg1: const int, arg2: const int = None, step: const int = None) -> None";
+}
+
+impl Builtin {
+    pub fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// As users write it: `tl.load`, `libdevice.tanh`, `triton.cdiv`.
+    pub fn spelling(self) -> String {
+        let name = self.row().name;
+        if name.contains('.') { name.to_owned() } else { format!("tl.{name}") }
+    }
+
+    pub fn signature(self) -> &'static Signature {
+        static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| {
+            TABLE
+                .iter()
+                .map(|row| Signature::parse(row.signature).unwrap_or_else(|| Signature { params: Vec::new(), result: "" }))
+                .collect()
+        });
+        &SIGNATURES[self as usize]
+    }
+
+    fn named(name: &str) -> Option<Builtin> {
+        Builtin::ALL.iter().copied().find(|b| b.row().name == name)
+    }
+
+    /// `x.name(…)` on a tile.
+    pub fn method(name: &str) -> Option<Builtin> {
+        Builtin::named(name).filter(|b| b.row().method)
+    }
+}
+
+/// What a dotted path of an imported module means to the language.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Known {
+    Builtin(Builtin),
+    DType(DType),
+    /// A module, by its full path.
+    Module,
+    Class(Class),
+    Constant(Const),
+    /// `tl.PropagateNan.ALL` is true, `.NONE` false.
+    PropagateNan(bool),
+    /// A public name that this compiler has no meaning for yet.
+    Unsupported,
+}
+
+/// Classes that kernels name in annotations and `isinstance`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    Constexpr,
+    Tensor,
+    DType,
+    Tuple,
+    Int,
+    Float,
+    PropagateNan,
+    /// `tl.pointer_type`
+    PointerType,
+}
+
+/// Functions of Python that kernels may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Python {
+    Range,
+    Min,
+    Max,
+    Len,
+    IsInstance,
+    Print,
+    List,
+    GetAttr,
+    HasAttr,
+}
+
+const PYTHON: &[(&str, Python)] = &[
+    ("range", Python::Range),
+    ("min", Python::Min),
+    ("max", Python::Max),
+    ("len", Python::Len),
+    ("isinstance", Python::IsInstance),
+    ("print", Python::Print),
+    ("list", Python::List),
+    ("getattr", Python::GetAttr),
+    ("hasattr", Python::HasAttr),
+];
+
+impl Python {
+    pub fn find(name: &str) -> Option<Python> {
+        PYTHON.iter().find(|(n, _)| *n == name).map(|(_, p)| *p)
+    }
+
+    pub fn name(self) -> &'static str {
+        PYTHON.iter().find(|(_, p)| *p == self).map_or("", |(n, _)| n)
+    }
+}
+
+#[rustfmt::skip]
+const DTYPES: &[(&str, DType)] = &[
+    ("int1", DType::I1), ("int8", DType::I8), ("int16", DType::I16), ("int32", DType::I32), ("int64", DType::I64),
+    ("uint8", DType::U8), ("uint16", DType::U16), ("uint32", DType::U32), ("uint64", DType::U64),
+    ("float8e4nv", DType::F8E4M3), ("float8e5", DType::F8E5M2), ("float16", DType::F16), ("bfloat16", DType::BF16),
+    ("float32", DType::F32), ("float64", DType::F64),
+];
+
+/// How a kernel spells a type: `tl.float32`.
+pub fn dtype_spelling(dtype: DType) -> String {
+    DTYPES.iter().find(|(_, d)| *d == dtype).map_or_else(|| dtype.to_string(), |(name, _)| format!("tl.{name}"))
+}
+
+const CLASSES: &[(&str, Class)] = &[
+    ("constexpr", Class::Constexpr),
+    ("tensor", Class::Tensor),
+    ("dtype", Class::DType),
+    ("tuple", Class::Tuple),
+    ("PropagateNan", Class::PropagateNan),
+    ("pointer_type", Class::PointerType),
+];
+
+/// Functions of `libdevice` that are the language's own under another name.
+#[rustfmt::skip]
+const LIBDEVICE: &[(&str, Builtin)] = &[
+    ("tanh", Builtin::Tanh), ("exp", Builtin::Exp), ("exp2", Builtin::Exp2), ("log", Builtin::Log), ("log2", Builtin::Log2),
+    ("sqrt", Builtin::Sqrt), ("sqrt_rn", Builtin::SqrtRn), ("rsqrt", Builtin::Rsqrt), ("sin", Builtin::Sin), ("cos", Builtin::Cos),
+    ("erf", Builtin::Erf), ("floor", Builtin::Floor), ("ceil", Builtin::Ceil), ("abs", Builtin::Abs), ("fabs", Builtin::Abs),
+    ("fma", Builtin::Fma), ("div_rn", Builtin::DivRn),
+];
+
+/// Functions that `tl.math` also holds.
+#[rustfmt::skip]
+const MATH: &[Builtin] = &[
+    Builtin::Abs, Builtin::Ceil, Builtin::Cos, Builtin::DivRn, Builtin::Erf, Builtin::Exp, Builtin::Exp2, Builtin::Fdiv,
+    Builtin::Floor, Builtin::Fma, Builtin::Log, Builtin::Log2, Builtin::Rsqrt, Builtin::Sin, Builtin::Sqrt, Builtin::SqrtRn,
+];
+
+/// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
+#[rustfmt::skip]
+const UNSUPPORTED: &[&str] = &[
+    "advance", "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print", "dot_scaled",
+    "flip", "float8e4b15", "float8e4b8", "float8e5b16", "gather", "histogram", "inline_asm_elementwise", "interleave",
+    "load_tensor_descriptor", "make_block_ptr", "make_tensor_descriptor", "map_elementwise", "pair_uniform_to_normal", "philox",
+    "philox_impl", "pi32_t", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "slice", "sort", "split", "squeeze",
+    "store_tensor_descriptor", "swizzle2d", "tensor_descriptor", "tensor_descriptor_base", "topk", "tuple_type", "uint_to_uniform_float",
+    "umulhi", "unsqueeze", "void", "expect_zero", "atomic_load", "atomic_store", "atomic_poll", "async_task", "max_autotune",
+    "str_to_ty", "ir", "semantic", "condition", "tensor_descriptor_type", "nv_tma_desc_type", "dot_precision", "must_use_result",
+];
+
+const MODULES: &[&str] =
+    &["math", "core", "standard", "random", "extra", "extra.cuda", "extra.libdevice", "extra.cuda.libdevice", "target_info"];
+
+const LANGUAGE: &str = "triton.language";
+
+/// What a full path (`triton.language.exp`) names; `None` if the language has no such name.
+pub fn find(path: &str) -> Option<Known> {
+    if path == "triton" || path == LANGUAGE {
+        return Some(Known::Module);
+    }
+    if let Some(name) = path.strip_prefix(LANGUAGE).and_then(|p| p.strip_prefix('.')) {
+        return find_in_language(name);
+    }
+    if path.starts_with("triton.") {
+        return Builtin::named(path).map(Known::Builtin).or(Some(Known::Unsupported));
+    }
+    None
+}
+
+fn find_in_language(name: &str) -> Option<Known> {
+    if MODULES.contains(&name) {
+        return Some(Known::Module);
+    }
+    if let Some(name) = name.strip_prefix("extra.cuda.libdevice.").or_else(|| name.strip_prefix("extra.libdevice.")) {
+        return Some(LIBDEVICE.iter().find(|(n, _)| *n == name).map_or(Known::Unsupported, |(_, b)| Known::Builtin(*b)));
+    }
+    if name.starts_with("extra.") || name.starts_with("target_info.") || name.starts_with("random.") {
+        return Some(Known::Unsupported);
+    }
+    if let Some(name) = name.strip_prefix("math.") {
+        return MATH
+            .iter()
+            .copied()
+            .find(|b| b.row().name == name)
+            .map(Known::Builtin)
+            .or((name == "umulhi").then_some(Known::Unsupported));
+    }
+    match name {
+        "PropagateNan.ALL" => return Some(Known::PropagateNan(true)),
+        "PropagateNan.NONE" => return Some(Known::PropagateNan(false)),
+        "TRITON_MAX_TENSOR_NUMEL" => return Some(Known::Constant(Const::Int(i128::from(MAX_ELEMENTS)))),
+        _ => {}
+    }
+    let name = name.strip_prefix("core.").or_else(|| name.strip_prefix("standard.")).unwrap_or(name);
+    if let Some(builtin) = Builtin::named(name).filter(|b| !matches!(b, Builtin::To | Builtin::Item)) {
+        return Some(Known::Builtin(builtin));
+    }
+    if let Some((_, dtype)) = DTYPES.iter().find(|(n, _)| *n == name) {
+        return Some(Known::DType(*dtype));
+    }
+    if let Some((_, class)) = CLASSES.iter().find(|(n, _)| *n == name) {
+        return Some(Known::Class(*class));
+    }
+    UNSUPPORTED.contains(&name).then_some(Known::Unsupported)
+}
+
+/// The most elements a tile may have.
+pub const MAX_ELEMENTS: u64 = 1 << 20;
+
+/// The public name of the language closest to a mistyped one, if any is close; `tanh` and the like live in libdevice.
+pub fn nearest(name: &str) -> Option<String> {
+    if LIBDEVICE.iter().any(|(n, _)| *n == name) {
+        return Some(format!("libdevice.{name}"));
+    }
+    let candidates = Builtin::ALL
+        .iter()
+        .map(|b| b.row().name)
+        .filter(|n| !n.contains('.'))
+        .chain(DTYPES.iter().map(|(n, _)| *n))
+        .chain(CLASSES.iter().map(|(n, _)| *n))
+        .chain(UNSUPPORTED.iter().copied());
+    closest(name, candidates).map(str::to_owned)
+}
+
+/// The method of a tile closest to a mistyped one.
+pub fn nearest_method(name: &str) -> Option<&'static str> {
+    closest(name, Builtin::ALL.iter().map(|b| b.row()).filter(|r| r.method).map(|r| r.name))
+}
+
+/// How an argument type is spelled: `fp32`, `i1`.
+pub fn dtype_signature(dtype: DType) -> String {
+    match dtype {
+        DType::I1 => "int1".to_owned(),
+        DType::BF16 => "bf16".to_owned(),
+        DType::F8E4M3 => "fp8e4nv".to_owned(),
+        DType::F8E5M2 => "fp8e5".to_owned(),
+        DType::F16 | DType::F32 | DType::F64 => format!("fp{}", dtype.bits()),
+        _ => DTYPES.iter().find(|(_, d)| *d == dtype).map_or_else(|| dtype.to_string(), |(name, _)| (*name).to_owned()),
+    }
+}
+
+/// The candidate at the least edit distance, if that is at most a third of the word.
+pub fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(1);
+    candidates.map(|c| (distance(word, c), c)).filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// A signature, read once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Signature {
+    pub params: Vec<Parameter>,
+    pub result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    pub name: &'static str,
+    /// `*name`: takes all remaining positional arguments.
+    pub rest: bool,
+    /// As written: `tile[F, S]`, `const int`.
+    pub annotation: &'static str,
+    pub default: Option<Const>,
+}
+
+impl Signature {
+    /// `(name: annotation = default, *rest: annotation) -> result`
+    fn parse(text: &'static str) -> Option<Signature> {
+        let open = text.strip_prefix('(')?;
+        let (inside, result) = split_closing(open)?;
+        let result = result.trim().strip_prefix("->")?.trim();
+        let mut params = Vec::new();
+        for piece in split_commas(inside) {
+            let (name, annotation) = piece.split_once(':')?;
+            let (annotation, default) = match annotation.split_once(" = ") {
+                Some((annotation, default)) => (annotation, Some(parse_default(default.trim())?)),
+                None => (annotation, None),
+            };
+            let name = name.trim();
+            let rest = name.starts_with('*');
+            params.push(Parameter { name: name.trim_start_matches('*'), rest, annotation: annotation.trim(), default });
+        }
+        Some(Signature { params, result })
+    }
+}
+
+/// Up to the parenthesis that closes the one already read, and what follows it. Quotes hide parentheses.
+fn split_closing(text: &'static str) -> Option<(&'static str, &'static str)> {
+    let mut depth = 0;
+    let mut quoted = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' | '[' if !quoted => depth += 1,
+            ')' if !quoted && depth == 0 => return Some((&text[..at], &text[at + 1..])),
+            ')' | ']' if !quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn split_commas(text: &'static str) -> Vec<&'static str> {
+    let mut pieces = Vec::new();
+    let (mut depth, mut quoted, mut start) = (0, false, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' | '[' if !quoted => depth += 1,
+            ')' | ']' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                pieces.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(text[start..].trim());
+    pieces.retain(|p| !p.is_empty());
+    pieces
+}
+
+fn parse_default(text: &str) -> Option<Const> {
+    Some(match text {
+        "None" => Const::None,
+        "True" => Const::Bool(true),
+        "False" => Const::Bool(false),
+        "()" => Const::Tuple(Vec::new()),
+        _ => match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+            Some(inner) => Const::Str(inner.replace("\\n", "\n")),
+            None => match text.parse() {
+                Ok(i) => Const::Int(i),
+                Err(_) => Const::DType(DType::from_name(text)?),
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_signature_is_read() {
+        for row in TABLE {
+            assert!(Signature::parse(row.signature).is_some(), "{}: {}", row.name, row.signature);
+        }
+    }
+
+    #[test]
+    fn every_page_has_its_parts() {
+        for row in TABLE {
+            assert!(row.page.starts_with(&format!("# {}\n", row.name)), "{}", row.name);
+            let sentence = row.page.lines().nth(2).unwrap_or_default();
+            assert!(sentence.ends_with('.'), "{}: {sentence:?}", row.name);
+            assert_eq!(row.page.matches("```python").count(), 1, "{}", row.name);
+            assert!(row.page.contains("## On the GPU"), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn names_are_found() {
+        assert_eq!(find("triton.language.load"), Some(Known::Builtin(Builtin::Load)));
+        assert_eq!(find("triton.language.math.exp2"), Some(Known::Builtin(Builtin::Exp2)));
+        assert_eq!(find("triton.language.float32"), Some(Known::DType(DType::F32)));
+        assert_eq!(find("triton.language.topk"), Some(Known::Unsupported));
+        assert_eq!(find("triton.language.lod"), None);
+        assert_eq!(find("triton.language.to"), None);
+        assert_eq!(nearest("lod").as_deref(), Some("load"));
+        assert_eq!(nearest("cidv").as_deref(), Some("cdiv"));
+        assert_eq!(nearest("tanh").as_deref(), Some("libdevice.tanh"));
+        assert_eq!(nearest("zzzzzz"), None);
+    }
+
+    /// Every public name of the language, from the recorded list, is known.
+    #[test]
+    fn every_public_name_is_known() {
+        let Some(folder) = std::env::var_os("TRITIUM_EXTERNAL_KERNELS") else {
+            assert!(std::env::var_os("CI").is_none(), "TRITIUM_EXTERNAL_KERNELS must be set under CI");
+            return;
+        };
+        let path = std::path::Path::new(&folder).join("language/builtins.tsv");
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let unknown: Vec<&str> = text
+            .lines()
+            .filter_map(|l| l.split('\t').next()?.strip_prefix("tl."))
+            .filter(|name| find(&format!("triton.language.{name}")).is_none())
+            .collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

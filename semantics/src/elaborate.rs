@@ -1,0 +1,143 @@
+//! Elaboration: one walk of a function's body, once per specialisation, yields its tile IR (L0), the type of every expression and the
+//! problems, together; so the checker cannot disagree with the compiler.
+//!
+//! **Invariants:** a problem yields an unknown value that silences its users and the walk goes on (one mistake, one message); the module
+//! verifies whenever [`Elaborated::complete`]; no position is read, so a comment recomputes nothing.
+//!
+//! The walk is [`evaluator`]; [`statements`] and [`control`] are about control flow, [`expressions`] and [`operators`] about values,
+//! [`calls`] about functions, and one file each about a family of builtins.
+
+mod calls;
+mod casts;
+mod constexpr;
+mod control;
+mod create;
+mod dot;
+mod evaluator;
+mod expressions;
+mod indexing;
+mod math;
+mod memory;
+mod names;
+mod operators;
+pub(crate) mod promote;
+mod reduce;
+mod shapes;
+mod statements;
+mod value;
+
+use indexmap::IndexMap;
+use smol_str::SmolStr;
+use tritium_tile as tile;
+
+use crate::{
+    Db, Function, Instance,
+    body::ExprId,
+    constant::Const,
+    instance::Argument,
+    problem::{Place, Problem},
+    types::{Element, TileType, Ty},
+};
+
+/// Everything a specialisation means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elaborated {
+    /// L0; the function asked for is the entry, its callees follow.
+    pub module: tile::Module,
+    /// [`tile::Origin`] indexes it.
+    pub origins: Vec<OriginData>,
+    /// The type of every expression that was reached, helpers included; of its last visit.
+    pub types: IndexMap<Function, IndexMap<ExprId, Ty>>,
+    /// Every binding of a name, in order of its last visit: the target, the name, the type.
+    pub bindings: Vec<(Place, SmolStr, Ty)>,
+    pub problems: Vec<Problem>,
+    /// No unknown value reaches a side effect or decides control flow: the module is the whole kernel.
+    pub complete: bool,
+}
+
+/// Where an operation comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OriginData {
+    pub place: Place,
+    /// The call it was reached through: an index into the same table.
+    pub inlined_at: Option<u32>,
+}
+
+/// One argument of a helper, as far as its meaning depends on it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CallArgument {
+    /// Not given: the parameter's default.
+    Default,
+    Tile(TileType),
+    Const(Const),
+    Tuple(Vec<CallArgument>),
+    Type(TileType),
+    Builtin(crate::builtins::Builtin),
+    /// What `*args` gathered.
+    Module(SmolStr),
+}
+
+/// A helper with its arguments' types and compile-time values: its own query, so that kernels share it.
+#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
+pub struct Call {
+    pub function: Function,
+    /// One for each parameter, in order.
+    #[returns(ref)]
+    pub arguments: Vec<CallArgument>,
+    #[returns(ref)]
+    pub triton: SmolStr,
+    /// Calls above it; recursion ends at a limit instead of never.
+    pub depth: u32,
+}
+
+/// What one function body means; a kernel's or a helper's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elaboration {
+    /// The function itself first, then every callee once.
+    pub(crate) functions: Vec<(Option<Call>, tile::Function)>,
+    pub(crate) origins: Vec<OriginData>,
+    pub(crate) types: IndexMap<Function, IndexMap<ExprId, Ty>>,
+    pub(crate) bindings: Vec<(Place, SmolStr, Ty)>,
+    pub(crate) problems: Vec<Problem>,
+    /// Ids inside are the results of the function, in order.
+    pub(crate) returns: value::Value,
+    pub(crate) complete: bool,
+}
+
+/// A kernel, or a helper asked for directly, under one specialisation.
+#[salsa::tracked(returns(ref))]
+pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
+    let arguments = instance
+        .arguments(db)
+        .iter()
+        .map(|argument| match argument {
+            Argument::Runtime { ty, divisible_by_16 } => evaluator::Entry {
+                argument: CallArgument::Tile(TileType::scalar(Element::from(ty))),
+                divisibility: if *divisible_by_16 { 16 } else { 1 },
+            },
+            Argument::Constexpr(value) => evaluator::Entry { argument: CallArgument::Const(value.clone()), divisibility: 1 },
+        })
+        .collect();
+    let result = evaluator::evaluate(db, instance.function(db), arguments, instance.triton(db), 0, true);
+    let mut module = tile::Module::new(tile::Level::L0);
+    module.functions = result.functions.into_iter().map(|(_, function)| function).collect();
+    Elaborated {
+        module,
+        origins: result.origins,
+        types: result.types,
+        bindings: result.bindings,
+        problems: result.problems,
+        complete: result.complete,
+    }
+}
+
+/// A helper as one call reaches it.
+#[salsa::tracked(returns(ref))]
+pub fn elaborate_call(db: &dyn Db, call: Call) -> Elaboration {
+    let arguments =
+        call.arguments(db).iter().map(|argument| evaluator::Entry { argument: argument.clone(), divisibility: 1 }).collect();
+    evaluator::evaluate(db, *call.function(db), arguments, call.triton(db), *call.depth(db), false)
+}
+
+#[cfg(test)]
+mod tests;

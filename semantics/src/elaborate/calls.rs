@@ -1,0 +1,812 @@
+//! Calls: which function is meant, which argument is which parameter, and what comes back.
+//!
+//! **Invariant:** arguments are bound by the signature that is printed; a builtin is reached through its row only.
+
+use smol_str::SmolStr;
+use tritium_tile::{
+    OpKind,
+    ops::{BinaryOp as TileOp, LoopAttrs},
+};
+
+use super::{
+    Call, CallArgument, elaborate_call,
+    evaluator::{Eval, Evaluator, MAX_DEPTH, ProblemExt, Silenced, problem},
+    names,
+    value::{Constant, Value},
+};
+use crate::{
+    Function,
+    body::{Arg, ArgKind, BinaryOp, Expr, ExprId, ParamKind},
+    builtins::{self, Builtin, Class, Effect, Lower, Python},
+    constant::Const,
+    diagnostics::Code,
+    dtype::DType,
+    problem::{Edit, Fix},
+    types::{Element, TileType, same_shape},
+};
+
+/// The arguments of a builtin, by the parameters of its signature.
+pub(super) struct Arguments {
+    builtin: Builtin,
+    values: Vec<Value>,
+    exprs: Vec<Option<ExprId>>,
+    rest: Vec<(Value, ExprId)>,
+    unknown: Value,
+}
+
+impl Arguments {
+    fn index(&self, name: &str) -> Option<usize> {
+        self.builtin.signature().params.iter().position(|p| p.name == name)
+    }
+
+    /// The signature has this parameter.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.index(name).is_some()
+    }
+
+    pub(super) fn value(&self, name: &str) -> &Value {
+        self.index(name).map_or(&self.unknown, |i| &self.values[i])
+    }
+
+    /// The argument as written; `None` where the default holds.
+    pub(super) fn expr(&self, name: &str) -> Option<ExprId> {
+        self.index(name).and_then(|i| self.exprs[i])
+    }
+
+    /// What `*name` gathered.
+    pub(super) fn rest(&self, name: &str) -> Vec<(Value, ExprId)> {
+        debug_assert!(self.has(name));
+        self.rest.clone()
+    }
+}
+
+type Positional = Vec<(Value, ExprId)>;
+type Keywords = Vec<(SmolStr, Value, ExprId)>;
+
+impl<'a> Evaluator<'a> {
+    fn arguments(&mut self, args: &[Arg]) -> Eval<(Positional, Keywords)> {
+        let mut positional = Vec::new();
+        let mut keywords = Vec::new();
+        let mut failed = false;
+        for arg in args {
+            let value = self.eval(arg.value);
+            match &arg.kind {
+                ArgKind::Positional => positional.push((value, arg.value)),
+                ArgKind::Keyword(name) => keywords.push((name.clone(), value, arg.value)),
+                ArgKind::Spread => match value.items() {
+                    Some(items) => positional.extend(items.into_iter().map(|v| (v, arg.value))),
+                    None => failed = true,
+                },
+                ArgKind::SpreadKeywords => {
+                    let place = self.place(arg.value);
+                    self.unsupported(place, "`**` in a call", "name each argument");
+                    failed = true;
+                }
+            }
+        }
+        if failed {
+            self.complete = false;
+            return Err(Silenced);
+        }
+        Ok((positional, keywords))
+    }
+
+    pub(super) fn call(&mut self, expr: ExprId, callee: ExprId, args: &[Arg]) -> Eval<Value> {
+        let function = self.eval(callee);
+        let (mut positional, keywords) = self.arguments(args)?;
+        match function {
+            Value::Unknown => {
+                self.complete = false;
+                Err(Silenced)
+            }
+            Value::Builtin(builtin) => self.call_builtin(builtin, expr, positional, keywords),
+            Value::Method(receiver, builtin) => {
+                let at = match self.body.expr(callee) {
+                    Expr::Attribute { receiver, .. } => *receiver,
+                    _ => callee,
+                };
+                positional.insert(0, (*receiver, at));
+                self.call_builtin(builtin, expr, positional, keywords)
+            }
+            Value::Python(python) => self.call_python(python, expr, positional),
+            Value::Class(class) => self.call_class(class, expr, positional, keywords),
+            Value::Const(Constant { value: Const::Function(function), .. }) => {
+                self.call_function(expr, function, positional, keywords)
+            }
+            Value::Predicate(answer) => Ok(Value::bool(answer)),
+            Value::Module(path) if super::constexpr::is_math(&path) => {
+                let values: Vec<Value> = positional.into_iter().map(|(v, _)| v).collect();
+                self.math_call(&path, &values, expr)
+            }
+            Value::Module(path) => {
+                let place = self.place(expr);
+                Err(self.problem(
+                    Code::LNG003,
+                    place,
+                    format!("`{path}` runs on the host: a kernel calls `@triton.jit` functions and `tl` only"),
+                ))
+            }
+            Value::PythonFunction(name) => {
+                let place = self.place(expr);
+                Err(self.problem(
+                    Code::LNG003,
+                    place,
+                    format!("`{name}` is a plain Python function: decorate it with `@triton.jit` to call it from a kernel"),
+                ))
+            }
+            other => {
+                let place = self.place(expr);
+                let text = self.text(callee);
+                Err(self.problem(Code::LNG003, place, format!("`{text}` is {} and cannot be called", other.ty())))
+            }
+        }
+    }
+
+    /// Calls a function value with positional arguments: a combine function.
+    pub(super) fn call_value(&mut self, expr: ExprId, callee: ExprId, function: Value, positional: Positional) -> Eval<Value> {
+        match function {
+            Value::Unknown => Err(Silenced),
+            Value::Builtin(builtin) => self.call_builtin(builtin, expr, positional, Vec::new()),
+            Value::Const(Constant { value: Const::Function(function), .. }) => {
+                self.call_function(expr, function, positional, Vec::new())
+            }
+            other => {
+                let place = self.place(callee);
+                let text = self.text(callee);
+                Err(self.problem(
+                    Code::LNG003,
+                    place,
+                    format!("`{text}` is {}, and a `@triton.jit` function is needed here", other.ty()),
+                ))
+            }
+        }
+    }
+
+    // ---- builtins
+
+    fn bind_builtin(&mut self, builtin: Builtin, call: ExprId, positional: Positional, keywords: Keywords) -> Eval<Arguments> {
+        let params = &builtin.signature().params;
+        let mut arguments = Arguments {
+            builtin,
+            values: vec![Value::Unknown; params.len()],
+            exprs: vec![None; params.len()],
+            rest: Vec::new(),
+            unknown: Value::Unknown,
+        };
+        let mut given = vec![false; params.len()];
+        let mut failed = false;
+        let mut next = 0;
+        for (value, expr) in positional {
+            match params.get(next) {
+                Some(param) if param.rest => {
+                    given[next] = true;
+                    arguments.rest.push((value, expr));
+                }
+                Some(_) => {
+                    given[next] = true;
+                    arguments.values[next] = value;
+                    arguments.exprs[next] = Some(expr);
+                    next += 1;
+                }
+                None => {
+                    let place = self.place(expr);
+                    let message = format!(
+                        "{} takes {} arguments: `{}{}`",
+                        builtin.spelling(),
+                        params.len(),
+                        builtin.spelling(),
+                        builtin.row().signature
+                    );
+                    self.problem(Code::LNG011, place, message);
+                    failed = true;
+                    break;
+                }
+            }
+        }
+        for (name, value, expr) in keywords {
+            match params.iter().position(|p| p.name == name) {
+                Some(index) if given[index] => {
+                    let place = self.place(expr);
+                    self.problem(Code::LNG011, place, format!("{} is given `{name}` twice", builtin.spelling()));
+                    failed = true;
+                }
+                Some(index) => {
+                    given[index] = true;
+                    if params[index].rest {
+                        arguments.rest.push((value, expr));
+                    } else {
+                        arguments.values[index] = value;
+                        arguments.exprs[index] = Some(expr);
+                    }
+                }
+                None => {
+                    self.unknown_keyword(&builtin.spelling(), params.iter().map(|p| p.name), call, &name, expr);
+                    failed = true;
+                }
+            }
+        }
+        let mut missing = Vec::new();
+        for (index, param) in params.iter().enumerate() {
+            if given[index] {
+                continue;
+            }
+            match &param.default {
+                Some(default) => arguments.values[index] = Value::constant(default.clone()),
+                None if param.rest => {}
+                None => missing.push(param.name),
+            }
+        }
+        if !missing.is_empty() && !failed {
+            let place = self.place(call);
+            let missing: Vec<String> = missing.iter().map(|m| format!("`{m}`")).collect();
+            self.problem(Code::LNG011, place, format!("{} misses {}", builtin.spelling(), missing.join(" and ")));
+            failed = true;
+        }
+        if failed { Err(Silenced) } else { Ok(arguments) }
+    }
+
+    fn unknown_keyword<'n>(
+        &mut self,
+        callee: &str,
+        names: impl Iterator<Item = &'n str>,
+        call: ExprId,
+        name: &str,
+        value: ExprId,
+    ) {
+        let names: Vec<&str> = names.collect();
+        // `masked` for `mask`: a word that continues the other counts as near too.
+        let nearest = builtins::closest(name, names.iter().copied())
+            .or_else(|| names.iter().copied().find(|n| n.len() >= 3 && (name.starts_with(n) || n.starts_with(name))));
+        let place = self.place(value);
+        let hint = match nearest {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("it takes {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        };
+        let mut report = problem(Code::LNG011, place, format!("{callee} has no parameter `{name}`; {hint}"));
+        if let (Some(nearest), Expr::Call { callee, args }) = (nearest, self.body.expr(call)) {
+            let args: Vec<String> = args
+                .iter()
+                .map(|a| match &a.kind {
+                    ArgKind::Positional => self.text(a.value),
+                    ArgKind::Keyword(n) if n == name => format!("{nearest}={}", self.text(a.value)),
+                    ArgKind::Keyword(n) => format!("{n}={}", self.text(a.value)),
+                    ArgKind::Spread => format!("*{}", self.text(a.value)),
+                    ArgKind::SpreadKeywords => format!("**{}", self.text(a.value)),
+                })
+                .collect();
+            let new = format!("{}({})", self.text(*callee), args.join(", "));
+            if !new.contains('…') {
+                report = report.fix(format!("Change to `{nearest}`"), true, vec![Edit::Replace(self.place(call), new)]);
+            }
+        }
+        self.report(report);
+    }
+
+    fn call_builtin(&mut self, builtin: Builtin, at: ExprId, positional: Positional, keywords: Keywords) -> Eval<Value> {
+        let result = match self.bind_builtin(builtin, at, positional, keywords) {
+            Ok(arguments) => self.builtin(builtin, &arguments, at),
+            Err(Silenced) => Err(Silenced),
+        };
+        if result.is_err() && !matches!(builtin.row().effect, Effect::Pure | Effect::Read) {
+            self.complete = false;
+        }
+        result
+    }
+
+    fn builtin(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        match builtin.row().lower {
+            Lower::Map(op) => return self.call_map(builtin, op, arguments, at),
+            Lower::Fold(fold) => return self.call_fold(builtin, fold, arguments, at),
+            Lower::Scan(fold) => return self.call_scan(builtin, fold, arguments, at),
+            Lower::Atomic(atomic) => return self.call_atomic(builtin, atomic, arguments, at),
+            Lower::Own => {}
+        }
+        let operator = |s: &mut Self, op: BinaryOp| {
+            let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("y").unwrap_or(at));
+            s.binary(op, x, arguments.value("x").clone(), y, arguments.value("y").clone(), at)
+        };
+        match builtin {
+            Builtin::ProgramId => self.call_program_id(arguments, false, at),
+            Builtin::NumPrograms => self.call_program_id(arguments, true, at),
+            Builtin::Arange => self.call_arange(arguments, at),
+            Builtin::Zeros => self.call_full(arguments, true, at),
+            Builtin::Full => self.call_full(arguments, false, at),
+            Builtin::ZerosLike => self.call_zeros_like(arguments, at),
+            Builtin::ToTensor => self.to_tile(arguments.value("x"), arguments.expr("x").unwrap_or(at)).map(Value::Tile),
+            Builtin::Load => self.call_load(arguments, at),
+            Builtin::Store => self.call_store(arguments, at),
+            Builtin::Abs => self.call_abs(arguments, at),
+            Builtin::Sigmoid => self.call_sigmoid(arguments, at),
+            Builtin::Softmax => self.call_softmax(arguments, at),
+            Builtin::Maximum => self.call_extremum(true, arguments, at),
+            Builtin::Minimum => self.call_extremum(false, arguments, at),
+            Builtin::Clamp => self.call_clamp(arguments, at),
+            Builtin::Fma => self.call_fma(arguments, at),
+            Builtin::Fdiv => self.call_division(builtin, TileOp::DivF, arguments, at),
+            Builtin::DivRn => self.call_division(builtin, TileOp::DivRn, arguments, at),
+            Builtin::Cdiv => self.call_cdiv(arguments, at),
+            Builtin::Add => operator(self, BinaryOp::Add),
+            Builtin::Sub => operator(self, BinaryOp::Sub),
+            Builtin::Mul => operator(self, BinaryOp::Mul),
+            Builtin::Where => self.call_where(arguments, at),
+            Builtin::Cast | Builtin::To => self.call_cast(arguments, at),
+            Builtin::Dot => self.call_dot(arguments, at),
+            Builtin::Reduce | Builtin::AssociativeScan => self.call_combine(builtin, arguments, at),
+            Builtin::Trans => self.call_permute(arguments, true, at),
+            Builtin::Permute => self.call_permute(arguments, false, at),
+            Builtin::Broadcast => self.call_broadcast(arguments, at),
+            Builtin::BroadcastTo => self.call_broadcast_to(arguments, at),
+            Builtin::ExpandDims => self.call_expand_dims(arguments, at),
+            Builtin::Reshape => {
+                let reorder = self.flag(arguments, "can_reorder")?;
+                self.call_reshape(arguments, reorder, at)
+            }
+            Builtin::View => self.call_reshape(arguments, true, at),
+            Builtin::Ravel => self.call_ravel(arguments, at),
+            Builtin::Join => self.call_join(arguments, at),
+            Builtin::Item => self.call_item(arguments, at),
+            Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => match arguments.value("input") {
+                Value::Unknown => Err(Silenced),
+                input => Ok(input.clone()),
+            },
+            Builtin::Assume | Builtin::StaticPrint | Builtin::DebugBarrier => Ok(Value::Void),
+            Builtin::StaticAssert => self.call_static_assert(arguments, at),
+            Builtin::DeviceAssert => {
+                let text = match arguments.value("msg").to_const() {
+                    Some(Const::Str(text)) => text,
+                    _ => String::new(),
+                };
+                let expr = arguments.expr("cond").unwrap_or(at);
+                self.device_assert(expr, arguments.value("cond").clone(), text)?;
+                Ok(Value::Void)
+            }
+            Builtin::HostCdiv => self.host_function(arguments, &["x", "y"], at, |n| {
+                let (a, b) = (n[0], n[1]);
+                if b == 0 { None } else { crate::items::cdiv(a, b) }
+            }),
+            Builtin::NextPowerOf2 => self.host_function(arguments, &["n"], at, |n| crate::items::next_power_of_2(n[0])),
+            Builtin::Range | Builtin::StaticRange => {
+                let place = self.place(at);
+                self.unsupported(place, &format!("{} outside a `for`", builtin.spelling()), "loop over it: `for i in …`");
+                Err(Silenced)
+            }
+            // Lowered by their kind, above.
+            _ => Err(Silenced),
+        }
+    }
+
+    /// A function of the host that also works on compile-time integers.
+    fn host_function(
+        &mut self,
+        arguments: &Arguments,
+        names: &[&str],
+        at: ExprId,
+        compute: impl Fn(&[i128]) -> Option<i128>,
+    ) -> Eval<Value> {
+        let mut numbers = Vec::new();
+        for name in names {
+            let value = arguments.value(name);
+            match value.as_const().and_then(Const::as_int) {
+                Some(i) => numbers.push(i),
+                None if value.has_unknown() => return Err(Silenced),
+                None => {
+                    let expr = arguments.expr(name).unwrap_or(at);
+                    let place = self.place(expr);
+                    return Err(self.not_constexpr(place, expr, &format!("what {} takes", arguments.builtin.spelling())));
+                }
+            }
+        }
+        let place = self.place(at);
+        compute(&numbers)
+            .map(Value::int)
+            .ok_or(())
+            .or_else(|()| Err(self.problem(Code::LNG005, place, "this has no value in Python")))
+    }
+
+    fn call_static_assert(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("cond").unwrap_or(at);
+        let place = self.place(expr);
+        let text = self.text(expr);
+        match arguments.value("cond") {
+            Value::Unknown => Err(Silenced),
+            Value::Const(Constant { value: Const::Bool(true), .. }) => Ok(Value::Void),
+            Value::Const(Constant { value: Const::Bool(false), .. }) => {
+                let said = match arguments.value("msg").to_const() {
+                    Some(Const::Str(said)) if !said.is_empty() => format!(": {said}"),
+                    _ => String::new(),
+                };
+                let place = self.place(at);
+                Err(self.problem(Code::LNG017, place, format!("static_assert fails: `{text}` is False{said}")))
+            }
+            Value::Tile(_) => Err(self.not_constexpr(place, expr, "the condition of tl.static_assert")),
+            other => {
+                Err(self.problem(Code::LNG011, place, format!("`{text}` is {}, and tl.static_assert takes a bool", other.ty())))
+            }
+        }
+    }
+
+    pub(super) fn device_assert(&mut self, expr: ExprId, condition: Value, message: String) -> Eval<()> {
+        if let Some(known) = condition.to_const() {
+            if known.truth() {
+                return Ok(());
+            }
+        }
+        let tile = self.to_tile(&condition, expr)?;
+        let tile = self.cast(tile, Element::Scalar(DType::I1), expr)?;
+        self.emit(OpKind::Assert { message }, &[tile.id], [], &[]);
+        Ok(())
+    }
+
+    /// A bool known at compile time.
+    pub(super) fn flag(&mut self, arguments: &Arguments, name: &str) -> Eval<bool> {
+        match arguments.value(name) {
+            Value::Unknown => Err(Silenced),
+            value => match value.to_const() {
+                Some(known) => Ok(known.truth()),
+                None => {
+                    let expr = arguments.expr(name).ok_or(Silenced)?;
+                    let place = self.place(expr);
+                    Err(self.not_constexpr(place, expr, &format!("`{name}`")))
+                }
+            },
+        }
+    }
+
+    // ---- Python's functions and classes
+
+    fn call_python(&mut self, python: Python, at: ExprId, positional: Positional) -> Eval<Value> {
+        if positional.iter().any(|(v, _)| v.has_unknown()) {
+            return Err(Silenced);
+        }
+        let place = self.place(at);
+        match (python, positional.as_slice()) {
+            (Python::Min | Python::Max, [first, rest @ ..]) => {
+                let mut values = vec![first.clone()];
+                values.extend(rest.iter().cloned());
+                if let [(only, expr)] = values.as_slice() {
+                    values = only.items().unwrap_or_default().into_iter().map(|v| (v, *expr)).collect();
+                }
+                let mut values = values.into_iter();
+                let (mut best, expr) = values.next().ok_or(Silenced)?;
+                for (value, next) in values {
+                    best = match (&best, &value) {
+                        (Value::Const(a), Value::Const(b)) => {
+                            let better = crate::constant::compare(
+                                if python == Python::Max { crate::body::CompareOp::Gt } else { crate::body::CompareOp::Lt },
+                                &b.value,
+                                &a.value,
+                            );
+                            if better == Some(true) { value } else { best }
+                        }
+                        _ => self.extremum(python == Python::Max, false, (expr, &best), (next, &value), at)?,
+                    };
+                }
+                Ok(best)
+            }
+            (Python::Len, [(value, _)]) => match (value.items(), value.as_const()) {
+                (Some(items), _) => Ok(Value::int(items.len() as i128)),
+                (None, Some(Const::Str(text))) => Ok(Value::int(text.chars().count() as i128)),
+                _ => Err(self.problem(Code::LNG011, place, format!("{} has no length", value.ty()))),
+            },
+            (Python::IsInstance, [(value, _), (class, _)]) => {
+                let classes = class.items().unwrap_or_else(|| vec![class.clone()]);
+                Ok(Value::bool(classes.iter().any(|c| is_instance(value, c))))
+            }
+            (Python::List, [(value, _)]) => value.items().map(Value::Tuple).ok_or(Silenced),
+            (Python::GetAttr, [(value, _), (name, _)]) => match name.to_const() {
+                Some(Const::Str(name)) => Ok(self.attribute(at, value.clone(), &name.into())),
+                _ => Err(Silenced),
+            },
+            (Python::HasAttr, _) | (Python::Print, _) => {
+                self.complete = false;
+                let name = python.name();
+                Err(self.problem(
+                    Code::LIM002,
+                    place,
+                    format!("`{name}` is part of Triton, but Tritium does not know it yet: what depends on it is not checked"),
+                ))
+            }
+            (Python::Range, _) => {
+                self.unsupported(place, "`range` outside a `for`", "loop over it: `for i in range(…)`");
+                Err(Silenced)
+            }
+            _ => Err(self.problem(
+                Code::LNG011,
+                place,
+                format!("`{}` does not take {} arguments", python.name(), positional.len()),
+            )),
+        }
+    }
+
+    fn call_class(&mut self, class: Class, at: ExprId, positional: Positional, keywords: Keywords) -> Eval<Value> {
+        let place = self.place(at);
+        let mut values: Vec<(Value, ExprId)> = positional;
+        values.extend(keywords.into_iter().map(|(_, v, e)| (v, e)));
+        let Some((value, expr)) = values.first().cloned() else {
+            return Err(self.problem(Code::LNG011, place, "an argument is missing"));
+        };
+        if value.has_unknown() {
+            return Err(Silenced);
+        }
+        match class {
+            Class::Constexpr if value.has_tile() => Err(self.not_constexpr(place, expr, "what tl.constexpr takes")),
+            Class::Constexpr | Class::Tuple => Ok(value),
+            Class::Int | Class::Float => {
+                let name = if class == Class::Int { "int" } else { "float" };
+                let converted = match (class, value.to_const()) {
+                    (Class::Float, Some(Const::Str(text))) => crate::items::python_float(&text),
+                    (Class::Float, Some(known)) => known.as_float().map(Const::float),
+                    (_, Some(Const::Float(f))) if f.get().is_finite() && f.get().abs() < 1e30 => {
+                        Some(Const::Int(f.get().trunc() as i128))
+                    }
+                    (_, Some(Const::Str(text))) => text.trim().parse().ok().map(Const::Int),
+                    (_, Some(known)) => known.as_int().map(Const::Int),
+                    (_, None) => None,
+                };
+                match converted {
+                    Some(known) => Ok(Value::constant(known)),
+                    None if value.has_tile() => {
+                        let to = if class == Class::Int { "tl.int32" } else { "tl.float32" };
+                        let text = self.text(expr);
+                        let message = format!(
+                            "`{name}` converts compile-time values, and `{text}` is {}: use `{text}.to({to})`",
+                            value.ty()
+                        );
+                        Err(self.problem(Code::LNG003, place, message))
+                    }
+                    None => Err(self.problem(Code::LNG011, place, format!("`{name}` of {} has no value", value.ty()))),
+                }
+            }
+            Class::PointerType => {
+                let element = self.dtype_argument(&value, expr)?;
+                match element.scalar() {
+                    Some(pointee) => Ok(Value::Type(TileType::scalar(Element::Ptr { pointee, is_const: false }))),
+                    None => Err(self.problem(
+                        Code::LIM002,
+                        place,
+                        "a pointer to pointers is part of Triton, but Tritium does not know it yet: what depends on it is not checked",
+                    )),
+                }
+            }
+            Class::Tensor | Class::DType | Class::PropagateNan => Err(self.problem(
+                Code::LNG003,
+                place,
+                "this class is for annotations and isinstance; it is not called in a kernel",
+            )),
+        }
+    }
+
+    /// `(start, end, step)` as given, and the hints of `tl.range`.
+    pub(super) fn range_arguments(&mut self, call: ExprId) -> Eval<(Positional, LoopAttrs)> {
+        let body = self.body;
+        let Expr::Call { callee, args } = body.expr(call) else { return Err(Silenced) };
+        let function = self.eval(*callee);
+        let (positional, keywords) = self.arguments(args)?;
+        let Value::Builtin(builtin) = function else {
+            if let Some((name, _, expr)) = keywords.first() {
+                let place = self.place(*expr);
+                let message = format!("`range` takes positional arguments only, not `{name}=`");
+                return Err(self.problem(Code::LNG011, place, message));
+            }
+            if !(1..=3).contains(&positional.len()) {
+                let place = self.place(call);
+                return Err(self.problem(
+                    Code::LNG011,
+                    place,
+                    format!("`range` takes 1 to 3 arguments, not {}", positional.len()),
+                ));
+            }
+            return Ok((positional, LoopAttrs::default()));
+        };
+        let arguments = self.bind_builtin(builtin, call, positional, keywords)?;
+        let mut attrs = LoopAttrs::default();
+        if builtin == Builtin::Range {
+            attrs.num_stages = self.hint(&arguments, "num_stages")?;
+            attrs.unroll = self.hint(&arguments, "loop_unroll_factor")?;
+        }
+        let given = |name: &str| (arguments.value(name).clone(), arguments.expr(name).unwrap_or(call));
+        let mut values = vec![given("arg1")];
+        let step_given = !arguments.value("step").is_none();
+        if !arguments.value("arg2").is_none() {
+            values.push(given("arg2"));
+        } else if step_given {
+            values.insert(0, (Value::int(0), call));
+        }
+        if step_given {
+            values.push(given("step"));
+        }
+        Ok((values, attrs))
+    }
+
+    fn hint(&mut self, arguments: &Arguments, name: &str) -> Eval<Option<u32>> {
+        let value = arguments.value(name);
+        match value.to_const() {
+            Some(Const::None) => Ok(None),
+            Some(known) => Ok(known.as_int().and_then(|i| u32::try_from(i).ok())),
+            None if value.has_unknown() => Ok(None),
+            None => {
+                let expr = arguments.expr(name).ok_or(Silenced)?;
+                let place = self.place(expr);
+                Err(self.not_constexpr(place, expr, &format!("`{name}`")))
+            }
+        }
+    }
+
+    // ---- helpers
+
+    fn call_function(&mut self, at: ExprId, function: Function, positional: Positional, keywords: Keywords) -> Eval<Value> {
+        let name = function.name(self.db).clone();
+        let Some((callee_body, stmt)) = names::function_body(self.db, function) else {
+            self.complete = false;
+            return Err(Silenced);
+        };
+        let Some(def) = names::definition(&callee_body, stmt) else { return Err(Silenced) };
+        let mut bound: Vec<Option<Value>> = vec![None; def.params.len()];
+        let mut rest: Option<(usize, Vec<Value>)> =
+            def.params.iter().position(|p| p.kind == ParamKind::Rest).map(|index| (index, Vec::new()));
+        let places: Vec<usize> = def
+            .params
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| matches!(p.kind, ParamKind::PositionalOnly | ParamKind::Normal))
+            .map(|(i, _)| i)
+            .collect();
+        let mut failed = false;
+        for (index, (value, expr)) in positional.into_iter().enumerate() {
+            match (places.get(index), &mut rest) {
+                (Some(&param), _) => bound[param] = Some(value),
+                (None, Some((_, gathered))) => gathered.push(value),
+                (None, None) => {
+                    let place = self.place(expr);
+                    self.problem(Code::LNG011, place, format!("`{name}` takes {} arguments", places.len()));
+                    failed = true;
+                    break;
+                }
+            }
+        }
+        for (keyword, value, expr) in keywords {
+            match def
+                .params
+                .iter()
+                .position(|p| p.name == keyword && !matches!(p.kind, ParamKind::Rest | ParamKind::RestKeywords))
+            {
+                Some(index) if bound[index].is_some() => {
+                    let place = self.place(expr);
+                    self.problem(Code::LNG011, place, format!("`{name}` is given `{keyword}` twice"));
+                    failed = true;
+                }
+                Some(index) => bound[index] = Some(value),
+                None => {
+                    let names: Vec<String> = def.params.iter().map(|p| p.name.to_string()).collect();
+                    self.unknown_keyword(&format!("`{name}`"), names.iter().map(String::as_str), at, &keyword, expr);
+                    failed = true;
+                }
+            }
+        }
+        if let Some((index, gathered)) = rest {
+            if !self.rules.rest_parameters {
+                let place = self.place(at);
+                self.unsupported(
+                    place,
+                    &format!("a call of `{name}`, which has `*args`,"),
+                    "name its parameters (Triton 3.8 accepts it)",
+                );
+                return Err(Silenced);
+            }
+            bound[index] = Some(Value::Tuple(gathered));
+        }
+        let missing: Vec<String> = def
+            .params
+            .iter()
+            .zip(&bound)
+            .filter(|(p, b)| b.is_none() && p.default.is_none() && !matches!(p.kind, ParamKind::RestKeywords))
+            .map(|(p, _)| format!("`{}`", p.name))
+            .collect();
+        if !missing.is_empty() && !failed {
+            let place = self.place(at);
+            self.problem(Code::LNG011, place, format!("`{name}` misses {}", missing.join(" and ")));
+            failed = true;
+        }
+        if failed || bound.iter().flatten().any(Value::has_unknown) {
+            self.complete = false;
+            return Err(Silenced);
+        }
+        if self.depth >= MAX_DEPTH {
+            self.complete = false;
+            let place = self.place(at);
+            let message =
+                format!("`{name}` is called {MAX_DEPTH} calls deep: does it call itself? Triton has no recursion, so use a loop");
+            return Err(self.problem(Code::LIM001, place, message));
+        }
+        let mut key = Vec::new();
+        let mut leaves = Vec::new();
+        for value in &bound {
+            key.push(match value {
+                None => CallArgument::Default,
+                Some(value) => {
+                    value.leaves(&mut leaves);
+                    match call_argument(value) {
+                        Some(argument) => argument,
+                        None => {
+                            self.complete = false;
+                            let place = self.place(at);
+                            let message = format!("{} cannot be passed to a function", value.ty());
+                            return Err(self.problem(Code::LNG011, place, message));
+                        }
+                    }
+                }
+            });
+        }
+        let call = Call::new(self.db, function, key, self.triton.clone(), self.depth + 1);
+        let callee = elaborate_call(self.db, call);
+        let id = self.splice(call, callee, at);
+        if callee.returns.has_unknown() {
+            return Err(Silenced);
+        }
+        let operands: Vec<_> = leaves.iter().map(|t| t.id).collect();
+        let mut results = Vec::new();
+        callee.returns.leaves(&mut results);
+        let types: Vec<_> = results.iter().map(|t| t.ty.tile()).collect();
+        let op = self.emit(OpKind::Call { callee: id }, &operands, types, &[]);
+        let ids = self.out.op(op).results.clone();
+        Ok(callee.returns.with_ids(&mut ids.into_iter()))
+    }
+
+    // ---- fixes
+
+    /// How the first value of a carried name would have the type it gets in the loop.
+    pub(super) fn fix_initialiser(&self, from: Option<ExprId>, old: &TileType, new: &TileType) -> Option<Fix> {
+        let from = from?;
+        let dtype = new.elem.scalar()?;
+        let spelled = builtins::dtype_spelling(dtype);
+        let edit = match self.body.expr(from) {
+            Expr::Call { args, .. } if same_shape(&old.shape, &new.shape) => {
+                let is_dtype = |a: &&Arg| matches!(&a.kind, ArgKind::Keyword(name) if name == "dtype");
+                let by_name = args.iter().find(is_dtype);
+                // `tl.zeros(shape, dtype)`
+                let by_place = args.get(1).filter(|a| a.kind == ArgKind::Positional && args.len() == 2);
+                Edit::Replace(self.place(by_name.or(by_place)?.value), spelled)
+            }
+            Expr::Int(i) if new.is_scalar() && dtype == DType::F32 => Edit::Replace(self.place(from), format!("{i}.0")),
+            Expr::Int(0) if !new.is_scalar() => self.zeros(from, new, &spelled),
+            Expr::Float(f) if !new.is_scalar() && *f == 0.0 => self.zeros(from, new, &spelled),
+            _ => return None,
+        };
+        let title =
+            if same_shape(&old.shape, &new.shape) { format!("Start it as {dtype}") } else { format!("Start it as {new}") };
+        Some(Fix { title, safe: true, edits: vec![edit] })
+    }
+
+    fn zeros(&self, at: ExprId, ty: &TileType, dtype: &str) -> Edit {
+        let dims: Vec<String> = ty.shape.iter().map(ToString::to_string).collect();
+        let comma = if dims.len() == 1 { "," } else { "" };
+        let text = format!("{}(({}{comma}), dtype={dtype})", Builtin::Zeros.spelling(), dims.join(", "));
+        Edit::Replace(self.place(at), text)
+    }
+}
+
+/// What a helper is specialised for; `None` for what cannot be passed.
+fn call_argument(value: &Value) -> Option<CallArgument> {
+    Some(match value {
+        Value::Tile(tile) => CallArgument::Tile(tile.ty.plain()),
+        Value::Const(constant) => CallArgument::Const(constant.value.clone()),
+        Value::Tuple(items) => CallArgument::Tuple(items.iter().map(call_argument).collect::<Option<_>>()?),
+        Value::Type(ty) => CallArgument::Type(ty.plain()),
+        Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
+        Value::Module(path) => CallArgument::Module(path.clone()),
+        _ => return None,
+    })
+}
+
+fn is_instance(value: &Value, class: &Value) -> bool {
+    let Value::Class(class) = class else { return false };
+    match class {
+        Class::Tensor => matches!(value, Value::Tile(_)),
+        Class::Tuple => value.items().is_some(),
+        Class::Int => matches!(value.as_const(), Some(Const::Int(_) | Const::Bool(_))),
+        Class::Float => matches!(value.as_const(), Some(Const::Float(_))),
+        Class::DType => matches!(value, Value::Type(_)) || matches!(value.as_const(), Some(Const::DType(_))),
+        // Compile-time values are unwrapped before they are asked.
+        Class::Constexpr | Class::PropagateNan | Class::PointerType => false,
+    }
+}

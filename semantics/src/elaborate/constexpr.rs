@@ -1,0 +1,117 @@
+//! Compile-time values: operators and functions on them, as Python computes them.
+//!
+//! **Invariant:** evaluation itself is [`crate::constant`]'s; here are names of values (`BLOCK // 2`) and what went wrong.
+
+use super::{
+    evaluator::{Eval, Evaluator, Silenced},
+    value::{Constant, Value},
+};
+use crate::{
+    body::{BinaryOp, CompareOp, ExprId, UnaryOp},
+    constant::{self, Const},
+    diagnostics::Code,
+};
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn constant_binary(&mut self, op: BinaryOp, lhs: &Constant, rhs: &Constant, at: ExprId) -> Eval<Value> {
+        match constant::binary(op, &lhs.value, &rhs.value) {
+            Some(value) => Ok(Value::Const(Constant { value, symbol: symbol_of(op, lhs, rhs) })),
+            None => {
+                let place = self.place(at);
+                let message = format!("`{} {op} {}` has no value in Python", lhs.value, rhs.value);
+                Err(self.problem(Code::LNG005, place, message))
+            }
+        }
+    }
+
+    pub(super) fn constant_unary(&mut self, op: UnaryOp, operand: &Constant, at: ExprId) -> Eval<Value> {
+        match constant::unary(op, &operand.value) {
+            Some(value) => Ok(Value::constant(value)),
+            None => {
+                let place = self.place(at);
+                Err(self.problem(Code::LNG005, place, format!("`{op} {}` has no value in Python", operand.value)))
+            }
+        }
+    }
+
+    pub(super) fn constant_compare(&mut self, op: CompareOp, lhs: &Const, rhs: &Const, at: ExprId) -> Eval<Value> {
+        match constant::compare(op, lhs, rhs) {
+            Some(value) => Ok(Value::bool(value)),
+            None => {
+                let place = self.place(at);
+                Err(self.problem(Code::LNG005, place, format!("`{lhs} {op} {rhs}` has no value in Python")))
+            }
+        }
+    }
+
+    /// `math.sqrt(2.0)` and the like.
+    pub(super) fn math_call(&mut self, path: &str, arguments: &[Value], at: ExprId) -> Eval<Value> {
+        let numbers: Option<Vec<f64>> = arguments.iter().map(|v| v.as_const().and_then(Const::as_float)).collect();
+        let Some(numbers) = numbers else {
+            if arguments.iter().any(Value::has_unknown) {
+                return Err(Silenced);
+            }
+            let place = self.place(at);
+            let name = path.trim_start_matches("math.");
+            return Err(self.problem(
+                Code::LNG003,
+                place,
+                format!("`{path}` runs in Python, at compile time, on numbers only; for run-time values use `tl.{name}`"),
+            ));
+        };
+        match math_function(path, &numbers) {
+            Some(value) => Ok(Value::constant(value)),
+            None => {
+                self.complete = false;
+                Err(Silenced)
+            }
+        }
+    }
+}
+
+/// `BLOCK_M // 2`, if either side has a name.
+fn symbol_of(op: BinaryOp, lhs: &Constant, rhs: &Constant) -> Option<smol_str::SmolStr> {
+    if lhs.symbol.is_none() && rhs.symbol.is_none() {
+        return None;
+    }
+    let side = |c: &Constant| match &c.symbol {
+        Some(symbol) if symbol.contains(' ') => format!("({symbol})"),
+        Some(symbol) => symbol.to_string(),
+        None => c.value.to_string(),
+    };
+    let text = format!("{} {op} {}", side(lhs), side(rhs));
+    (text.len() <= 40).then(|| text.into())
+}
+
+pub(super) fn is_math(path: &str) -> bool {
+    path.starts_with("math.")
+}
+
+pub(super) fn math_constant(path: &str) -> Option<Const> {
+    Some(Const::float(match path {
+        "math.pi" => std::f64::consts::PI,
+        "math.e" => std::f64::consts::E,
+        "math.tau" => std::f64::consts::TAU,
+        "math.inf" => f64::INFINITY,
+        "math.nan" => f64::NAN,
+        _ => return None,
+    }))
+}
+
+fn math_function(path: &str, x: &[f64]) -> Option<Const> {
+    Some(match (path.strip_prefix("math.")?, x) {
+        ("sqrt", [x]) => Const::float(x.sqrt()),
+        ("log", [x]) => Const::float(x.ln()),
+        ("log", [x, base]) => Const::float(x.ln() / base.ln()),
+        ("log2", [x]) => Const::float(x.log2()),
+        ("log10", [x]) => Const::float(x.log10()),
+        ("exp", [x]) => Const::float(x.exp()),
+        ("sin", [x]) => Const::float(x.sin()),
+        ("cos", [x]) => Const::float(x.cos()),
+        ("pow", [x, y]) => Const::float(x.powf(*y)),
+        ("fabs", [x]) => Const::float(x.abs()),
+        ("ceil", [x]) if x.abs() < 1e30 => Const::Int(x.ceil() as i128),
+        ("floor", [x]) if x.abs() < 1e30 => Const::Int(x.floor() as i128),
+        _ => return None,
+    })
+}

@@ -1,0 +1,180 @@
+//! Tiles from nothing: `arange`, `zeros`, `full`, program ids.
+//!
+//! **Invariant:** every extent made here knows its name and its place.
+
+use tritium_tile::OpKind;
+
+use super::{
+    calls::Arguments,
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    value::{Constant, Tile, Value},
+};
+use crate::{
+    body::ExprId,
+    constant::Const,
+    diagnostics::Code,
+    dtype::DType,
+    types::{Dim, Dims, TileType},
+};
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn call_program_id(&mut self, arguments: &Arguments, count: bool, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("axis").unwrap_or(at);
+        let value = arguments.value("axis");
+        let place = self.place(expr);
+        let axis = match value.as_const().and_then(Const::as_int) {
+            Some(axis @ 0..=2) => axis as u8,
+            Some(axis) => return Err(self.problem(Code::SHP005, place, format!("a grid has axes 0, 1 and 2, not {axis}"))),
+            None if value.has_unknown() => return Err(Silenced),
+            None => return Err(self.not_constexpr(place, expr, "an axis of the grid")),
+        };
+        let ty = TileType::scalar(DType::I32);
+        let kind = if count { OpKind::NumPrograms { axis } } else { OpKind::ProgramId { axis } };
+        Ok(Value::Tile(Tile { id: self.emit_value(kind, &[], &ty), ty, varies: 0, undefined: None }))
+    }
+
+    pub(super) fn call_arange(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let mut bounds = Vec::new();
+        for name in ["start", "end"] {
+            let (value, expr) = (arguments.value(name), arguments.expr(name).unwrap_or(at));
+            let place = self.place(expr);
+            match value {
+                Value::Unknown => return Err(Silenced),
+                Value::Const(constant) => match constant.value.as_int() {
+                    Some(i) => bounds.push((i, constant.clone(), expr)),
+                    None => {
+                        let message =
+                            format!("`{}` is {}, and the bounds of tl.arange are integers", self.text(expr), constant.value);
+                        return Err(self.problem(Code::SHP003, place, message));
+                    }
+                },
+                _ => return Err(self.not_constexpr_as(Code::SHP003, place, expr, "the bounds of tl.arange")),
+            }
+        }
+        let (start, _, start_expr) = bounds[0].clone();
+        let (end, constant, end_expr) = bounds[1].clone();
+        let place = self.place(at);
+        if end <= start {
+            return Err(self.problem(
+                Code::SHP002,
+                place,
+                format!("tl.arange({start}, {end}) is empty: the end must be greater than the start"),
+            ));
+        }
+        if start < 0 || end > i128::from(i32::MAX) {
+            let place = self.place(if start < 0 { start_expr } else { end_expr });
+            return Err(self.problem(
+                Code::SHP002,
+                place,
+                format!("tl.arange({start}, {end}) leaves the range of i32 from 0 up"),
+            ));
+        }
+        let size = end - start;
+        let symbol = if start == 0 { constant.symbol.clone() } else { None };
+        let length = Constant { value: Const::Int(size), symbol: symbol.clone() };
+        self.power_of_two(&length, size, if start == 0 { end_expr } else { at })?;
+        let shape: Dims = Dims::from_iter([Dim { size: size as u32, symbol, origin: Some(place) }]);
+        self.check_elements(&shape, Some(at))?;
+        let ty = TileType { elem: DType::I32.into(), shape };
+        let id = self.emit_value(OpKind::Iota { start: start as i32, end: end as i32 }, &[], &ty);
+        Ok(Value::Tile(Tile { id, ty, varies: 1, undefined: None }))
+    }
+
+    /// An element type given as an argument.
+    pub(super) fn dtype_argument(&mut self, value: &Value, expr: ExprId) -> Eval<crate::types::Element> {
+        match value {
+            Value::Unknown => Err(Silenced),
+            Value::Const(Constant { value: Const::DType(dtype), .. }) => Ok((*dtype).into()),
+            Value::Type(ty) if ty.is_scalar() => Ok(ty.elem),
+            other => {
+                let place = self.place(expr);
+                let text = self.text(expr);
+                let remedy = match other {
+                    Value::Class(crate::builtins::Class::Int) => ": write `tl.int32`".to_owned(),
+                    Value::Class(crate::builtins::Class::Float) => ": write `tl.float32`".to_owned(),
+                    Value::Const(Constant { value: Const::Str(name), .. }) => match DType::from_name(name) {
+                        Some(dtype) => format!(": write `{}`", crate::builtins::dtype_spelling(dtype)),
+                        None => String::new(),
+                    },
+                    _ => String::new(),
+                };
+                Err(self.problem(
+                    Code::LNG011,
+                    place,
+                    format!("`{text}` is {}, and an element type is needed here{remedy}", other.ty()),
+                ))
+            }
+        }
+    }
+
+    pub(super) fn call_full(&mut self, arguments: &Arguments, zero: bool, at: ExprId) -> Eval<Value> {
+        let shape_expr = arguments.expr("shape").unwrap_or(at);
+        let dtype = self.dtype_argument(arguments.value("dtype"), arguments.expr("dtype").unwrap_or(at));
+        let shape = self.shape_argument(&[(arguments.value("shape").clone(), shape_expr)]);
+        let (dtype, shape) = (dtype?, shape?);
+        let Some(dtype) = dtype.scalar() else {
+            let place = self.place(at);
+            return Err(self.problem(Code::LNG011, place, "a tile of pointers cannot be filled with a number"));
+        };
+        // A shape argument's extents belong to this call.
+        let place = self.place(at);
+        let shape: Dims = shape.into_iter().map(|d| Dim { origin: Some(place), ..d }).collect();
+        if zero {
+            return Ok(Value::Tile(self.constant_tile(&Const::Int(0), dtype, shape)));
+        }
+        let expr = arguments.expr("value").unwrap_or(at);
+        match arguments.value("value") {
+            Value::Unknown => Err(Silenced),
+            Value::Const(constant) if constant.value.as_float().is_some() => {
+                let value = constant.value.clone();
+                self.check_fits(&value, dtype, expr)?;
+                Ok(Value::Tile(self.constant_tile(&value, dtype, shape)))
+            }
+            other => {
+                let tile = self.to_tile(other, expr)?;
+                if tile.ty.num_elements() != 1 {
+                    let place = self.place(expr);
+                    let message = format!("`{}` is {}, and tl.full takes one value", self.text(expr), tile.ty);
+                    return Err(self.problem(Code::SHP006, place, message));
+                }
+                let tile = self.reshape_to(tile, Dims::new(), false);
+                let tile = self.cast(tile, dtype.into(), expr)?;
+                Ok(Value::Tile(self.broadcast_tile(tile, &shape)))
+            }
+        }
+    }
+
+    /// A literal that must be a value of a type.
+    fn check_fits(&mut self, value: &Const, dtype: DType, expr: ExprId) -> Eval<()> {
+        let place = self.place(expr);
+        match value {
+            Const::Float(f) if dtype.is_int() => {
+                Err(self.problem(Code::DTY004, place, format!("{:?} is a float and cannot fill a tile of {dtype}", f.get())))
+            }
+            _ if dtype.is_int() => {
+                let (low, high) = super::promote::int_range(dtype);
+                match value.as_int() {
+                    Some(i) if !(low..=high).contains(&i) => {
+                        Err(self.problem(Code::DTY004, place, format!("{i} does not fit in {dtype} ({low} to {high})")))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn call_zeros_like(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("input").unwrap_or(at);
+        let tile = self.to_tile(arguments.value("input"), expr)?;
+        match tile.ty.elem.scalar() {
+            Some(dtype) => Ok(Value::Tile(self.constant_tile(&Const::Int(0), dtype, tile.ty.shape))),
+            None => {
+                let place = self.place(at);
+                let message = format!("`{}` is {}: there is no zero pointer", self.text(expr), tile.ty);
+                self.report(problem(Code::LNG011, place, message).related(None, ""));
+                Err(Silenced)
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `tl.dot`: the matrix product.
+//!
+//! **Invariant:** an accumulator operand always exists in the IR: zeros where the user gave none.
+
+use tritium_tile::{OpKind, ops::DotPrecision};
+
+use super::{
+    calls::Arguments,
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    value::{Tile, Value},
+};
+use crate::{
+    body::ExprId,
+    builtins::dtype_spelling,
+    constant::Const,
+    diagnostics::Code,
+    dtype::DType,
+    types::{Dims, TileType, same_shape, shape_text, symbolic_shape},
+};
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn call_dot(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let (x, y) = (arguments.expr("input").unwrap_or(at), arguments.expr("other").unwrap_or(at));
+        let a = self.to_tile(arguments.value("input"), x);
+        let b = self.to_tile(arguments.value("other"), y);
+        let acc_expr = arguments.expr("acc").unwrap_or(at);
+        let acc = match arguments.value("acc") {
+            value if value.is_none() => Ok(None),
+            value => self.to_tile(value, acc_expr).map(Some),
+        };
+        let out = self.dtype_argument(arguments.value("out_dtype"), arguments.expr("out_dtype").unwrap_or(at));
+        let precision = self.precision(arguments, at);
+        let (a, b) = (a?, b?);
+        let (elem_a, elem_b) = (self.operand_type(&a, x)?, self.operand_type(&b, y)?);
+        let fp8 = |d: DType| d.is_float() && d.bits() == 8;
+        if elem_a != elem_b && !(fp8(elem_a) && fp8(elem_b)) {
+            return Err(self.operand_mismatch((x, &a, elem_a), (y, &b, elem_b), at));
+        }
+        let (left, right) = (self.text(x), self.text(y));
+        let named = |t: &Tile| match symbolic_shape(&t.ty.shape) {
+            Some(symbolic) => format!("{} ({symbolic})", shape_text(&t.ty.shape)),
+            None => shape_text(&t.ty.shape),
+        };
+        let rank = a.ty.rank();
+        if rank < 2 || rank != b.ty.rank() {
+            let place = self.place(at);
+            let message = format!("tl.dot multiplies matrices, and `{left}` is {} and `{right}` is {}", a.ty, b.ty);
+            return Err(self.problem(Code::DOT001, place, message));
+        }
+        if rank > 2 {
+            self.complete = false;
+            let place = self.place(at);
+            let message = "batched tl.dot is part of Triton, but Tritium does not know it yet: what depends on it is not checked";
+            return Err(self.problem(Code::LIM002, place, message));
+        }
+        let (m, k) = (a.ty.shape[0].clone(), a.ty.shape[1].clone());
+        let (k2, n) = (b.ty.shape[0].clone(), b.ty.shape[1].clone());
+        if k.size != k2.size {
+            let place = self.place(at);
+            let message = format!(
+                "the inner sizes of a matrix product must be equal: `{left}` is {} and `{right}` is {}, so {} meets {}",
+                named(&a),
+                named(&b),
+                k.size,
+                k2.size
+            );
+            let from = |d: &crate::types::Dim| match &d.symbol {
+                Some(symbol) => format!("{} comes from {symbol} here", d.size),
+                None => format!("{} comes from here", d.size),
+            };
+            self.report(problem(Code::DOT001, place, message).related(k.origin, from(&k)).related(k2.origin, from(&k2)));
+            return Err(Silenced);
+        }
+        let least = if elem_a.bits() == 8 { 32 } else { 16 };
+        if k.size < least {
+            let place = self.place(at);
+            let message = format!(
+                "tl.dot needs an inner size of at least {least} for {elem_a}, and `{left}` is {} and `{right}` is {}: use larger blocks, or `tl.sum({left}[:, :, None] * {right}[None, :, :], 1)`",
+                named(&a),
+                named(&b)
+            );
+            self.report(problem(Code::DOT002, place, message).related(k.origin, format!("{} comes from here", k.size)));
+            return Err(Silenced);
+        }
+        let out = out?.scalar().ok_or(Silenced)?;
+        let result = match elem_a {
+            DType::I8 => DType::I32,
+            DType::F64 => DType::F64,
+            DType::F32 | DType::BF16 => DType::F32,
+            _ => match out {
+                DType::F16 | DType::F32 => out,
+                _ => {
+                    let place = self.place(arguments.expr("out_dtype").unwrap_or(at));
+                    return Err(self.problem(
+                        Code::DOT004,
+                        place,
+                        format!("a product of {elem_a} accumulates in f32 or f16, not in {out}"),
+                    ));
+                }
+            },
+        };
+        let ty = TileType { elem: result.into(), shape: Dims::from_iter([m, n]) };
+        let acc = match acc? {
+            Some(acc) => {
+                if acc.ty.elem != result.into() || !same_shape(&acc.ty.shape, &ty.shape) {
+                    return Err(self.accumulator_mismatch((acc_expr, &acc), &ty, result));
+                }
+                acc
+            }
+            None => self.constant_tile(&Const::Int(0), result, ty.shape.clone()),
+        };
+        let precision = precision?;
+        self.check_defined(&a, Some(1), "tl.dot", "0.0", at);
+        self.check_defined(&b, Some(0), "tl.dot", "0.0", at);
+        let mut result = self.emit_like(OpKind::Dot { precision }, &[&a, &b, &acc], ty);
+        result.varies = 3;
+        result.undefined = None;
+        Ok(Value::Tile(result))
+    }
+
+    fn operand_type(&mut self, tile: &Tile, expr: ExprId) -> Eval<DType> {
+        let allowed = |d: DType| {
+            matches!(d, DType::I8 | DType::F16 | DType::BF16 | DType::F32 | DType::F64) || d.is_float() && d.bits() == 8
+        };
+        match tile.ty.elem.scalar() {
+            Some(dtype) if allowed(dtype) => Ok(dtype),
+            _ => {
+                let place = self.place(expr);
+                let message = format!(
+                    "`{}` is {}, and tl.dot multiplies floats and i8: cast it with `.to(tl.float16)`",
+                    self.text(expr),
+                    tile.ty
+                );
+                Err(self.problem(Code::DOT003, place, message))
+            }
+        }
+    }
+
+    fn operand_mismatch(&mut self, lhs: (ExprId, &Tile, DType), rhs: (ExprId, &Tile, DType), at: ExprId) -> Silenced {
+        let (left, right) = (self.text(lhs.0), self.text(rhs.0));
+        // The wider one is cast, so that the product runs at the narrower one's speed.
+        let (wide, narrow) = if lhs.2.bits() >= rhs.2.bits() { (&lhs, &rhs) } else { (&rhs, &lhs) };
+        let cast = format!(".to({})", dtype_spelling(narrow.2));
+        let place = self.place(at);
+        let message = format!(
+            "tl.dot needs operands of one type: `{left}` is {} and `{right}` is {}; cast `{}` with `{cast}`",
+            lhs.1.ty,
+            rhs.1.ty,
+            self.text(wide.0)
+        );
+        let edits = self.append(wide.0, &cast);
+        self.report(problem(Code::DOT003, place, message).fix(format!("Cast to {}", narrow.2), true, edits));
+        Silenced
+    }
+
+    fn accumulator_mismatch(&mut self, acc: (ExprId, &Tile), ty: &TileType, result: DType) -> Silenced {
+        let place = self.place(acc.0);
+        let text = self.text(acc.0);
+        let origin = acc.1.ty.shape.iter().find_map(|d| d.origin);
+        let remedy = if same_shape(&acc.1.ty.shape, &ty.shape) {
+            format!(": start it as {}, and cast the final sum", dtype_spelling(result))
+        } else {
+            String::new()
+        };
+        let message = format!("the accumulator `{text}` is {}, and the product is {ty}{remedy}", acc.1.ty);
+        self.report(problem(Code::DOT004, place, message).related(origin, "the accumulator is made here"));
+        Silenced
+    }
+
+    fn precision(&mut self, arguments: &Arguments, at: ExprId) -> Eval<DotPrecision> {
+        let expr = arguments.expr("input_precision").unwrap_or(at);
+        let place = self.place(expr);
+        match arguments.value("input_precision").to_const() {
+            Some(Const::None) => match arguments.value("allow_tf32").to_const() {
+                Some(Const::None) => Ok(DotPrecision::Tf32),
+                Some(value) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
+                None => Err(Silenced),
+            },
+            Some(Const::Str(word)) => match word.as_str() {
+                "tf32" => Ok(DotPrecision::Tf32),
+                "tf32x3" => Ok(DotPrecision::Tf32x3),
+                "ieee" => Ok(DotPrecision::Ieee),
+                "bf16x3" | "bf16x6" => {
+                    self.complete = false;
+                    Err(self.problem(
+                        Code::LIM002,
+                        place,
+                        format!("input_precision {word:?} is part of Triton, but Tritium does not know it yet"),
+                    ))
+                }
+                _ => Err(self.problem(
+                    Code::LNG011,
+                    place,
+                    format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\" or \"ieee\""),
+                )),
+            },
+            _ => Err(self.not_constexpr(place, expr, "the input precision")),
+        }
+    }
+}

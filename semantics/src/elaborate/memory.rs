@@ -1,0 +1,422 @@
+//! Loads, stores and atomics.
+//!
+//! **Invariant:** a mask is `i1`; the pointer, the mask and the values of one access have one shape when it is emitted.
+
+use tritium_tile::{
+    OpKind,
+    ops::{AtomicOp, CacheOp, Eviction, LoadAttrs, MemScope, MemSem, StoreAttrs},
+};
+
+use super::{
+    calls::Arguments,
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    shapes::common_shape,
+    value::{Tile, Undefined, Value},
+};
+use crate::{
+    body::{Expr, ExprId},
+    builtins::{Atomic, Builtin},
+    constant::Const,
+    diagnostics::Code,
+    dtype::DType,
+    problem::Edit,
+    types::{Element, TileType, same_shape},
+};
+
+impl<'a> Evaluator<'a> {
+    fn pointer_argument(&mut self, value: &Value, expr: ExprId, what: &str) -> Eval<(Tile, DType, bool)> {
+        match value {
+            Value::Unknown => Err(Silenced),
+            Value::Tile(tile) => match tile.ty.elem {
+                Element::Ptr { pointee, is_const } => Ok((tile.clone(), pointee, is_const)),
+                Element::Scalar(_) => {
+                    let place = self.place(expr);
+                    let text = self.text(expr);
+                    let message = format!("{what} needs a pointer or a tile of pointers, and `{text}` is {}", tile.ty);
+                    Err(self.problem(Code::DTY002, place, message))
+                }
+            },
+            other => {
+                let place = self.place(expr);
+                let text = self.text(expr);
+                Err(self.problem(
+                    Code::DTY002,
+                    place,
+                    format!("{what} needs a pointer or a tile of pointers, and `{text}` is {}", other.ty()),
+                ))
+            }
+        }
+    }
+
+    /// `None` without a mask.
+    fn mask_argument(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Option<Tile>> {
+        let expr = arguments.expr("mask").unwrap_or(at);
+        match arguments.value("mask") {
+            Value::Unknown => Err(Silenced),
+            value if value.is_none() => Ok(None),
+            value => {
+                let tile = self.to_tile(value, expr)?;
+                if tile.ty.elem == Element::Scalar(DType::I1) {
+                    return Ok(Some(tile));
+                }
+                let text = self.text(expr);
+                let place = self.place(expr);
+                let message = format!("a mask is i1, and `{text}` is {}: compare it, `{text} != 0`", tile.ty);
+                let mut edits = self.append(expr, " != 0");
+                if let [Edit::InsertAfter(..)] = &edits[..] {
+                    edits = vec![Edit::InsertAfter(place, " != 0".to_owned())];
+                }
+                self.report(problem(Code::DTY011, place, message).fix("Compare with 0", true, edits));
+                Err(Silenced)
+            }
+        }
+    }
+
+    fn words<T>(&mut self, arguments: &Arguments, name: &str, table: &[(&str, T)], default: T, at: ExprId) -> Eval<T>
+    where
+        T: Copy,
+    {
+        let expr = arguments.expr(name).unwrap_or(at);
+        match arguments.value(name).to_const() {
+            Some(Const::Str(word)) => match table.iter().find(|(w, _)| *w == word) {
+                Some((_, value)) => Ok(*value),
+                None => {
+                    let words: Vec<String> = table.iter().map(|(w, _)| format!("{w:?}")).collect();
+                    let place = self.place(expr);
+                    Err(self.problem(Code::LNG011, place, format!("{word:?} is no {name}: it is one of {}", words.join(", "))))
+                }
+            },
+            Some(Const::None) => Ok(default),
+            _ => {
+                let place = self.place(expr);
+                Err(self.not_constexpr(place, expr, name))
+            }
+        }
+    }
+
+    fn no_block_pointer_arguments(&mut self, arguments: &Arguments, names: &[&str]) -> Eval<()> {
+        for name in names {
+            let Some(expr) = arguments.expr(name) else { continue };
+            let empty = match arguments.value(name).to_const() {
+                Some(Const::Tuple(items)) => items.is_empty(),
+                Some(Const::Str(text)) => text.is_empty(),
+                Some(Const::None) => true,
+                _ => false,
+            };
+            if !empty {
+                let place = self.place(expr);
+                return Err(self.problem(
+                    Code::LNG011,
+                    place,
+                    format!("`{name}` is for block pointers; a tile of pointers takes a mask"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn call_load(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let pointer_expr = arguments.expr("pointer").unwrap_or(at);
+        let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, "tl.load");
+        let mask_given = !arguments.value("mask").is_none();
+        let other = arguments.value("other").clone();
+        if !other.is_none() && !mask_given {
+            let expr = arguments.expr("other").unwrap_or(at);
+            let place = self.place(expr);
+            let mut report = problem(
+                Code::MSK001,
+                place,
+                "`other` is what masked-off elements become, and this load has no mask: add one, or drop `other`",
+            );
+            if let Some(edit) = self.removal(at, expr) {
+                report = report.fix("Remove `other`", true, vec![edit]);
+            }
+            self.report(report);
+            // The load itself is as if `other` was not there.
+        }
+        let mask = self.mask_argument(arguments, at);
+        let cache = self.words(
+            arguments,
+            "cache_modifier",
+            &[("", CacheOp::Default), (".ca", CacheOp::Ca), (".cg", CacheOp::Cg), (".cs", CacheOp::Cs), (".cv", CacheOp::Cv)],
+            CacheOp::Default,
+            at,
+        )?;
+        let eviction = self.eviction(arguments, at)?;
+        let volatile = self.flag(arguments, "volatile")?;
+        self.no_block_pointer_arguments(arguments, &["boundary_check", "padding_option"])?;
+        let (mut pointer, pointee, _) = pointer?;
+        let mut mask = mask?;
+        let masked = mask.is_some();
+        let mut fill = None;
+        if let Some(tile) = mask.take() {
+            let mask_expr = arguments.expr("mask").unwrap_or(at);
+            if pointer.ty.is_scalar() && !tile.ty.is_scalar() {
+                let place = self.place(mask_expr);
+                let message = format!(
+                    "the pointer is a scalar ({}) and the mask is {}: add an index tile to the pointer",
+                    pointer.ty, tile.ty
+                );
+                return Err(self.problem(Code::SHP007, place, message));
+            }
+            let (p, m) = self.broadcast_pair((pointer_expr, pointer), (mask_expr, tile), "mask", at)?;
+            (pointer, mask) = (p, Some(m));
+            if !other.is_none() {
+                let other_expr = arguments.expr("other").unwrap_or(at);
+                let tile = self.to_tile(&other, other_expr)?;
+                let tile = self.cast(tile, pointee.into(), other_expr)?;
+                if pointer.ty.is_scalar() && !tile.ty.is_scalar() {
+                    let place = self.place(other_expr);
+                    let message = format!("the pointer is a scalar ({}) and `other` is {}", pointer.ty, tile.ty);
+                    return Err(self.problem(Code::SHP007, place, message));
+                }
+                let (p, o) = self.broadcast_pair((pointer_expr, pointer), (other_expr, tile), "other", at)?;
+                pointer = p;
+                let shape = pointer.ty.shape.clone();
+                mask = mask.map(|m| self.broadcast_tile(m, &shape));
+                fill = Some(o);
+            }
+        }
+        let ty = pointer.ty.with_elem(pointee);
+        let mut operands = vec![&pointer];
+        operands.extend(mask.iter());
+        operands.extend(fill.iter());
+        let kind = OpKind::Load(LoadAttrs { vector: 0, cache, eviction, volatile });
+        let mut result = self.emit_like(kind, &operands, ty);
+        // Which elements are undefined is this load's own matter; pointers into undefined places are another.
+        result.undefined = match &mask {
+            Some(mask) if masked && fill.is_none() && !self.is_all_true(mask) => {
+                Some(Undefined { load: self.place(at), axes: mask.varies })
+            }
+            _ => None,
+        };
+        Ok(Value::Tile(result))
+    }
+
+    fn is_all_true(&self, mask: &Tile) -> bool {
+        self.out.def_op(mask.id).is_some_and(
+            |op| matches!(self.out.op(op).kind, OpKind::Constant(tritium_tile::ops::Constant::Int(value)) if value != 0),
+        )
+    }
+
+    fn eviction(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Eviction> {
+        let table = [
+            ("", Eviction::Normal),
+            ("evict_normal", Eviction::Normal),
+            ("evict_first", Eviction::First),
+            ("evict_last", Eviction::Last),
+        ];
+        self.words(arguments, "eviction_policy", &table, Eviction::Normal, at)
+    }
+
+    /// Takes an argument out of a call, with its comma: replaced by the call without it.
+    fn removal(&self, call: ExprId, value: ExprId) -> Option<Edit> {
+        let Expr::Call { callee, args } = self.body.expr(call) else { return None };
+        let kept: Vec<String> = args
+            .iter()
+            .filter(|a| a.value != value)
+            .map(|a| match &a.kind {
+                crate::body::ArgKind::Keyword(name) => format!("{name}={}", self.text(a.value)),
+                crate::body::ArgKind::Spread => format!("*{}", self.text(a.value)),
+                crate::body::ArgKind::SpreadKeywords => format!("**{}", self.text(a.value)),
+                crate::body::ArgKind::Positional => self.text(a.value),
+            })
+            .collect();
+        let new = format!("{}({})", self.text(*callee), kept.join(", "));
+        (!new.contains('…')).then(|| Edit::Replace(self.place(call), new))
+    }
+
+    pub(super) fn call_store(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let pointer_expr = arguments.expr("pointer").unwrap_or(at);
+        let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, "tl.store");
+        let mask = self.mask_argument(arguments, at);
+        let cache = self.words(
+            arguments,
+            "cache_modifier",
+            &[("", CacheOp::Default), (".wb", CacheOp::Wb), (".cg", CacheOp::Cg), (".cs", CacheOp::Cs), (".wt", CacheOp::Wt)],
+            CacheOp::Default,
+            at,
+        )?;
+        let eviction = self.eviction(arguments, at)?;
+        self.no_block_pointer_arguments(arguments, &["boundary_check"])?;
+        let (pointer, pointee, is_const) = pointer?;
+        if is_const {
+            let place = self.place(pointer_expr);
+            let message = format!("`{}` points to constant memory: it cannot be stored to", self.text(pointer_expr));
+            return Err(self.problem(Code::DTY002, place, message));
+        }
+        let mask = mask?;
+        let value_expr = arguments.expr("value").unwrap_or(at);
+        let value = self.to_tile(arguments.value("value"), value_expr)?;
+        if value.ty.elem.is_ptr() {
+            let place = self.place(value_expr);
+            let message = format!("`{}` is {}: store an integer, `.to(tl.int64)`", self.text(value_expr), value.ty);
+            return Err(self.problem(Code::DTY016, place, message));
+        }
+        let value = self.cast(value, pointee.into(), value_expr)?;
+        let value = self.fit_pointer((value_expr, value), (pointer_expr, &pointer), "value")?;
+        let mask = match mask {
+            Some(mask) => {
+                Some(self.fit_pointer((arguments.expr("mask").unwrap_or(at), mask), (pointer_expr, &pointer), "mask")?)
+            }
+            None => None,
+        };
+        let mut operands = vec![pointer.id, value.id];
+        operands.extend(mask.iter().map(|m| m.id));
+        self.emit(OpKind::Store(StoreAttrs { vector: 0, cache, eviction }), &operands, [], &[]);
+        Ok(Value::Void)
+    }
+
+    /// In the pointer's shape: the pointer itself does not grow.
+    fn fit_pointer(&mut self, (expr, tile): (ExprId, Tile), (pointer_expr, pointer): (ExprId, &Tile), what: &str) -> Eval<Tile> {
+        if pointer.ty.is_scalar() && !tile.ty.is_scalar() {
+            let text = self.text(pointer_expr);
+            let place = self.place(expr);
+            let message = format!(
+                "the {what} is {} and `{text}` is one pointer ({}): add an index tile to the pointer, `{text} + tl.arange(0, …)`",
+                tile.ty, pointer.ty
+            );
+            let origin = tile.ty.shape.iter().find_map(|d| d.origin);
+            self.report(
+                problem(Code::SHP007, place, message).related(origin, format!("the shape of the {what} comes from here")),
+            );
+            return Err(Silenced);
+        }
+        match common_shape(&tile.ty.shape, &pointer.ty.shape) {
+            Ok(shape) if same_shape(&shape, &pointer.ty.shape) => Ok(self.broadcast_tile(tile, &shape)),
+            _ => {
+                // The pointer would have to grow, or nothing fits.
+                let place_of = |s: &Self| s.place(expr);
+                let place = place_of(self);
+                let message = format!(
+                    "the {what} `{}` has shape {} and the pointer `{}` has shape {}: it must broadcast to the pointer's shape",
+                    self.text(expr),
+                    crate::types::shape_text(&tile.ty.shape),
+                    self.text(pointer_expr),
+                    crate::types::shape_text(&pointer.ty.shape)
+                );
+                let from = |t: &TileType| t.shape.iter().find_map(|d| d.origin);
+                self.report(
+                    problem(Code::SHP001, place, message)
+                        .related(from(&tile.ty), format!("the shape of the {what} comes from here"))
+                        .related(from(&pointer.ty), "the shape of the pointer comes from here"),
+                );
+                Err(Silenced)
+            }
+        }
+    }
+
+    // ---- atomics
+
+    pub(super) fn call_atomic(&mut self, builtin: Builtin, atomic: Atomic, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let name = builtin.spelling();
+        let pointer_expr = arguments.expr("pointer").unwrap_or(at);
+        let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, &name);
+        let mask = self.mask_argument(arguments, at);
+        let sem = self.words(
+            arguments,
+            "sem",
+            &[
+                ("relaxed", MemSem::Relaxed),
+                ("acquire", MemSem::Acquire),
+                ("release", MemSem::Release),
+                ("acq_rel", MemSem::AcqRel),
+            ],
+            MemSem::AcqRel,
+            at,
+        )?;
+        let scope = self.words(
+            arguments,
+            "scope",
+            &[("gpu", MemScope::Gpu), ("cta", MemScope::Cta), ("sys", MemScope::Sys)],
+            MemScope::Gpu,
+            at,
+        )?;
+        let (mut pointer, pointee, is_const) = pointer?;
+        let mask = mask?;
+        let refused = is_const
+            || pointee.bits() < 16
+            || pointee.is_int() && pointee.bits() < 32
+            || pointee.bits() == 16 && !matches!(atomic, Atomic::Add)
+            || pointee.is_float() && matches!(atomic, Atomic::And | Atomic::Or | Atomic::Xor);
+        if refused {
+            let place = self.place(pointer_expr);
+            let message =
+                format!("{name} does not work on {pointee} in memory: use a 32-bit buffer (`{}`)", self.text(pointer_expr));
+            return Err(self.problem(Code::DTY013, place, message));
+        }
+        if pointee.is_float() && matches!(atomic, Atomic::Max | Atomic::Min) {
+            self.complete = false;
+            let place = self.place(at);
+            let message = format!(
+                "{name} on {pointee} is part of Triton, but Tritium does not know it yet: what depends on it is not checked"
+            );
+            return Err(self.problem(Code::LIM002, place, message));
+        }
+        let value_expr = arguments.expr("val").unwrap_or(at);
+        let value = self.to_tile(arguments.value("val"), value_expr)?;
+        // Everything meets in one shape; the pointer grows too.
+        let mut shape = pointer.ty.shape.clone();
+        for (expr, tile) in [(Some(value_expr), Some(&value)), (arguments.expr("mask"), mask.as_ref())] {
+            let (Some(expr), Some(tile)) = (expr, tile) else { continue };
+            if pointer.ty.is_scalar() && !tile.ty.is_scalar() {
+                self.fit_pointer((expr, tile.clone()), (pointer_expr, &pointer), "value")?;
+            }
+            match common_shape(&shape, &tile.ty.shape) {
+                Ok(common) => shape = common,
+                Err(_) => {
+                    self.broadcast_pair((pointer_expr, pointer.clone()), (expr, tile.clone()), &name, at)?;
+                }
+            }
+        }
+        pointer = self.broadcast_tile(pointer, &shape);
+        let value = self.cast(value, pointee.into(), value_expr)?;
+        let value = self.broadcast_tile(value, &shape);
+        let mask = mask.map(|m| self.broadcast_tile(m, &shape));
+        let op = match (atomic, pointee.is_float(), pointee.is_signed_int()) {
+            (Atomic::Add, true, _) => AtomicOp::AddF,
+            (Atomic::Add, false, _) => AtomicOp::Add,
+            (Atomic::Max, _, true) => AtomicOp::MaxS,
+            (Atomic::Max, _, false) => AtomicOp::MaxU,
+            (Atomic::Min, _, true) => AtomicOp::MinS,
+            (Atomic::Min, _, false) => AtomicOp::MinU,
+            (Atomic::And, ..) => AtomicOp::And,
+            (Atomic::Or, ..) => AtomicOp::Or,
+            (Atomic::Xor, ..) => AtomicOp::Xor,
+            (Atomic::Exchange, ..) => AtomicOp::Exchange,
+        };
+        let ty = pointer.ty.with_elem(pointee);
+        let mut operands = vec![&pointer, &value];
+        operands.extend(mask.iter());
+        let mut result = self.emit_like(OpKind::AtomicRmw { op, sem, scope }, &operands, ty);
+        result.undefined = None;
+        Ok(Value::Tile(result))
+    }
+
+    // ---- undefined elements
+
+    /// Elements that a mask left undefined reach a reduction along `axis`.
+    pub(super) fn check_defined(&mut self, tile: &Tile, axis: Option<usize>, what: &str, identity: &str, at: ExprId) {
+        let Some(undefined) = tile.undefined else { return };
+        let reached = match axis {
+            Some(axis) if axis < 8 => undefined.axes & (1 << axis) != 0,
+            _ => undefined.axes != 0,
+        };
+        if !reached {
+            return;
+        }
+        let load = undefined.load;
+        let message =
+            format!("masked-off elements of this load are undefined, and {what} takes them in: give the load `other={identity}`");
+        let mut report = problem(Code::MSK003, load, message).related(Some(self.place(at)), format!("{what} takes them in here"));
+        if load.function == self.function
+            && let crate::problem::At::Expr(call) = load.at
+            && let Expr::Call { args, .. } = self.body.expr(call)
+            && let Some(last) = args.last()
+        {
+            let edit = Edit::InsertAfter(self.place(last.value), format!(", other={identity}"));
+            report = report.fix(format!("Add `other={identity}`"), true, vec![edit]);
+        }
+        self.report(report);
+    }
+}

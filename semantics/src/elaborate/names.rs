@@ -1,0 +1,289 @@
+//! Names: what a kernel may read, from its own scope, from its module, from Python and from Triton.
+//!
+//! **Invariant:** the only file here that asks [`crate::items`].
+
+use std::sync::Arc;
+
+use smol_str::SmolStr;
+
+use super::{
+    evaluator::{Evaluator, ProblemExt, Slot, problem},
+    value::{Constant, Value},
+};
+use crate::{
+    Db, Function,
+    body::{Body, Expr, ExprId, FunctionDef, Stmt},
+    builtins::{self, Class, Known, Python},
+    constant::Const,
+    diagnostics::Code,
+    items::{self, Global},
+    problem::Edit,
+    types::TileType,
+};
+
+/// The body that holds a function.
+pub(super) fn function_body(db: &dyn Db, function: Function) -> Option<(Arc<Body>, crate::body::StmtId)> {
+    items::function_body(db, function)
+}
+
+pub(super) fn definition(body: &Body, stmt: crate::body::StmtId) -> Option<&FunctionDef> {
+    match body.stmt(stmt) {
+        Stmt::Function(def) => Some(def),
+        _ => None,
+    }
+}
+
+/// `tl.constexpr`, however it is imported.
+pub(super) fn is_constexpr_annotation(body: &Body, annotation: ExprId) -> bool {
+    match body.expr(annotation) {
+        Expr::Name(name) | Expr::Attribute { name, .. } => name == "constexpr",
+        Expr::Str(text) => text.ends_with("constexpr"),
+        _ => false,
+    }
+}
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn name(&mut self, expr: ExprId, name: &SmolStr) -> Value {
+        match self.scope.get(name) {
+            Some(Slot::Bound { value, .. }) => return value.clone(),
+            Some(Slot::Lost { place, why }) => {
+                let (place, why) = (*place, *why);
+                let at = self.place(expr);
+                self.report(
+                    problem(Code::CTL003, at, format!("`{name}` may be undefined here: {why}. Give it a value before"))
+                        .related(Some(place), format!("`{name}` is bound here")),
+                );
+                return Value::Unknown;
+            }
+            None => {}
+        }
+        match items::resolve(self.db, self.function.file(self.db), name.clone()) {
+            Some(global) => self.global(expr, name, global),
+            None => match name.as_str() {
+                "int" => Value::Class(Class::Int),
+                "float" => Value::Class(Class::Float),
+                _ => match Python::find(name) {
+                    Some(python) => Value::Python(python),
+                    None => self.undefined(expr, name),
+                },
+            },
+        }
+    }
+
+    fn undefined(&mut self, expr: ExprId, name: &SmolStr) -> Value {
+        let place = self.place(expr);
+        let known = self.scope.keys().map(SmolStr::as_str);
+        let nearest = builtins::closest(name, known).map(str::to_owned);
+        let message = match &nearest {
+            Some(nearest) => format!("`{name}` is not defined; did you mean `{nearest}`?"),
+            None => format!("`{name}` is not defined, or is a Python function that kernels cannot call"),
+        };
+        let mut report = problem(Code::LNG018, place, message);
+        if let Some(nearest) = nearest {
+            report = report.fix(format!("Change to `{nearest}`"), true, vec![Edit::Replace(place, nearest)]);
+        }
+        self.report(report);
+        Value::Unknown
+    }
+
+    fn global(&mut self, expr: ExprId, name: &SmolStr, global: Global) -> Value {
+        match global {
+            Global::Module(path) => Value::Module(path),
+            Global::Builtin(path) => self.path(expr, &path),
+            Global::External(path) => match path.as_str() {
+                _ if super::constexpr::is_math(&path) => self.path(expr, &path),
+                _ => Value::Module(path),
+            },
+            Global::File(file) => Value::File(file),
+            Global::Function(function) => Value::constant(Const::Function(function)),
+            Global::Constexpr(value) => Value::Const(Constant { value, symbol: Some(name.clone()) }),
+            Global::Value(_) => {
+                let place = self.place(expr);
+                let message = format!(
+                    "`{name}` is a Python global, and kernels read only globals that are compile-time values: define it as `{name} = tl.constexpr(…)`"
+                );
+                self.problem(Code::LNG004, place, message);
+                Value::Unknown
+            }
+            Global::PythonFunction => Value::PythonFunction(name.clone()),
+            // Their calls run in Python, which is not followed; nothing is wrong with them.
+            Global::ConstexprFunction(_) | Global::Class | Global::Opaque => {
+                self.complete = false;
+                Value::Unknown
+            }
+        }
+    }
+
+    /// A full dotted path: `triton.language.load`, `math.pi`.
+    pub(super) fn path(&mut self, expr: ExprId, path: &str) -> Value {
+        if let Some(value) = super::constexpr::math_constant(path) {
+            return Value::constant(value);
+        }
+        match builtins::find(path) {
+            Some(Known::Builtin(builtin)) => Value::Builtin(builtin),
+            Some(Known::DType(dtype)) => Value::constant(Const::DType(dtype)),
+            Some(Known::Module) => Value::Module(path.into()),
+            Some(Known::Class(class)) => Value::Class(class),
+            Some(Known::Constant(value)) => Value::constant(value),
+            Some(Known::PropagateNan(all)) => Value::PropagateNan(all),
+            Some(Known::Unsupported) => {
+                self.complete = false;
+                let place = self.place(expr);
+                let name = path.strip_prefix("triton.language.").map_or(path.to_owned(), |n| format!("tl.{n}"));
+                let message =
+                    format!("`{name}` is part of Triton, but Tritium does not know it yet: what depends on it is not checked");
+                self.problem(Code::LIM002, place, message);
+                Value::Unknown
+            }
+            None if path.starts_with("triton.language.") => self.unknown_member(expr, path),
+            None => Value::Module(path.into()),
+        }
+    }
+
+    fn unknown_member(&mut self, expr: ExprId, path: &str) -> Value {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let nearest = builtins::nearest(name);
+        let place = self.place(expr);
+        let text = self.text(expr);
+        let message = match &nearest {
+            Some(nearest) if nearest.contains('.') => {
+                format!("`{text}` does not exist; `{nearest}` does, from `triton.language.extra`")
+            }
+            Some(nearest) => format!("`{text}` does not exist; did you mean `tl.{nearest}`?"),
+            None => format!("`{text}` does not exist: triton.language has no `{name}`"),
+        };
+        let mut report = problem(Code::LNG010, place, message);
+        if let (Some(nearest), Expr::Attribute { receiver, .. }) = (nearest, self.body.expr(expr)) {
+            let new = match nearest.contains('.') {
+                true => format!("{}.extra.{nearest}", self.text(*receiver)),
+                false => format!("{}.{nearest}", self.text(*receiver)),
+            };
+            report = report.fix(format!("Change to `{new}`"), true, vec![Edit::Replace(place, new)]);
+        }
+        self.report(report);
+        Value::Unknown
+    }
+
+    // ---- attributes
+
+    pub(super) fn attribute(&mut self, expr: ExprId, receiver: Value, name: &SmolStr) -> Value {
+        match receiver {
+            Value::Unknown => Value::Unknown,
+            Value::Module(path) => self.path(expr, &format!("{path}.{name}")),
+            Value::File(file) => {
+                let global = items::member_of_file(self.db, file, name);
+                self.global(expr, name, global)
+            }
+            Value::Class(Class::PropagateNan) => self.path(expr, &format!("triton.language.PropagateNan.{name}")),
+            Value::Tile(tile) => self.tile_attribute(expr, tile, name),
+            Value::Const(Constant { value: Const::DType(dtype), .. }) => {
+                self.type_attribute(expr, &TileType::scalar(dtype), name)
+            }
+            Value::Type(ty) => self.type_attribute(expr, &ty, name),
+            Value::Const(ref constant) => match (name.as_str(), &constant.value) {
+                // `C.value` unwraps; `1.to(…)` is what an integer specialised to 1 meets.
+                ("value", _) => receiver,
+                ("to", _) => Value::Method(Box::new(receiver), builtins::Builtin::To),
+                ("type" | "dtype", value) => match super::promote::literal_type(value) {
+                    Ok(dtype) => Value::constant(Const::DType(dtype)),
+                    Err(_) => self.no_attribute(expr, &receiver, name),
+                },
+                _ => self.no_attribute(expr, &receiver, name),
+            },
+            other => self.no_attribute(expr, &other, name),
+        }
+    }
+
+    pub(super) fn no_attribute(&mut self, expr: ExprId, receiver: &Value, name: &str) -> Value {
+        let place = self.place(expr);
+        let text = match self.body.expr(expr) {
+            Expr::Attribute { receiver, .. } => self.text(*receiver),
+            _ => self.text(expr),
+        };
+        self.problem(Code::LNG018, place, format!("`{text}` is {} and has no `{name}`", receiver.ty()));
+        Value::Unknown
+    }
+
+    fn tile_attribute(&mut self, expr: ExprId, tile: super::value::Tile, name: &SmolStr) -> Value {
+        match name.as_str() {
+            "shape" => Value::Tuple(
+                tile.ty
+                    .shape
+                    .iter()
+                    .map(|d| Value::Const(Constant { value: Const::Int(i128::from(d.size)), symbol: d.symbol.clone() }))
+                    .collect(),
+            ),
+            "numel" => Value::int(i128::from(tile.ty.num_elements())),
+            "dtype" => element_value(tile.ty.elem),
+            "type" if tile.ty.is_scalar() => element_value(tile.ty.elem),
+            "type" => Value::Type(tile.ty),
+            "T" => self.transpose_last(tile, expr).map_or(Value::Unknown, Value::Tile),
+            _ => match builtins::Builtin::method(name) {
+                Some(builtin) => Value::Method(Box::new(Value::Tile(tile)), builtin),
+                None if builtins::find(&format!("triton.language.{name}")) == Some(Known::Unsupported) => {
+                    self.path(expr, &format!("triton.language.{name}"))
+                }
+                None => {
+                    let nearest = builtins::nearest_method(name);
+                    let place = self.place(expr);
+                    let text = self.text(expr);
+                    let hint = nearest.as_ref().map(|n| format!("; did you mean `.{n}`?")).unwrap_or_default();
+                    self.problem(Code::LNG018, place, format!("`{text}`: a tile ({}) has no `{name}`{hint}", tile.ty));
+                    Value::Unknown
+                }
+            },
+        }
+    }
+
+    /// Attributes of `x.dtype` and `x.type`.
+    fn type_attribute(&mut self, expr: ExprId, ty: &TileType, name: &SmolStr) -> Value {
+        use crate::{dtype::DType, types::Element};
+        let elem = ty.elem;
+        let dtype = elem.scalar();
+        let is = |test: bool| Value::Predicate(test);
+        let int = |test: fn(DType) -> bool| Value::Predicate(dtype.is_some_and(test));
+        match name.as_str() {
+            "element_ty" => match elem {
+                Element::Ptr { pointee, .. } if ty.is_scalar() => Value::constant(Const::DType(pointee)),
+                _ => element_value(elem),
+            },
+            "scalar" => element_value(elem),
+            "shape" => Value::Tuple(ty.shape.iter().map(|d| Value::int(i128::from(d.size))).collect()),
+            "primitive_bitwidth" => Value::int(i128::from(elem.bits())),
+            "itemsize" => Value::int(i128::from(elem.bits().div_ceil(8))),
+            "name" => Value::constant(Const::Str(dtype.map_or_else(|| elem.to_string(), builtins::dtype_signature))),
+            "is_floating" | "is_standard_floating" => int(DType::is_float),
+            "is_int" => int(|d| d.is_int()),
+            "is_int_signed" => int(DType::is_signed_int),
+            "is_int_unsigned" => int(super::promote::is_unsigned),
+            "is_bool" | "is_int1" => is(dtype == Some(DType::I1)),
+            "is_fp8" => int(|d| d.is_float() && d.bits() == 8),
+            "is_fp16" => is(dtype == Some(DType::F16)),
+            "is_bf16" => is(dtype == Some(DType::BF16)),
+            "is_fp32" => is(dtype == Some(DType::F32)),
+            "is_fp64" => is(dtype == Some(DType::F64)),
+            "is_int8" => is(dtype == Some(DType::I8)),
+            "is_int16" => is(dtype == Some(DType::I16)),
+            "is_int32" => is(dtype == Some(DType::I32)),
+            "is_int64" => is(dtype == Some(DType::I64)),
+            "is_uint8" => is(dtype == Some(DType::U8)),
+            "is_uint16" => is(dtype == Some(DType::U16)),
+            "is_uint32" => is(dtype == Some(DType::U32)),
+            "is_uint64" => is(dtype == Some(DType::U64)),
+            "is_ptr" => is(elem.is_ptr()),
+            "is_block" => is(!ty.is_scalar()),
+            _ => {
+                let value = Value::Type(ty.clone());
+                self.no_attribute(expr, &value, name)
+            }
+        }
+    }
+}
+
+/// An element type as a value.
+pub(super) fn element_value(elem: crate::types::Element) -> Value {
+    match elem.scalar() {
+        Some(dtype) => Value::constant(Const::DType(dtype)),
+        None => Value::Type(TileType::scalar(elem)),
+    }
+}

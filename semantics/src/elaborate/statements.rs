@@ -1,0 +1,356 @@
+//! Statements: assignment in all its forms, and what kernels cannot hold.
+//!
+//! **Invariant:** a statement list is walked with what follows it ([`Rest`]), so that a return inside a run-time `if` becomes two
+//! structured branches that both run to the end of the function.
+
+use smol_str::SmolStr;
+
+use super::{
+    control::Trips,
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, Slot, problem},
+    value::Value,
+};
+use crate::{
+    body::{BinaryOp, Expr, ExprId, Stmt, StmtId},
+    constant::Const,
+    diagnostics::Code,
+    problem::{Edit, Place},
+};
+
+/// What a statement list leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Flow {
+    Falls,
+    /// Every way through it, and through what follows, ends in a return of this.
+    Returned(Value),
+}
+
+/// What follows, innermost first.
+#[derive(Clone, Copy)]
+pub(super) struct Rest<'a> {
+    pub work: Work<'a>,
+    pub next: Option<&'a Rest<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Work<'a> {
+    Stmts(&'a [StmtId]),
+    /// The remaining trips of a compile-time loop.
+    Trips(Trips<'a>),
+}
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn run(&mut self, stmts: &[StmtId], rest: Option<&Rest<'_>>) -> Flow {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
+            for (index, &id) in stmts.iter().enumerate() {
+                let place = self.stmt_place(id);
+                if self.step(place).is_err() {
+                    return Flow::Falls;
+                }
+                let outer = self.at(place);
+                let after = Rest { work: Work::Stmts(&stmts[index + 1..]), next: rest };
+                let flow = self.statement(id, &after);
+                self.origin = outer;
+                if let Flow::Returned(_) = flow {
+                    return flow;
+                }
+            }
+            Flow::Falls
+        })
+    }
+
+    /// Everything that follows, to the end of the function.
+    pub(super) fn run_rest(&mut self, rest: &Rest<'_>) -> Flow {
+        let mut rest = Some(rest);
+        while let Some(here) = rest {
+            let flow = match here.work {
+                Work::Stmts(stmts) => self.run(stmts, here.next),
+                Work::Trips(trips) => self.unrolled_loop(trips, here.next),
+            };
+            if let Flow::Returned(_) = flow {
+                return flow;
+            }
+            rest = here.next;
+        }
+        Flow::Falls
+    }
+
+    fn statement(&mut self, id: StmtId, rest: &Rest<'_>) -> Flow {
+        let body = self.body;
+        let place = self.stmt_place(id);
+        match body.stmt(id) {
+            Stmt::Missing => self.complete = false,
+            Stmt::Pass => {}
+            Stmt::Expr(expr) => {
+                self.eval(*expr);
+            }
+            Stmt::Assign { targets, value } => {
+                let result = self.eval(*value);
+                if let [target] = targets.as_slice() {
+                    self.assign(*target, result, Some(*value));
+                } else {
+                    self.unsupported(
+                        place,
+                        "`a = b = x` (one assignment with several targets)",
+                        "write one assignment for each name",
+                    );
+                    for &target in targets {
+                        self.assign(target, Value::Unknown, None);
+                    }
+                }
+            }
+            Stmt::AugAssign { target, op, value } => self.augmented(*target, *op, *value),
+            Stmt::AnnAssign { target, annotation, value } => self.annotated(*target, *annotation, *value),
+            Stmt::Return(value) => return self.return_value(place, *value),
+            Stmt::If { condition, then, otherwise } => return self.if_statement(id, *condition, then, otherwise, rest),
+            Stmt::For { target, iterable, body, otherwise, .. } => {
+                if !otherwise.is_empty() {
+                    self.unsupported(place, "`else` after a loop", "move its statements after the loop");
+                }
+                return self.for_statement(id, *target, *iterable, body, rest);
+            }
+            Stmt::While { condition, body, otherwise } => {
+                if !otherwise.is_empty() {
+                    self.unsupported(place, "`else` after a loop", "move its statements after the loop");
+                }
+                self.while_statement(id, *condition, body);
+            }
+            Stmt::Assert { test, message } => self.assert_statement(*test, *message),
+            Stmt::With { .. } => self.unsupported(place, "`with`", "it has no meaning on the GPU; remove it"),
+            Stmt::Function(def) => {
+                let what = format!("a nested function (`{}`)", def.name);
+                self.unsupported(place, &what, "move it to the top level and decorate it with `@triton.jit`");
+            }
+            Stmt::Class { .. } => self.unsupported(place, "a class", "move it out of the kernel"),
+            Stmt::Import { .. } | Stmt::ImportFrom { .. } => {
+                self.unsupported(place, "`import`", "import at the top of the file");
+            }
+            Stmt::Other { keyword, .. } => {
+                let remedy = match *keyword {
+                    "break" | "continue" => {
+                        "a run-time loop always finishes its trips: use `while condition`, bound the range, or mask the work"
+                    }
+                    _ => "kernels hold assignments, `if`, `for`, `while`, `return` and calls",
+                };
+                self.unsupported(place, &format!("`{keyword}`"), remedy);
+            }
+        }
+        Flow::Falls
+    }
+
+    pub(super) fn unsupported(&mut self, place: Place, what: &str, remedy: &str) {
+        self.complete = false;
+        let name = self.function.name(self.db);
+        self.problem(Code::LNG001, place, format!("{what} cannot be used in a Triton function (`{name}`): {remedy}"));
+    }
+
+    // ---- assignment
+
+    /// Binds a target by plain assignment: a compile-time number becomes a run-time value.
+    pub(super) fn assign(&mut self, target: ExprId, value: Value, from: Option<ExprId>) {
+        let body = self.body;
+        match body.expr(target) {
+            Expr::Name(name) => {
+                let keeps = self.rules.literals_stay_constexpr && from.is_some_and(|e| is_literal(self, e));
+                let decayed = value.as_const().is_some();
+                let value = if keeps { value } else { self.decay_for(target, from, value) };
+                self.bind(name.clone(), target, value, from, decayed && !keeps);
+            }
+            Expr::Tuple(targets) => self.unpack(target, targets, value),
+            Expr::List(targets) => self.unpack(target, targets, value),
+            Expr::Subscript { receiver, .. } => {
+                let name = self.text(*receiver);
+                self.eval(*receiver);
+                let place = self.place(target);
+                self.unsupported(
+                    place,
+                    &format!("assignment to an element (`{name}[…] = …`)"),
+                    "tiles are values: use `tl.where` to make a changed copy, or `tl.store` to write memory",
+                );
+            }
+            Expr::Attribute { .. } => {
+                let place = self.place(target);
+                self.unsupported(place, "assignment to an attribute", "assign to a name");
+            }
+            Expr::Missing => self.complete = false,
+            _ => {
+                let place = self.place(target);
+                self.unsupported(place, "this assignment target", "assign to a name or to a tuple of names");
+            }
+        }
+    }
+
+    fn unpack(&mut self, target: ExprId, targets: &[ExprId], value: Value) {
+        let items = match value {
+            Value::Unknown => vec![Value::Unknown; targets.len()],
+            other => match other.items() {
+                Some(items) => items,
+                None => {
+                    let message = format!(
+                        "`{}` cannot be unpacked into {} names: it is {}, not a tuple",
+                        self.text(target),
+                        targets.len(),
+                        other.ty()
+                    );
+                    let place = self.place(target);
+                    self.problem(Code::LNG011, place, message);
+                    vec![Value::Unknown; targets.len()]
+                }
+            },
+        };
+        if items.len() != targets.len() {
+            let message = format!("{} names for a tuple of {} values", targets.len(), items.len());
+            let place = self.place(target);
+            self.problem(Code::LNG011, place, message);
+        }
+        let mut items = items.into_iter();
+        for &target in targets {
+            self.assign(target, items.next().unwrap_or(Value::Unknown), None);
+        }
+    }
+
+    pub(super) fn bind(&mut self, name: SmolStr, target: ExprId, value: Value, from: Option<ExprId>, decayed: bool) {
+        let place = self.place(target);
+        let ty = value.ty();
+        self.note(target, &value);
+        self.bindings.insert(place, (name.clone(), ty));
+        self.scope.insert(name, Slot::Bound { value, place, from, decayed });
+    }
+
+    /// A compile-time value as plain assignment keeps it.
+    fn decay_for(&mut self, target: ExprId, from: Option<ExprId>, value: Value) -> Value {
+        let bad = match value.as_const() {
+            Some(Const::Str(_)) => "a string",
+            Some(Const::Function(_)) => "a function",
+            _ => match value {
+                Value::Builtin(_) | Value::Method(..) => "a function",
+                _ => return self.decay(value, from.unwrap_or(target)).unwrap_or(Value::Unknown),
+            },
+        };
+        let name = self.text(target);
+        let place = self.place(target);
+        self.report(
+            problem(
+                Code::CXP001,
+                place,
+                format!("`{name}` is bound to {bad}, which exists at compile time only: annotate it `{name}: tl.constexpr`"),
+            )
+            .fix(
+                format!("Annotate `{name}` as tl.constexpr"),
+                true,
+                vec![Edit::InsertAfter(place, ": tl.constexpr".to_owned())],
+            ),
+        );
+        Value::Unknown
+    }
+
+    /// Numbers become run-time scalars; `None` and types stay; tuples element by element.
+    pub(super) fn decay(&mut self, value: Value, at: ExprId) -> Eval<Value> {
+        match &value {
+            Value::Const(c) => match &c.value {
+                Const::Bool(_) | Const::Int(_) | Const::Float(_) => Ok(Value::Tile(self.to_tile(&value, at)?)),
+                Const::Tuple(_) => {
+                    let items = value.items().unwrap_or_default();
+                    Ok(Value::Tuple(items.into_iter().map(|v| self.decay(v, at)).collect::<Eval<_>>()?))
+                }
+                _ => Ok(value),
+            },
+            Value::Tuple(items) => Ok(Value::Tuple(items.clone().into_iter().map(|v| self.decay(v, at)).collect::<Eval<_>>()?)),
+            _ => Ok(value),
+        }
+    }
+
+    fn augmented(&mut self, target: ExprId, op: BinaryOp, value: ExprId) {
+        let body = self.body;
+        let current = self.eval(target);
+        let operand = self.eval(value);
+        let result = self.binary(op, target, current, value, operand, target).unwrap_or(Value::Unknown);
+        match body.expr(target) {
+            Expr::Name(_) => self.assign(target, result, None),
+            _ => self.assign(target, Value::Unknown, None),
+        }
+    }
+
+    fn annotated(&mut self, target: ExprId, annotation: ExprId, value: Option<ExprId>) {
+        let body = self.body;
+        let Expr::Name(name) = body.expr(target) else {
+            let place = self.place(target);
+            self.unsupported(place, "an annotation on anything but a name", "annotate a name");
+            return;
+        };
+        let result = value.map_or(Value::none(), |v| self.eval(v));
+        if !super::names::is_constexpr_annotation(body, annotation) {
+            if value.is_some() {
+                self.assign(target, result, value);
+            }
+            return;
+        }
+        if let Some(Slot::Bound { place: first, .. }) = self.scope.get(name) {
+            let first = *first;
+            let place = self.place(target);
+            self.report(
+                problem(
+                    Code::CXP002,
+                    place,
+                    format!("`{name}` already has a value; a tl.constexpr name is bound once: use another name"),
+                )
+                .related(Some(first), format!("`{name}` is first bound here")),
+            );
+        }
+        let result = if result.has_tile() {
+            let place = self.place(value.unwrap_or(target));
+            let silenced = self.not_constexpr(place, value.unwrap_or(target), &format!("`{name}: tl.constexpr`"));
+            let Silenced = silenced;
+            Value::Unknown
+        } else {
+            result
+        };
+        let result = match result {
+            Value::Const(mut constant) => {
+                constant.symbol = Some(name.clone());
+                Value::Const(constant)
+            }
+            other => other,
+        };
+        self.bind(name.clone(), target, result, value, false);
+    }
+
+    // ---- return
+
+    fn return_value(&mut self, place: Place, value: Option<ExprId>) -> Flow {
+        let mut result = value.map_or(Value::none(), |v| self.eval(v));
+        if self.loops > 0 {
+            self.complete = false;
+            self.problem(
+                Code::LNG002,
+                place,
+                "`return` inside a run-time loop: every trip runs. Keep the result in a variable, and skip the work of later trips with a mask or `while`",
+            );
+            return Flow::Falls;
+        }
+        if let Some(value) = value
+            && !self.rules.constexpr_returns
+        {
+            result = self.decay(result, value).unwrap_or(Value::Unknown);
+        }
+        Flow::Returned(result)
+    }
+
+    fn assert_statement(&mut self, test: ExprId, message: Option<ExprId>) {
+        let condition = self.eval(test);
+        let text = message.map(|m| self.eval(m)).and_then(|m| match m.to_const() {
+            Some(Const::Str(text)) => Some(text),
+            _ => None,
+        });
+        let _ = self.device_assert(test, condition, text.unwrap_or_else(|| self.text(test)));
+    }
+}
+
+/// A number as written, perhaps with a sign.
+fn is_literal(evaluator: &Evaluator<'_>, expr: ExprId) -> bool {
+    match evaluator.body.expr(expr) {
+        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => true,
+        Expr::Unary { operand, .. } => is_literal(evaluator, *operand),
+        _ => false,
+    }
+}
