@@ -1,0 +1,44 @@
+//! Every kernel of `codegen/tests/llvm` becomes machine code for every SM of the table, without spilling a register.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tritium_codegen::llvm::emit;
+use tritium_runtime::worker::{LEAN_PASSES, Pool, PtxRequest, ptxas};
+use tritium_semantics::target::SMS;
+use tritium_tile::parse;
+
+#[test]
+fn kernels_assemble_for_every_sm() {
+    let pool = Pool::new(PathBuf::from(env!("CARGO_BIN_EXE_tritium")));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/tests/llvm");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut assembled = 0;
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let module = parse::parse(&text).unwrap();
+        for sm in SMS {
+            let name = format!("{} on {}", path.display(), sm.name);
+            let llvm = match emit(&module, sm) {
+                Ok(llvm) => llvm,
+                Err(_) if text.contains(&format!("// refuses {}: ", sm.name)) => continue,
+                // The folder names one SM of those without 8-bit floats.
+                Err(refused) if text.contains("// refuses ") => {
+                    assert!(refused.message.contains(sm.name), "{name}: {refused}");
+                    continue;
+                }
+                Err(refused) => panic!("{name}: {refused}"),
+            };
+            let request = PtxRequest { llvm: &llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: LEAN_PASSES };
+            let ptx = pool.ptx(&request).unwrap_or_else(|e| panic!("{name}: {e}\n{llvm}"));
+            let code = ptxas::assemble(&ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target })
+                .unwrap_or_else(|e| panic!("{name}: {e}\n{ptx}"));
+            assert_eq!((code.spill_stores, code.stack), (0, 0), "{name}: {}", code.log);
+            assembled += 1;
+        }
+    }
+    assert!(assembled > 50, "only {assembled} kernels were there");
+}
