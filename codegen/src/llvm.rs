@@ -31,21 +31,9 @@ use tritium_tile::{
     rewrite::use_counts,
 };
 
+pub use crate::passes::Unsupported;
 use crate::ptx_strings::Instruction;
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
-
-/// Something the emitter cannot write for this GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsupported {
-    pub origin: Origin,
-    pub message: String,
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
 
 type Emitted<T> = Result<T, Unsupported>;
 
@@ -437,6 +425,3 @@ impl<'m> Emitter<'m> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -124,6 +124,11 @@ pub fn lower_observed(
     options: &CompileOptions,
     observe: &mut dyn FnMut(&'static Pass, &Module),
 ) -> Result<Module, Unsupported> {
+    let most = options.sm.max_threads_per_cta / 32;
+    if !options.num_warps.is_power_of_two() || options.num_warps > most {
+        let message = format!("num_warps is {}; it must be a power of two from 1 to {most}", options.num_warps);
+        return Err(Unsupported::new(Origin::NONE, message));
+    }
     let mut module = l0.clone();
     for pass in pipeline(options.sm) {
         run(pass, &mut module, options)?;

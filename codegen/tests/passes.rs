@@ -1,11 +1,21 @@
 //! Runs every `tests/tile/<pass>/<hazard>.tile`: the module above the line, through the pass, is the module below it.
-//! `UPDATE_EXPECT=1` writes what comes out. The directory `pipeline` runs all passes.
+//! `UPDATE_EXPECT=1` writes what comes out. A pass that needs layouts is shown a module at L0 after the passes in front of it. The directory
+//! `pipeline` runs all passes, `report` prints the report of what comes out of them.
+//!
+//! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
+//! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64); every pointer gets its own buffer.
 
 use std::path::{Path, PathBuf};
 
-use tritium_codegen::passes::{self, CompileOptions};
+use tritium_codegen::{
+    cost::Launch,
+    passes::{self, CompileOptions},
+};
 use tritium_semantics::target::Gpu;
-use tritium_tile::Module;
+use tritium_tile::{
+    Elem, FunctionId, Module, Scalar,
+    interpret::{Arg, Limits, Memory, interpret},
+};
 
 const LINE: &str = "; ---- becomes\n";
 
@@ -17,7 +27,7 @@ fn module_text(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with(';')).fold(String::new(), |out, line| out + line + "\n")
 }
 
-fn run(path: &Path, text: &str) -> (Module, String) {
+fn run(path: &Path, text: &str) -> Lowered {
     let name = path.display();
     let options = CompileOptions {
         sm: Gpu::find(directive(text, "sm").unwrap_or("sm_90")).unwrap_or_else(|| panic!("{name}: sm")).sm,
@@ -27,19 +37,148 @@ fn run(path: &Path, text: &str) -> (Module, String) {
     let mut module = tritium_tile::parse::parse(&module_text(text)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let problems = tritium_tile::verify::verify(&module);
     assert!(problems.is_empty(), "{name}: {problems:?}");
-    let before = module.clone();
     let pass = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
-    let result = if pass == "pipeline" {
-        passes::lower_to_l1(&module, &options).map(|lowered| module = lowered)
-    } else {
-        let pass = passes::pass(pass).unwrap_or_else(|| panic!("{name}: no pass `{pass}`"));
-        passes::run(pass, &mut module, &options)
-    };
-    let text = match result {
+    let whole = pass == "pipeline" || pass == "report";
+    let l0 = ["inline", "canonicalise", "decompose_dot", "coalesce"].contains(&pass);
+    let mut before = module.clone();
+    let mut result = Ok(());
+    for step in passes::pipeline(options.sm) {
+        let last = step.name == pass;
+        if whole || last || !l0 {
+            if last {
+                before = module.clone();
+            }
+            result = result.and_then(|()| passes::run(step, &mut module, &options));
+        }
+        if last {
+            break;
+        }
+    }
+    let shown = match result {
+        Ok(()) if pass == "report" => report(&module, text),
         Ok(()) => module.to_string(),
         Err(refused) => format!("; refused: {refused}\n"),
     };
-    (before, text)
+    Lowered { before, after: module, shown }
+}
+
+struct Lowered {
+    before: Module,
+    after: Module,
+    shown: String,
+}
+
+/// `name=1 other=2`
+fn numbers(text: &str, name: &str) -> Vec<(String, u64)> {
+    let list = directive(text, name).unwrap_or("");
+    list.split_whitespace()
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(k, v)| (k.to_string(), v.parse().expect("a number")))
+        .collect()
+}
+
+fn report(module: &Module, text: &str) -> String {
+    let grid: Vec<u64> = directive(text, "grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();
+    let launch = Launch {
+        grid: [grid[0], grid[1], grid[2]],
+        scalars: numbers(text, "args").into_iter().map(|(k, v)| (k, v as i64)).collect(),
+        tensor_bytes: numbers(text, "bytes").into_iter().collect(),
+    };
+    let gpu = Gpu::find(directive(text, "gpu").expect("a gpu")).expect("a known gpu");
+    let report = tritium_codegen::resources::report(module, gpu, Some(&launch));
+    serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"
+}
+
+/// Bytes behind every pointer.
+const BUFFER: usize = 1 << 18;
+
+/// xorshift: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Small numbers of any type, so that sums stay exact or nearly so.
+    fn bytes(&mut self, scalar: Scalar) -> Vec<u8> {
+        let n = (self.next() % 17) as i64 - 8;
+        let x = n as f64 / 4.0;
+        match scalar {
+            Scalar::I1 => vec![u8::from(n > 0)],
+            Scalar::I8 => (n as i8).to_le_bytes().to_vec(),
+            Scalar::I16 => (n as i16).to_le_bytes().to_vec(),
+            Scalar::I32 => (n as i32).to_le_bytes().to_vec(),
+            Scalar::I64 => n.to_le_bytes().to_vec(),
+            // Sign and mantissa of numbers near 1.
+            Scalar::F8E4M3 => vec![0x38 | self.next() as u8 & 0x87],
+            Scalar::F8E5M2 => vec![0x3c | self.next() as u8 & 0x83],
+            Scalar::F16 => half::f16::from_f64(x).to_le_bytes().to_vec(),
+            Scalar::BF16 => half::bf16::from_f64(x).to_le_bytes().to_vec(),
+            Scalar::F32 => (x as f32).to_le_bytes().to_vec(),
+            Scalar::F64 => x.to_le_bytes().to_vec(),
+        }
+    }
+}
+
+fn number(scalar: Scalar, bytes: &[u8]) -> f64 {
+    match scalar {
+        Scalar::F16 => half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f64(),
+        Scalar::BF16 => half::bf16::from_le_bytes([bytes[0], bytes[1]]).to_f64(),
+        Scalar::F32 => f64::from(f32::from_le_bytes(bytes.try_into().expect("four bytes"))),
+        Scalar::F64 => f64::from_le_bytes(bytes.try_into().expect("eight bytes")),
+        _ => f64::from(bytes[0]),
+    }
+}
+
+/// What memory holds after two programs have run.
+fn execute(path: &Path, text: &str, module: &Module) -> Vec<(Scalar, Vec<u8>)> {
+    let mut memory = Memory::new();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let given = numbers(text, "run");
+    let mut buffers = Vec::new();
+    let mut args = Vec::new();
+    for param in &module.entry().params {
+        args.push(match module.entry().ty(param.value).elem() {
+            Elem::Ptr(scalar) => {
+                let bytes: Vec<u8> = (0..BUFFER / scalar.bytes() as usize).flat_map(|_| random.bytes(scalar)).collect();
+                let base = memory.allocate_from(param.name.clone(), &bytes);
+                buffers.push((scalar, base));
+                Arg::Pointer(base)
+            }
+            Elem::Scalar(scalar) if scalar.is_float() => Arg::Float(1.5),
+            Elem::Scalar(_) => {
+                let value = given.iter().find(|(name, _)| *name == param.name).map_or(64, |(_, value)| *value);
+                Arg::Int(value as i64)
+            }
+        });
+    }
+    for program in 0..2 {
+        interpret(module, FunctionId(0), &args, [program, 0, 0], [2, 1, 1], &memory, &Limits::default())
+            .unwrap_or_else(|fault| panic!("{}: {fault}\n{module}", path.display()));
+    }
+    buffers.into_iter().map(|(scalar, base)| (scalar, memory.bytes(base))).collect()
+}
+
+fn compare(path: &Path, text: &str, before: &Module, after: &Module) {
+    let tolerance: f64 = directive(text, "tolerance").map_or(0.0, |t| t.parse().expect("a number"));
+    for ((scalar, expected), (_, found)) in execute(path, text, before).iter().zip(&execute(path, text, after)) {
+        if expected == found {
+            continue;
+        }
+        let width = scalar.bytes() as usize;
+        let (mut error, mut norm) = (0.0, 0.0);
+        for (a, b) in expected.chunks(width).zip(found.chunks(width)) {
+            let (a, b) = (number(*scalar, a), number(*scalar, b));
+            error += (a - b) * (a - b);
+            norm += a * a;
+        }
+        let relative = (error / norm).sqrt();
+        assert!(scalar.is_float() && relative <= tolerance, "{}: the result differs by {relative:e}\n{after}", path.display());
+    }
 }
 
 fn files(directory: &Path, out: &mut Vec<PathBuf>) {
@@ -64,7 +203,10 @@ fn passes_do_what_their_tests_say() {
     for path in all {
         let text = std::fs::read_to_string(&path).expect("a readable file");
         let (source, expected) = text.split_once(LINE).unwrap_or((&text, ""));
-        let (_before, actual) = run(&path, source);
+        let Lowered { before, after, shown: actual } = run(&path, source);
+        if !actual.starts_with("; refused") {
+            compare(&path, source, &before, &after);
+        }
         if actual == expected {
             continue;
         }

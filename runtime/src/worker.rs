@@ -26,7 +26,8 @@ pub use llvm::version as llvm_version;
 
 /// The passes that our own IR needs. It arrives optimised, so this is a sixth of the time of `default<O2>` and leaves
 /// alone what `O2` spoils: loops are not peeled, warp-uniform branches are not threaded.
-pub const LEAN_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),gvn,adce,simplifycfg)";
+pub const LEAN_PASSES: &str =
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,adce,simplifycfg)";
 
 /// How long LLVM may take over one module; the largest kernels need about a second.
 const LLVM_TIME: Duration = Duration::from_secs(60);

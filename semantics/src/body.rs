@@ -9,6 +9,7 @@ use tritium_syntax::TextRange;
 
 mod lower;
 mod op;
+mod print;
 
 pub use lower::lower;
 pub use op::{BinaryOp, BoolOp, CompareOp, UnaryOp};

@@ -20,6 +20,7 @@ pub mod instance;
 pub mod items;
 pub mod launch;
 pub mod problem;
+pub mod specialise;
 pub mod target;
 pub mod types;
 pub mod versions;

@@ -1,7 +1,9 @@
 //! Text in, text out, over whole files.
 
+mod bodies;
 mod host;
 mod items;
+mod specialise;
 
 use std::{
     collections::BTreeMap,

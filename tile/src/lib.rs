@@ -7,6 +7,7 @@
 //! Knows nothing of Python, of files, of GPUs' names.
 
 pub mod facts;
+pub mod interpret;
 pub mod layout;
 pub mod module;
 pub mod names;
@@ -17,6 +18,7 @@ pub mod rewrite;
 pub mod types;
 pub mod verify;
 
+pub use interpret::{Arg, Fault, FaultKind, Interpreter, Limits, Memory, interpret};
 pub use module::{Block, BlockId, Builder, Function, FunctionId, Level, Module, OpId, Param, Value, ValueDef, ValueId};
 pub use ops::{Op, OpKind, Origin};
 pub use parse::{ParseError, parse};

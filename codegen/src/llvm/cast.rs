@@ -84,7 +84,7 @@ impl Emitter<'_> {
         let (a, b) = (type_name(Elem::Scalar(s)), type_name(Elem::Scalar(t)));
         match (s, t) {
             (F8E4M3 | F8E5M2, _) => {
-                let half = self.from_f8(s, x);
+                let half = self.widen_f8(s, x);
                 self.float_cast(F16, t, half, toward_zero)
             }
             (_, F8E4M3 | F8E5M2) => {
@@ -115,7 +115,7 @@ impl Emitter<'_> {
     }
 
     /// Both 8-bit formats are f16 with bits left out: e5m2 its upper byte, e4m3 with an exponent that is 8 less.
-    fn from_f8(&mut self, s: Scalar, x: Reg) -> Reg {
+    fn widen_f8(&mut self, s: Scalar, x: Reg) -> Reg {
         let wide = ins!(self, "zext i8 {x} to i16");
         let high = ins!(self, "shl i16 {wide}, 8");
         if s == Scalar::F8E5M2 {

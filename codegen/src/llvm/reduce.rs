@@ -88,7 +88,7 @@ impl Emitter<'_> {
         let mask = layout.axis_mask(axis);
         let (surplus, free_lanes, free_warps) = layout.free_bits();
         let mixed = |bases: &[u32], free: u32| {
-            bases.iter().enumerate().any(|(i, &b)| (b & mask != 0 && b & !mask != 0) || (free >> i & 1 == 1 && b & mask != 0))
+            bases.iter().enumerate().any(|(i, &b)| b & mask != 0 && (b & !mask != 0 || free >> i & 1 == 1))
         };
         if mixed(&layout.lane, free_lanes) || mixed(&layout.warp, free_warps) {
             return Err(

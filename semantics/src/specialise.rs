@@ -1,0 +1,243 @@
+//! From a kernel and a launch to the instance that Triton would compile; from a kernel alone to the instances assumed for it.
+//!
+//! **Invariant:** every kernel has at least one instance unless a compile-time argument cannot be assumed (a function, say); instances
+//! from launches come first, assumed ones only where there is no launch.
+
+use smol_str::SmolStr;
+
+use crate::{
+    ArgType, Argument, Db, Function, Instance, SourceFile,
+    constant::Const,
+    dtype::DType,
+    host,
+    items::{Annotation, FunctionItem, ParamItem, items},
+    launch::{Launch, LaunchArg, launches},
+};
+
+mod flow;
+
+use flow::{Flow, Role};
+
+/// Distinct instances of a kernel that are followed.
+const MOST: usize = 64;
+
+/// One specialisation of a kernel, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Specialisation {
+    pub instance: Instance,
+    /// The launches of the file (by index) that make it; empty if it is assumed.
+    pub launches: Vec<usize>,
+    /// The row of the kernel's tuning.
+    pub config: Option<u32>,
+}
+
+impl Specialisation {
+    pub fn is_assumed(&self) -> bool {
+        self.launches.is_empty()
+    }
+}
+
+/// Everything a kernel is checked under.
+#[salsa::tracked(returns(ref))]
+pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
+    let mut out: Vec<Specialisation> = Vec::new();
+    for (index, launch) in launches(db, kernel.file(db)).launches.iter().enumerate().filter(|(_, l)| l.kernel == kernel) {
+        let instance = specialise(db, launch);
+        match out.iter().position(|s| s.instance == instance) {
+            Some(known) => out[known].launches.push(index),
+            None if out.len() < MOST => out.push(Specialisation { instance, launches: vec![index], config: launch.config }),
+            None => {}
+        }
+    }
+    if out.is_empty() {
+        for (instance, config) in assumed(db, kernel) {
+            if out.len() < MOST && out.iter().all(|s| s.instance != instance) {
+                out.push(Specialisation { instance, launches: vec![], config });
+            }
+        }
+    }
+    out
+}
+
+/// The file's kernels with what they are checked under.
+pub fn instances(db: &dyn Db, file: SourceFile) -> Vec<(Function, &[Specialisation])> {
+    crate::items::kernels(db, file).iter().map(|&k| (k, specialisations(db, k).as_slice())).collect()
+}
+
+/// What Triton compiles for a launch: the types of its arguments, with the facts it specialises on.
+pub fn specialise(db: &dyn Db, launch: &Launch) -> Instance {
+    let item = items(db, launch.kernel.file(db)).function(launch.kernel);
+    let params: &[ParamItem] = item.map_or(&[], |i| &i.params);
+    let arguments: Vec<Argument> = params
+        .iter()
+        .enumerate()
+        .map(|(i, param)| {
+            if let Some(value) = launch.meta.get(&param.name) {
+                return Argument::Constexpr(value.clone());
+            }
+            let special = item.is_none_or(|item| !item.unspecialised.contains(&i));
+            match launch.args.get(&param.name) {
+                Some(LaunchArg::Tensor(t)) => pointer(launch.tensors[*t].dtype, param.annotation),
+                Some(LaunchArg::Int(value)) => integer(*value, param.annotation, special),
+                Some(LaunchArg::Float(_)) => fixed(param.annotation, DType::F32),
+                Some(LaunchArg::Bool(_)) => fixed(param.annotation, DType::I1),
+                Some(LaunchArg::None) | None => Argument::Constexpr(Const::None),
+            }
+        })
+        .collect();
+    Instance::new(db, launch.kernel, arguments, version(db))
+}
+
+fn version(db: &dyn Db) -> SmolStr {
+    db.settings().triton(db).as_str().into()
+}
+
+fn fixed(annotation: Annotation, inferred: DType) -> Argument {
+    let dtype = if let Annotation::Scalar(dtype) = annotation { dtype } else { inferred };
+    Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16: false }
+}
+
+/// The base of a tensor is aligned to 256 bytes.
+fn pointer(elem: DType, annotation: Annotation) -> Argument {
+    let (elem, is_const) = match annotation {
+        Annotation::Pointer { elem, is_const } => (elem, is_const),
+        Annotation::ConstPointer => (elem, true),
+        Annotation::None | Annotation::Constexpr | Annotation::Scalar(_) => (elem, false),
+    };
+    Argument::Runtime { ty: ArgType::Ptr { elem, is_const }, divisible_by_16: true }
+}
+
+fn integer(value: i128, annotation: Annotation, special: bool) -> Argument {
+    let divisible_by_16 = special && value % 16 == 0;
+    if let Annotation::Scalar(dtype) = annotation {
+        let divisible_by_16 = divisible_by_16 && dtype.is_int() && dtype != DType::I1;
+        return Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 };
+    }
+    if value == 1 && special {
+        return Argument::Constexpr(Const::Int(1));
+    }
+    let dtype = if i32::try_from(value).is_ok() {
+        DType::I32
+    } else if i64::try_from(value).is_ok() {
+        DType::I64
+    } else {
+        DType::U64
+    };
+    Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 }
+}
+
+/// How the compile-time parameters that no launch gives are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Assumption {
+    flags: bool,
+    /// All block sizes are the same.
+    equal_blocks: bool,
+}
+
+/// The instances of a kernel that no known launch runs, at most four for each row of its tuning.
+fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
+    let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
+    let flow = flow::flow(db, kernel);
+    let configs = host::configs(db, kernel);
+    let mut out = Vec::new();
+    for (flags, equal_blocks) in [(true, false), (true, true), (false, false), (false, true)] {
+        let assumption = Assumption { flags, equal_blocks };
+        let rows: Vec<Option<usize>> = if configs.is_empty() { vec![None] } else { (0..configs.len()).map(Some).collect() };
+        for row in rows {
+            let tuned = |name: &str| row.and_then(|r| configs[r].meta.get(name).cloned());
+            let arguments: Option<Vec<Argument>> =
+                (0..item.params.len()).map(|i| assume(db, item, i, flow, assumption, &tuned)).collect();
+            if let Some(arguments) = arguments {
+                out.push((Instance::new(db, kernel, arguments, version(db)), row.map(|r| r as u32)));
+            }
+        }
+    }
+    out
+}
+
+/// `None` if nothing sensible can be assumed.
+fn assume(
+    db: &dyn Db,
+    item: &FunctionItem,
+    index: usize,
+    flow: &Flow,
+    assumption: Assumption,
+    tuned: &dyn Fn(&str) -> Option<Const>,
+) -> Option<Argument> {
+    let param = &item.params[index];
+    if let Some(value) = tuned(&param.name) {
+        return Some(Argument::Constexpr(value));
+    }
+    let role = flow.roles.get(index).copied().unwrap_or(Role::Number);
+    let runtime = |dtype: DType, divisible_by_16: bool| Some(Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 });
+    match param.annotation {
+        Annotation::Constexpr => constexpr(db, item, index, role, assumption).map(Argument::Constexpr),
+        Annotation::Scalar(dtype) => runtime(dtype, false),
+        Annotation::Pointer { elem, .. } => Some(pointer(elem, param.annotation)),
+        Annotation::ConstPointer => Some(pointer(DType::F32, param.annotation)),
+        Annotation::None => match role {
+            Role::Pointer => Some(pointer(DType::F32, param.annotation)),
+            Role::IndexPointer => Some(pointer(DType::I32, param.annotation)),
+            Role::Number | Role::Flag | Role::Dtype | Role::Function | Role::Word(_) => {
+                match host::default_of(db, item.function, index) {
+                    Some(Const::Float(_)) => runtime(DType::F32, false),
+                    Some(Const::None) => Some(Argument::Constexpr(Const::None)),
+                    Some(Const::Bool(_)) => runtime(DType::I1, false),
+                    _ if sounds_like_a_float(&param.name) => runtime(DType::F32, false),
+                    _ => runtime(DType::I32, true),
+                }
+            }
+        },
+    }
+}
+
+fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, assumption: Assumption) -> Option<Const> {
+    let param = &item.params[index];
+    let default = host::default_of(db, item.function, index);
+    match (role, &default) {
+        (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(assumption.flags)),
+        (_, Some(value)) => return Some(value.clone()),
+        (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
+        (Role::Function, None) => return None,
+        (Role::Word(word), None) => {
+            let words = &flow::flow(db, item.function).words;
+            return Some(Const::Str(if assumption.flags {
+                words.get(word as usize).cloned().unwrap_or_default()
+            } else {
+                String::new()
+            }));
+        }
+        (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
+    }
+    let name = param.name.to_ascii_uppercase();
+    let has = |part: &str| name.contains(part);
+    let ends = |part: &str| name.ends_with(part);
+    let value = if has("WARPS") {
+        4
+    } else if has("STAGES") {
+        3
+    } else if has("GROUP") {
+        8
+    } else if has("SPLIT") || has("STRIDE") {
+        1
+    } else if has("NUM_") || has("ITERS") {
+        4
+    } else if assumption.equal_blocks {
+        64
+    } else if ends("M") {
+        128
+    } else if ends("K") {
+        32
+    } else {
+        64
+    };
+    Some(Const::Int(value))
+}
+
+fn sounds_like_a_float(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["scale", "eps", "alpha", "beta", "momentum", "slope", "dropout", "prob", "decay", "temperature"]
+        .iter()
+        .any(|part| name.contains(part))
+        || matches!(name.as_str(), "p" | "lr" | "gamma" | "theta")
+}

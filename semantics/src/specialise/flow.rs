@@ -1,0 +1,317 @@
+//! What a kernel's parameters are, read off its body: pointers flow additively into loads and stores, flags into conditions.
+//!
+//! **Invariant:** no types and no values are needed, so this runs before there is any specialisation; a parameter whose use says nothing
+//! is a number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smol_str::SmolStr;
+
+use crate::{
+    Db, Function,
+    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Stmt},
+    items::{self, Global, Node, function_body, items as items_of, walk},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Number,
+    Pointer,
+    /// A pointer to integers: what is loaded becomes an offset or a bound.
+    IndexPointer,
+    /// Tested by `if`.
+    Flag,
+    /// Given to `.to(…)` or `dtype=`.
+    Dtype,
+    /// Called.
+    Function,
+    /// Compared with strings: an index into [`Flow::words`].
+    Word(u32),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Flow {
+    /// One for each parameter.
+    pub(super) roles: Vec<Role>,
+    pub(super) words: Vec<String>,
+}
+
+#[salsa::tracked(returns(ref), cycle_result = nothing)]
+pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
+    let Some((body, stmt)) = function_body(db, function) else { return Flow::default() };
+    let Stmt::Function(def) = body.stmt(stmt) else { return Flow::default() };
+    let mut reader = Reader { db, function, body: &body, assigned: BTreeMap::new(), params: BTreeMap::new() };
+    reader.params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
+    walk(&body, &def.body, &mut |node| {
+        if let Node::Stmt(id) = node {
+            match body.stmt(id) {
+                Stmt::Assign { targets, value } => targets.iter().for_each(|&t| reader.bind(t, *value)),
+                Stmt::AugAssign { target, value, .. } => reader.bind(*target, *value),
+                Stmt::AnnAssign { target, value: Some(value), .. } => reader.bind(*target, *value),
+                _ => {}
+            }
+        }
+    });
+
+    let mut roles = vec![Role::Number; def.params.len()];
+    let mut words = Vec::new();
+    // Who multiplies, divides or compares is no pointer, whatever it is added to.
+    let mut numbers = BTreeSet::new();
+    walk(&body, &def.body, &mut |node| {
+        let Node::Expr(id) = node else { return };
+        match body.expr(id) {
+            Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub, .. } => {}
+            Expr::Binary { lhs, rhs, .. } => [lhs, rhs].iter().for_each(|e| numbers.extend(reader.param(**e))),
+            Expr::Compare { first, rest } if rest.iter().all(|r| !matches!(r.0, CompareOp::Is | CompareOp::IsNot)) => {
+                numbers.extend(reader.param(*first));
+                rest.iter().for_each(|r| numbers.extend(reader.param(r.1)));
+            }
+            _ => {}
+        }
+    });
+    let mut pointers = BTreeSet::new();
+    let mut integers = BTreeSet::new();
+    walk(&body, &def.body, &mut |node| match node {
+        Node::Stmt(id) => match body.stmt(id) {
+            Stmt::If { condition, .. } | Stmt::While { condition, .. } => reader.flags(*condition, &mut roles),
+            _ => {}
+        },
+        Node::Expr(id) => match body.expr(id) {
+            Expr::If { condition, .. } => reader.flags(*condition, &mut roles),
+            Expr::Call { callee, args } => {
+                for address in reader.addresses(*callee, args) {
+                    if let Some((root, leaf)) = reader.root(address, &numbers, &mut BTreeSet::new()) {
+                        pointers.insert(root);
+                        reader.offsets(address, leaf, &mut integers, &mut BTreeSet::new());
+                    }
+                }
+                if let Some(name) = reader.builtin(*callee)
+                    && matches!(name.as_str(), "range" | "static_range")
+                {
+                    args.iter().for_each(|a| reader.loaded(a.value, &mut integers, &mut BTreeSet::new()));
+                }
+                if let Some(param) = reader.param(*callee) {
+                    roles[param] = Role::Function;
+                }
+                let is_cast = matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "to");
+                for (i, arg) in args.iter().enumerate() {
+                    let names_a_dtype = matches!(&arg.kind, ArgKind::Keyword(k) if k.ends_with("dtype"));
+                    if (names_a_dtype || (is_cast && i == 0))
+                        && let Some(param) = reader.param(arg.value)
+                    {
+                        roles[param] = Role::Dtype;
+                    }
+                }
+            }
+            Expr::Binary { op, lhs, rhs }
+                if matches!(
+                    op,
+                    BinaryOp::FloorDiv
+                        | BinaryOp::Mod
+                        | BinaryOp::BitAnd
+                        | BinaryOp::BitOr
+                        | BinaryOp::BitXor
+                        | BinaryOp::Shl
+                        | BinaryOp::Shr
+                ) =>
+            {
+                [lhs, rhs].iter().for_each(|e| reader.loaded(**e, &mut integers, &mut BTreeSet::new()));
+            }
+            Expr::Compare { first, rest } => {
+                if let ([(CompareOp::Eq | CompareOp::Ne, other)], Some(param)) = (&rest[..], reader.param(*first))
+                    && let Expr::Str(word) = body.expr(*other)
+                    && !matches!(roles[param], Role::Word(_))
+                {
+                    roles[param] = Role::Word(words.len() as u32);
+                    words.push(word.clone());
+                }
+            }
+            _ => {}
+        },
+    });
+    for &param in &pointers {
+        roles[param] = if integers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
+    }
+    Flow { roles, words }
+}
+
+fn nothing(_: &dyn Db, _: salsa::Id, _: Function) -> Flow {
+    Flow::default()
+}
+
+struct Reader<'a> {
+    db: &'a dyn Db,
+    function: Function,
+    body: &'a Body,
+    /// What each local was ever bound to.
+    assigned: BTreeMap<SmolStr, Vec<ExprId>>,
+    params: BTreeMap<SmolStr, usize>,
+}
+
+impl Reader<'_> {
+    fn bind(&mut self, target: ExprId, value: ExprId) {
+        match (self.body.expr(target), self.body.expr(value)) {
+            (Expr::Name(name), _) => self.assigned.entry(name.clone()).or_default().push(value),
+            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+                for (&t, &v) in targets.iter().zip(values) {
+                    self.bind(t, v);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn param(&self, id: ExprId) -> Option<usize> {
+        match self.body.expr(id) {
+            Expr::Name(name) => self.params.get(name).copied(),
+            _ => None,
+        }
+    }
+
+    /// The last word of a callee's path in Triton's language, or Python's `range`.
+    fn builtin(&self, callee: ExprId) -> Option<String> {
+        if let Expr::Name(name) = self.body.expr(callee)
+            && name == "range"
+        {
+            return Some(name.to_string());
+        }
+        let path = items_of(self.db, self.function.file(self.db)).path(self.body, callee)?;
+        path.strip_prefix("triton.language.").map(str::to_owned)
+    }
+
+    /// The arguments of a call that are addresses.
+    fn addresses(&self, callee: ExprId, args: &[Arg]) -> Vec<ExprId> {
+        let argument = |index: usize, names: &[&str]| {
+            let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if names.contains(&k.as_str())));
+            keyword.or_else(|| args.get(index).filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
+        };
+        if let Some(name) = self.builtin(callee) {
+            let takes_address = matches!(name.as_str(), "load" | "store" | "make_block_ptr" | "make_tensor_descriptor")
+                || name.starts_with("atomic_");
+            return if takes_address { argument(0, &["pointer", "base"]).into_iter().collect() } else { vec![] };
+        }
+        // A helper's own pointers.
+        let Expr::Name(name) = self.body.expr(callee) else { return vec![] };
+        let Some(Global::Function(helper)) = items::resolve(self.db, self.function.file(self.db), name.clone()) else {
+            return vec![];
+        };
+        let Some(item) = items_of(self.db, helper.file(self.db)).function(helper) else { return vec![] };
+        let roles = &flow(self.db, helper).roles;
+        (0..roles.len().min(item.params.len()))
+            .filter(|&i| matches!(roles[i], Role::Pointer | Role::IndexPointer))
+            .filter_map(|i| argument(i, &[item.params[i].name.as_str()]))
+            .collect()
+    }
+
+    /// The parameter that an address starts from, and the leaf of the sum that leads to it.
+    fn root(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Option<(usize, ExprId)> {
+        match self.body.expr(id) {
+            Expr::Name(name) => {
+                // A parameter keeps its own meaning where it is bound again: `X = X + …`.
+                if let Some(&param) = self.params.get(name) {
+                    return (!numbers.contains(&param)).then_some((param, id));
+                }
+                if !seen.insert(name.clone()) {
+                    return None;
+                }
+                let found = self.assigned.get(name)?.iter().find_map(|&v| self.root(v, numbers, seen));
+                found.map(|(param, _)| (param, id))
+            }
+            Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs } => {
+                self.root(*lhs, numbers, seen).or_else(|| self.root(*rhs, numbers, seen))
+            }
+            Expr::Subscript { receiver, .. } => self.root(*receiver, numbers, seen),
+            Expr::If { then, otherwise, .. } => self.root(*then, numbers, seen).or_else(|| self.root(*otherwise, numbers, seen)),
+            Expr::Call { callee, args } => match self.body.expr(*callee) {
+                Expr::Attribute { receiver, name } if name == "to" => self.root(*receiver, numbers, seen),
+                _ => {
+                    let passes = self.builtin(*callee).is_some_and(|n| {
+                        matches!(
+                            n.as_str(),
+                            "multiple_of" | "max_contiguous" | "max_constancy" | "broadcast_to" | "cast" | "advance" | "where"
+                        )
+                    });
+                    if passes { args.iter().find_map(|a| self.root(a.value, numbers, seen)) } else { None }
+                }
+            },
+            _ => None,
+        }
+    }
+
+    /// Everything in an address but its root is an offset: what is loaded for it are integers.
+    fn offsets(&self, address: ExprId, leaf: ExprId, integers: &mut BTreeSet<usize>, seen: &mut BTreeSet<ExprId>) {
+        if !seen.insert(address) {
+            return;
+        }
+        if address == leaf {
+            if let Expr::Name(name) = self.body.expr(address)
+                && let Some(values) = self.assigned.get(name)
+            {
+                for &value in values {
+                    if let Some((_, leaf)) = self.root(value, &BTreeSet::new(), &mut BTreeSet::new())
+                        && value != address
+                        && leaf != value
+                    {
+                        self.offsets(value, leaf, integers, seen);
+                    }
+                }
+            }
+            return;
+        }
+        match self.body.expr(address) {
+            Expr::Binary { lhs, rhs, .. } => {
+                self.offsets(*lhs, leaf, integers, seen);
+                self.offsets(*rhs, leaf, integers, seen);
+            }
+            Expr::Subscript { receiver, .. } => self.offsets(*receiver, leaf, integers, seen),
+            _ => self.loaded(address, integers, &mut BTreeSet::new()),
+        }
+    }
+
+    /// The pointers whose loaded values an expression is made of.
+    fn loaded(&self, id: ExprId, out: &mut BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) {
+        match self.body.expr(id) {
+            Expr::Name(name) => {
+                if seen.insert(name.clone()) {
+                    self.assigned.get(name).into_iter().flatten().for_each(|&v| self.loaded(v, out, seen));
+                }
+            }
+            // A comparison makes truth, whatever it compares.
+            Expr::Compare { .. } => {}
+            Expr::Call { callee, args } => {
+                if self.builtin(*callee).is_some_and(|n| n == "load" || n.starts_with("atomic_")) {
+                    for address in self.addresses(*callee, args) {
+                        out.extend(self.root(address, &BTreeSet::new(), &mut BTreeSet::new()).map(|r| r.0));
+                    }
+                } else if let Expr::Attribute { receiver, name } = self.body.expr(*callee) {
+                    // `.to(tl.int32)` may come from anything.
+                    if name != "to" {
+                        self.loaded(*receiver, out, seen);
+                    }
+                    args.iter().for_each(|a| self.loaded(a.value, out, seen));
+                } else {
+                    args.iter().for_each(|a| self.loaded(a.value, out, seen));
+                }
+            }
+            _ => items::children(self.body, id).into_iter().for_each(|c| self.loaded(c, out, seen)),
+        }
+    }
+
+    fn flags(&self, condition: ExprId, roles: &mut [Role]) {
+        match self.body.expr(condition) {
+            Expr::Name(_) => {
+                if let Some(param) = self.param(condition)
+                    && roles[param] == Role::Number
+                {
+                    roles[param] = Role::Flag;
+                }
+            }
+            Expr::Unary { operand, .. } => self.flags(*operand, roles),
+            Expr::Bool2 { lhs, rhs, .. } => {
+                self.flags(*lhs, roles);
+                self.flags(*rhs, roles);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What kernels are compiled under, by launches and without.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::database;
+use crate::{ArgType, Argument, specialise::instances};
+
+fn check(text: &str, expected: Expect) {
+    let text = format!("import torch, triton\nimport triton.language as tl\n{text}");
+    let (db, file) = database(&text);
+    let mut out = String::new();
+    for (kernel, specialisations) in instances(&db, file) {
+        for s in specialisations {
+            let _ = write!(out, "{}", kernel.name(&db));
+            if s.is_assumed() {
+                out.push('?');
+            }
+            if let Some(config) = s.config {
+                let _ = write!(out, "[{config}]");
+            }
+            let params = &crate::items::items(&db, file).function(kernel).expect("it is listed").params;
+            for (param, argument) in params.iter().zip(s.instance.arguments(&db)) {
+                let _ = write!(out, " {}:", param.name);
+                let _ = match argument {
+                    Argument::Constexpr(value) => write!(out, "{value}"),
+                    Argument::Runtime { ty: ArgType::Scalar(d), divisible_by_16 } => {
+                        write!(out, "{d}{}", if *divisible_by_16 { "/16" } else { "" })
+                    }
+                    Argument::Runtime { ty: ArgType::Ptr { elem, is_const }, .. } => {
+                        write!(out, "*{}{elem}", if *is_const { "k" } else { "" })
+                    }
+                };
+            }
+            out.push('\n');
+        }
+    }
+    expected.assert_eq(&out);
+}
+
+#[test]
+fn arguments_of_a_launch() {
+    check(
+        r#"
+@triton.jit(do_not_specialize=["free"])
+def kernel(x, one, sixteen, seven, big, huge, f, b, n, free, wide: tl.int64, half: "fp16", c: tl.const, C: tl.constexpr):
+    pass
+
+x = torch.empty(4, dtype=torch.bfloat16)
+kernel[(1,)](x, 1, 16, 7, 1 << 32, 1 << 63, 0.5, True, None, 1, 1, 2.0, x, 1)
+kernel[(2,)](x, 1, 32, 9, 1 << 33, 1 << 63, 1.5, False, None, 16, 16, 3.0, x, 1)
+"#,
+        expect![[r#"
+            kernel x:*bf16 one:1 sixteen:i32/16 seven:i32 big:i64/16 huge:u64/16 f:f32 b:i1 n:None free:i32 wide:i64 half:f16 c:*kbf16 C:1
+            kernel x:*bf16 one:1 sixteen:i32/16 seven:i32 big:i64/16 huge:u64/16 f:f32 b:i1 n:None free:i32 wide:i64/16 half:f16 c:*kbf16 C:1
+        "#]],
+    );
+}
+
+#[test]
+fn assumptions() {
+    check(
+        r#"
+@triton.jit
+def helper(base, at):
+    return tl.load(base + at)
+
+@triton.jit
+def kernel(out, x, table, stride, n, eps, offset, y=None,
+           BLOCK_M: tl.constexpr = 16, BLOCK_N: tl.constexpr = None, BLOCK_K: tl.constexpr, HAS: tl.constexpr, D: tl.constexpr,
+           ACT: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    row = tl.load(table + rows)
+    p = x + row * stride
+    p += offset
+    v = helper(p, rows)
+    if HAS and not n > 3:
+        v = v.to(D)
+    if ACT == "relu":
+        v = v + eps
+    tl.store(pointer=out + rows, value=v)
+"#,
+        expect![[r#"
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:True D:f32 ACT:"relu"
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:True D:f32 ACT:"relu"
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:False D:f32 ACT:""
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:False D:f32 ACT:""
+        "#]],
+    );
+}
+
+#[test]
+fn a_tuning_without_a_launch() {
+    check(
+        r#"
+@triton.autotune(configs=[triton.Config({"B": b}) for b in (32, 64)], key=[])
+@triton.jit
+def kernel(x, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 0.0)
+"#,
+        expect![[r#"
+            kernel?[0] x:*f32 B:32
+            kernel?[1] x:*f32 B:64
+        "#]],
+    );
+}
+
+#[test]
+fn a_function_cannot_be_assumed() {
+    check(
+        r#"
+@triton.jit
+def kernel(x, F: tl.constexpr):
+    tl.store(x, F(tl.load(x)))
+"#,
+        expect![[""]],
+    );
+}

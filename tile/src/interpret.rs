@@ -1,0 +1,551 @@
+//! The reference interpreter: what every operation means, by doing it.
+//!
+//! Runs one program of a launch over a verified module at L0 or L1; layouts are ignored, conversions and shared memory are copies.
+//! Programs of one launch may run on many threads over one [`Memory`]. **Invariant:** a verified module gives its effects or a
+//! [`Fault`] that names the operation, never a panic; it stops when its [`Limits`] say so; the same inputs give the same bits.
+
+mod access;
+mod collective;
+mod dot;
+mod elementwise;
+mod float;
+mod math;
+mod memory;
+mod shape;
+mod value;
+
+use std::{
+    cell::RefCell,
+    fmt,
+    rc::Rc,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use smallvec::SmallVec;
+
+pub use memory::{Allocation, Memory};
+pub use value::{Data, POISON_BYTE};
+
+use crate::{
+    module::{BlockId, Function, FunctionId, Module, OpId, ValueDef, ValueId},
+    ops::{Constant, OpKind, Origin},
+    rewrite,
+    types::{Elem, Scalar, Type},
+};
+use access::Failure;
+use value::{Slot, map_data};
+
+/// Regions and calls together nest at most this deep while running.
+const MAX_DEPTH: usize = 256;
+
+/// A parameter's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arg {
+    /// An address, usually one that [`Memory::allocate`] gave.
+    Pointer(u64),
+    /// Truncated to the parameter's width.
+    Int(i64),
+    /// Rounded to the parameter's type.
+    Float(f64),
+}
+
+/// When a run stops by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<'a> {
+    /// Elements computed, all operations together; an operation counts at least 1.
+    pub elements: u64,
+    /// Bytes of live tiles of one program.
+    pub bytes: u64,
+    /// Looked at before every operation.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Default for Limits<'_> {
+    fn default() -> Self {
+        Limits { elements: 1 << 36, bytes: 2 << 30, cancel: None }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    OutOfBounds,
+    Misaligned,
+    /// An `assert` failed.
+    Assert,
+    /// A limit was reached.
+    Limit,
+    Cancelled,
+    /// The arguments are not those of the function, or the module does not verify.
+    Malformed,
+}
+
+/// Why a program stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub origin: Origin,
+    pub function: FunctionId,
+    /// `None` before the first operation.
+    pub op: Option<OpId>,
+    pub program_id: [u32; 3],
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program_id;
+        write!(f, "program ({x}, {y}, {z}): {}", self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Runs one program once. For many programs of one module make an [`Interpreter`] first.
+pub fn interpret(
+    module: &Module,
+    function: FunctionId,
+    args: &[Arg],
+    program_id: [u32; 3],
+    num_programs: [u32; 3],
+    memory: &Memory,
+    limits: &Limits<'_>,
+) -> Result<(), Fault> {
+    Interpreter::new(module).run(function, args, program_id, num_programs, memory, limits).map(drop)
+}
+
+/// A module prepared for running; shared by the threads that run its programs.
+#[derive(Debug)]
+pub struct Interpreter<'m> {
+    module: &'m Module,
+    plans: Vec<Plan>,
+}
+
+/// What is known of a function before it runs.
+#[derive(Debug)]
+struct Plan {
+    /// By op: the values that nothing needs after it.
+    dying: Vec<SmallVec<[ValueId; 2]>>,
+    /// By op: is its first region free of branches?
+    straight: Vec<bool>,
+}
+
+impl Plan {
+    fn new(module: &Module, function: &Function) -> Plan {
+        let owners = rewrite::owner_ops(function);
+        let parents = rewrite::parent_blocks(function);
+        let mut last: Vec<Option<OpId>> = vec![None; function.values.len()];
+        let mut straight = vec![false; function.ops.len()];
+        function.walk(|block, id| {
+            let op = function.op(id);
+            if let (OpKind::Reduce { .. } | OpKind::Scan { .. }, Some(&region)) = (&op.kind, op.regions.first()) {
+                straight[id.index()] = collective::is_straight(module, function, region, 0);
+            }
+            for &result in &op.results {
+                last[result.index()] = Some(id);
+            }
+            for &operand in &op.operands {
+                let home = match function.value(operand).def {
+                    ValueDef::Argument(home, _) => Some(home),
+                    ValueDef::Result(def, _) => parents[def.index()],
+                };
+                // Climbs to the op that stands where the value is defined: only there is its last use.
+                let (mut at, mut user) = (block, id);
+                while Some(at) != home {
+                    match owners[at.index()].and_then(|owner| Some((parents[owner.index()]?, owner))) {
+                        Some((outer, owner)) => (at, user) = (outer, owner),
+                        None => break,
+                    }
+                }
+                last[operand.index()] = Some(user);
+            }
+        });
+        let mut dying = vec![SmallVec::new(); function.ops.len()];
+        for (index, last) in last.into_iter().enumerate() {
+            if let Some(op) = last {
+                let dying: &mut SmallVec<[ValueId; 2]> = &mut dying[op.index()];
+                dying.push(ValueId(index as u32));
+            }
+        }
+        Plan { dying, straight }
+    }
+}
+
+impl<'m> Interpreter<'m> {
+    /// The module must verify.
+    pub fn new(module: &'m Module) -> Interpreter<'m> {
+        Interpreter { module, plans: module.functions.iter().map(|f| Plan::new(module, f)).collect() }
+    }
+
+    /// Runs one program; the answer is what the function returns, which for a kernel is nothing.
+    pub fn run(
+        &self,
+        function: FunctionId,
+        args: &[Arg],
+        program_id: [u32; 3],
+        num_programs: [u32; 3],
+        memory: &Memory,
+        limits: &Limits<'_>,
+    ) -> Result<Vec<Data>, Fault> {
+        let malformed =
+            |message: String| Fault { kind: FaultKind::Malformed, origin: Origin::NONE, function, op: None, program_id, message };
+        let Some(callee) = self.module.functions.get(function.index()) else {
+            return Err(malformed(format!("function {} does not exist", function.0)));
+        };
+        if args.len() != callee.params.len() {
+            let (has, given) = (callee.params.len(), args.len());
+            return Err(malformed(format!("`{}` has {has} parameters, {given} values were given", callee.name)));
+        }
+        let mut slots = Vec::with_capacity(args.len());
+        for (param, &arg) in callee.params.iter().zip(args) {
+            let ty = callee.ty(param.value);
+            let data = match (arg, ty.elem()) {
+                (Arg::Pointer(address), elem @ Elem::Ptr(_)) => Data::ints(elem, address as i64, 1),
+                (Arg::Int(value), elem @ Elem::Scalar(s)) if s.is_int() => Data::ints(elem, value, 1),
+                (Arg::Float(value), Elem::Scalar(s)) if s.is_float() => Data::floats(s, value, 1),
+                (arg, _) => return Err(malformed(format!("`{}` is {ty}, not {arg:?}", param.name))),
+            };
+            if !ty.is_scalar() {
+                return Err(malformed(format!("`{}` is {ty}; only scalars come from outside", param.name)));
+            }
+            slots.push(Slot::Tile(Rc::new(data)));
+        }
+        let mut machine = Machine {
+            module: self.module,
+            plans: &self.plans,
+            memory,
+            program_id,
+            num_programs,
+            cancel: limits.cancel,
+            elements_left: limits.elements,
+            bytes_left: limits.bytes,
+            depth: 0,
+        };
+        let results = machine.call(function, slots, 1)?;
+        Ok(results
+            .into_iter()
+            .map(|slot| match slot {
+                Slot::Tile(data) => (*data).clone(),
+                Slot::Shared(data) => data.borrow().clone(),
+                Slot::Empty => Data::I1(Vec::new()),
+            })
+            .collect())
+    }
+}
+
+/// One run of one program.
+struct Machine<'r> {
+    module: &'r Module,
+    plans: &'r [Plan],
+    memory: &'r Memory,
+    program_id: [u32; 3],
+    num_programs: [u32; 3],
+    cancel: Option<&'r AtomicBool>,
+    elements_left: u64,
+    bytes_left: u64,
+    depth: usize,
+}
+
+/// One call of one function.
+struct Frame<'r> {
+    id: FunctionId,
+    function: &'r Function,
+    plan: &'r Plan,
+    values: Vec<Slot>,
+    /// How many elements a scalar has: 1, or more inside a region that is run on vectors.
+    width: usize,
+}
+
+impl<'r> Machine<'r> {
+    fn fault(&self, frame: &Frame<'r>, op: OpId, (kind, message): Failure) -> Fault {
+        Fault {
+            kind,
+            origin: frame.function.op(op).origin,
+            function: frame.id,
+            op: Some(op),
+            program_id: self.program_id,
+            message,
+        }
+    }
+
+    fn malformed(&self, frame: &Frame<'r>, op: OpId) -> Fault {
+        self.fault(frame, op, access::malformed())
+    }
+
+    fn call(&mut self, id: FunctionId, args: Vec<Slot>, width: usize) -> Result<Vec<Slot>, Fault> {
+        let module = self.module;
+        let function = &module.functions[id.index()];
+        let values = vec![Slot::Empty; function.values.len()];
+        let mut frame = Frame { id, function, plan: &self.plans[id.index()], values, width };
+        for (&param, slot) in function.block(function.body).args.iter().zip(args) {
+            self.bytes_left = self.bytes_left.saturating_sub(slot.bytes());
+            frame.values[param.index()] = slot;
+        }
+        let results = self.block(&mut frame, function.body)?;
+        for index in 0..frame.values.len() as u32 {
+            self.clear(&mut frame, ValueId(index));
+        }
+        Ok(results)
+    }
+
+    /// Binds a value, within the limit on live bytes.
+    fn set(&mut self, frame: &mut Frame<'r>, op: OpId, value: ValueId, slot: Slot) -> Result<(), Fault> {
+        self.clear(frame, value);
+        match self.bytes_left.checked_sub(slot.bytes()) {
+            Some(left) => self.bytes_left = left,
+            None => {
+                let message = "the live tiles of this program take more memory than its limit".into();
+                return Err(self.fault(frame, op, (FaultKind::Limit, message)));
+            }
+        }
+        frame.values[value.index()] = slot;
+        Ok(())
+    }
+
+    fn clear(&mut self, frame: &mut Frame<'r>, value: ValueId) {
+        let slot = std::mem::take(&mut frame.values[value.index()]);
+        self.bytes_left = self.bytes_left.saturating_add(slot.bytes());
+    }
+
+    fn tile(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Result<Rc<Data>, Fault> {
+        match &frame.values[value.index()] {
+            Slot::Tile(data) => Ok(data.clone()),
+            Slot::Shared(_) | Slot::Empty => Err(self.malformed(frame, op)),
+        }
+    }
+
+    fn shared(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Result<Rc<RefCell<Data>>, Fault> {
+        match &frame.values[value.index()] {
+            Slot::Shared(data) => Ok(data.clone()),
+            Slot::Tile(_) | Slot::Empty => Err(self.malformed(frame, op)),
+        }
+    }
+
+    /// Runs a block whose arguments are bound; the answer is what its terminator passes on.
+    fn block(&mut self, frame: &mut Frame<'r>, block: BlockId) -> Result<Vec<Slot>, Fault> {
+        let function = frame.function;
+        let ops = &function.block(block).ops;
+        self.depth += 1;
+        for &id in ops {
+            let op = function.op(id);
+            self.charge(frame, id)?;
+            if op.kind.is_terminator() {
+                let passed = op.operands.iter().map(|v| frame.values[v.index()].clone()).collect();
+                self.depth -= 1;
+                for &value in &frame.plan.dying[id.index()] {
+                    self.clear(frame, value);
+                }
+                return Ok(passed);
+            }
+            let results = self.op(frame, id)?;
+            if results.len() != op.results.len() {
+                return Err(self.malformed(frame, id));
+            }
+            for (&value, slot) in op.results.iter().zip(results) {
+                self.set(frame, id, value, slot)?;
+            }
+            for &value in &frame.plan.dying[id.index()] {
+                self.clear(frame, value);
+            }
+        }
+        self.depth -= 1;
+        Ok(Vec::new())
+    }
+
+    /// Pays for an operation before it runs.
+    fn charge(&mut self, frame: &Frame<'r>, id: OpId) -> Result<(), Fault> {
+        let op = frame.function.op(id);
+        if self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(self.fault(frame, id, (FaultKind::Cancelled, "the run was cancelled".into())));
+        }
+        if self.depth > MAX_DEPTH {
+            let message = format!("regions and calls nest deeper than {MAX_DEPTH}");
+            return Err(self.fault(frame, id, (FaultKind::Limit, message)));
+        }
+        let elements = |&v: &ValueId| match frame.function.ty(v) {
+            ty if ty.is_scalar() => frame.width as u64,
+            ty => ty.num_elements(),
+        };
+        let mut cost = op.operands.iter().chain(&op.results).map(elements).max().unwrap_or(1);
+        if let OpKind::Dot { .. } = op.kind {
+            // A multiplication is much cheaper than an element of other operations.
+            let inner = op.operands.first().and_then(|&a| frame.function.ty(a).shape().last().copied()).unwrap_or(1);
+            cost = cost.saturating_mul(u64::from(inner / 8).max(1));
+        }
+        match self.elements_left.checked_sub(cost) {
+            Some(left) => {
+                self.elements_left = left;
+                Ok(())
+            }
+            None => {
+                let message = "the program computes more elements than its limit; does its loop end?".into();
+                Err(self.fault(frame, id, (FaultKind::Limit, message)))
+            }
+        }
+    }
+
+    fn op(&mut self, frame: &mut Frame<'r>, id: OpId) -> Result<SmallVec<[Slot; 2]>, Fault> {
+        let function = frame.function;
+        let op = function.op(id);
+        let ty = |index: usize| function.ty(op.operands[index]);
+        let result = op.results.first().map(|&r| function.ty(r));
+        let elem = result.map_or(Elem::Scalar(Scalar::I1), Type::elem);
+        let len = match result {
+            Some(ty) if !ty.is_scalar() => ty.num_elements() as usize,
+            _ => frame.width,
+        };
+        let tile = |machine: &Machine<'r>, frame: &Frame<'r>, index: usize| machine.tile(frame, id, op.operands[index]);
+        let optional = |machine: &Machine<'r>, frame: &Frame<'r>, index: usize| {
+            op.operands.get(index).map(|&v| machine.tile(frame, id, v)).transpose()
+        };
+        let one = |data: Data| SmallVec::from_iter([Slot::Tile(Rc::new(data))]);
+        let many = |data: Vec<Data>| data.into_iter().map(|d| Slot::Tile(Rc::new(d))).collect();
+        let same = |data: Rc<Data>| SmallVec::from_iter([Slot::Tile(data)]);
+        let pointee = || ty(0).elem().pointee().unwrap_or(Scalar::I8);
+        let computed: Option<Data> = match &op.kind {
+            OpKind::Constant(Constant::Int(value)) => Some(Data::ints(elem, *value, len)),
+            OpKind::Constant(Constant::Float(value)) => elem.scalar().map(|s| Data::floats(s, *value, len)),
+            OpKind::ProgramId { axis } => Some(Data::ints(elem, i64::from(self.program_id[usize::from(*axis).min(2)]), len)),
+            OpKind::NumPrograms { axis } => Some(Data::ints(elem, i64::from(self.num_programs[usize::from(*axis).min(2)]), len)),
+            OpKind::Iota { start, end } => Some(Data::I32((*start..*end).collect())),
+            OpKind::Splat => Some(map_data!(&*tile(self, frame, 0)?, v => vec![v[0]; len])),
+            OpKind::ExpandDims { .. } | OpKind::Reshape { .. } | OpKind::ConvertLayout => {
+                return Ok(same(tile(self, frame, 0)?));
+            }
+            OpKind::Broadcast => {
+                result.map(|r| tile(self, frame, 0).map(|t| shape::broadcast(&t, ty(0).shape(), r.shape()))).transpose()?
+            }
+            OpKind::Transpose { order } => {
+                result.map(|r| tile(self, frame, 0).map(|t| shape::transpose(&t, ty(0).shape(), r.shape(), order))).transpose()?
+            }
+            OpKind::Unary(unary) => elementwise::unary(*unary, elem, &*tile(self, frame, 0)?),
+            OpKind::Binary(binary) => elementwise::binary(*binary, elem, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
+            OpKind::Compare(predicate) => elementwise::compare(*predicate, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
+            OpKind::Select => elementwise::select(&*tile(self, frame, 0)?, &*tile(self, frame, 1)?, &*tile(self, frame, 2)?),
+            OpKind::Fma => elementwise::fma(elem, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?, &*tile(self, frame, 2)?),
+            OpKind::Cast(cast) => elementwise::cast(*cast, ty(0).elem(), elem, &*tile(self, frame, 0)?),
+            OpKind::AddPtr => elementwise::addptr(pointee().bytes(), &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
+            OpKind::Load(_) => {
+                let mask = optional(self, frame, 1)?;
+                let start = match optional(self, frame, 2)? {
+                    Some(other) => (*other).clone(),
+                    None => Data::poison(elem, len),
+                };
+                let loaded = access::load(self.memory, pointee(), &*tile(self, frame, 0)?, mask.as_deref(), start);
+                Some(loaded.map_err(|failure| self.fault(frame, id, failure))?)
+            }
+            OpKind::Store(_) => {
+                let mask = optional(self, frame, 2)?;
+                let (pointers, value) = (tile(self, frame, 0)?, tile(self, frame, 1)?);
+                access::store(self.memory, pointee(), &pointers, &value, mask.as_deref())
+                    .map_err(|failure| self.fault(frame, id, failure))?;
+                return Ok(SmallVec::new());
+            }
+            OpKind::AtomicRmw { op: atomic, sem: _, scope: _ } => {
+                let mask = optional(self, frame, 2)?;
+                let (pointers, value) = (tile(self, frame, 0)?, tile(self, frame, 1)?);
+                let poison = Data::poison(elem, len);
+                let old = access::atomic(self.memory, *atomic, pointee(), &pointers, &value, mask.as_deref(), poison);
+                Some(old.map_err(|failure| self.fault(frame, id, failure))?)
+            }
+            OpKind::Reduce { axis } => return self.reduce(frame, id, *axis).map(many),
+            OpKind::Scan { axis, reverse } => return self.scan(frame, id, *axis, *reverse).map(many),
+            OpKind::Dot { precision } => {
+                let (a, b, c) = (tile(self, frame, 0)?, tile(self, frame, 1)?, tile(self, frame, 2)?);
+                let operand = ty(0).elem().scalar().unwrap_or(Scalar::F32);
+                let shapes = (ty(0).shape(), ty(1).shape());
+                elem.scalar().and_then(|result| dot::dot(*precision, operand, result, shapes, &a, &b, &c))
+            }
+            OpKind::For(_) => return self.for_loop(frame, id),
+            OpKind::While => return self.while_loop(frame, id),
+            OpKind::If => {
+                let taken = tile(self, frame, 0)?.first_int() != 0;
+                return self.block(frame, op.regions[usize::from(!taken)]).map(SmallVec::from_vec);
+            }
+            OpKind::Call { callee } => {
+                let args = op.operands.iter().map(|v| frame.values[v.index()].clone()).collect();
+                return self.call(*callee, args, frame.width).map(SmallVec::from_vec);
+            }
+            OpKind::Assert { message } => {
+                let Data::I1(conditions) = &*tile(self, frame, 0)? else { return Err(self.malformed(frame, id)) };
+                return match conditions.iter().position(|c| !c) {
+                    None => Ok(SmallVec::new()),
+                    Some(_) if conditions.len() == 1 => {
+                        Err(self.fault(frame, id, (FaultKind::Assert, format!("assertion failed: {message}"))))
+                    }
+                    Some(at) => {
+                        let message = format!("assertion failed at tile element {at}: {message}");
+                        Err(self.fault(frame, id, (FaultKind::Assert, message)))
+                    }
+                };
+            }
+            OpKind::LocalAlloc => {
+                let data = (*tile(self, frame, 0)?).clone();
+                return Ok(SmallVec::from_iter([Slot::Shared(Rc::new(RefCell::new(data)))]));
+            }
+            OpKind::LocalLoad => Some(self.shared(frame, id, op.operands[0])?.borrow().clone()),
+            OpKind::LocalStore => {
+                let data = tile(self, frame, 0)?;
+                *self.shared(frame, id, op.operands[1])?.borrow_mut() = (*data).clone();
+                return Ok(SmallVec::new());
+            }
+            OpKind::Barrier => return Ok(SmallVec::new()),
+            // Blocks end before they come here.
+            OpKind::Yield | OpKind::Condition | OpKind::Return => None,
+        };
+        computed.map(one).ok_or_else(|| self.malformed(frame, id))
+    }
+
+    fn for_loop(&mut self, frame: &mut Frame<'r>, id: OpId) -> Result<SmallVec<[Slot; 2]>, Fault> {
+        let function = frame.function;
+        let op = function.op(id);
+        let mut bounds = [0i64; 3];
+        for (bound, &operand) in bounds.iter_mut().zip(&op.operands) {
+            *bound = self.tile(frame, id, operand)?.first_int();
+        }
+        let [lower, upper, step] = bounds;
+        if step <= 0 {
+            let message = format!("the step of a loop is positive, not {step}");
+            return Err(self.fault(frame, id, (FaultKind::Malformed, message)));
+        }
+        let elem = function.ty(op.operands[0]).elem();
+        let args = &function.block(op.regions[0]).args;
+        let mut carried: Vec<Slot> = op.operands[3..].iter().map(|v| frame.values[v.index()].clone()).collect();
+        let mut at = lower;
+        while at < upper {
+            self.charge(frame, id)?;
+            self.set(frame, id, args[0], Slot::Tile(Rc::new(Data::ints(elem, at, 1))))?;
+            for (&arg, slot) in args[1..].iter().zip(std::mem::take(&mut carried)) {
+                self.set(frame, id, arg, slot)?;
+            }
+            carried = self.block(frame, op.regions[0])?;
+            match at.checked_add(step) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        Ok(SmallVec::from_vec(carried))
+    }
+
+    fn while_loop(&mut self, frame: &mut Frame<'r>, id: OpId) -> Result<SmallVec<[Slot; 2]>, Fault> {
+        let function = frame.function;
+        let op = function.op(id);
+        let mut carried: Vec<Slot> = op.operands.iter().map(|v| frame.values[v.index()].clone()).collect();
+        loop {
+            for (&arg, slot) in function.block(op.regions[0]).args.iter().zip(carried) {
+                self.set(frame, id, arg, slot)?;
+            }
+            let mut passed = self.block(frame, op.regions[0])?;
+            if passed.is_empty() {
+                return Err(self.malformed(frame, id));
+            }
+            let Slot::Tile(condition) = passed.remove(0) else { return Err(self.malformed(frame, id)) };
+            if condition.first_int() == 0 {
+                return Ok(SmallVec::from_vec(passed));
+            }
+            for (&arg, slot) in function.block(op.regions[1]).args.iter().zip(passed) {
+                self.set(frame, id, arg, slot)?;
+            }
+            carried = self.block(frame, op.regions[1])?;
+        }
+    }
+}
