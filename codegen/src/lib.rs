@@ -1,5 +1,6 @@
 //! From tile IR to LLVM text: the passes that decide, the emitter that only writes down what was decided.
 //!
+//! The stages as queries are [`optimised`] and [`llvm_text`]; what comes after (PTX, machine code) is no query, see `tritium-runtime`.
 //! **Invariant:** deciding and emitting are different files; every inline-PTX string is in [`ptx_strings`].
 
 pub mod access;
@@ -8,5 +9,9 @@ pub mod llvm;
 pub mod occupancy;
 pub mod passes;
 pub mod ptx_strings;
+mod queries;
 pub mod resources;
 pub mod scratch;
+
+pub use passes::Unsupported;
+pub use queries::{Llvm, Options, llvm_text, optimised};

@@ -1,0 +1,73 @@
+//! The stages of code generation as queries over a specialisation.
+//!
+//! **Invariant:** keyed by the specialisation and [`Options`] alone, so typing in one kernel compiles no other, and a board of the same SM
+//! changes nothing here.
+
+use tritium_semantics::{
+    Db, Instance,
+    elaborate::elaborate,
+    target::{self, Sm},
+};
+use tritium_tile::{Module, Origin, verify};
+
+use crate::{
+    llvm,
+    passes::{self, CompileOptions, Unsupported},
+};
+
+/// What code is generated for, beyond the specialisation. Interned for good: there are few.
+#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
+pub struct Options {
+    /// A row of [`target::SMS`], by name.
+    #[returns(ref)]
+    pub sm: String,
+    #[returns(copy)]
+    pub num_warps: u32,
+    #[returns(copy)]
+    pub num_stages: u32,
+}
+
+/// A kernel as LLVM text, and what a launch must know of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Llvm {
+    pub text: String,
+    /// The entry's name.
+    pub kernel: String,
+    /// Dynamic shared memory of a CTA.
+    pub shared_bytes: u32,
+    /// Run-time parameters in order.
+    pub parameters: Vec<String>,
+}
+
+fn sm(db: &dyn Db, options: Options) -> Result<&'static Sm, Unsupported> {
+    let name = options.sm(db);
+    target::sm(name).ok_or_else(|| Unsupported::new(Origin::NONE, format!("no SM is called `{name}`")))
+}
+
+/// Level L1 after every pass.
+#[salsa::tracked(returns(ref), lru = 256)]
+pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Module, Unsupported> {
+    let elaborated = elaborate(db, instance);
+    if !elaborated.complete {
+        return Err(Unsupported::new(Origin::NONE, "the kernel has errors; `tritium check` shows them"));
+    }
+    // What does not verify is a defect of elaboration; later stages must not meet it.
+    if let Some(problem) = verify::verify(&elaborated.module).first() {
+        return Err(Unsupported::new(Origin::NONE, format!("a defect in Tritium: its tile IR does not verify ({problem:?})")));
+    }
+    let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
+    passes::lower_observed(&elaborated.module, &compile, &mut |_, _| db.unwind_if_revision_cancelled())
+}
+
+/// LLVM IR as text.
+#[salsa::tracked(returns(ref), lru = 256)]
+pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Llvm, Unsupported> {
+    let module = optimised(db, instance, options).as_ref().map_err(Clone::clone)?;
+    let entry = module.entry();
+    Ok(Llvm {
+        text: llvm::emit(module, sm(db, options)?)?,
+        kernel: entry.name.clone(),
+        shared_bytes: module.shared_bytes.unwrap_or(0),
+        parameters: entry.params.iter().map(|p| p.name.clone()).collect(),
+    })
+}
