@@ -627,8 +627,12 @@ pub fn walk(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
 
 /// Visits an expression and everything in it.
 pub fn walk_expr(body: &Body, id: ExprId, visit: &mut dyn FnMut(Node)) {
-    visit(Node::Expr(id));
-    children(body, id).into_iter().for_each(|child| walk_expr(body, child, visit));
+    // Not recursive: expressions nest deeper than a stack.
+    let mut left = vec![id];
+    while let Some(id) = left.pop() {
+        visit(Node::Expr(id));
+        left.extend(children(body, id).into_iter().rev());
+    }
 }
 
 /// The expressions directly inside one.

@@ -10,6 +10,7 @@
 
 pub mod body;
 pub mod builtins;
+pub mod check;
 pub mod constant;
 pub mod db;
 pub mod diagnostics;
@@ -19,6 +20,7 @@ pub mod host;
 pub mod instance;
 pub mod items;
 pub mod launch;
+pub mod model;
 pub mod problem;
 pub mod specialise;
 pub mod target;

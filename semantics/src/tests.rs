@@ -1,8 +1,11 @@
 //! Text in, text out, over whole files.
 
 mod bodies;
+mod check;
 mod host;
+mod incremental;
 mod items;
+mod pages;
 mod specialise;
 
 use std::{

@@ -22,6 +22,10 @@ pub fn lower(module: &ast::Module) -> (Body, SourceMap) {
     (lowering.body, lowering.map)
 }
 
+/// Left on the stack before it grows, and what it grows by.
+const RED_ZONE: usize = 128 << 10;
+const STACK: usize = 2 << 20;
+
 #[derive(Default)]
 struct Lowering {
     body: Body,
@@ -282,7 +286,12 @@ impl Lowering {
         Expr::Comprehension { kind, key, element: self.need(element, range), clauses }
     }
 
+    /// Expressions nest as deeply as the parser allows, which is deeper than a thread's stack.
     fn lower(&mut self, expr: &ast::Expr) -> ExprId {
+        stacker::maybe_grow(RED_ZONE, STACK, || self.expression(expr))
+    }
+
+    fn expression(&mut self, expr: &ast::Expr) -> ExprId {
         let range = expr.syntax().text_range();
         let lowered = match expr {
             ast::Expr::ParenExpr(e) => return self.need(e.expr(), range),

@@ -127,6 +127,10 @@ impl Body {
 
     /// An expression as Python, every operation in parentheses.
     pub fn text_of(&self, id: ExprId) -> String {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.python(id))
+    }
+
+    fn python(&self, id: ExprId) -> String {
         let show = |e: ExprId| self.text_of(e);
         let list = |items: &[ExprId]| joined(items.iter().map(|&e| show(e)));
         match self.expr(id) {

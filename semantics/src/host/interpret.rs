@@ -397,6 +397,11 @@ impl<'db> Host<'db> {
         if !self.burn() {
             return Value::unknown("host code ran for too long");
         }
+        // Calls within calls, and expressions as deep as the parser allows, need more than a thread's stack.
+        stacker::maybe_grow(256 << 10, 4 << 20, || self.expression(frame, id))
+    }
+
+    fn expression(&mut self, frame: &Frame, id: ExprId) -> Value {
         let body = frame.body.clone();
         match body.expr(id) {
             Expr::Missing => Value::unknown("a syntax error"),

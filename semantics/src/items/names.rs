@@ -232,7 +232,11 @@ fn attribute(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Global
 }
 
 /// The value of a module-level expression that needs nothing but literals and other such values.
-pub(crate) fn fold(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<Const> {
+fn fold(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<Const> {
+    stacker::maybe_grow(128 << 10, 2 << 20, || folded(db, file, body, expr))
+}
+
+fn folded(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<Const> {
     let go = |e: ExprId| fold(db, file, body, e);
     match body.expr(expr) {
         Expr::Int(i) => Some(Const::Int(*i)),

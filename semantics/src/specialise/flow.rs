@@ -205,6 +205,10 @@ impl Reader<'_> {
 
     /// The parameter that an address starts from, and the leaf of the sum that leads to it.
     fn root(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Option<(usize, ExprId)> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.root_of(id, numbers, seen))
+    }
+
+    fn root_of(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Option<(usize, ExprId)> {
         match self.body.expr(id) {
             Expr::Name(name) => {
                 // A parameter keeps its own meaning where it is bound again: `X = X + …`.
@@ -270,6 +274,10 @@ impl Reader<'_> {
 
     /// The pointers whose loaded values an expression is made of.
     fn loaded(&self, id: ExprId, out: &mut BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.loaded_of(id, out, seen));
+    }
+
+    fn loaded_of(&self, id: ExprId, out: &mut BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) {
         match self.body.expr(id) {
             Expr::Name(name) => {
                 if seen.insert(name.clone()) {

@@ -1,0 +1,163 @@
+//! Diagnostics of whole files.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::database;
+use crate::check::check;
+
+fn report(text: &str, triton: &str) -> String {
+    let (mut db, file) = database(text);
+    db.set_triton(triton);
+    let mut out = String::new();
+    for d in check(&db, file) {
+        let line = text[..d.range.start].matches('\n').count() + 1;
+        let _ = write!(out, "{line}: {} {} {:?}: {}", d.severity.name(), d.code, &text[d.range.clone()], d.message);
+        if d.assumed {
+            out.push_str(" (assumed)");
+        }
+        if !d.configs.is_empty() {
+            let _ = write!(out, " {:?}", d.configs);
+        }
+        out.push('\n');
+        for r in &d.related {
+            let _ = writeln!(out, "    {:?}: {}", &r.file.text(&db)[r.range.clone()], r.message);
+        }
+        for fix in &d.fixes {
+            let edits: Vec<_> = fix.edits.iter().map(|e| (&text[e.range.clone()], e.new_text.as_str())).collect();
+            let _ = writeln!(out, "    {}fix: {} {edits:?}", if fix.safe { "safe " } else { "" }, fix.title);
+        }
+    }
+    out
+}
+
+fn check_text(text: &str, expected: Expect) {
+    expected.assert_eq(&report(&format!("import torch, triton\nimport triton.language as tl\n{text}"), "3.6"));
+}
+
+#[test]
+fn nothing_without_triton() {
+    expect![[""]].assert_eq(&report("def f(x):\n    return (\n", "3.6"));
+}
+
+#[test]
+fn launches_decide() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, y, A: tl.constexpr, B: tl.constexpr):
+    v = tl.arange(0, A) + tl.arange(0, B)
+    tl.store(x + v, 1.0)
+
+x = torch.empty(64)
+kernel[(1,)](x, x, 32, 32)
+kernel[(1,)](x, x, 32, 64)
+"#,
+        expect![[r#"
+            6: error SHP001 "tl.arange(0, A) + tl.arange(0, B)": `tl.arange(0, A)` has shape [32] ([A]) and `tl.arange(0, B)` has shape [64] ([B]); `+` cannot match 32 with 64: make one a column and the other a row, `tl.arange(0, A)[:, None]` and `tl.arange(0, B)[None, :]` ["kernel#2"]
+                "tl.arange(0, A)": 32 comes from A here
+                "tl.arange(0, B)": 64 comes from B here
+                fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+        "#]],
+    );
+}
+
+#[test]
+fn assumptions_only_warn_unless_all_agree() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    v = tl.arange(0, BLOCK_M) + tl.arange(0, BLOCK_N)
+    w = tl.arange(0, 32) + tl.arange(0, 16)
+    tl.store(x + v, 1.0)
+"#,
+        expect![[r#"
+            6: warning SHP001 "tl.arange(0, BLOCK_M) + tl.arange(0, BLOCK_N)": `tl.arange(0, BLOCK_M)` has shape [128] ([BLOCK_M]) and `tl.arange(0, BLOCK_N)` has shape [64] ([BLOCK_N]); `+` cannot match 128 with 64: make one a column and the other a row, `tl.arange(0, BLOCK_M)[:, None]` and `tl.arange(0, BLOCK_N)[None, :]` (assumed)
+                "tl.arange(0, BLOCK_M)": 128 comes from BLOCK_M here
+                "tl.arange(0, BLOCK_N)": 64 comes from BLOCK_N here
+                fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+            7: error SHP001 "tl.arange(0, 32) + tl.arange(0, 16)": `tl.arange(0, 32)` has shape [32] and `tl.arange(0, 16)` has shape [16]; `+` cannot match 32 with 16: make one a column and the other a row, `tl.arange(0, 32)[:, None]` and `tl.arange(0, 16)[None, :]`
+                "tl.arange(0, 32)": 32 comes from here
+                "tl.arange(0, 16)": 16 comes from here
+                fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+        "#]],
+    );
+}
+
+#[test]
+fn suppressions() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x):
+    a = tl.arange(0, 33)  # tritium: ignore[SHP002] on purpose
+    # tritium: ignore[not-power-of-two, SHP001]
+    b = tl.arange(0, 34)
+    c = tl.arange(0, 35)  # tritium: ignore[SHP001]
+"#,
+        expect![[r#"
+            9: error SHP002 "35": 35 is not a power of two: use 64 and mask what is beyond 35
+                fix: Use 64 [("35", "64")]
+        "#]],
+    );
+}
+
+#[test]
+fn helpers_in_the_file() {
+    check_text(
+        r#"
+@triton.jit
+def twice(v):
+    return v + tl.arange(0, 16)
+
+@triton.jit
+def kernel(x):
+    v = twice(tl.arange(0, 32))
+    tl.store(x + v, 1.0)
+"#,
+        expect![[r#"
+            6: error SHP001 "v + tl.arange(0, 16)": `v` has shape [32] and `tl.arange(0, 16)` has shape [16]; `+` cannot match 32 with 16: make one a column and the other a row, `v[:, None]` and `tl.arange(0, 16)[None, :]`
+                "v": 32 comes from here
+                "tl.arange(0, 16)": 16 comes from here
+                "twice(tl.arange(0, 32))": called from here
+                fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+        "#]],
+    );
+}
+
+/// The published softmax of the first release: it is no part of this repository.
+#[test]
+fn the_first_softmax() {
+    let Some(folder) = std::env::var_os("TRITIUM_EXTERNAL_KERNELS") else { return };
+    let text = std::fs::read_to_string(std::path::Path::new(&folder).join("seed_softmax.py")).expect("the kernel is there");
+    assert_eq!(report(&text, "1.0"), "");
+    let under_3_6 = report(&text, "3.6");
+    assert_eq!(under_3_6.lines().filter(|l| !l.starts_with(' ')).count(), 1, "{under_3_6}");
+    assert!(under_3_6.contains("CXP001") && under_3_6.contains("safe fix"), "{under_3_6}");
+    let (mut db, file) = database(&text);
+    let edits: Vec<_> = check(&db, file)[0].fixes[0].edits.clone();
+    let mut fixed = text.clone();
+    for edit in edits.iter().rev() {
+        fixed.replace_range(edit.range.clone(), &edit.new_text);
+    }
+    assert!(fixed.contains("BLOCK_SIZE: tl.constexpr = 1024"));
+    db.set_text("kernel.py".as_ref(), fixed.clone());
+    assert_eq!(report(&fixed, "3.6"), "");
+}
+
+#[test]
+fn the_deepest_expressions_end() {
+    for deep in [
+        "-".repeat(5000) + "1",
+        "(".repeat(5000) + "1",
+        "1".to_owned() + &" + 1".repeat(5000),
+        "[".repeat(900) + &"]".repeat(900),
+    ] {
+        let text = format!(
+            "import triton\nimport triton.language as tl\nV = {deep}\n@triton.jit\ndef kernel(x, n=V):\n    tl.store(x + ({deep}), {deep})\nkernel[(1,)](V, {deep})\n"
+        );
+        report(&text, "3.6");
+    }
+}

@@ -1,0 +1,80 @@
+//! What runs again after an edit.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use super::Files;
+use crate::{Database, check::check};
+
+const TWO: &str = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def first(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+@triton.jit
+def second(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, 2.0, mask=i < n)
+";
+
+/// Checks a text, then an edited one; returns the queries of some names that ran for the edit, by key.
+fn ran(before: &str, after: &str, wanted: &[&str]) -> Vec<String> {
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let events = log.clone();
+    let mut db = Database::with_events(
+        Arc::new(Files::default()),
+        Some(Box::new(move |event| {
+            if let salsa::EventKind::WillExecute { database_key } = event.kind {
+                events.lock().expect("no test panics while it holds the log").push(format!("{database_key:?}"));
+            }
+        })),
+    );
+    let path = Path::new("kernel.py");
+    let file = db.set_text(path, before.to_owned());
+    check(&db, file);
+    log.lock().expect("no test panics while it holds the log").clear();
+    db.set_text(path, after.to_owned());
+    check(&db, file);
+    let log = log.lock().expect("no test panics while it holds the log");
+    log.iter().filter(|key| wanted.iter().any(|w| key.split('(').next() == Some(*w))).cloned().collect()
+}
+
+const ELABORATION: &[&str] = &["elaborate", "elaborate_call"];
+
+#[test]
+fn an_edit_in_one_kernel_elaborates_that_kernel_alone() {
+    let edited = TWO.replace("1.0", "3.0");
+    // The four assumed specialisations of `first` differ in their block size only.
+    let all = ran("", TWO, ELABORATION).len();
+    let again = ran(TWO, &edited, ELABORATION).len();
+    assert!(again > 0);
+    assert_eq!(again * 2, all);
+}
+
+#[test]
+fn a_comment_elaborates_nothing() {
+    let edited = TWO.replace("    i = tl.arange(0, BLOCK)\n", "    # the columns\n\n    i = tl.arange(0, BLOCK)  # of a row\n");
+    assert_eq!(ran(TWO, &edited, ELABORATION), Vec::<String>::new());
+    let moved = format!("# a licence\n\n{TWO}");
+    assert_eq!(ran(TWO, &moved, ELABORATION), Vec::<String>::new());
+}
+
+#[test]
+fn an_edit_in_a_kernel_runs_no_host_code_and_parses_one_chunk() {
+    let edited = TWO.replace("1.0", "3.0");
+    assert_eq!(ran(TWO, &edited, &["host_launches"]), Vec::<String>::new());
+    assert_eq!(ran(TWO, &edited, &["chunk_tree"]).len(), 1);
+}
+
+#[test]
+fn host_code_elaborates_nothing_if_its_launches_stay() {
+    let launch = format!("{TWO}\nimport torch\nx = torch.empty(64)\nfirst[(1,)](x, 64, 64)\n");
+    let edited = launch.replace("x = torch", "unused = 3\nx = torch");
+    assert_eq!(ran(&launch, &edited, ELABORATION), Vec::<String>::new());
+}
