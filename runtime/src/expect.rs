@@ -52,7 +52,9 @@ fn eval(expr: &ast::Expr, names: &Names, depth: u32) -> Result<Array, String> {
                 format!("`{name}` is neither a tensor nor a number of this launch (there are {})", known.join(", "))
             })
         }
-        ast::Expr::LiteralExpr(_) => number(&source(expr)).map(scalar).ok_or_else(|| format!("`{}` is not a number", source(expr))),
+        ast::Expr::LiteralExpr(_) => {
+            number(&source(expr)).map(scalar).ok_or_else(|| format!("`{}` is not a number", source(expr)))
+        }
         ast::Expr::UnaryExpr(e) => {
             let operand = sub(e.operand())?;
             match e.op() {
@@ -272,7 +274,8 @@ fn call(e: &ast::CallExpr, names: &Names, depth: u32) -> Result<Array, String> {
             Ok(y)
         }
         other => {
-            let known: Vec<&str> = MAPS.iter().map(|m| m.0).chain(FOLDS.iter().map(|f| f.0)).chain(OTHERS.iter().copied()).collect();
+            let known: Vec<&str> =
+                MAPS.iter().map(|m| m.0).chain(FOLDS.iter().map(|f| f.0)).chain(OTHERS.iter().copied()).collect();
             Err(format!("`{other}` is not a function of `expect`; there are {}", known.join(", ")))
         }
     }

@@ -3,8 +3,10 @@
 
 pub mod device;
 pub mod exact;
+pub mod exec;
 pub mod expect;
 pub mod random;
+pub mod run;
 pub mod store;
 pub mod tensor;
 pub mod worker;

@@ -6,6 +6,8 @@
 //! Both are interned for good (`revisions = usize::MAX`), which is what makes ids without a lifetime sound; their number is bounded by the
 //! functions and specialisations a session has seen, not by keystrokes.
 
+use std::fmt;
+
 use smol_str::SmolStr;
 
 use crate::{SourceFile, constant::Const, dtype::DType};
@@ -45,4 +47,34 @@ pub enum Argument {
 pub enum ArgType {
     Scalar(DType),
     Ptr { elem: DType, is_const: bool },
+}
+
+impl Argument {
+    /// What a launch promises beyond the type, as a phrase.
+    pub fn fact(&self) -> Option<&'static str> {
+        match self {
+            Argument::Runtime { ty: ArgType::Ptr { .. }, divisible_by_16: true } => Some("address divisible by 16"),
+            Argument::Runtime { ty: ArgType::Scalar(_), divisible_by_16: true } => Some("divisible by 16"),
+            Argument::Runtime { .. } | Argument::Constexpr(_) => None,
+        }
+    }
+}
+
+/// `f32`, `*f16`, `constexpr[4]`.
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Argument::Runtime { ty, .. } => write!(f, "{ty}"),
+            Argument::Constexpr(value) => write!(f, "constexpr[{value}]"),
+        }
+    }
+}
+
+impl fmt::Display for ArgType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArgType::Scalar(dtype) => write!(f, "{dtype}"),
+            ArgType::Ptr { elem, .. } => write!(f, "*{elem}"),
+        }
+    }
 }
