@@ -14,4 +14,4 @@ pub mod resources;
 pub mod scratch;
 
 pub use passes::Unsupported;
-pub use queries::{Llvm, Options, llvm_text, optimised};
+pub use queries::{Llvm, Options, launch_values, llvm_text, optimised, report};

@@ -6,13 +6,15 @@
 use tritium_semantics::{
     Db, Instance,
     elaborate::elaborate,
-    target::{self, Sm},
+    launch::{self, LaunchArg},
+    target::{self, Gpu, Sm},
 };
 use tritium_tile::{Module, Origin, verify};
 
 use crate::{
-    llvm,
+    cost, llvm,
     passes::{self, CompileOptions, Unsupported},
+    resources::{self, KernelReport},
 };
 
 /// What code is generated for, beyond the specialisation. Interned for good: there are few.
@@ -66,8 +68,40 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Ll
     let entry = module.entry();
     Ok(Llvm {
         text: llvm::emit(module, sm(db, options)?)?,
-        kernel: entry.name.clone(),
+        kernel: llvm::entry_name(module),
         shared_bytes: module.shared_bytes.unwrap_or(0),
         parameters: entry.params.iter().map(|p| p.name.clone()).collect(),
     })
+}
+
+/// What the specialisation takes and costs on a GPU of the SM it is compiled for; with a launch also what the launch costs.
+pub fn report(
+    db: &dyn Db,
+    instance: Instance,
+    options: Options,
+    gpu: Gpu,
+    launch: Option<&launch::Launch>,
+) -> Result<KernelReport, Unsupported> {
+    let module = optimised(db, instance, options).as_ref().map_err(Clone::clone)?;
+    Ok(resources::report(module, gpu, launch.map(launch_values).as_ref()))
+}
+
+/// The numbers of a launch that costs depend on.
+pub fn launch_values(launch: &launch::Launch) -> cost::Launch {
+    let mut values = cost::Launch { grid: launch.grid, ..cost::Launch::default() };
+    for (name, arg) in &launch.args {
+        match arg {
+            LaunchArg::Tensor(index) => {
+                if let Some(tensor) = launch.tensors.get(*index) {
+                    let elements = tensor.shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent));
+                    let bytes = elements.and_then(|n| n.checked_mul(u64::from(tensor.dtype.bytes())));
+                    values.tensor_bytes.extend(bytes.map(|bytes| (name.to_string(), bytes)));
+                }
+            }
+            LaunchArg::Int(n) => values.scalars.extend(i64::try_from(*n).ok().map(|n| (name.to_string(), n))),
+            LaunchArg::Bool(b) => values.scalars.extend([(name.to_string(), i64::from(*b))]),
+            LaunchArg::Float(_) | LaunchArg::None => {}
+        }
+    }
+    values
 }
