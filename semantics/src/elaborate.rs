@@ -73,8 +73,9 @@ pub enum CallArgument {
     Tuple(Vec<CallArgument>),
     Type(TileType),
     Builtin(crate::builtins::Builtin),
-    /// What `*args` gathered.
     Module(SmolStr),
+    /// The result of a call that gives nothing.
+    Void,
 }
 
 /// A helper with its arguments' types and compile-time values: its own query, so that kernels share it.

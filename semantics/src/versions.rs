@@ -27,6 +27,10 @@ pub struct Rules {
     pub zero_extents: bool,
     /// `x[:, None, :]` on one dimension.
     pub surplus_slices: bool,
+    /// `.cs` on a load.
+    pub streaming_loads: bool,
+    /// `evict_normal`
+    pub evict_normal: bool,
     /// `tl.make_block_ptr` and `tl.advance` exist.
     pub block_pointers: bool,
 }
@@ -46,13 +50,22 @@ const V3_6: Rules = Rules {
     fp8_literals: false,
     zero_extents: true,
     surplus_slices: true,
+    streaming_loads: false,
+    evict_normal: false,
     block_pointers: true,
 };
 
 const V3_7: Rules = Rules { version: "3.7", constexpr_returns: true, fp8_literals: true, ..V3_6 };
 
-const V3_8: Rules =
-    Rules { version: "3.8", rest_parameters: true, walrus: true, nested_tuple_targets: true, zero_extents: false, ..V3_7 };
+const V3_8: Rules = Rules {
+    version: "3.8",
+    rest_parameters: true,
+    walrus: true,
+    nested_tuple_targets: true,
+    zero_extents: false,
+    streaming_loads: true,
+    ..V3_7
+};
 
 const V3_9: Rules = Rules {
     version: "3.9",
@@ -62,6 +75,7 @@ const V3_9: Rules = Rules {
     weak_comparisons: true,
     native_bf16_minmax: true,
     surplus_slices: false,
+    evict_normal: true,
     block_pointers: false,
     ..V3_8
 };

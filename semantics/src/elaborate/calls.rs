@@ -312,7 +312,7 @@ impl<'a> Evaluator<'a> {
             Builtin::Zeros => self.call_full(arguments, true, at),
             Builtin::Full => self.call_full(arguments, false, at),
             Builtin::ZerosLike => self.call_zeros_like(arguments, at),
-            Builtin::ToTensor => self.to_tile(arguments.value("x"), arguments.expr("x").unwrap_or(at)).map(Value::Tile),
+            Builtin::ToTensor => self.as_tile(arguments.value("x"), arguments.expr("x").unwrap_or(at)).map(Value::Tile),
             Builtin::Load => self.call_load(arguments, at),
             Builtin::Store => self.call_store(arguments, at),
             Builtin::Abs => self.call_abs(arguments, at),
@@ -345,11 +345,23 @@ impl<'a> Evaluator<'a> {
             Builtin::Ravel => self.call_ravel(arguments, at),
             Builtin::Join => self.call_join(arguments, at),
             Builtin::Item => self.call_item(arguments, at),
-            Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => match arguments.value("input") {
-                Value::Unknown => Err(Silenced),
-                input => Ok(input.clone()),
-            },
-            Builtin::Assume | Builtin::StaticPrint | Builtin::DebugBarrier => Ok(Value::Void),
+            Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => self.call_promise(builtin, arguments, at),
+            Builtin::Assume => {
+                let expr = arguments.expr("cond").unwrap_or(at);
+                let value = arguments.value("cond");
+                match value {
+                    Value::Unknown => Err(Silenced),
+                    Value::Const(_) => Ok(Value::Void),
+                    Value::Tile(tile) if tile.ty.is_scalar() && tile.ty.elem == Element::Scalar(DType::I1) => Ok(Value::Void),
+                    other => {
+                        let text = self.text(expr);
+                        let place = self.place(expr);
+                        let message = format!("{} takes one condition (i1), and `{text}` is {}", builtin.spelling(), other.ty());
+                        Err(self.problem(Code::DTY017, place, message))
+                    }
+                }
+            }
+            Builtin::StaticPrint | Builtin::DebugBarrier => Ok(Value::Void),
             Builtin::StaticAssert => self.call_static_assert(arguments, at),
             Builtin::DeviceAssert => {
                 let text = match arguments.value("msg").to_const() {
@@ -397,10 +409,36 @@ impl<'a> Evaluator<'a> {
             }
         }
         let place = self.place(at);
-        compute(&numbers)
-            .map(Value::int)
-            .ok_or(())
-            .or_else(|()| Err(self.problem(Code::LNG005, place, "this has no value in Python")))
+        compute(&numbers).map(Value::int).ok_or_else(|| self.problem(Code::LNG005, place, "this has no value in Python"))
+    }
+
+    /// A promise about values: one known number for each axis. The facts are for the compiler to find; the value is the same.
+    fn call_promise(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let (input, values) = (arguments.value("input").clone(), arguments.value("values").clone());
+        if input.has_unknown() || values.has_unknown() {
+            return Err(Silenced);
+        }
+        let expr = arguments.expr("values").unwrap_or(at);
+        let place = self.place(expr);
+        let numbers = values.items().unwrap_or_else(|| vec![values]);
+        if numbers.iter().any(|v| v.as_const().and_then(Const::as_int).is_none()) {
+            return Err(self.not_constexpr(place, expr, &format!("what {} promises", builtin.spelling())));
+        }
+        let rank = match &input {
+            Value::Tile(tile) => tile.ty.rank(),
+            _ => 0,
+        };
+        let wanted = if builtin == Builtin::MultipleOf { rank.max(1) } else { rank };
+        if numbers.len() != wanted {
+            let message = format!(
+                "{} takes one number for each axis: {wanted} for {}, not {}",
+                builtin.spelling(),
+                input.ty(),
+                numbers.len()
+            );
+            return Err(self.problem(Code::LNG011, place, message));
+        }
+        Ok(input)
     }
 
     fn call_static_assert(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
@@ -426,12 +464,10 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn device_assert(&mut self, expr: ExprId, condition: Value, message: String) -> Eval<()> {
-        if let Some(known) = condition.to_const() {
-            if known.truth() {
-                return Ok(());
-            }
+        if condition.to_const().is_some_and(|known| known.truth()) {
+            return Ok(());
         }
-        let tile = self.to_tile(&condition, expr)?;
+        let tile = self.as_tile(&condition, expr)?;
         let tile = self.cast(tile, Element::Scalar(DType::I1), expr)?;
         self.emit(OpKind::Assert { message }, &[tile.id], [], &[]);
         Ok(())
@@ -641,6 +677,14 @@ impl<'a> Evaluator<'a> {
             return Err(Silenced);
         };
         let Some(def) = names::definition(&callee_body, stmt) else { return Err(Silenced) };
+        if let Some(param) = def.params.iter().find(|p| p.kind == ParamKind::KeywordOnly)
+            && !self.rules.keyword_only_parameters
+        {
+            let place = self.place(at);
+            let what = format!("a call of `{name}`, whose parameter `{}` is keyword-only,", param.name);
+            self.unsupported(place, &what, "remove the `*` from its signature (Triton 3.9 accepts it)");
+            return Err(Silenced);
+        }
         let mut bound: Vec<Option<Value>> = vec![None; def.params.len()];
         let mut rest: Option<(usize, Vec<Value>)> =
             def.params.iter().position(|p| p.kind == ParamKind::Rest).map(|index| (index, Vec::new()));
@@ -794,6 +838,7 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::Type(ty) => CallArgument::Type(ty.plain()),
         Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
         Value::Module(path) => CallArgument::Module(path.clone()),
+        Value::Void => CallArgument::Void,
         _ => return None,
     })
 }

@@ -540,7 +540,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         for (value, expr) in &values {
-            let tile = self.to_tile(value, *expr)?;
+            let tile = self.as_tile(value, *expr)?;
             let is_int = matches!(tile.ty.elem, Element::Scalar(d) if d.is_int());
             if !tile.ty.is_scalar() || !is_int {
                 let place = self.place(*expr);

@@ -14,6 +14,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
+    problem::Edit,
     types::{Dim, Dims, TileType},
 };
 
@@ -110,7 +111,20 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_full(&mut self, arguments: &Arguments, zero: bool, at: ExprId) -> Eval<Value> {
         let shape_expr = arguments.expr("shape").unwrap_or(at);
         let dtype = self.dtype_argument(arguments.value("dtype"), arguments.expr("dtype").unwrap_or(at));
-        let shape = self.shape_argument(&[(arguments.value("shape").clone(), shape_expr)]);
+        let shape = match arguments.value("shape") {
+            Value::Const(Constant { value: Const::Int(_), .. }) => {
+                let text = self.text(shape_expr);
+                let place = self.place(shape_expr);
+                let new = format!("({text},)");
+                self.report(problem(Code::LNG011, place, format!("a shape is a tuple: write `{new}`")).fix(
+                    "Make it a tuple",
+                    true,
+                    vec![Edit::Replace(place, new)],
+                ));
+                Err(Silenced)
+            }
+            shape => self.shape_argument(&[(shape.clone(), shape_expr)]),
+        };
         let (dtype, shape) = (dtype?, shape?);
         let Some(dtype) = dtype.scalar() else {
             let place = self.place(at);
@@ -131,7 +145,7 @@ impl<'a> Evaluator<'a> {
                 Ok(Value::Tile(self.constant_tile(&value, dtype, shape)))
             }
             other => {
-                let tile = self.to_tile(other, expr)?;
+                let tile = self.as_tile(other, expr)?;
                 if tile.ty.num_elements() != 1 {
                     let place = self.place(expr);
                     let message = format!("`{}` is {}, and tl.full takes one value", self.text(expr), tile.ty);
@@ -166,7 +180,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_zeros_like(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("input").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("input"), expr)?;
+        let tile = self.as_tile(arguments.value("input"), expr)?;
         match tile.ty.elem.scalar() {
             Some(dtype) => Ok(Value::Tile(self.constant_tile(&Const::Int(0), dtype, tile.ty.shape))),
             None => {

@@ -21,12 +21,12 @@ use crate::{
 impl<'a> Evaluator<'a> {
     pub(super) fn call_dot(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (x, y) = (arguments.expr("input").unwrap_or(at), arguments.expr("other").unwrap_or(at));
-        let a = self.to_tile(arguments.value("input"), x);
-        let b = self.to_tile(arguments.value("other"), y);
+        let a = self.as_tile(arguments.value("input"), x);
+        let b = self.as_tile(arguments.value("other"), y);
         let acc_expr = arguments.expr("acc").unwrap_or(at);
         let acc = match arguments.value("acc") {
             value if value.is_none() => Ok(None),
-            value => self.to_tile(value, acc_expr).map(Some),
+            value => self.as_tile(value, acc_expr).map(Some),
         };
         let out = self.dtype_argument(arguments.value("out_dtype"), arguments.expr("out_dtype").unwrap_or(at));
         let precision = self.precision(arguments, at);
@@ -101,6 +101,12 @@ impl<'a> Evaluator<'a> {
         };
         let ty = TileType { elem: result.into(), shape: Dims::from_iter([m, n]) };
         let acc = match acc? {
+            Some(acc) if matches!(elem_a, DType::I8 | DType::F64) && out != result => {
+                let place = self.place(at);
+                let spelled = dtype_spelling(result);
+                let message = format!("with an accumulator ({}), a product of {elem_a} needs `out_dtype={spelled}`", acc.ty);
+                return Err(self.problem(Code::DOT004, place, message));
+            }
             Some(acc) => {
                 if acc.ty.elem != result.into() || !same_shape(&acc.ty.shape, &ty.shape) {
                     return Err(self.accumulator_mismatch((acc_expr, &acc), &ty, result));
@@ -170,6 +176,9 @@ impl<'a> Evaluator<'a> {
     fn precision(&mut self, arguments: &Arguments, at: ExprId) -> Eval<DotPrecision> {
         let expr = arguments.expr("input_precision").unwrap_or(at);
         let place = self.place(expr);
+        if !arguments.value("input_precision").is_none() && !arguments.value("allow_tf32").is_none() {
+            return Err(self.problem(Code::LNG011, place, "give `input_precision` or `allow_tf32`, not both"));
+        }
         match arguments.value("input_precision").to_const() {
             Some(Const::None) => match arguments.value("allow_tf32").to_const() {
                 Some(Const::None) => Ok(DotPrecision::Tf32),

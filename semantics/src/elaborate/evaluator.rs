@@ -187,6 +187,7 @@ impl<'a> Evaluator<'a> {
             CallArgument::Type(ty) => Value::Type(ty),
             CallArgument::Builtin(builtin) => Value::Builtin(builtin),
             CallArgument::Module(path) => Value::Module(path),
+            CallArgument::Void => Value::Void,
         }
     }
 

@@ -277,7 +277,7 @@ impl<'a> Evaluator<'a> {
                     let block = self.out.add_block();
                     let value = self.inside(block, |s| {
                         let value = s.eval(arm);
-                        if value.has_unknown() { Err(Silenced) } else { s.to_tile(&value, arm).map(Value::Tile) }
+                        if value.has_unknown() { Err(Silenced) } else { s.as_tile(&value, arm).map(Value::Tile) }
                     });
                     ways.push((block, value));
                 }

@@ -25,7 +25,7 @@ use crate::{
 impl<'a> Evaluator<'a> {
     /// A float of 32 or 64 bits.
     fn float_argument(&mut self, builtin: Builtin, value: &Value, expr: ExprId) -> Eval<Tile> {
-        let tile = self.to_tile(value, expr)?;
+        let tile = self.as_tile(value, expr)?;
         let only_f32 = builtin.signature().params.first().is_some_and(|p| p.annotation.contains("f32"));
         match tile.ty.elem {
             Element::Scalar(DType::F32) => return Ok(tile),
@@ -55,7 +55,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_abs(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("x").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("x"), expr)?;
+        let tile = self.as_tile(arguments.value("x"), expr)?;
         let Some(dtype) = tile.ty.elem.scalar() else {
             let place = self.place(expr);
             let message = format!("`{}` is {}, a pointer, which has no absolute value", self.text(expr), tile.ty);
@@ -121,7 +121,7 @@ impl<'a> Evaluator<'a> {
             if s.rules.weak_comparisons && value.as_const().is_some() {
                 return Ok(value.clone());
             }
-            let tile = s.to_tile(value, expr)?;
+            let tile = s.as_tile(value, expr)?;
             if tile.ty.elem == Element::Scalar(DType::BF16) && !s.rules.native_bf16_minmax {
                 return s.cast(tile, DType::F32.into(), expr).map(Value::Tile);
             }
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_clamp(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let nan = *arguments.value("propagate_nan") == Value::PropagateNan(true);
         let expr = |name| arguments.expr(name).unwrap_or(at);
-        let x = self.to_tile(arguments.value("x"), expr("x"))?;
+        let x = self.as_tile(arguments.value("x"), expr("x"))?;
         if !x.ty.elem.scalar().is_some_and(DType::is_float) {
             let place = self.place(expr("x"));
             let message =
@@ -161,7 +161,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_fma(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = |name| arguments.expr(name).unwrap_or(at);
-        let tile = |s: &mut Self, name| s.to_tile(arguments.value(name), expr(name)).map(Value::Tile);
+        let tile = |s: &mut Self, name| s.as_tile(arguments.value(name), expr(name)).map(Value::Tile);
         let (x, y, z) = (tile(self, "x")?, tile(self, "y")?, tile(self, "z")?);
         let (a, b, _) = self.operands(Arithmetic::Plain, "tl.fma", (expr("x"), &x), (expr("y"), &y), at)?;
         let (c, a, common) = self.operands(Arithmetic::Plain, "tl.fma", (expr("z"), &z), (expr("x"), &Value::Tile(a)), at)?;
@@ -179,8 +179,8 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_division(&mut self, builtin: Builtin, op: TileOp, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("y").unwrap_or(at));
-        let a = self.to_tile(arguments.value("x"), x)?;
-        let b = self.to_tile(arguments.value("y"), y)?;
+        let a = self.as_tile(arguments.value("x"), x)?;
+        let b = self.as_tile(arguments.value("y"), y)?;
         if builtin == Builtin::DivRn {
             self.float_argument(builtin, &Value::Tile(a.clone()), x)?;
             self.float_argument(builtin, &Value::Tile(b.clone()), y)?;
@@ -215,12 +215,12 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_where(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = |name| arguments.expr(name).unwrap_or(at);
-        let condition = self.to_tile(arguments.value("condition"), expr("condition"))?;
+        let condition = self.as_tile(arguments.value("condition"), expr("condition"))?;
         let (x, y) = (arguments.value("x"), arguments.value("y"));
         let pointer = |v: &Value| matches!(v, Value::Tile(t) if t.ty.elem.is_ptr());
         let (a, b) = if pointer(x) && pointer(y) {
-            let a = self.to_tile(x, expr("x"))?;
-            let b = self.to_tile(y, expr("y"))?;
+            let a = self.as_tile(x, expr("x"))?;
+            let b = self.as_tile(y, expr("y"))?;
             if a.ty.elem != b.ty.elem {
                 let place = self.place(at);
                 let message = format!("tl.where on pointers of different types: {} and {}", a.ty, b.ty);
@@ -248,7 +248,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_cast(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("input").unwrap_or(at);
         let dtype = self.dtype_argument(arguments.value("dtype"), arguments.expr("dtype").unwrap_or(at));
-        let tile = self.to_tile(arguments.value("input"), expr)?;
+        let tile = self.as_tile(arguments.value("input"), expr)?;
         let dtype = dtype?;
         if self.flag(arguments, "bitcast")? {
             return self.bitcast(tile, dtype, expr).map(Value::Tile);

@@ -55,7 +55,7 @@ impl<'a> Evaluator<'a> {
             Value::Unknown => Err(Silenced),
             value if value.is_none() => Ok(None),
             value => {
-                let tile = self.to_tile(value, expr)?;
+                let tile = self.as_tile(value, expr)?;
                 if tile.ty.elem == Element::Scalar(DType::I1) {
                     return Ok(Some(tile));
                 }
@@ -135,10 +135,12 @@ impl<'a> Evaluator<'a> {
             // The load itself is as if `other` was not there.
         }
         let mask = self.mask_argument(arguments, at);
+        let all =
+            [("", CacheOp::Default), (".ca", CacheOp::Ca), (".cg", CacheOp::Cg), (".cv", CacheOp::Cv), (".cs", CacheOp::Cs)];
         let cache = self.words(
             arguments,
             "cache_modifier",
-            &[("", CacheOp::Default), (".ca", CacheOp::Ca), (".cg", CacheOp::Cg), (".cs", CacheOp::Cs), (".cv", CacheOp::Cv)],
+            if self.rules.streaming_loads { &all } else { &all[..4] },
             CacheOp::Default,
             at,
         )?;
@@ -163,7 +165,7 @@ impl<'a> Evaluator<'a> {
             (pointer, mask) = (p, Some(m));
             if !other.is_none() {
                 let other_expr = arguments.expr("other").unwrap_or(at);
-                let tile = self.to_tile(&other, other_expr)?;
+                let tile = self.as_tile(&other, other_expr)?;
                 let tile = self.cast(tile, pointee.into(), other_expr)?;
                 if pointer.ty.is_scalar() && !tile.ty.is_scalar() {
                     let place = self.place(other_expr);
@@ -247,7 +249,7 @@ impl<'a> Evaluator<'a> {
         }
         let mask = mask?;
         let value_expr = arguments.expr("value").unwrap_or(at);
-        let value = self.to_tile(arguments.value("value"), value_expr)?;
+        let value = self.as_tile(arguments.value("value"), value_expr)?;
         if value.ty.elem.is_ptr() {
             let place = self.place(value_expr);
             let message = format!("`{}` is {}: store an integer, `.to(tl.int64)`", self.text(value_expr), value.ty);
@@ -354,7 +356,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::LIM002, place, message));
         }
         let value_expr = arguments.expr("val").unwrap_or(at);
-        let value = self.to_tile(arguments.value("val"), value_expr)?;
+        let value = self.as_tile(arguments.value("val"), value_expr)?;
         // Everything meets in one shape; the pointer grows too.
         let mut shape = pointer.ty.shape.clone();
         for (expr, tile) in [(Some(value_expr), Some(&value)), (arguments.expr("mask"), mask.as_ref())] {

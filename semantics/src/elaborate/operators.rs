@@ -23,7 +23,7 @@ use crate::{
 
 impl<'a> Evaluator<'a> {
     /// A number becomes a run-time scalar of its own type; a tile stays.
-    pub(super) fn to_tile(&mut self, value: &Value, at: ExprId) -> Eval<Tile> {
+    pub(super) fn as_tile(&mut self, value: &Value, at: ExprId) -> Eval<Tile> {
         match value {
             Value::Tile(tile) => Ok(tile.clone()),
             Value::Unknown => Err(Silenced),
@@ -61,6 +61,12 @@ impl<'a> Evaluator<'a> {
             && op == BinaryOp::Add
         {
             return Ok(Value::Tuple([a, b].concat()));
+        }
+        if let (Some(items), Some(times)) = (a.items(), b.as_const().and_then(Const::as_int))
+            && op == BinaryOp::Mul
+            && (0..=1024).contains(&times)
+        {
+            return Ok(Value::Tuple(items.iter().cloned().cycle().take(items.len() * times as usize).collect()));
         }
         let pointer = |v: &Value| matches!(v, Value::Tile(t) if t.ty.elem.is_ptr());
         if pointer(&a) || pointer(&b) {
@@ -168,7 +174,7 @@ impl<'a> Evaluator<'a> {
         match value {
             Value::Const(constant) => Ok(self.constant_tile(&constant.value, dtype, Default::default())),
             other => {
-                let tile = self.to_tile(other, expr)?;
+                let tile = self.as_tile(other, expr)?;
                 self.cast(tile, dtype.into(), expr)
             }
         }
@@ -266,8 +272,8 @@ impl<'a> Evaluator<'a> {
                 return Err(self.problem(Code::LNG005, place, message));
             }
         };
-        let pointer = self.to_tile(&pointer, pointer_expr)?;
-        let mut offset = self.to_tile(&offset, offset_expr)?;
+        let pointer = self.as_tile(&pointer, pointer_expr)?;
+        let mut offset = self.as_tile(&offset, offset_expr)?;
         let Some(dtype) = offset.ty.elem.scalar().filter(|d| d.is_int()) else {
             let place = self.place(offset_expr);
             let text = self.text(offset_expr);
@@ -350,6 +356,9 @@ impl<'a> Evaluator<'a> {
             };
             return Ok(Value::bool(same == (op == CompareOp::Is)));
         }
+        if matches!(op, CompareOp::In | CompareOp::NotIn) {
+            return Err(self.incomparable(op, lhs, &a, rhs, &b, at));
+        }
         if let (Some(a), Some(b)) = (a.to_const(), b.to_const()) {
             return self.constant_compare(op, &a, &b, at);
         }
@@ -362,9 +371,6 @@ impl<'a> Evaluator<'a> {
                 _ => Err(self.incomparable(op, lhs, &a, rhs, &b, at)),
             };
         }
-        if matches!(op, CompareOp::In | CompareOp::NotIn) {
-            return Err(self.incomparable(op, lhs, &a, rhs, &b, at));
-        }
         let pointer = |v: &Value| matches!(v, Value::Tile(t) if t.ty.elem.is_ptr());
         if pointer(&a) || pointer(&b) || a.is_none() || b.is_none() || a.items().is_some() || b.items().is_some() {
             return Err(self.incomparable(op, lhs, &a, rhs, &b, at));
@@ -373,7 +379,7 @@ impl<'a> Evaluator<'a> {
         let (a, b) = if self.rules.weak_comparisons {
             (a, b)
         } else {
-            (Value::Tile(self.to_tile(&a, lhs)?), Value::Tile(self.to_tile(&b, rhs)?))
+            (Value::Tile(self.as_tile(&a, lhs)?), Value::Tile(self.as_tile(&b, rhs)?))
         };
         let (a, b, common) = self.operands(Arithmetic::Plain, op.as_str(), (lhs, &a), (rhs, &b), at)?;
         Ok(Value::Tile(self.compare_tiles(op, a, b, common)))
@@ -404,6 +410,11 @@ impl<'a> Evaluator<'a> {
     }
 
     fn incomparable(&mut self, op: CompareOp, lhs: ExprId, a: &Value, rhs: ExprId, b: &Value, at: ExprId) -> Silenced {
+        if matches!(op, CompareOp::In | CompareOp::NotIn) {
+            let place = self.place(at);
+            let message = format!("`{op}` is not an operator in a Triton function: compare with each value, joined by `or`");
+            return self.problem(Code::LNG005, place, message);
+        }
         let remedy = match (op, a.is_none() || b.is_none()) {
             (CompareOp::Eq, true) => "; ask `is None`",
             (CompareOp::Ne, true) => "; ask `is not None`",

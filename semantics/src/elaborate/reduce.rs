@@ -45,7 +45,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_fold(&mut self, builtin: Builtin, fold: Fold, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let name = builtin.spelling();
         let expr = arguments.expr("input").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("input"), expr)?;
+        let tile = self.as_tile(arguments.value("input"), expr)?;
         let Some(dtype) = tile.ty.elem.scalar() else {
             let place = self.place(expr);
             let message = format!("{name} of `{}`, which is {}: pointers are not combined", self.text(expr), tile.ty);
@@ -242,7 +242,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_scan(&mut self, builtin: Builtin, fold: Fold, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let name = builtin.spelling();
         let expr = arguments.expr("input").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("input"), expr)?;
+        let tile = self.as_tile(arguments.value("input"), expr)?;
         let text = self.text(expr);
         let axis = self.axis(
             arguments.value("axis"),
@@ -286,7 +286,7 @@ impl<'a> Evaluator<'a> {
         let values = several.clone().unwrap_or_else(|| vec![input]);
         let mut tiles = Vec::new();
         for value in &values {
-            tiles.push(self.to_tile(value, expr)?);
+            tiles.push(self.as_tile(value, expr)?);
         }
         let Some(first) = tiles.first().cloned() else { return Err(self.scalar_reduction(&name, expr)) };
         if let Some(other) = tiles.iter().find(|t| !crate::types::same_shape(&t.ty.shape, &first.ty.shape)) {

@@ -163,8 +163,12 @@ impl<'a> Evaluator<'a> {
     /// `.T`: the last two axes swapped.
     pub(super) fn transpose_last(&mut self, tile: Tile, at: ExprId) -> Eval<Tile> {
         let rank = tile.ty.rank();
-        if rank < 2 {
+        if rank < 2 || rank > 2 && matches!(self.body.expr(at), Expr::Attribute { .. }) {
             let place = self.place(at);
+            if rank > 2 {
+                let message = format!("`.T` swaps the two axes of a matrix, and this is {}: use `tl.permute`", tile.ty);
+                return Err(self.problem(Code::SHP005, place, message));
+            }
             return Err(self.problem(
                 Code::SHP005,
                 place,
@@ -360,7 +364,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_broadcast_to(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let shape = arguments.rest("shape");
         let shape = self.shape_argument(&shape)?;
-        let tile = self.to_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;
+        let tile = self.as_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;
         if tile.ty.is_scalar() {
             return Ok(Value::Tile(self.broadcast_tile(tile, &shape)));
         }
@@ -382,8 +386,8 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_broadcast(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (x, y) = (arguments.expr("input").unwrap_or(at), arguments.expr("other").unwrap_or(at));
-        let a = self.to_tile(arguments.value("input"), x)?;
-        let b = self.to_tile(arguments.value("other"), y)?;
+        let a = self.as_tile(arguments.value("input"), x)?;
+        let b = self.as_tile(arguments.value("other"), y)?;
         let (a, b) = self.broadcast_pair((x, a), (y, b), "tl.broadcast", at)?;
         Ok(Value::Tuple(vec![Value::Tile(a), Value::Tile(b)]))
     }
@@ -391,7 +395,12 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_reshape(&mut self, arguments: &Arguments, reorder: bool, at: ExprId) -> Eval<Value> {
         let values = arguments.rest("shape");
         let shape = self.shape_argument(&values)?;
-        let tile = self.to_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;
+        let tile = self.as_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;
+        if tile.ty.is_scalar() {
+            let place = self.place(at);
+            let message = format!("a scalar ({}) is not reshaped: use `tl.full` or `tl.broadcast_to`", tile.ty);
+            return Err(self.problem(Code::SHP006, place, message));
+        }
         let wanted: u64 = shape.iter().map(|d| u64::from(d.size)).product();
         if wanted != tile.ty.num_elements() {
             let place = self.place(at);
@@ -410,7 +419,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_ravel(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("x").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("x"), expr)?;
+        let tile = self.as_tile(arguments.value("x"), expr)?;
         let reorder = self.flag(arguments, "can_reorder")?;
         let size = tile.ty.num_elements() as u32;
         let dim = match &tile.ty.shape[..] {
@@ -421,7 +430,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn call_expand_dims(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        let mut tile = self.to_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;
+        let mut tile = self.as_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;
         let expr = arguments.expr("axis").unwrap_or(at);
         let axes = arguments.value("axis").items().unwrap_or_else(|| vec![arguments.value("axis").clone()]);
         let rank = tile.ty.rank() + axes.len();
@@ -443,7 +452,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_permute(&mut self, arguments: &Arguments, may_omit: bool, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("input").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("input"), expr)?;
+        let tile = self.as_tile(arguments.value("input"), expr)?;
         let mut dims: Vec<(Value, ExprId)> = Vec::new();
         for (value, expr) in arguments.rest("dims") {
             match value.items() {
@@ -455,6 +464,14 @@ impl<'a> Evaluator<'a> {
             return self.transpose_last(tile, at).map(Value::Tile);
         }
         let rank = tile.ty.rank();
+        if let Some((_, expr)) = dims.iter().find(|(v, _)| v.as_const().and_then(Const::as_int).is_some_and(|i| i < 0)) {
+            let place = self.place(*expr);
+            return Err(self.problem(
+                Code::SHP005,
+                place,
+                "the axes of a permutation are counted from 0; negative ones are not taken",
+            ));
+        }
         let mut order = Vec::new();
         for (value, expr) in &dims {
             order.push(self.axis(
@@ -477,8 +494,8 @@ impl<'a> Evaluator<'a> {
     /// Two tiles along a new last axis of 2.
     pub(super) fn call_join(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (x, y) = (arguments.expr("a").unwrap_or(at), arguments.expr("b").unwrap_or(at));
-        let a = self.to_tile(arguments.value("a"), x)?;
-        let b = self.to_tile(arguments.value("b"), y)?;
+        let a = self.as_tile(arguments.value("a"), x)?;
+        let b = self.as_tile(arguments.value("b"), y)?;
         if a.ty.elem != b.ty.elem {
             let place = self.place(at);
             let message = format!(
@@ -514,7 +531,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_item(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("input").unwrap_or(at);
-        let tile = self.to_tile(arguments.value("input"), expr)?;
+        let tile = self.as_tile(arguments.value("input"), expr)?;
         if tile.ty.num_elements() != 1 {
             let place = self.place(at);
             let message = format!("`{}` is {}, and only a tile of one element has an item", self.text(expr), tile.ty);

@@ -157,7 +157,11 @@ impl<'a> Evaluator<'a> {
                 self.bind(name.clone(), target, value, from, decayed && !keeps);
             }
             Expr::Tuple(targets) => self.unpack(target, targets, value),
-            Expr::List(targets) => self.unpack(target, targets, value),
+            Expr::List(targets) => {
+                let place = self.place(target);
+                self.unsupported(place, "a list as an assignment target", "write a tuple: `a, b = …`");
+                self.unpack(target, targets, Value::Unknown);
+            }
             Expr::Subscript { receiver, .. } => {
                 let name = self.text(*receiver);
                 self.eval(*receiver);
@@ -205,6 +209,10 @@ impl<'a> Evaluator<'a> {
         }
         let mut items = items.into_iter();
         for &target in targets {
+            if matches!(self.body.expr(target), Expr::Tuple(_)) && !self.rules.nested_tuple_targets {
+                let place = self.place(target);
+                self.unsupported(place, "a tuple inside an assignment target", "unpack in two steps (Triton 3.8 accepts it)");
+            }
             self.assign(target, items.next().unwrap_or(Value::Unknown), None);
         }
     }
@@ -224,6 +232,7 @@ impl<'a> Evaluator<'a> {
             Some(Const::Function(_)) => "a function",
             _ => match value {
                 Value::Builtin(_) | Value::Method(..) => "a function",
+                Value::Module(_) | Value::File(_) => "a module",
                 _ => return self.decay(value, from.unwrap_or(target)).unwrap_or(Value::Unknown),
             },
         };
@@ -248,7 +257,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn decay(&mut self, value: Value, at: ExprId) -> Eval<Value> {
         match &value {
             Value::Const(c) => match &c.value {
-                Const::Bool(_) | Const::Int(_) | Const::Float(_) => Ok(Value::Tile(self.to_tile(&value, at)?)),
+                Const::Bool(_) | Const::Int(_) | Const::Float(_) => Ok(Value::Tile(self.as_tile(&value, at)?)),
                 Const::Tuple(_) => {
                     let items = value.items().unwrap_or_default();
                     Ok(Value::Tuple(items.into_iter().map(|v| self.decay(v, at)).collect::<Eval<_>>()?))
@@ -280,6 +289,7 @@ impl<'a> Evaluator<'a> {
         };
         let result = value.map_or(Value::none(), |v| self.eval(v));
         if !super::names::is_constexpr_annotation(body, annotation) {
+            self.eval(annotation);
             if value.is_some() {
                 self.assign(target, result, value);
             }
@@ -331,9 +341,24 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = value
             && !self.rules.constexpr_returns
         {
-            result = self.decay(result, value).unwrap_or(Value::Unknown);
+            result = self.returnable(result, value);
         }
         Flow::Returned(result)
+    }
+
+    /// Before 3.7 only what exists at run time is returned.
+    fn returnable(&mut self, value: Value, at: ExprId) -> Value {
+        let refused = matches!(value.as_const(), Some(Const::None | Const::Str(_) | Const::DType(_) | Const::Function(_)))
+            || matches!(value, Value::Type(_));
+        if refused {
+            let place = self.place(at);
+            let name = self.function.name(self.db).clone();
+            let message =
+                format!("`{name}` returns {}, and before Triton 3.7 a function returns run-time values only", value.ty());
+            self.problem(Code::DTY017, place, message);
+            return Value::Unknown;
+        }
+        self.decay(value, at).unwrap_or(Value::Unknown)
     }
 
     fn assert_statement(&mut self, test: ExprId, message: Option<ExprId>) {

@@ -31,7 +31,8 @@ fn shapes_keep_their_names() {
         wide: f16[128, 32]  [BLOCK_M, half]
         line: f16[128]  [BLOCK_M]
         back: f16[32, 128]  [half, BLOCK_M]
-    "#]].assert_eq(&types(text, "x: *f32; M: i32; BLOCK_M = 128; BLOCK_N = 64"));
+    "#]]
+    .assert_eq(&types(text, "x: *f32; M: i32; BLOCK_M = 128; BLOCK_N = 64"));
 }
 
 #[test]
@@ -84,7 +85,8 @@ fn literals_decay_and_promote() {
         s: i1
         t: i32
         u: i32
-    "#]].assert_eq(&types(text, "x: *bf16; n: i32; h: f16; C = 3"));
+    "#]]
+    .assert_eq(&types(text, "x: *bf16; n: i32; h: f16; C = 3"));
 }
 
 /// The dialect's single difference.
@@ -107,7 +109,8 @@ fn the_dialect_keeps_literals_compile_time() {
         total: constexpr[0]
         k: i32
         total: i32
-    "#]].assert_eq(&types_under(text, "x: *f32; n: i32", "1.0"));
+    "#]]
+    .assert_eq(&types_under(text, "x: *f32; n: i32", "1.0"));
 }
 
 #[test]
@@ -158,7 +161,8 @@ fn helpers() {
         a: i32
         b: i32
         f: i32
-    "#]].assert_eq(&types(text, "x: *f32; n: i32"));
+    "#]]
+    .assert_eq(&types(text, "x: *f32; n: i32"));
 }
 
 /// From 3.7 on, what a helper returns keeps its compile-time value.
@@ -181,5 +185,6 @@ fn returns_of_3_7() {
         v: constexpr[64]
         size: constexpr[32]
         i: i32[32]  [size]
-    "#]].assert_eq(&types_under(text, "x: *i32; C = 64", "3.7"));
+    "#]]
+    .assert_eq(&types_under(text, "x: *i32; C = 64", "3.7"));
 }
