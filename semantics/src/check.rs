@@ -16,7 +16,7 @@ use crate::{
     items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::launches,
     problem::{At, Edit, Place, Problem},
-    specialise::{Specialisation, specialisations},
+    specialise::{Specialisation, specialisations, with_other_elements},
 };
 
 /// A problem with its place in the text.
@@ -147,6 +147,8 @@ struct Seen {
     labels: IndexSet<String>,
     have: usize,
     reach: usize,
+    /// Other element types do not have it.
+    refuted: bool,
 }
 
 #[derive(Default)]
@@ -157,6 +159,14 @@ struct Found<'db> {
 fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, found: &mut Found<'db>) {
     let all: Vec<(&Specialisation, &Elaborated)> =
         specialisations(db, kernel).iter().map(|s| (s, elaborate(db, s.instance))).collect();
+    // An error that hangs on the element types assumed is none; the others are only asked where there is an error to refute.
+    let is_error = |p: &Problem| p.code.severity() == Severity::Error;
+    let refuting: Vec<&Elaborated> = match all.first() {
+        Some((first, _)) if first.is_assumed() && all.iter().any(|(_, e)| e.problems.iter().any(is_error)) => {
+            with_other_elements(db, first.instance).into_iter().map(|i| elaborate(db, i)).collect()
+        }
+        _ => vec![],
+    };
     for (specialisation, elaborated) in &all {
         for problem in &elaborated.problems {
             // A wish about values that were only assumed.
@@ -176,12 +186,14 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
                 Some(i) => &mut entry.kernels[i],
                 None => {
                     let reach = all.iter().filter(|(_, e)| reaches(e, problem)).count();
+                    let refuted = refuting.iter().any(|e| reaches(e, problem) && !has(e, problem));
                     entry.kernels.push(Seen {
                         kernel,
                         is_assumed: specialisation.is_assumed(),
                         labels: IndexSet::new(),
                         have: 0,
                         reach,
+                        refuted,
                     });
                     let last = entry.kernels.len() - 1;
                     &mut entry.kernels[last]
@@ -196,11 +208,16 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
 
 /// Whether an elaboration came to the place of a problem.
 fn reaches(elaborated: &Elaborated, problem: &Problem) -> bool {
-    let has_it = || elaborated.problems.iter().any(|p| p.code == problem.code && p.place == problem.place);
     match problem.place.at {
-        At::Expr(id) => elaborated.types.get(&problem.place.function).is_some_and(|types| types.contains_key(&id)) || has_it(),
+        At::Expr(id) => {
+            elaborated.types.get(&problem.place.function).is_some_and(|types| types.contains_key(&id)) || has(elaborated, problem)
+        }
         At::Stmt(_) | At::Param(_) | At::Name => true,
     }
+}
+
+fn has(elaborated: &Elaborated, problem: &Problem) -> bool {
+    elaborated.problems.iter().any(|p| p.code == problem.code && p.place == problem.place)
 }
 
 fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> String {
@@ -227,7 +244,7 @@ impl Entry<'_> {
     fn into_diagnostic(self, db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
         let (_, range) = range_of(db, self.place)?;
         let problem = self.problem;
-        let certain = self.kernels.iter().any(|s| !s.is_assumed || s.have >= s.reach);
+        let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted));
         let severity = match (problem.code.severity(), certain) {
             (Severity::Error, false) => Severity::Warning,
             (severity, _) => severity,

@@ -126,6 +126,23 @@ fn integer(value: i128, annotation: Annotation, special: bool) -> Argument {
     Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 }
 }
 
+/// An assumed instance with other element types behind its pointers: what is wrong under all of them is wrong whatever is passed.
+pub(crate) fn with_other_elements(db: &dyn Db, instance: Instance) -> Vec<Instance> {
+    let item = items(db, instance.function(db).file(db)).function(instance.function(db));
+    let is_free =
+        |i: usize| item.and_then(|f| f.params.get(i)).is_some_and(|p| !matches!(p.annotation, Annotation::Pointer { .. }));
+    let under = |other: DType| {
+        let arguments = instance.arguments(db).iter().enumerate().map(|(i, argument)| match argument {
+            Argument::Runtime { ty: ArgType::Ptr { is_const, .. }, divisible_by_16 } if is_free(i) => {
+                Argument::Runtime { ty: ArgType::Ptr { elem: other, is_const: *is_const }, divisible_by_16: *divisible_by_16 }
+            }
+            _ => argument.clone(),
+        });
+        Instance::new(db, instance.function(db), arguments.collect::<Vec<_>>(), instance.triton(db).clone())
+    };
+    [DType::F16, DType::I32, DType::I8].into_iter().map(under).filter(|i| *i != instance).collect()
+}
+
 /// How the compile-time parameters that no launch gives are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Assumption {
@@ -171,14 +188,15 @@ fn assume(
     let role = flow.roles.get(index).copied().unwrap_or(Role::Number);
     let runtime = |dtype: DType, divisible_by_16: bool| Some(Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 });
     match param.annotation {
-        Annotation::Constexpr => constexpr(db, item, index, role, assumption).map(Argument::Constexpr),
+        Annotation::Constexpr => constexpr(db, item, index, role, flow, assumption).map(Argument::Constexpr),
         Annotation::Scalar(dtype) => runtime(dtype, false),
         Annotation::Pointer { elem, .. } => Some(pointer(elem, param.annotation)),
         Annotation::ConstPointer => Some(pointer(DType::F32, param.annotation)),
         Annotation::None => match role {
             Role::Pointer => Some(pointer(DType::F32, param.annotation)),
             Role::IndexPointer => Some(pointer(DType::I32, param.annotation)),
-            Role::Number | Role::Flag | Role::Dtype | Role::Function | Role::Word(_) => {
+            Role::Descriptor => None,
+            Role::Number | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
                 match host::default_of(db, item.function, index) {
                     Some(Const::Float(_)) => runtime(DType::F32, false),
                     Some(Const::None) => Some(Argument::Constexpr(Const::None)),
@@ -191,27 +209,31 @@ fn assume(
     }
 }
 
-fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, assumption: Assumption) -> Option<Const> {
+fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &Flow, assumption: Assumption) -> Option<Const> {
     let param = &item.params[index];
     let default = host::default_of(db, item.function, index);
     match (role, &default) {
         (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(assumption.flags)),
         (_, Some(value)) => return Some(value.clone()),
         (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
-        (Role::Function, None) => return None,
-        (Role::Word(word), None) => {
-            let words = &flow::flow(db, item.function).words;
-            return Some(Const::Str(if assumption.flags {
-                words.get(word as usize).cloned().unwrap_or_default()
-            } else {
-                String::new()
-            }));
+        (Role::Function | Role::Descriptor, None) => return None,
+        (Role::Choice(i), None) => {
+            let choices = flow.choices.get(i as usize).map_or(&[][..], Vec::as_slice);
+            match (choices, assumption.flags) {
+                ([first, ..], true) => return Some(first.clone()),
+                ([Const::Str(_)], false) => return Some(Const::Str(String::new())),
+                ([_, .., last], false) => return Some(last.clone()),
+                _ => {}
+            }
         }
         (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
     }
     let name = param.name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);
-    let ends = |part: &str| name.ends_with(part);
+    // `BLOCK_M`, `BLOCK_SIZE_M`, `BLOCKM`, `BM`, `M`
+    let along = |axis: &str| {
+        name.strip_suffix(axis).is_some_and(|rest| rest.ends_with('_') || matches!(rest, "" | "B" | "BLOCK" | "TILE"))
+    };
     let value = if has("WARPS") {
         4
     } else if has("STAGES") {
@@ -224,10 +246,12 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, assumpt
         4
     } else if assumption.equal_blocks {
         64
-    } else if ends("M") {
+    } else if along("M") {
         128
-    } else if ends("K") {
+    } else if along("K") {
         32
+    } else if has("BLOCK") && !along("N") {
+        128
     } else {
         64
     };
@@ -236,6 +260,9 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, assumpt
 
 fn sounds_like_a_float(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    if ["stride", "size", "row", "col", "num", "idx", "index", "offset", "len", "dim"].iter().any(|part| name.contains(part)) {
+        return false;
+    }
     ["scale", "eps", "alpha", "beta", "momentum", "slope", "dropout", "prob", "decay", "temperature"]
         .iter()
         .any(|part| name.contains(part))

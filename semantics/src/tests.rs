@@ -5,6 +5,7 @@ mod check;
 mod host;
 mod incremental;
 mod items;
+mod model;
 mod pages;
 mod specialise;
 

@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 use crate::{
     Db, Function,
     body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Stmt},
+    constant::Const,
     items::{self, Global, Node, function_body, items as items_of, walk},
 };
 
@@ -25,15 +26,18 @@ pub(super) enum Role {
     Dtype,
     /// Called.
     Function,
-    /// Compared with strings: an index into [`Flow::words`].
-    Word(u32),
+    /// Compared with words or numbers: an index into [`Flow::choices`].
+    Choice(u32),
+    /// A tensor descriptor: its own methods load and store.
+    Descriptor,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Flow {
     /// One for each parameter.
     pub(super) roles: Vec<Role>,
-    pub(super) words: Vec<String>,
+    /// What a parameter is compared with, in the order of the text.
+    pub(super) choices: Vec<Vec<Const>>,
 }
 
 #[salsa::tracked(returns(ref), cycle_result = nothing)]
@@ -54,7 +58,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     });
 
     let mut roles = vec![Role::Number; def.params.len()];
-    let mut words = Vec::new();
+    let mut choices: Vec<Vec<Const>> = Vec::new();
     // Who multiplies, divides or compares is no pointer, whatever it is added to.
     let mut numbers = BTreeSet::new();
     walk(&body, &def.body, &mut |node| {
@@ -80,7 +84,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             Expr::If { condition, .. } => reader.flags(*condition, &mut roles),
             Expr::Call { callee, args } => {
                 for address in reader.addresses(*callee, args) {
-                    if let Some((root, leaf)) = reader.root(address, &numbers, &mut BTreeSet::new()) {
+                    for (root, leaf) in reader.roots(address, &numbers, &mut BTreeSet::new()) {
                         pointers.insert(root);
                         reader.offsets(address, leaf, &mut integers, &mut BTreeSet::new());
                     }
@@ -92,6 +96,12 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                 }
                 if let Some(param) = reader.param(*callee) {
                     roles[param] = Role::Function;
+                }
+                if let Expr::Attribute { receiver, name } = body.expr(*callee)
+                    && matches!(name.as_str(), "load" | "store" | "gather" | "scatter")
+                    && let Some(param) = reader.param(*receiver)
+                {
+                    roles[param] = Role::Descriptor;
                 }
                 let is_cast = matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "to");
                 for (i, arg) in args.iter().enumerate() {
@@ -119,11 +129,20 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             }
             Expr::Compare { first, rest } => {
                 if let ([(CompareOp::Eq | CompareOp::Ne, other)], Some(param)) = (&rest[..], reader.param(*first))
-                    && let Expr::Str(word) = body.expr(*other)
-                    && !matches!(roles[param], Role::Word(_))
+                    && let Some(choice) = match body.expr(*other) {
+                        Expr::Str(word) => Some(Const::Str(word.clone())),
+                        Expr::Int(number) => Some(Const::Int(*number)),
+                        _ => None,
+                    }
                 {
-                    roles[param] = Role::Word(words.len() as u32);
-                    words.push(word.clone());
+                    match roles[param] {
+                        Role::Choice(i) => choices[i as usize].push(choice),
+                        Role::Number => {
+                            roles[param] = Role::Choice(choices.len() as u32);
+                            choices.push(vec![choice]);
+                        }
+                        _ => {}
+                    }
                 }
             }
             _ => {}
@@ -132,7 +151,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     for &param in &pointers {
         roles[param] = if integers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
     }
-    Flow { roles, words }
+    Flow { roles, choices }
 }
 
 fn nothing(_: &dyn Db, _: salsa::Id, _: Function) -> Flow {
@@ -203,42 +222,44 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// The parameter that an address starts from, and the leaf of the sum that leads to it.
-    fn root(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Option<(usize, ExprId)> {
-        stacker::maybe_grow(128 << 10, 2 << 20, || self.root_of(id, numbers, seen))
+    /// The parameters that an address may start from, each with the leaf of the sum that leads to it.
+    fn roots(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Vec<(usize, ExprId)> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.roots_of(id, numbers, seen))
     }
 
-    fn root_of(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Option<(usize, ExprId)> {
+    fn roots_of(&self, id: ExprId, numbers: &BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) -> Vec<(usize, ExprId)> {
         match self.body.expr(id) {
             Expr::Name(name) => {
                 // A parameter keeps its own meaning where it is bound again: `X = X + …`.
                 if let Some(&param) = self.params.get(name) {
-                    return (!numbers.contains(&param)).then_some((param, id));
+                    return if numbers.contains(&param) { vec![] } else { vec![(param, id)] };
                 }
                 if !seen.insert(name.clone()) {
-                    return None;
+                    return vec![];
                 }
-                let found = self.assigned.get(name)?.iter().find_map(|&v| self.root(v, numbers, seen));
-                found.map(|(param, _)| (param, id))
+                let values = self.assigned.get(name).into_iter().flatten();
+                values.flat_map(|&v| self.roots(v, numbers, seen)).map(|(param, _)| (param, id)).collect()
             }
+            // Of a sum, one side is the pointer; by custom the left one.
             Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs } => {
-                self.root(*lhs, numbers, seen).or_else(|| self.root(*rhs, numbers, seen))
+                let found = self.roots(*lhs, numbers, seen);
+                if found.is_empty() { self.roots(*rhs, numbers, seen) } else { found }
             }
-            Expr::Subscript { receiver, .. } => self.root(*receiver, numbers, seen),
-            Expr::If { then, otherwise, .. } => self.root(*then, numbers, seen).or_else(|| self.root(*otherwise, numbers, seen)),
+            Expr::Subscript { receiver, .. } => self.roots(*receiver, numbers, seen),
+            Expr::If { then, otherwise, .. } => {
+                [self.roots(*then, numbers, seen), self.roots(*otherwise, numbers, seen)].concat()
+            }
             Expr::Call { callee, args } => match self.body.expr(*callee) {
-                Expr::Attribute { receiver, name } if name == "to" => self.root(*receiver, numbers, seen),
-                _ => {
-                    let passes = self.builtin(*callee).is_some_and(|n| {
-                        matches!(
-                            n.as_str(),
-                            "multiple_of" | "max_contiguous" | "max_constancy" | "broadcast_to" | "cast" | "advance" | "where"
-                        )
-                    });
-                    if passes { args.iter().find_map(|a| self.root(a.value, numbers, seen)) } else { None }
-                }
+                Expr::Attribute { receiver, name } if name == "to" => self.roots(*receiver, numbers, seen),
+                _ => match self.builtin(*callee).as_deref() {
+                    Some("where") => args.iter().skip(1).flat_map(|a| self.roots(a.value, numbers, seen)).collect(),
+                    Some("multiple_of" | "max_contiguous" | "max_constancy" | "broadcast_to" | "cast" | "advance") => {
+                        args.first().map_or_else(Vec::new, |a| self.roots(a.value, numbers, seen))
+                    }
+                    _ => vec![],
+                },
             },
-            _ => None,
+            _ => vec![],
         }
     }
 
@@ -252,11 +273,10 @@ impl Reader<'_> {
                 && let Some(values) = self.assigned.get(name)
             {
                 for &value in values {
-                    if let Some((_, leaf)) = self.root(value, &BTreeSet::new(), &mut BTreeSet::new())
-                        && value != address
-                        && leaf != value
-                    {
-                        self.offsets(value, leaf, integers, seen);
+                    for (_, leaf) in self.roots(value, &BTreeSet::new(), &mut BTreeSet::new()) {
+                        if value != address && leaf != value {
+                            self.offsets(value, leaf, integers, seen);
+                        }
                     }
                 }
             }
@@ -289,7 +309,7 @@ impl Reader<'_> {
             Expr::Call { callee, args } => {
                 if self.builtin(*callee).is_some_and(|n| n == "load" || n.starts_with("atomic_")) {
                     for address in self.addresses(*callee, args) {
-                        out.extend(self.root(address, &BTreeSet::new(), &mut BTreeSet::new()).map(|r| r.0));
+                        out.extend(self.roots(address, &BTreeSet::new(), &mut BTreeSet::new()).into_iter().map(|r| r.0));
                     }
                 } else if let Expr::Attribute { receiver, name } = self.body.expr(*callee) {
                     // `.to(tl.int32)` may come from anything.
