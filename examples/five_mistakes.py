@@ -14,8 +14,8 @@ def rows_plus_columns(X, OUT, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 @triton.jit
 def fill(OUT, BLOCK):
-    offsets = tl.arange(0, BLOCK)  # CXP001: BLOCK must be a tl.constexpr
-    tl.store(OUT + offsets, 0.0)
+    zeros = tl.zeros((BLOCK,), dtype=tl.float32)  # CXP001: a shape is known at compile time, BLOCK is not
+    tl.store(OUT + tl.arange(0, 128), zeros)
 
 
 @triton.jit

@@ -1,12 +1,108 @@
-//! The `tritium` program.
+//! The `tritium` program: commands over the same façade that editors use.
+//!
+//! **Invariant:** no logic of its own. With `--output-format json` standard output carries one JSON document and nothing else; messages go
+//! to standard error. Exit status: 0 clean, 1 an error or warning remains (or a mismatch, or a fault), 2 wrong use or failed I/O.
 
-use std::process::ExitCode;
+mod args;
+mod batch;
+mod check;
+mod emit;
+mod gpus;
+mod report;
+mod run;
+mod session;
+mod stats;
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{CommandFactory as _, Parser as _};
+use tritium_lsp::ide::emit::Choice;
+
+use crate::{
+    args::{Cli, Command},
+    session::Failure,
+};
 
 fn main() -> ExitCode {
     // Before anything else: a worker owns its standard input and output.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "worker") {
         return tritium_runtime::worker::serve();
     }
-    eprintln!("usage: tritium worker");
-    ExitCode::from(2)
+    start_tracing();
+    // Deeply nested programs recurse; the main thread's stack is whatever the shell allows.
+    let done = std::thread::Builder::new().stack_size(64 << 20).spawn(|| dispatch(Cli::parse()));
+    match done.map(|thread| thread.join()) {
+        Ok(Ok(Ok(code))) => code,
+        Ok(Ok(Err(Failure(message)))) => {
+            eprintln!("tritium: {message}");
+            ExitCode::from(2)
+        }
+        Ok(Err(_)) => ExitCode::from(2),
+        Err(error) => {
+            eprintln!("tritium: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `TRITIUM_LOG=info`, `TRITIUM_LOG=tritium_codegen=debug`: to standard error, off by default.
+fn start_tracing() {
+    if let Ok(filter) = std::env::var("TRITIUM_LOG") {
+        tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+            .with_writer(io::stderr)
+            .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+            .init();
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Check { paths, output_format, select, ignore, fix, analysing } => {
+            check::check(session::host(&analysing)?, &paths, output_format, &check::Filter { select, ignore }, fix)
+        }
+        Command::Emit { file, kernel, stage, args, sets, num_warps, num_stages, launch, output, analysing } => {
+            let choice = Choice { kernel, launch, args, sets, num_warps, num_stages };
+            emit::emit(&session::host(&analysing)?, &file, stage, &choice, output.as_deref())
+        }
+        Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
+        Command::Report { paths, output_format, analysing } => {
+            report::report(&session::host(&analysing)?, &paths, output_format, &analysing)
+        }
+        Command::Run { file, launch, device, verify, save, timeout, launcher, output_format, analysing } => {
+            let request = run::Request { file, launch, device, verify, save, timeout, launcher };
+            run::run(request, output_format, &analysing)
+        }
+        Command::Stats { paths, through, output_format, analysing } => {
+            stats::stats(&session::host(&analysing)?, &paths, through, output_format)
+        }
+        Command::Explain { code } => explain(&code),
+        Command::Gpus { output_format } => Ok(gpus::gpus(output_format)),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "tritium", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Lsp => {
+            tritium_lsp::server::serve_stdio().map_err(|e| Failure(format!("the connection to the editor broke: {e}")))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Exec => {
+            tritium_runtime::exec::serve(io::stdin().lock(), io::stdout().lock())
+                .map_err(|e| Failure(format!("the connection broke: {e}")))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Worker => Ok(tritium_runtime::worker::serve()),
+    }
+}
+
+fn explain(code: &str) -> Result<ExitCode, Failure> {
+    let Some(page) = tritium_lsp::ide::diagnostics::page(code) else {
+        return Err(Failure(format!("no diagnostic `{code}`; `tritium check` prints the codes it finds")));
+    };
+    // A reader that stops reading (a pager) is no failure.
+    let _ = io::stdout().write_all(page.as_bytes());
+    Ok(ExitCode::SUCCESS)
 }

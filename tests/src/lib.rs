@@ -1,5 +1,7 @@
 //! What the tests of the whole line share. **Every test runs the program of this very build.**
 
+pub mod client;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

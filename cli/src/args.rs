@@ -1,0 +1,207 @@
+//! The command line's shape: a stable contract that scripts rely on.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(name = "tritium", version, about = "Understands Triton GPU kernels while they are typed, compiles and runs them.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every analysing command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Analysing {
+    /// Board (H100, H200, A100, …) or bare SM (sm_90).
+    #[arg(long, value_name = "BOARD|sm_NN")]
+    pub(crate) gpu: Option<String>,
+    /// Version of the Triton language.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) triton: Option<String>,
+    /// Autotune configuration: a number, `all` or `first`.
+    #[arg(long, value_name = "INDEX|all|first", default_value = "all")]
+    pub(crate) config: ConfigChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConfigChoice {
+    All,
+    Index(usize),
+}
+
+impl std::str::FromStr for ConfigChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ConfigChoice, String> {
+        match text {
+            "all" => Ok(ConfigChoice::All),
+            "first" => Ok(ConfigChoice::Index(0)),
+            _ => text.parse().map(ConfigChoice::Index).map_err(|_| format!("`{text}` is neither a number, `all` nor `first`")),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// Source excerpts with the message, its origins and its fixes.
+    Full,
+    /// One line each: `file:line:col: CODE message`.
+    Concise,
+    Json,
+    Sarif,
+    Github,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stage {
+    Tree,
+    Items,
+    Types,
+    Tile,
+    Layout,
+    Llvm,
+    Ptx,
+    Sass,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Through {
+    Types,
+    Tile,
+    Ptx,
+    Sass,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find mistakes in kernels and in the host code that launches them.
+    Check {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        #[arg(long, value_enum, default_value_t = CheckFormat::Full)]
+        output_format: CheckFormat,
+        /// Only these codes or families (`SHP001`, `MSK`).
+        #[arg(long, value_delimiter = ',')]
+        select: Vec<String>,
+        /// Not these codes or families.
+        #[arg(long, value_delimiter = ',')]
+        ignore: Vec<String>,
+        /// Apply the safe fixes.
+        #[arg(long)]
+        fix: bool,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Print one stage of a kernel: tree, items, types, tile IR, layouts, LLVM IR, PTX or SASS.
+    Emit {
+        file: PathBuf,
+        #[arg(long)]
+        kernel: Option<String>,
+        #[arg(long, value_enum, default_value_t = Stage::Tile)]
+        stage: Stage,
+        /// A run-time argument's type: `X=*f16:16`, `n=i32`, `n=i32:1`, `n=i32=4096`.
+        #[arg(long = "arg", value_name = "NAME=TYPE")]
+        args: Vec<String>,
+        /// A compile-time value: `BLOCK=1024`.
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        sets: Vec<String>,
+        #[arg(long)]
+        num_warps: Option<u32>,
+        #[arg(long)]
+        num_stages: Option<u32>,
+        /// Use this launch's arguments.
+        #[arg(long)]
+        launch: Option<String>,
+        /// Write here instead of standard output.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Answer one request a line (JSON): types, diagnostics, resources.
+    Batch {
+        /// A file of requests, or `-` for standard input.
+        requests: PathBuf,
+        #[arg(long, value_enum, default_value_t = Through::Types)]
+        through: Through,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Registers, shared memory, occupancy, traffic and roofline of every kernel, launch and configuration.
+    Report {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+        output_format: TableFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Run a file's launches and verify what they wrote.
+    Run {
+        file: PathBuf,
+        /// Only this launch.
+        #[arg(long)]
+        launch: Option<String>,
+        /// `cpu` or `cuda:N`.
+        #[arg(long, default_value = "cpu")]
+        device: String,
+        /// Compare with `expect`, and on a GPU also with the CPU device.
+        #[arg(long)]
+        verify: bool,
+        /// Save every tensor argument as `NAME.npy` after the launch and `NAME.in.npy` before it.
+        #[arg(long, value_name = "DIR")]
+        save: Option<PathBuf>,
+        /// Stop a launch after this long.
+        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+        timeout: f64,
+        /// Run on the other side of this command, which must start `tritium exec` there: `--launcher "ssh box tritium exec"`.
+        #[arg(long, value_name = "COMMAND")]
+        launcher: Option<String>,
+        #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+        output_format: TextFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Measure how much of a body of code is understood.
+    Stats {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        #[arg(long, value_enum, default_value_t = Through::Types)]
+        through: Through,
+        #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+        output_format: TextFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Explain a diagnostic: what it means, why, a wrong and a right example.
+    Explain { code: String },
+    /// The GPUs Tritium knows.
+    Gpus {
+        #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+        output_format: TableFormat,
+    },
+    /// Shell completions.
+    Completions { shell: clap_complete::Shell },
+    /// The language server, on standard input and output.
+    Lsp,
+    /// Runs one job from standard input: the far end of `run`.
+    #[command(hide = true)]
+    Exec,
+    /// Compiles requests from standard input: the far end of the compiler.
+    #[command(hide = true)]
+    Worker,
+}

@@ -1,0 +1,298 @@
+//! `tritium check`.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use serde_json::{Value, json};
+use tritium_lsp::ide::{Analysis, Diagnostic, Severity, TextEdit};
+use tritium_syntax::{Encoding, LineIndex, TextSize};
+
+use crate::{
+    args::CheckFormat,
+    session::{self, Failure},
+};
+
+/// Which codes are wanted: `SHP001` or a family `SHP`.
+pub(crate) struct Filter {
+    pub(crate) select: Vec<String>,
+    pub(crate) ignore: Vec<String>,
+}
+
+impl Filter {
+    fn keeps(&self, code: &str) -> bool {
+        let named = |list: &[String]| list.iter().any(|prefix| code.starts_with(prefix.as_str()));
+        (self.select.is_empty() || named(&self.select)) && !named(&self.ignore)
+    }
+}
+
+struct Checked {
+    path: PathBuf,
+    text: String,
+    kernels: usize,
+    diagnostics: Vec<Diagnostic>,
+}
+
+pub(crate) fn check(
+    mut host: tritium_lsp::ide::Host,
+    paths: &[PathBuf],
+    format: CheckFormat,
+    filter: &Filter,
+    fix: bool,
+) -> Result<ExitCode, Failure> {
+    let files = session::python_files(paths)?;
+    let mut checked = Vec::new();
+    let mut fixed = 0;
+    for path in &files {
+        let mut result = check_file(&host.snapshot(), path, filter)?;
+        if fix {
+            // Fixes can uncover or overlap others: apply what does not overlap, look again, a few times.
+            for _ in 0..10 {
+                let Some((text, count)) = apply_safe_fixes(&result.text, &result.diagnostics) else { break };
+                fs::write(path, &text).map_err(|e| Failure::io(path, &e))?;
+                fixed += count;
+                host.set_text(path, text);
+                result = check_file(&host.snapshot(), path, filter)?;
+            }
+        }
+        checked.push(result);
+    }
+    let mut out = io::stdout().lock();
+    let text = match format {
+        CheckFormat::Full => full(&checked),
+        CheckFormat::Concise => concise(&checked),
+        CheckFormat::Json => pretty(&to_json(&checked)),
+        CheckFormat::Sarif => pretty(&sarif(&checked)),
+        CheckFormat::Github => github(&checked),
+    };
+    out.write_all(text.as_bytes()).map_err(|e| Failure::io(Path::new("standard output"), &e))?;
+    if matches!(format, CheckFormat::Full | CheckFormat::Concise) {
+        if fixed > 0 {
+            eprintln!("{fixed} fixed");
+        }
+        eprintln!("{}", summary(&checked));
+    }
+    let remaining =
+        checked.iter().flat_map(|c| &c.diagnostics).any(|d| matches!(d.severity, Severity::Error | Severity::Warning));
+    Ok(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+fn check_file(analysis: &Analysis, path: &Path, filter: &Filter) -> Result<Checked, Failure> {
+    let text = analysis.text(path).ok_or_else(|| Failure::unreadable(path))?;
+    let diagnostics = if analysis.is_triton(path) { analysis.diagnostics(path) } else { Vec::new() };
+    let diagnostics = diagnostics.into_iter().filter(|d| filter.keeps(d.code)).collect();
+    Ok(Checked { path: path.to_owned(), kernels: analysis.kernel_count(path), text, diagnostics })
+}
+
+/// The text after every safe fix that overlaps none before it, and how many; `None` if there is nothing to do.
+fn apply_safe_fixes(text: &str, diagnostics: &[Diagnostic]) -> Option<(String, usize)> {
+    let mut taken: Vec<&TextEdit> = Vec::new();
+    let mut count = 0;
+    for fix in diagnostics.iter().filter_map(|d| d.fixes.iter().find(|f| f.safe)) {
+        let overlaps = |edit: &TextEdit| {
+            taken.iter().any(|t| t.range == edit.range || (t.range.start < edit.range.end && edit.range.start < t.range.end))
+        };
+        if !fix.edits.is_empty() && !fix.edits.iter().any(overlaps) {
+            taken.extend(&fix.edits);
+            count += 1;
+        }
+    }
+    if count == 0 {
+        return None;
+    }
+    taken.sort_by_key(|edit| std::cmp::Reverse((edit.range.start, edit.range.end)));
+    let mut text = text.to_owned();
+    for edit in taken {
+        text.replace_range(edit.range.clone(), &edit.new_text);
+    }
+    Some((text, count))
+}
+
+fn summary(checked: &[Checked]) -> String {
+    let count = |s: Severity| checked.iter().flat_map(|c| &c.diagnostics).filter(|d| d.severity == s).count();
+    let kernels: usize = checked.iter().map(|c| c.kernels).sum();
+    let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    for (severity, name) in [
+        (Severity::Error, "error"),
+        (Severity::Warning, "warning"),
+        (Severity::Performance, "performance remark"),
+        (Severity::Hint, "hint"),
+    ] {
+        if count(severity) > 0 {
+            parts.push(plural(count(severity), name));
+        }
+    }
+    let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
+    format!("{found} in {} ({})", plural(checked.len(), "file"), plural(kernels, "kernel"))
+}
+
+fn full(checked: &[Checked]) -> String {
+    let renderer = if session::colour() { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for file in checked {
+        let path = file.path.display().to_string();
+        for d in &file.diagnostics {
+            let level = match d.severity {
+                Severity::Error => Level::ERROR,
+                Severity::Warning => Level::WARNING,
+                Severity::Performance => Level::WARNING.with_name("performance"),
+                Severity::Hint => Level::HELP.with_name("hint"),
+            };
+            let mut snippet = Snippet::source(&file.text).path(&path).annotation(AnnotationKind::Primary.span(d.range.clone()));
+            for related in &d.related {
+                snippet = snippet.annotation(AnnotationKind::Context.span(related.range.clone()).label(&related.message));
+            }
+            let mut groups = vec![level.primary_title(&d.message).id(d.code).element(snippet)];
+            if let Some(note) = d.note() {
+                let title = Level::NOTE.secondary_title(note);
+                groups.push(Group::with_title(title));
+            }
+            for fix in &d.fixes {
+                let mut patched = Snippet::source(&file.text).path(&path);
+                for edit in &fix.edits {
+                    patched = patched.patch(Patch::new(edit.range.clone(), edit.new_text.as_str()));
+                }
+                groups.push(Level::HELP.secondary_title(fix.title.as_str()).element(patched));
+            }
+            out.push_str(&renderer.render(&groups));
+            out.push_str("\n\n");
+        }
+    }
+    out
+}
+
+fn concise(checked: &[Checked]) -> String {
+    let mut out = String::new();
+    for file in checked {
+        let index = LineIndex::new(&file.text);
+        for d in &file.diagnostics {
+            let (line, column) = point(&index, d.range.start);
+            out.push_str(&format!("{}:{}:{}: {} {}\n", file.path.display(), line + 1, column + 1, d.code, d.message));
+        }
+    }
+    out
+}
+
+/// 0-based line and code point.
+fn point(index: &LineIndex, offset: usize) -> (u32, u32) {
+    let at = index.line_column(TextSize::try_from(offset).unwrap_or_default(), Encoding::CodePoints);
+    (at.line, at.column)
+}
+
+fn json_range(index: &LineIndex, range: &std::ops::Range<usize>) -> Value {
+    let at = |offset| {
+        let (line, character) = point(index, offset);
+        json!({ "line": line, "character": character })
+    };
+    json!({ "start": at(range.start), "end": at(range.end) })
+}
+
+fn to_json(checked: &[Checked]) -> Value {
+    let mut diagnostics = Vec::new();
+    for file in checked {
+        let index = LineIndex::new(&file.text);
+        let path = file.path.display().to_string();
+        let range = |r: &std::ops::Range<usize>| json_range(&index, r);
+        for d in &file.diagnostics {
+            let related: Vec<Value> =
+                d.related.iter().map(|r| json!({ "message": r.message, "file": path, "range": range(&r.range) })).collect();
+            let edits = |edits: &[TextEdit]| -> Vec<Value> {
+                edits.iter().map(|e| json!({ "file": path, "range": range(&e.range), "new_text": e.new_text })).collect()
+            };
+            let fixes: Vec<Value> =
+                d.fixes.iter().map(|f| json!({ "title": f.title, "safe": f.safe, "edits": edits(&f.edits) })).collect();
+            diagnostics.push(json!({
+                "code": d.code, "name": d.name, "severity": d.severity.name(), "message": d.message,
+                "file": path, "range": range(&d.range), "kernel": d.kernel, "configs": d.configs, "assumed": d.assumed,
+                "related": related, "fixes": fixes,
+            }));
+        }
+    }
+    let kernels: usize = checked.iter().map(|c| c.kernels).sum();
+    json!({ "version": 1, "files": checked.len(), "kernels": kernels, "diagnostics": diagnostics })
+}
+
+fn sarif(checked: &[Checked]) -> Value {
+    let mut rules: Vec<(&str, &str)> = Vec::new();
+    let mut results = Vec::new();
+    for file in checked {
+        let index = LineIndex::new(&file.text);
+        for d in &file.diagnostics {
+            if !rules.contains(&(d.code, d.name)) {
+                rules.push((d.code, d.name));
+            }
+            let region = |range: &std::ops::Range<usize>| {
+                let ((l0, c0), (l1, c1)) = (point(&index, range.start), point(&index, range.end));
+                json!({ "startLine": l0 + 1, "startColumn": c0 + 1, "endLine": l1 + 1, "endColumn": c1 + 1 })
+            };
+            let location = |range| json!({ "physicalLocation": { "artifactLocation": { "uri": file.path.display().to_string() }, "region": region(range) } });
+            let related: Vec<Value> = d
+                .related
+                .iter()
+                .map(|r| {
+                    let mut at = location(&r.range);
+                    at["message"] = json!({ "text": r.message });
+                    at
+                })
+                .collect();
+            results.push(json!({
+                "ruleId": d.code,
+                "level": match d.severity { Severity::Error => "error", Severity::Warning => "warning", Severity::Performance | Severity::Hint => "note" },
+                "message": { "text": d.message },
+                "locations": [location(&d.range)],
+                "relatedLocations": related,
+            }));
+        }
+    }
+    rules.sort_unstable();
+    let rules: Vec<Value> = rules.into_iter().map(|(code, name)| json!({ "id": code, "name": name })).collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "tritium", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+fn github(checked: &[Checked]) -> String {
+    // GitHub's workflow commands escape these in messages.
+    let escape = |s: &str| s.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let mut out = String::new();
+    for file in checked {
+        let index = LineIndex::new(&file.text);
+        for d in &file.diagnostics {
+            let ((line, column), (end_line, end_column)) = (point(&index, d.range.start), point(&index, d.range.end));
+            let command = match d.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Performance | Severity::Hint => "notice",
+            };
+            out.push_str(&format!(
+                "::{command} file={},line={},col={},endLine={},endColumn={},title={} {}::{}\n",
+                file.path.display(),
+                line + 1,
+                column + 1,
+                end_line + 1,
+                end_column + 1,
+                d.code,
+                d.name,
+                escape(&d.message)
+            ));
+        }
+    }
+    out
+}
+
+fn pretty(value: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}

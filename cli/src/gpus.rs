@@ -1,0 +1,68 @@
+//! `tritium gpus`.
+
+use std::process::ExitCode;
+
+use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
+use serde_json::{Value, json};
+use tritium_semantics::target::{BOARDS, SMS, sm};
+
+use crate::args::TableFormat;
+
+pub(crate) fn gpus(format: TableFormat) -> ExitCode {
+    match format {
+        TableFormat::Table => {
+            let mut boards = Table::new();
+            boards.load_style(UTF8_FULL_CONDENSED);
+            boards.set_header(["board", "SM", "SMs", "MHz", "DRAM GB/s", "L2 MiB", "f16 TFLOP/s", "tf32", "f32"]);
+            for b in BOARDS {
+                boards.add_row([
+                    b.name.to_owned(),
+                    b.sm.to_owned(),
+                    b.sm_count.to_string(),
+                    b.clock.to_string(),
+                    b.dram_bandwidth.to_string(),
+                    b.l2.to_string(),
+                    b.f16_tflops.to_string(),
+                    b.tf32_tflops.to_string(),
+                    b.f32_tflops.to_string(),
+                ]);
+            }
+            let mut sms = Table::new();
+            sms.load_style(UTF8_FULL_CONDENSED);
+            sms.set_header(["SM", "PTX target", "shared KiB per CTA", "per SM", "warps", "CTAs", "registers"]);
+            for s in SMS {
+                sms.add_row([
+                    s.name.to_owned(),
+                    s.ptx_target.to_owned(),
+                    (s.shared_per_cta >> 10).to_string(),
+                    (s.shared_per_sm >> 10).to_string(),
+                    s.max_warps_per_sm.to_string(),
+                    s.max_ctas_per_sm.to_string(),
+                    s.registers_per_sm.to_string(),
+                ]);
+            }
+            println!("{boards}\nPeaks are the datasheets' (dense).\n\n{sms}");
+        }
+        TableFormat::Json => {
+            let boards: Vec<Value> = BOARDS
+                .iter()
+                .map(|b| {
+                    json!({
+                        "name": b.name, "sm": b.sm, "sm_count": b.sm_count, "clock_mhz": b.clock, "dram_gb_s": b.dram_bandwidth,
+                        "l2_mib": b.l2, "f16_tflops": b.f16_tflops, "tf32_tflops": b.tf32_tflops, "f32_tflops": b.f32_tflops,
+                        "shared_per_cta": sm(b.sm).map(|s| s.shared_per_cta),
+                    })
+                })
+                .collect();
+            let sms: Vec<Value> = SMS
+                .iter()
+                .map(|s| json!({ "name": s.name, "ptx_target": s.ptx_target, "shared_per_cta": s.shared_per_cta, "shared_per_sm": s.shared_per_sm, "warps": s.max_warps_per_sm }))
+                .collect();
+            println!(
+                "{}",
+                serde_json::to_string_pretty(&json!({ "version": 1, "boards": boards, "sms": sms })).unwrap_or_default()
+            );
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,90 @@
+//! `tritium report`.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
+use serde_json::json;
+use tritium_lsp::ide::{
+    Host,
+    report::{Row, si},
+};
+
+use crate::{
+    args::{Analysing, ConfigChoice, TableFormat},
+    session::{self, Failure},
+};
+
+pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
+    let config = match analysing.config {
+        ConfigChoice::All => None,
+        ConfigChoice::Index(index) => Some(index),
+    };
+    let mut rows = Vec::new();
+    for path in session::python_files(paths)? {
+        let analysis = host.snapshot();
+        analysis.text(&path).ok_or_else(|| Failure::unreadable(&path))?;
+        if analysis.is_triton(&path) {
+            rows.extend(analysis.report(&path, config));
+        }
+    }
+    match format {
+        TableFormat::Json => {
+            println!("{}", serde_json::to_string_pretty(&json!({ "version": 1, "rows": rows })).unwrap_or_default())
+        }
+        TableFormat::Table => print_table(&rows),
+    }
+    let clean = rows.iter().all(|row| row.problems.is_empty());
+    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn print_table(rows: &[Row]) {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header([
+        "kernel",
+        "launch",
+        "GPU",
+        "registers",
+        "spills",
+        "shared",
+        "occupancy",
+        "FLOP",
+        "DRAM bytes",
+        "FLOP/B",
+        "bound",
+        "µs",
+    ]);
+    let text = |value: Option<String>| value.unwrap_or_else(|| "?".to_owned());
+    for row in rows {
+        let exact = if row.registers_source == Some("exact") { "" } else { "~" };
+        let occupancy = row.occupancy.map(|o| format!("{:.0} % ({})", 100.0 * o, row.occupancy_limiter.unwrap_or("")));
+        table.add_row([
+            row.kernel.clone(),
+            row.launch.clone().unwrap_or_else(|| "assumed".to_owned()),
+            row.gpu.clone(),
+            text(row.registers.map(|r| format!("{exact}{r}"))),
+            text(row.spill_bytes.map(|b| format!("{b} B"))),
+            text(row.shared_bytes.map(|b| format!("{b} B"))),
+            text(occupancy),
+            text(row.flops.map(si)),
+            text(row.bytes.map(si)),
+            text(row.intensity.map(|i| format!("{i:.2}"))),
+            text(row.bound.map(|b| format!("{b:?}").to_lowercase())),
+            text(row.predicted_us.map(|t| format!("~{t:.1}"))),
+        ]);
+    }
+    println!("{table}");
+    println!(
+        "Tritium's compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated."
+    );
+    for row in rows {
+        for access in row.accesses.iter().filter(|a| a.reason.is_some()) {
+            let line = access.line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
+            let what = if access.store { "store" } else { "load" };
+            println!("{line}: {what} of {} bytes per thread: {}", access.width_bytes, access.reason.as_deref().unwrap_or(""));
+        }
+        for problem in &row.problems {
+            println!("{}: {}: {problem}", row.file, row.kernel);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `tritium run`.
+
+use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+
+use tritium_runtime::exec::{self, ExecError, Job};
+
+use crate::{
+    args::{Analysing, ConfigChoice, TextFormat},
+    session::{self, Failure},
+};
+
+pub(crate) struct Request {
+    pub(crate) file: PathBuf,
+    pub(crate) launch: Option<String>,
+    pub(crate) device: String,
+    pub(crate) verify: bool,
+    pub(crate) save: Option<PathBuf>,
+    pub(crate) timeout: f64,
+    pub(crate) launcher: Option<String>,
+}
+
+pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
+    let options = session::options(analysing)?;
+    let limit = Duration::try_from_secs_f64(request.timeout)
+        .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
+    let bytes = fs::read(&request.file).map_err(|e| Failure::io(&request.file, &e))?;
+    let config = match analysing.config {
+        ConfigChoice::All => None,
+        ConfigChoice::Index(index) => Some(index),
+    };
+    let job = Job {
+        path: request.file,
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        launch: request.launch,
+        device: request.device,
+        verify: request.verify,
+        save: request.save,
+        triton: options.triton,
+        gpu: options.gpu,
+        config,
+    };
+    let outcome = match &request.launcher {
+        Some(launcher) => exec::through_launcher(launcher, &job, limit),
+        None => exec::in_child(&job, limit),
+    };
+    match outcome {
+        Ok(report) => {
+            match format {
+                TextFormat::Text => print!("{report}"),
+                TextFormat::Json => println!("{}", serde_json::to_string_pretty(&report).unwrap_or_default()),
+            }
+            Ok(if report.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        }
+        Err(ExecError::Refused(refusal)) if refusal.usage => Err(Failure(refusal.message)),
+        Err(error) => {
+            eprintln!("tritium: {error}");
+            Ok(ExitCode::from(1))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What all commands share: failures, settings from flags, and the files that paths mean.
+
+use std::{
+    fs,
+    io::{self, IsTerminal as _},
+    path::{Path, PathBuf},
+};
+
+use tritium_lsp::ide::{Host, Options};
+use tritium_semantics::target::{BOARDS, Gpu, SMS};
+
+use crate::args::Analysing;
+
+/// Wrong use or failed I/O: exit status 2.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) String);
+
+impl Failure {
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Failure {
+        Failure(format!("{}: {error}", path.display()))
+    }
+
+    pub(crate) fn unreadable(path: &Path) -> Failure {
+        Failure(format!("{}: cannot be read", path.display()))
+    }
+}
+
+pub(crate) fn colour() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
+    let mut options = Options::default();
+    if let Some(name) = &analysing.gpu {
+        let known = || {
+            let names = BOARDS.iter().map(|b| b.name).chain(SMS.iter().map(|s| s.name));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let gpu = Gpu::find(name).ok_or_else(|| Failure(format!("unknown GPU `{name}`; known are {}", known())))?;
+        options.gpu = gpu.name().to_owned();
+    }
+    if let Some(version) = &analysing.triton {
+        if tritium_semantics::versions::rules(version).is_none() {
+            return Err(Failure(format!("`{version}` is no version of Triton; 3.6 is one")));
+        }
+        options.triton.clone_from(version);
+    }
+    Ok(options)
+}
+
+pub(crate) fn host(analysing: &Analysing) -> Result<Host, Failure> {
+    let mut host = Host::default();
+    host.configure(options(analysing)?);
+    Ok(host)
+}
+
+/// Folders that hold other people's or generated files.
+const SKIPPED: &[&str] = &["node_modules", "__pycache__", "site-packages", "target"];
+
+/// The Python files under the paths, sorted; a file named outright is taken whatever its name. Hidden folders are not entered.
+pub(crate) fn python_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let meta = fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
+        if meta.is_dir() { walk(path, &mut files)? } else { files.push(path.clone()) }
+    }
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+fn walk(root: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let mut pending = vec![root.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory).map_err(|e| Failure::io(&directory, &e))? {
+            let entry = entry.map_err(|e| Failure::io(&directory, &e))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            // Links are not followed: a cycle would never end.
+            let kind = entry.file_type().map_err(|e| Failure::io(&path, &e))?;
+            if kind.is_dir() {
+                if !name.starts_with('.') && !SKIPPED.contains(&&*name) {
+                    pending.push(path);
+                }
+            } else if kind.is_file() && name.ends_with(".py") {
+                files.push(path);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! What editors and the command line ask, as plain structs: one file a feature.
+//!
+//! [`Host`] owns the database and takes changes; [`Analysis`] is a snapshot that answers. **Invariant:** offsets are bytes into the file's
+//! text; nothing here knows a protocol.
+
+pub mod batch;
+pub mod code_actions;
+pub mod code_lens;
+pub mod diagnostics;
+pub mod emit;
+pub mod exact;
+pub mod hover;
+pub mod inlay_hints;
+pub mod kernels;
+pub mod report;
+pub mod request;
+pub mod stats;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::Value;
+use tritium_semantics::{
+    Database, Db as _, SourceFile, System,
+    target::{self, Gpu},
+};
+
+pub use code_actions::Action;
+pub use code_lens::Lens;
+pub use diagnostics::{Diagnostic, Fix, Related, Severity, TextEdit};
+pub use exact::Artefacts;
+pub use hover::Hover;
+pub use inlay_hints::InlayHint;
+
+/// What the person chose; editors send it as settings, the command line as flags.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    pub triton: String,
+    /// A board or a bare SM.
+    pub gpu: String,
+    /// Where ▶ Run runs.
+    pub device: String,
+    pub run_timeout_seconds: u64,
+    pub hover: bool,
+    pub shape_hints: bool,
+    pub roofline_hints: bool,
+    pub code_lens: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            triton: target::DEFAULT_TRITON.to_owned(),
+            gpu: target::DEFAULT_BOARD.to_owned(),
+            device: "cpu".to_owned(),
+            run_timeout_seconds: 60,
+            hover: true,
+            shape_hints: true,
+            roofline_hints: true,
+            code_lens: true,
+        }
+    }
+}
+
+impl Options {
+    /// From an editor's `tritium.*` settings; what is absent or of the wrong kind keeps its default.
+    pub fn from_json(settings: &Value) -> Options {
+        let mut options = Options::default();
+        let text = |keys: &[&str]| lookup(settings, keys).and_then(Value::as_str).filter(|s| !s.is_empty()).map(str::to_owned);
+        let flag = |keys: &[&str], default| lookup(settings, keys).and_then(Value::as_bool).unwrap_or(default);
+        options.triton = text(&["triton"]).unwrap_or(options.triton);
+        options.gpu = text(&["gpu"]).filter(|name| Gpu::find(name).is_some()).unwrap_or(options.gpu);
+        options.device = text(&["device"]).unwrap_or(options.device);
+        options.run_timeout_seconds =
+            lookup(settings, &["run", "timeout"]).and_then(Value::as_u64).unwrap_or(options.run_timeout_seconds);
+        options.hover = flag(&["hover", "enable"], true);
+        options.shape_hints = flag(&["inlayHints", "shapes"], true);
+        options.roofline_hints = flag(&["inlayHints", "roofline"], true);
+        options.code_lens = flag(&["codeLens", "enable"], true);
+        options
+    }
+}
+
+fn lookup<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Value> {
+    keys.iter().try_fold(value, |value, key| value.get(key))
+}
+
+/// The real file system.
+pub struct Disk;
+
+impl System for Disk {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        // Python files may declare another encoding; what is not UTF-8 is shown with replacement characters rather than not at all.
+        Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut entries: Vec<PathBuf> = fs::read_dir(directory)?.filter_map(|e| e.ok()).map(|e| e.path()).collect();
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+}
+
+/// The owner of the database.
+pub struct Host {
+    db: Database,
+    options: Options,
+    artefacts: Arc<Artefacts>,
+}
+
+impl Default for Host {
+    fn default() -> Host {
+        Host::new(Arc::new(Disk))
+    }
+}
+
+impl Host {
+    pub fn new(system: Arc<dyn System>) -> Host {
+        Host { db: Database::new(system), options: Options::default(), artefacts: Arc::default() }
+    }
+
+    pub fn set_text(&mut self, path: &Path, text: String) {
+        self.db.set_text(path, text);
+    }
+
+    pub fn reload(&mut self, path: &Path) {
+        self.db.reload(path);
+    }
+
+    pub fn configure(&mut self, options: Options) {
+        self.db.set_triton(&options.triton);
+        self.db.set_gpu(&options.gpu);
+        self.options = options;
+    }
+
+    pub fn artefacts(&self) -> &Arc<Artefacts> {
+        &self.artefacts
+    }
+
+    pub fn snapshot(&self) -> Analysis {
+        Analysis { db: self.db.clone(), options: self.options.clone(), artefacts: Arc::clone(&self.artefacts) }
+    }
+}
+
+/// A snapshot: reads of it are consistent, and unwind with [`salsa::Cancelled`] when the host changes.
+pub struct Analysis {
+    db: Database,
+    options: Options,
+    artefacts: Arc<Artefacts>,
+}
+
+impl Analysis {
+    pub fn db(&self) -> &Database {
+        &self.db
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub fn artefacts(&self) -> &Artefacts {
+        &self.artefacts
+    }
+
+    pub fn gpu(&self) -> Gpu {
+        Gpu::find(&self.options.gpu).or_else(|| Gpu::find(target::DEFAULT_BOARD)).expect("the default board has a row")
+    }
+
+    pub fn file(&self, path: &Path) -> Option<SourceFile> {
+        self.db.file(path)
+    }
+
+    pub fn text(&self, path: &Path) -> Option<String> {
+        Some(self.file(path)?.text(&self.db).clone())
+    }
+}
+
+/// Catches a panic: one broken kernel must not cost the others. A cancelled read goes on unwinding.
+pub fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).map_err(|payload| {
+        if payload.is::<salsa::Cancelled>() {
+            std::panic::resume_unwind(payload);
+        }
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
+    })
+}

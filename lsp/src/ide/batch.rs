@@ -1,0 +1,162 @@
+// Feature: Batch requests
+//
+//! One request a line, one answer a line: what a script or a judge asks of many kernels. The contract is in `docs/architecture.md`.
+
+use std::{path::Path, time::Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tritium_codegen as codegen;
+use tritium_semantics::{diagnostics::Severity, target::Gpu};
+use tritium_syntax::{Encoding, LineIndex, TextSize};
+
+use crate::ide::{
+    Analysis, Host, Options,
+    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
+    request::{self, Arguments},
+};
+
+/// How far a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Through {
+    Types,
+    Tile,
+    Ptx,
+    Sass,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Request {
+    #[serde(default)]
+    pub id: Value,
+    pub file: String,
+    /// A helper is allowed.
+    pub kernel: String,
+    #[serde(default)]
+    pub args: Value,
+    #[serde(default)]
+    pub constexprs: Value,
+    pub num_warps: Option<u32>,
+    pub num_stages: Option<u32>,
+    pub gpu: Option<String>,
+    pub triton: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Answer {
+    pub id: Value,
+    /// The stage was reached without an error.
+    pub ok: bool,
+    pub diagnostics: Vec<Found>,
+    pub values: Vec<Binding>,
+    /// Of Tritium's own code.
+    pub shared_bytes: Option<u32>,
+    /// Exact, from ptxas.
+    pub registers: Option<u32>,
+    pub spill_bytes: Option<u32>,
+    pub ptx_bytes: Option<usize>,
+    pub ms: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Found {
+    pub code: String,
+    pub severity: &'static str,
+    pub message: String,
+    /// 1-based; 0 where there is no place.
+    pub line: u32,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Binding {
+    /// 1-based.
+    pub line: u32,
+    pub name: String,
+    #[serde(rename = "type")]
+    pub ty: String,
+}
+
+/// Answers one line.
+pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through) -> Answer {
+    let start = Instant::now();
+    let mut answer = Answer::default();
+    let outcome = serde_json::from_str::<Request>(line).map_err(|e| format!("this is not a request: {e}")).and_then(|request| {
+        answer.id = request.id.clone();
+        configure(host, defaults, &request)?;
+        host.snapshot().fill(&request, through, &mut answer)
+    });
+    if let Err(message) = outcome {
+        answer.ok = false;
+        answer.diagnostics.push(Found { code: "REQUEST".to_owned(), severity: Severity::Error.name(), message, line: 0 });
+    }
+    answer.ms = start.elapsed().as_secs_f64() * 1e3;
+    answer
+}
+
+fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(), String> {
+    let mut options = defaults.clone();
+    if let Some(gpu) = &request.gpu {
+        options.gpu = Gpu::find(gpu).ok_or_else(|| format!("unknown GPU `{gpu}`"))?.name().to_owned();
+    }
+    if let Some(triton) = &request.triton {
+        tritium_semantics::versions::rules(triton).ok_or_else(|| format!("unknown Triton version `{triton}`"))?;
+        options.triton.clone_from(triton);
+    }
+    host.configure(options);
+    Ok(())
+}
+
+impl Analysis {
+    fn fill(&self, request: &Request, through: Through, answer: &mut Answer) -> Result<(), String> {
+        let db = self.db();
+        let path = Path::new(&request.file);
+        let file = self.file(path).ok_or_else(|| format!("{}: cannot be read", request.file))?;
+        let function = request::find_function(db, file, &request.kernel)
+            .ok_or_else(|| format!("no `@triton.jit` function `{}` in {}", request.kernel, request.file))?;
+        let arguments = Arguments::from_json(db, file, &request.args, &request.constexprs)?;
+        let active = Active {
+            instance: arguments.instance(db, file, function)?,
+            launch: None,
+            num_warps: request.num_warps.unwrap_or(DEFAULT_WARPS),
+            num_stages: request.num_stages.unwrap_or(DEFAULT_STAGES),
+        };
+        let elaborated = self.elaborated(active.instance);
+        let index = LineIndex::new(file.text(db));
+        let line_of = |place| {
+            let range = self.range(place)?;
+            Some(index.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
+        };
+        for problem in &elaborated.problems {
+            answer.diagnostics.push(Found {
+                code: problem.code.as_str().to_owned(),
+                severity: problem.code.severity().name(),
+                message: problem.message.clone(),
+                line: line_of(problem.place).unwrap_or(0),
+            });
+        }
+        let mut values: Vec<Binding> = elaborated
+            .bindings
+            .iter()
+            .filter(|(place, ..)| place.function == function)
+            .map(|(place, name, ty)| Binding { line: line_of(*place).unwrap_or(0), name: name.to_string(), ty: ty.to_string() })
+            .collect();
+        values.sort_by_key(|binding| binding.line);
+        answer.values = values;
+        answer.ok = elaborated.problems.iter().all(|p| p.code.severity() != Severity::Error);
+        if through == Through::Types || !answer.ok {
+            return Ok(());
+        }
+        self.complete(&active)?;
+        if through == Through::Tile {
+            return Ok(());
+        }
+        let llvm = codegen::llvm_text(db, active.instance, self.codegen_options(&active));
+        let llvm = llvm.as_ref().map_err(|e| e.message.clone())?;
+        answer.shared_bytes = Some(llvm.shared_bytes);
+        let exact = self.artefacts().wait(&llvm.text, self.gpu().sm).map_err(|e| e.to_string())?;
+        answer.ptx_bytes = Some(exact.ptx.len());
+        answer.registers = Some(exact.code.registers);
+        answer.spill_bytes = Some(exact.code.spill_stores + exact.code.spill_loads);
+        Ok(())
+    }
+}

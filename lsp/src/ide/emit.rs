@@ -1,0 +1,232 @@
+// Feature: Stages
+//
+//! Any stage of a kernel as text: what `emit` prints and the views of editors show.
+
+use std::path::Path;
+
+use tritium_codegen as codegen;
+use tritium_runtime::{exact, store::Store, worker};
+use tritium_semantics::{
+    Argument, Function, SourceFile,
+    items::{self, Annotation, FunctionKind},
+    launch, specialise,
+};
+use tritium_syntax::{Encoding, LineIndex, PythonVersion, TextSize};
+use tritium_tile::print;
+
+use crate::ide::{
+    Analysis,
+    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
+    request::{self, Arguments},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Tree,
+    Items,
+    Types,
+    Tile,
+    Layout,
+    Llvm,
+    Ptx,
+    Sass,
+}
+
+/// Which specialisation of which kernel.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Choice {
+    pub kernel: Option<String>,
+    pub launch: Option<String>,
+    /// `NAME=TYPE`
+    pub args: Vec<String>,
+    /// `NAME=VALUE`
+    pub sets: Vec<String>,
+    pub num_warps: Option<u32>,
+    pub num_stages: Option<u32>,
+}
+
+impl Analysis {
+    /// The text of a stage; an error is a complete message.
+    pub fn emit(&self, path: &Path, stage: Stage, choice: &Choice) -> Result<String, String> {
+        let file = self.file(path).ok_or_else(|| format!("{}: cannot be read", path.display()))?;
+        match stage {
+            Stage::Tree => {
+                let parse = tritium_syntax::parse(file.text(self.db()), PythonVersion::default());
+                return Ok(tritium_syntax::dump(&parse.syntax()));
+            }
+            Stage::Items => return Ok(self.items_text(file)),
+            Stage::Types | Stage::Tile | Stage::Layout | Stage::Llvm | Stage::Ptx | Stage::Sass => {}
+        }
+        let active = self.choose(file, choice)?;
+        match stage {
+            Stage::Types => Ok(self.types_text(&active)),
+            Stage::Tile => Ok(print::print(&self.complete(&active)?.module)),
+            Stage::Layout => {
+                self.complete(&active)?;
+                let module = codegen::optimised(self.db(), active.instance, self.codegen_options(&active));
+                module.as_ref().map(print::print).map_err(|e| e.message.clone())
+            }
+            _ => self.machine_text(&active, stage),
+        }
+    }
+
+    fn machine_text(&self, active: &Active, stage: Stage) -> Result<String, String> {
+        self.complete(active)?;
+        let llvm = codegen::llvm_text(self.db(), active.instance, self.codegen_options(active));
+        let llvm = llvm.as_ref().map_err(|e| e.message.clone())?;
+        if stage == Stage::Llvm {
+            return Ok(llvm.text.clone());
+        }
+        let pool = worker::Pool::new(worker::binary().map_err(|e| e.to_string())?);
+        let (store, sm) = (Store::open(), self.gpu().sm);
+        let request =
+            worker::PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::LEAN_PASSES };
+        let ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
+        if stage == Stage::Ptx {
+            let parameters: Vec<&str> = llvm.parameters.iter().map(String::as_str).collect();
+            return Ok(format!(
+                "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{ptx}",
+                llvm.kernel,
+                active.num_warps,
+                llvm.shared_bytes,
+                parameters.join(" ")
+            ));
+        }
+        let code = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
+        worker::ptxas::disassemble(&code.map_err(|e| e.to_string())?.cubin).map_err(|e| e.to_string())
+    }
+
+    /// The specialisation, if nothing is wrong with it.
+    pub(crate) fn complete(&self, active: &Active) -> Result<&tritium_semantics::elaborate::Elaborated, String> {
+        let elaborated = self.elaborated(active.instance);
+        if elaborated.complete {
+            return Ok(elaborated);
+        }
+        let name = active.instance.function(self.db()).name(self.db());
+        let mut message = format!("`{name}` does not compile:");
+        for problem in &elaborated.problems {
+            message += &format!("\n  {}: {}", problem.code.as_str(), problem.message);
+        }
+        Err(message + "\n`tritium check` shows where")
+    }
+
+    pub(crate) fn codegen_options(&self, active: &Active) -> codegen::Options {
+        codegen::Options::new(self.db(), self.gpu().sm.name.to_owned(), active.num_warps, active.num_stages)
+    }
+
+    fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Active, String> {
+        let db = self.db();
+        let launches = &launch::launches(db, file).launches;
+        let function = self.choose_function(file, choice)?;
+        let mut active = if choice.args.is_empty() && choice.sets.is_empty() {
+            let named = |l: &&launch::Launch| choice.launch.as_ref().is_none_or(|name| l.name == *name) && l.kernel == function;
+            let launch = launches.iter().find(named);
+            match (launch, &choice.launch) {
+                (None, Some(name)) => return Err(format!("no launch `{name}` of `{}` in this file", function.name(db))),
+                (Some(launch), _) => Active {
+                    instance: specialise::specialise(db, launch),
+                    num_warps: launch.num_warps,
+                    num_stages: launch.num_stages,
+                    launch: Some(launch.clone()),
+                },
+                (None, None) => self.kernel(function).map(|kernel| kernel.active).ok_or_else(|| {
+                    format!("nothing is known about the arguments of `{}`; give them with --arg and --set", function.name(db))
+                })?,
+            }
+        } else {
+            let mut arguments = Arguments::default();
+            choice.args.iter().try_for_each(|text| arguments.add_type(text))?;
+            choice.sets.iter().try_for_each(|text| arguments.add_value(db, file, text))?;
+            let instance = arguments.instance(db, file, function)?;
+            Active { instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES }
+        };
+        if let Some(warps) = choice.num_warps {
+            if !warps.is_power_of_two() || warps > 32 {
+                return Err(format!("--num-warps {warps}: a CTA has 1, 2, 4, 8, 16 or 32 warps"));
+            }
+            active.num_warps = warps;
+        }
+        active.num_stages = choice.num_stages.unwrap_or(active.num_stages);
+        Ok(active)
+    }
+
+    fn choose_function(&self, file: SourceFile, choice: &Choice) -> Result<Function, String> {
+        let db = self.db();
+        if let Some(name) = &choice.kernel {
+            return request::find_function(db, file, name).ok_or_else(|| format!("no kernel `{name}` in this file"));
+        }
+        if let Some(name) = &choice.launch {
+            let launch = launch::launches(db, file).launches.iter().find(|l| l.name == *name);
+            return launch.map(|l| l.kernel).ok_or_else(|| format!("no launch `{name}` in this file"));
+        }
+        match items::kernels(db, file)[..] {
+            [] => Err("no kernel in this file".to_owned()),
+            [only] => Ok(only),
+            ref several => {
+                let names: Vec<&str> = several.iter().map(|f| f.name(db).as_str()).collect();
+                Err(format!("several kernels in this file ({}); choose one with --kernel", names.join(", ")))
+            }
+        }
+    }
+
+    fn items_text(&self, file: SourceFile) -> String {
+        let db = self.db();
+        let mut out = String::new();
+        let kernels = items::kernels(db, file);
+        for item in &items::items(db, file).functions {
+            let kind = match item.kind {
+                FunctionKind::Constexpr => "constexpr function",
+                FunctionKind::Jit if kernels.contains(&item.function) => "kernel",
+                FunctionKind::Jit => "helper",
+            };
+            let params: Vec<String> = item
+                .params
+                .iter()
+                .map(|p| match p.annotation {
+                    Annotation::None => p.name.to_string(),
+                    Annotation::Constexpr => format!("{}: constexpr", p.name),
+                    Annotation::Scalar(dtype) => format!("{}: {dtype}", p.name),
+                    Annotation::Pointer { elem, is_const } => format!("{}: *{}{elem}", p.name, if is_const { "k" } else { "" }),
+                    Annotation::ConstPointer => format!("{}: const pointer", p.name),
+                })
+                .collect();
+            out += &format!("{kind} {}({})\n", item.function.name(db), params.join(", "));
+        }
+        for launch in &launch::launches(db, file).launches {
+            let instance = specialise::specialise(db, launch);
+            let parameters = items::items(db, file).function(launch.kernel).map(|item| &item.params);
+            let arguments: Vec<String> = parameters
+                .into_iter()
+                .flatten()
+                .zip(instance.arguments(db))
+                .map(|(p, a)| match a {
+                    Argument::Runtime { divisible_by_16: true, .. } => format!("{}: {a} divisible by 16", p.name),
+                    _ => format!("{}: {a}", p.name),
+                })
+                .collect();
+            let grid: Vec<String> = launch.grid.iter().map(u64::to_string).collect();
+            out += &format!(
+                "launch {} of {}, grid {}, {} warps\n",
+                launch.name,
+                launch.kernel.name(db),
+                grid.join("×"),
+                launch.num_warps
+            );
+            out += &format!("  {}\n", arguments.join(", "));
+        }
+        out
+    }
+
+    /// `line:col name: type` for every binding, 1-based.
+    fn types_text(&self, active: &Active) -> String {
+        let mut lines = Vec::new();
+        for (place, name, ty) in &self.elaborated(active.instance).bindings {
+            let Some(range) = self.range(*place) else { continue };
+            let Some(text) = self.text(place.function.file(self.db()).path(self.db())) else { continue };
+            let at = LineIndex::new(&text).line_column(TextSize::try_from(range.start).unwrap_or_default(), Encoding::CodePoints);
+            lines.push((at, format!("{}:{} {name}: {ty}\n", at.line + 1, at.column + 1)));
+        }
+        lines.sort_by_key(|(at, _)| *at);
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+}

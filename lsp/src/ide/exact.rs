@@ -1,0 +1,140 @@
+//! Exact artefacts beside estimates: PTX and what ptxas says of it.
+//!
+//! Compiling takes tens of milliseconds to seconds and happens in other processes, so an editor never waits for it: it shows the estimate,
+//! and the exact figure once it is there. **Invariant:** an artefact is never an input of the database; it is looked up by the LLVM text
+//! it was made of.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
+};
+
+use tritium_runtime::{
+    exact::{self, Exact},
+    store::Store,
+    worker::{self, LEAN_PASSES, Pool, PtxRequest},
+};
+use tritium_semantics::target::Sm;
+
+/// What is known of one kernel's machine code.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// Being compiled in the background.
+    Pending,
+    Ready(Arc<Exact>),
+    /// The compiler refused, crashed or hung; the message says which.
+    Failed(Arc<str>),
+}
+
+/// Kernels remembered in memory; older ones are found again in the store on disk.
+const REMEMBERED: usize = 256;
+
+#[derive(PartialEq, Eq, Hash, Clone)]
+struct Key {
+    llvm: Arc<str>,
+    cpu: &'static str,
+}
+
+#[derive(Default)]
+struct Known {
+    states: HashMap<Key, State>,
+    /// In the order they were first asked for.
+    order: Vec<Key>,
+}
+
+#[derive(Default)]
+struct Shared {
+    known: Mutex<Known>,
+    changed: Condvar,
+    compiler: OnceLock<Result<(Pool, Store), String>>,
+}
+
+/// Told when an exact figure has arrived, so that editors ask again.
+pub type OnArrival = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
+pub struct Artefacts {
+    shared: Arc<Shared>,
+    on_arrival: OnceLock<OnArrival>,
+}
+
+impl Artefacts {
+    /// Once; later calls are ignored.
+    pub fn on_arrival(&self, tell: OnArrival) {
+        let _ = self.on_arrival.set(tell);
+    }
+
+    /// What is known now. The first question starts the compilation.
+    pub fn get(&self, llvm: &str, sm: &'static Sm) -> State {
+        let key = Key { llvm: llvm.into(), cpu: sm.ptx_target };
+        let mut known = self.shared.lock();
+        if let Some(state) = known.states.get(&key) {
+            return state.clone();
+        }
+        while known.order.len() >= REMEMBERED {
+            let oldest = known.order.remove(0);
+            known.states.remove(&oldest);
+        }
+        known.order.push(key.clone());
+        known.states.insert(key.clone(), State::Pending);
+        drop(known);
+        let (shared, tell) = (Arc::clone(&self.shared), self.on_arrival.get().cloned());
+        let task = move || {
+            let state = shared.compile(&key, sm.ptx_feature);
+            shared.lock().states.insert(key, state);
+            shared.changed.notify_all();
+            if let Some(tell) = tell {
+                tell();
+            }
+        };
+        match thread::Builder::new().name("exact".to_owned()).spawn(task) {
+            Ok(_) => State::Pending,
+            Err(error) => State::Failed(format!("no thread could be started: {error}").into()),
+        }
+    }
+
+    /// Waits for the compiler; its time limits bound the wait.
+    pub fn wait(&self, llvm: &str, sm: &'static Sm) -> Result<Arc<Exact>, Arc<str>> {
+        let key = Key { llvm: llvm.into(), cpu: sm.ptx_target };
+        let mut state = self.get(llvm, sm);
+        let mut known = self.shared.lock();
+        loop {
+            match state {
+                State::Ready(exact) => return Ok(exact),
+                State::Failed(message) => return Err(message),
+                State::Pending => {}
+            }
+            state = match known.states.get(&key) {
+                Some(State::Pending) => {
+                    known = self.shared.changed.wait(known).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                Some(state) => state.clone(),
+                None => State::Failed("forgotten: more kernels were asked for at once than are remembered".into()),
+            };
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn compile(&self, key: &Key, features: &str) -> State {
+        let compiler = self.compiler.get_or_init(|| {
+            let binary = worker::binary().map_err(|e| e.to_string())?;
+            Ok((Pool::new(binary), Store::open()))
+        });
+        let (pool, store) = match compiler {
+            Ok(compiler) => compiler,
+            Err(message) => return State::Failed(message.as_str().into()),
+        };
+        let request = PtxRequest { llvm: &key.llvm, cpu: key.cpu, features, passes: LEAN_PASSES };
+        match exact::compile_exact(pool, store, &request) {
+            Ok(exact) => State::Ready(Arc::new(exact)),
+            Err(error) => State::Failed(error.to_string().into()),
+        }
+    }
+}

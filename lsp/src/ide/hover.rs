@@ -1,0 +1,112 @@
+// Feature: Hover
+//
+//! A value: its type, shape in numbers and in the user's names, layout after the passes. A kernel's name: its resources and roofline.
+//! A builtin: its page. Lists, never tables: some editors show Markdown tables raw.
+
+use std::{ops::Range, path::Path};
+
+use tritium_semantics::{
+    Function,
+    body::{Expr, ExprId},
+    builtins::Builtin,
+    items,
+    problem::{At, Place},
+    types::Ty,
+};
+
+use crate::ide::{Analysis, kernels::Kernel};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hover {
+    pub range: Range<usize>,
+    pub markdown: String,
+}
+
+impl Analysis {
+    pub fn hover(&self, path: &Path, offset: usize) -> Option<Hover> {
+        if !self.options().hover {
+            return None;
+        }
+        let kernels = self.kernels(path);
+        if let Some(kernel) = kernels.iter().find(|k| touches(&k.range, offset)) {
+            return Some(Hover { range: kernel.range.clone(), markdown: self.kernel_markdown(kernel) });
+        }
+        // Helpers have no specialisation of their own: a kernel that reaches them has their types.
+        let file = self.file(path)?;
+        let functions = items::items(self.db(), file).functions.iter().map(|f| f.function);
+        functions.into_iter().find_map(|function| {
+            let own = kernels.iter().find(|k| k.function == function);
+            let through = || kernels.iter().find(|k| self.elaborated(k.active.instance).types.contains_key(&function));
+            self.value(function, own.or_else(through)?, offset)
+        })
+    }
+
+    /// The innermost expression of `function` at the offset, as seen from `kernel`.
+    fn value(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Hover> {
+        let db = self.db();
+        let elaborated = self.elaborated(kernel.active.instance);
+        if let Some(hover) = self.parameter(function, kernel, offset) {
+            return Some(hover);
+        }
+        let (start, map) = items::source_map(db, function)?;
+        let types = elaborated.types.get(&function)?;
+        let at = |id: ExprId| map.exprs.get(id.0 as usize).map(|range| items::in_file(start, *range));
+        let found = types.iter().filter_map(|(&id, ty)| Some((id, ty, at(id)?))).filter(|(.., range)| touches(range, offset));
+        let (id, ty, range) = found.min_by_key(|(id, _, range)| (range.len(), std::cmp::Reverse(*id)))?;
+        let (body, _) = items::function_body(db, function)?;
+        let text = self.text(function.file(db).path(db))?;
+        let name = match body.expr(id) {
+            Expr::Attribute { name, .. } => name.to_string(),
+            _ => text.get(range.clone())?.to_owned(),
+        };
+        if let Ty::Callable(path) = ty
+            && let Some(builtin) = Builtin::ALL.iter().find(|b| b.spelling() == *path)
+        {
+            let row = builtin.row();
+            return Some(Hover { range, markdown: format!("```python\n{path}{}\n```\n{}", row.signature, row.page) });
+        }
+        let mut markdown = format!("```python\n{}: {ty}\n```\n", one_line(&name));
+        let mut facts = Vec::new();
+        if let Some(symbolic) = ty.symbolic() {
+            facts.push(format!("shape `{symbolic}`"));
+        }
+        if let Some(layout) = self.layout_facts(kernel, Place { function, at: At::Expr(id) }) {
+            facts.extend(layout);
+        }
+        facts.push(format!("under {}", kernel.active.describe()));
+        for fact in facts {
+            markdown += &format!("- {fact}\n");
+        }
+        Some(Hover { range, markdown })
+    }
+
+    fn parameter(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Hover> {
+        let db = self.db();
+        let item = items::items(db, function.file(db)).function(function)?;
+        let params = || item.params.iter().enumerate();
+        let (index, range) = params().find_map(|(i, _)| {
+            let range = self.range(Place { function, at: At::Param(i as u32) })?;
+            touches(&range, offset).then_some((i, range))
+        })?;
+        if function != kernel.function {
+            return None;
+        }
+        let argument = kernel.active.instance.arguments(db).get(index)?;
+        let mut markdown = format!("```python\n{}: {argument}\n```\n", item.params[index].name);
+        if let Some(fact) = argument.fact() {
+            markdown += &format!("- {fact}\n");
+        }
+        markdown += &format!("- under {}\n", kernel.active.describe());
+        Some(Hover { range, markdown })
+    }
+}
+
+fn touches(range: &Range<usize>, offset: usize) -> bool {
+    range.start <= offset && offset <= range.end
+}
+
+/// Long expressions are cut: a hover's first line is the one that is read.
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= 60 { line } else { line.chars().take(59).chain(['…']).collect() }
+}

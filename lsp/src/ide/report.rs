@@ -1,0 +1,360 @@
+// Feature: Resources and roofline
+//
+//! What a kernel needs and what bounds it: registers, shared memory, occupancy, traffic, roofline. Every figure says whether it is exact
+//! or estimated, and whose compiler it is about.
+
+use std::path::Path;
+
+use serde::Serialize;
+use tritium_codegen::{
+    self as codegen, cost,
+    occupancy::{Limiter, Occupancy, occupancy},
+    resources::{Buffer, KernelReport},
+};
+use tritium_semantics::{
+    elaborate::OriginData,
+    launch::{self, Launch, LaunchArg},
+    problem::Place,
+    specialise,
+};
+use tritium_syntax::{Encoding, LineIndex, TextSize};
+use tritium_tile::layout::Distributed;
+
+use crate::ide::{
+    Analysis,
+    exact::State,
+    kernels::{Active, Kernel},
+};
+
+/// A kernel's figures under one specialisation.
+pub struct Figures {
+    pub report: KernelReport,
+    /// What ptxas says, if it has been asked and has answered.
+    pub exact: State,
+    /// Of the exact register count if there is one, else of the estimate.
+    pub occupancy: Option<Occupancy>,
+}
+
+impl Figures {
+    pub fn registers(&self) -> (u32, bool) {
+        match &self.exact {
+            State::Ready(exact) => (exact.code.registers, true),
+            State::Pending | State::Failed(_) => (self.report.registers.value, false),
+        }
+    }
+
+    pub fn spill_bytes(&self) -> (u32, bool) {
+        match &self.exact {
+            State::Ready(exact) => (exact.code.spill_stores + exact.code.spill_loads, true),
+            State::Pending | State::Failed(_) => (self.report.spill_bytes.value, false),
+        }
+    }
+}
+
+/// One row of `tritium report`; what is unknown is null.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub kernel: String,
+    pub file: String,
+    pub launch: Option<String>,
+    pub config: Option<u32>,
+    pub gpu: String,
+    pub compiler: &'static str,
+    pub registers: Option<u32>,
+    /// `exact` (ptxas) or `estimated`.
+    pub registers_source: Option<&'static str>,
+    pub spill_bytes: Option<u32>,
+    pub shared_bytes: Option<u32>,
+    pub buffers: Vec<Buffer>,
+    pub accesses: Vec<AccessRow>,
+    pub blocks_per_sm: Option<u32>,
+    pub occupancy: Option<f64>,
+    pub occupancy_limiter: Option<&'static str>,
+    pub flops: Option<f64>,
+    /// That DRAM must move.
+    pub bytes: Option<f64>,
+    pub intensity: Option<f64>,
+    pub bound: Option<cost::Bound>,
+    pub predicted_us: Option<f64>,
+    pub problems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct AccessRow {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub store: bool,
+    pub width_bytes: u32,
+    pub reason: Option<String>,
+    pub sectors_per_request: Option<u32>,
+}
+
+pub fn limiter_name(limiter: Limiter) -> &'static str {
+    match limiter {
+        Limiter::Warps => "warps",
+        Limiter::Ctas => "CTAs",
+        Limiter::Registers => "registers",
+        Limiter::Shared => "shared memory",
+        Limiter::Barriers => "barriers",
+    }
+}
+
+fn bound_name(bound: cost::Bound) -> &'static str {
+    match bound {
+        cost::Bound::Memory => "memory bound",
+        cost::Bound::Compute => "compute bound",
+    }
+}
+
+/// `1.5 k`, `4.30 M`
+pub fn si(value: f64) -> String {
+    for (scale, unit) in [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")] {
+        if value >= scale {
+            return format!("{:.3}{unit}", value / scale);
+        }
+    }
+    format!("{value:.0} ")
+}
+
+fn bytes_text(bytes: u32) -> String {
+    if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} B") }
+}
+
+fn numbers(launch: &Launch) -> cost::Launch {
+    let mut numbers = cost::Launch { grid: launch.grid, ..cost::Launch::default() };
+    for (name, arg) in &launch.args {
+        match arg {
+            LaunchArg::Int(value) => {
+                if let Ok(value) = i64::try_from(*value) {
+                    numbers.scalars.insert(name.to_string(), value);
+                }
+            }
+            LaunchArg::Tensor(index) => {
+                let tensor = &launch.tensors[*index];
+                let bytes = tensor.shape.iter().product::<u64>().saturating_mul(u64::from(tensor.dtype.bytes()));
+                numbers.tensor_bytes.insert(name.to_string(), bytes);
+            }
+            LaunchArg::Float(_) | LaunchArg::Bool(_) | LaunchArg::None => {}
+        }
+    }
+    numbers
+}
+
+impl Analysis {
+    /// `wait`: until ptxas has answered; editors never do.
+    pub fn figures(&self, active: &Active, wait: bool) -> Result<Figures, String> {
+        self.complete(active)?;
+        let options = self.codegen_options(active);
+        let module = codegen::optimised(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
+        let gpu = self.gpu();
+        let report = codegen::resources::report(module, gpu, active.launch.as_ref().map(numbers).as_ref());
+        let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
+        let exact = if wait {
+            self.artefacts().wait(&llvm.text, gpu.sm).map_or_else(State::Failed, State::Ready)
+        } else {
+            self.artefacts().get(&llvm.text, gpu.sm)
+        };
+        let mut figures = Figures { occupancy: report.occupancy, report, exact };
+        if let (registers, true) = figures.registers() {
+            let (threads, shared) = (32 * active.num_warps, figures.report.shared_bytes.value);
+            figures.occupancy = occupancy(gpu.sm, threads, registers, shared, figures.report.barriers.min(1));
+        }
+        Ok(figures)
+    }
+
+    /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
+    pub fn report(&self, path: &Path, config: Option<usize>) -> Vec<Row> {
+        let Some(file) = self.file(path) else { return Vec::new() };
+        let launches = &launch::launches(self.db(), file).launches;
+        let mut rows = Vec::new();
+        for kernel in self.kernels(path) {
+            let own = launches.iter().filter(|l| l.kernel == kernel.function);
+            let own = own.filter(|l| config.is_none_or(|wanted| l.config.is_none_or(|c| c as usize == wanted)));
+            let mut actives: Vec<Active> = own
+                .map(|launch| Active {
+                    instance: specialise::specialise(self.db(), launch),
+                    num_warps: launch.num_warps,
+                    num_stages: launch.num_stages,
+                    launch: Some(launch.clone()),
+                })
+                .collect();
+            if actives.is_empty() {
+                actives.push(kernel.active.clone());
+            }
+            rows.extend(actives.iter().map(|active| self.row(path, &kernel, active)));
+        }
+        rows
+    }
+
+    fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+        let mut row = Row {
+            kernel: kernel.name.clone(),
+            file: path.display().to_string(),
+            launch: active.launch.as_ref().map(|l| l.name.to_string()),
+            config: active.launch.as_ref().and_then(|l| l.config),
+            gpu: self.gpu().name().to_owned(),
+            compiler: "tritium",
+            registers: None,
+            registers_source: None,
+            spill_bytes: None,
+            shared_bytes: None,
+            buffers: Vec::new(),
+            accesses: Vec::new(),
+            blocks_per_sm: None,
+            occupancy: None,
+            occupancy_limiter: None,
+            flops: None,
+            bytes: None,
+            intensity: None,
+            bound: None,
+            predicted_us: None,
+            problems: Vec::new(),
+        };
+        let figures = match self.figures(active, true) {
+            Ok(figures) => figures,
+            Err(message) => {
+                row.problems.push(message);
+                return row;
+            }
+        };
+        if let State::Failed(message) = &figures.exact {
+            row.problems.push(message.to_string());
+        }
+        let (registers, exact) = figures.registers();
+        row.registers = Some(registers);
+        row.registers_source = Some(if exact { "exact" } else { "estimated" });
+        row.spill_bytes = Some(figures.spill_bytes().0);
+        row.shared_bytes = Some(figures.report.shared_bytes.value);
+        row.blocks_per_sm = figures.occupancy.map(|o| o.ctas_per_sm);
+        row.occupancy = figures.occupancy.map(|o| o.fraction);
+        row.occupancy_limiter = figures.occupancy.map(|o| limiter_name(o.limiter));
+        let origins = &self.elaborated(active.instance).origins;
+        for access in &figures.report.accesses {
+            row.accesses.push(AccessRow {
+                line: self.line(origins, access.origin),
+                store: access.is_store,
+                width_bytes: access.width_bytes,
+                reason: access.reason.clone(),
+                sectors_per_request: access.sectors_per_request,
+            });
+        }
+        let cost = &figures.report.cost;
+        row.buffers = figures.report.buffers;
+        // Without a launch there are no totals.
+        if active.launch.is_some() {
+            (row.flops, row.bytes, row.intensity) = (cost.flops, cost.bytes, cost.intensity);
+            (row.bound, row.predicted_us) = (cost.bound, cost.predicted_us);
+        }
+        row
+    }
+
+    fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
+        let place = origins.get(origin as usize)?.place;
+        let range = self.range(place)?;
+        let text = self.text(place.function.file(self.db()).path(self.db()))?;
+        Some(LineIndex::new(&text).line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
+    }
+
+    /// The hover of a kernel's name.
+    pub(crate) fn kernel_markdown(&self, kernel: &Kernel) -> String {
+        let db = self.db();
+        let params: Vec<String> = kernel.active.instance.arguments(db).iter().map(ToString::to_string).collect();
+        let mut out = format!("```python\n(kernel) {}({})\n```\n", kernel.name, params.join(", "));
+        let figures = match self.figures(&kernel.active, false) {
+            Ok(figures) => figures,
+            Err(message) => {
+                out += &format!("- no figures: {}\n", message.lines().collect::<Vec<_>>().join(" "));
+                return out;
+            }
+        };
+        let gpu = self.gpu();
+        let cost = &figures.report.cost;
+        let launched = kernel.active.launch.is_some();
+        if let (true, Some(bound), Some(time)) = (launched, cost.bound, cost.predicted_us) {
+            out += &format!(
+                "- **{}**, {time:.1} µs on {} (estimated; {})\n",
+                bound_name(bound),
+                gpu.name(),
+                figures.report.cost_assumption
+            );
+        }
+        if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
+            let intensity = cost.intensity.map(|i| format!(", arithmetic intensity {i:.2} FLOP/byte")).unwrap_or_default();
+            out += &format!("- {}FLOP, {}B of DRAM traffic{intensity} (estimated)\n", si(flops), si(bytes));
+        }
+        let shared = figures.report.shared_bytes.value;
+        out += &format!("- shared memory: {} of {} per CTA (exact)\n", bytes_text(shared), bytes_text(gpu.sm.shared_per_cta));
+        out += &match &figures.exact {
+            State::Ready(exact) => {
+                let spills = exact.code.spill_stores + exact.code.spill_loads;
+                let spills = if spills == 0 { "no spills".to_owned() } else { format!("{spills} bytes of spills") };
+                format!("- registers: {} per thread, {spills} (exact, ptxas)\n", exact.code.registers)
+            }
+            State::Pending => {
+                let r = &figures.report.registers;
+                format!(
+                    "- registers: ~{} per thread ({}–{}; estimated, the exact figure is being compiled)\n",
+                    r.value, r.low, r.high
+                )
+            }
+            State::Failed(message) => {
+                let r = &figures.report.registers;
+                format!("- registers: ~{} per thread ({}–{}; estimated; no exact figure: {message})\n", r.value, r.low, r.high)
+            }
+        };
+        let source = if figures.registers().1 { "exact" } else { "estimated" };
+        out += &match figures.occupancy {
+            Some(o) => format!(
+                "- occupancy: {:.0} % ({} CTAs of {} warps per SM), limited by {} ({source})\n",
+                100.0 * o.fraction,
+                o.ctas_per_sm,
+                kernel.active.num_warps,
+                limiter_name(o.limiter)
+            ),
+            None => format!("- occupancy: not even one CTA fits an SM ({source})\n"),
+        };
+        out += &format!("- Tritium's compiler, {}, {} warps\n", kernel.active.describe(), kernel.active.num_warps);
+        out
+    }
+
+    /// The remark on the `def` line and its explanation.
+    pub(crate) fn roofline_hint(&self, kernel: &Kernel) -> Option<(String, String)> {
+        kernel.active.launch.as_ref()?;
+        let options = self.codegen_options(&kernel.active);
+        self.complete(&kernel.active).ok()?;
+        let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
+        let numbers = kernel.active.launch.as_ref().map(numbers);
+        let report = codegen::resources::report(module, self.gpu(), numbers.as_ref());
+        let (bound, time) = (report.cost.bound?, report.cost.predicted_us?);
+        let intensity = report.cost.intensity.map(|i| format!(" · {i:.2} FLOP/byte")).unwrap_or_default();
+        let label = format!("{}{intensity} · ~{time:.1} µs on {}", bound_name(bound), self.gpu().name());
+        let tooltip = format!("Estimated for {}: {}", kernel.active.describe(), report.cost_assumption);
+        Some((label, tooltip))
+    }
+
+    /// Which thread holds what of a value, from the passes.
+    pub(crate) fn layout_facts(&self, kernel: &Kernel, place: Place) -> Option<Vec<String>> {
+        let elaborated = self.complete(&kernel.active).ok()?;
+        let options = self.codegen_options(&kernel.active);
+        let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
+        let function = module.entry();
+        let mut layout = None;
+        // The last op of an expression makes its value.
+        function.walk(|_, id| {
+            let op = function.op(id);
+            if elaborated.origins.get(op.origin.0 as usize).is_some_and(|o| o.place == place)
+                && let Some(found) = op.results.first().and_then(|&v| function.ty(v).layout())
+            {
+                layout = Some(found);
+            }
+        });
+        let layout: &Distributed = module.layouts.distributed(layout?)?;
+        let per_thread = layout.num_registers();
+        let run = (0..layout.shape.len()).map(|d| layout.contiguous_registers(d)).max().unwrap_or(1);
+        Some(vec![format!(
+            "layout: {per_thread} element{} per thread in runs of {run}, over 32 lanes × {} warps (Tritium's compiler, exact)",
+            if per_thread == 1 { "" } else { "s" },
+            module.num_warps
+        )])
+    }
+}

@@ -1,0 +1,136 @@
+// Feature: Corpus statistics
+//
+//! How much of a body of code is understood, and how long that takes.
+
+use std::{path::Path, time::Instant};
+
+use serde::Serialize;
+use tritium_codegen as codegen;
+use tritium_semantics::{
+    Db, Function,
+    body::{ExprId, Stmt},
+    elaborate, items,
+    specialise::specialisations,
+    types::Ty,
+};
+use tritium_syntax::PythonVersion;
+
+use crate::ide::{
+    Analysis,
+    batch::Through,
+    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
+};
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Stats {
+    pub version: u32,
+    pub files: usize,
+    pub kernels: usize,
+    pub helpers: usize,
+    pub parse_errors: usize,
+    /// In kernel and helper bodies.
+    pub expressions: usize,
+    /// Of these: in code that no specialisation looked at enters.
+    pub unreached: usize,
+    pub typed_expressions: usize,
+    /// Kernels in which nothing unknown reaches a side effect.
+    pub elaborated: usize,
+    /// Kernels that reached the stage asked for.
+    pub compiled: usize,
+    pub panics: usize,
+    pub ms: Milliseconds,
+    pub peak_rss_mb: Option<f64>,
+    pub rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Milliseconds {
+    pub parse: f64,
+    pub elaborate: f64,
+    pub optimise: f64,
+    pub llvm: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub file: String,
+    pub kernel: String,
+    /// `typed`, `elaborated`, `compiled`, `problems`, `unsupported`, `panicked`
+    pub status: &'static str,
+    pub reason: String,
+}
+
+impl Analysis {
+    /// Adds one file.
+    pub fn count(&self, path: &Path, through: Through, stats: &mut Stats) {
+        let Some(text) = self.text(path) else { return };
+        stats.files += 1;
+        let start = Instant::now();
+        let parse = tritium_syntax::parse(&text, PythonVersion::default());
+        stats.parse_errors += usize::from(!parse.errors().is_empty());
+        stats.ms.parse += start.elapsed().as_secs_f64() * 1e3;
+        let Some(file) = self.file(path) else { return };
+        let kernels = items::kernels(self.db(), file).clone();
+        stats.kernels += kernels.len();
+        stats.helpers += items::items(self.db(), file).functions.len() - kernels.len();
+        for function in kernels {
+            let name = function.name(self.db()).to_string();
+            let counted = crate::ide::guarded(|| self.count_kernel(function, through, stats));
+            let (status, reason) = counted.unwrap_or_else(|message| ("panicked", message));
+            stats.panics += usize::from(status == "panicked");
+            stats.elaborated += usize::from(matches!(status, "elaborated" | "compiled" | "unsupported"));
+            stats.compiled += usize::from(status == "compiled");
+            stats.rows.push(Row { file: path.display().to_string(), kernel: name, status, reason });
+        }
+    }
+
+    fn count_kernel(&self, function: Function, through: Through, stats: &mut Stats) -> (&'static str, String) {
+        let db = self.db();
+        let Some(found) = specialisations(db, function).first() else {
+            return ("problems", "no specialisation could be assumed".to_owned());
+        };
+        let start = Instant::now();
+        let elaborated = elaborate::elaborate(db, found.instance);
+        stats.ms.elaborate += start.elapsed().as_secs_f64() * 1e3;
+        for (function, types) in &elaborated.types {
+            let expressions = expression_count(db, *function);
+            stats.expressions += expressions.max(types.len());
+            stats.unreached += expressions.saturating_sub(types.len());
+            stats.typed_expressions += types.iter().filter(|(_, ty): &(&ExprId, &Ty)| ty.is_known()).count();
+        }
+        if !elaborated.complete {
+            let reason = elaborated.problems.first().map(|p| format!("{}: {}", p.code.as_str(), p.message)).unwrap_or_default();
+            return ("problems", reason);
+        }
+        if through <= Through::Tile {
+            return ("elaborated", String::new());
+        }
+        let active = Active { instance: found.instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES };
+        let options = self.codegen_options(&active);
+        let start = Instant::now();
+        if let Err(error) = codegen::optimised(db, active.instance, options) {
+            return ("unsupported", error.message.clone());
+        }
+        stats.ms.optimise += start.elapsed().as_secs_f64() * 1e3;
+        let start = Instant::now();
+        let llvm = match codegen::llvm_text(db, active.instance, options) {
+            Ok(llvm) => llvm,
+            Err(error) => return ("unsupported", error.message.clone()),
+        };
+        let compiled = self.artefacts().wait(&llvm.text, self.gpu().sm);
+        stats.ms.llvm += start.elapsed().as_secs_f64() * 1e3;
+        match compiled {
+            Ok(_) => ("compiled", String::new()),
+            Err(message) => ("unsupported", message.to_string()),
+        }
+    }
+}
+
+/// Every expression in a function's body.
+fn expression_count(db: &dyn Db, function: Function) -> usize {
+    let Some((body, stmt)) = items::function_body(db, function) else { return 0 };
+    let Stmt::Function(def) = body.stmt(stmt) else { return 0 };
+    let mut count = 0;
+    items::walk(&body, &def.body, &mut |node| count += usize::from(matches!(node, items::Node::Expr(_))));
+    count
+}

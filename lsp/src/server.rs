@@ -1,0 +1,41 @@
+//! The language server on standard input and output.
+//!
+//! `tower-lsp` polls all handlers on one task, so three rules hold (each has a test): a notification changes state before any `await`;
+//! 64 requests may be in flight, so that slow ones do not delay a keystroke; standard output is an unbounded [`pump`].
+//! **Invariant:** LSP types are named only under this module.
+
+mod analysis;
+mod backend;
+mod convert;
+mod files;
+mod pump;
+mod run;
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tower_lsp::{LspService, Server};
+
+use crate::ide::Host;
+
+/// Serves one client until it says `exit` or hangs up.
+pub async fn serve(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    host: Host,
+) -> io::Result<()> {
+    let (out, pumped) = pump::Pump::spawn(output);
+    let (service, socket) = LspService::new(|client| backend::Backend::new(client, host));
+    Server::new(input, out, socket).concurrency_level(64).serve(service).await;
+    pumped.await.map_err(io::Error::other)?
+}
+
+/// Serves on standard input and output; returns when the client is gone.
+pub fn serve_stdio() -> io::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).thread_stack_size(16 << 20).build()?;
+    let result = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), Host::default()));
+    // A read that is still running must not hold up the exit.
+    runtime.shutdown_background();
+    result
+}

@@ -1,0 +1,167 @@
+//! A language client without an editor: JSON-RPC over the pipes of a real server process.
+//!
+//! **Every wait has a limit, and the process is gone when the client is.**
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub struct Client {
+    child: Child,
+    stdin: ChildStdin,
+    messages: Receiver<Value>,
+    notifications: VecDeque<Value>,
+    next_id: i64,
+}
+
+impl Client {
+    /// Starts `tritium lsp` and initialises it. `environment` is added to the server's.
+    pub fn start(environment: &[(&str, &str)], settings: &Value) -> Client {
+        let mut command = Command::new(crate::tritium());
+        command.arg("lsp").envs(environment.iter().copied());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
+        let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let (sender, messages) = channel();
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stdout);
+            while let Some(message) = read_message(&mut reader) {
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut client = Client { child, stdin, messages, notifications: VecDeque::new(), next_id: 1 };
+        client.request(
+            "initialize",
+            json!({ "capabilities": { "general": { "positionEncodings": ["utf-16"] } }, "initializationOptions": settings }),
+        );
+        client.notify("initialized", json!({}));
+        client
+    }
+
+    pub fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// The result; an error answer fails the test.
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.try_request(method, params);
+        assert!(answer.get("error").is_none(), "{method}: {}", answer["error"]);
+        answer["result"].clone()
+    }
+
+    /// The whole answer, error or result.
+    pub fn try_request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.wait(method, |message| message["id"] == json!(id))
+    }
+
+    /// The next notification of a method that satisfies `wanted`.
+    pub fn notification(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let fits = |message: &Value| message["method"] == json!(method) && wanted(&message["params"]);
+        if let Some(at) = self.notifications.iter().position(fits) {
+            return self.notifications.remove(at).expect("it was just found")["params"].clone();
+        }
+        self.wait(method, fits)["params"].clone()
+    }
+
+    fn wait(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let message = self.messages.recv_timeout(left).unwrap_or_else(|_| panic!("{what}: no answer within {LIMIT:?}"));
+            if fits(&message) {
+                return message;
+            }
+            if message.get("method").is_some() {
+                self.notifications.push_back(message);
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        let body = message.to_string();
+        write!(self.stdin, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("the server reads");
+        self.stdin.flush().expect("the server reads");
+    }
+
+    pub fn open(&mut self, path: &Path, text: &str) -> String {
+        let uri = format!("file://{}", path.display());
+        let document = json!({ "uri": uri, "languageId": "python", "version": 1, "text": text });
+        self.notify("textDocument/didOpen", json!({ "textDocument": document }));
+        uri
+    }
+
+    pub fn change(&mut self, uri: &str, version: i32, text: &str) {
+        let document = json!({ "uri": uri, "version": version });
+        self.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [{ "text": text }] }));
+    }
+
+    /// The diagnostics of one version.
+    pub fn diagnostics(&mut self, uri: &str, version: i32) -> Vec<Value> {
+        let of = |p: &Value| p["uri"] == json!(uri) && p["version"] == json!(version);
+        self.notification("textDocument/publishDiagnostics", of)["diagnostics"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Hover text where `needle` first stands.
+    pub fn hover(&mut self, uri: &str, text: &str, needle: &str) -> String {
+        let params = json!({ "textDocument": { "uri": uri }, "position": position(text, needle) });
+        let hover = self.request("textDocument/hover", params);
+        hover["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Asks the server to end, and sees that it does.
+    pub fn stop(mut self) {
+        self.request("shutdown", Value::Null);
+        self.notify("exit", Value::Null);
+        let deadline = Instant::now() + LIMIT;
+        while self.child.try_wait().expect("it is our child").is_none() {
+            assert!(Instant::now() < deadline, "the server does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where `needle` first stands; the tests' kernels are ASCII.
+pub fn position(text: &str, needle: &str) -> Value {
+    let at = text.find(needle).unwrap_or_else(|| panic!("`{needle}` is not in the text"));
+    let line = text[..at].matches('\n').count();
+    let column = at - text[..at].rfind('\n').map_or(0, |n| n + 1);
+    json!({ "line": line, "character": column })
+}
+
+fn read_message(reader: &mut impl std::io::BufRead) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("Content-Length: ") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
+}

@@ -1,0 +1,185 @@
+//! The language server as an editor sees it: a real process, its pipes, JSON-RPC.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tritium_tests::client::{Client, position};
+use tritium_tests::{repository, tritium};
+
+fn example(name: &str) -> (PathBuf, String) {
+    let path = repository().join("examples").join(name);
+    let text = fs::read_to_string(&path).expect("the example is there");
+    (path, text)
+}
+
+/// `CODE line` of each, 1-based.
+fn codes(diagnostics: &[Value]) -> Vec<String> {
+    let line = |d: &Value| d["range"]["start"]["line"].as_u64().expect("a line") + 1;
+    diagnostics.iter().map(|d| format!("{} {}", d["code"].as_str().expect("a code"), line(d))).collect()
+}
+
+fn whole_document(uri: &str) -> Value {
+    let end = json!({ "line": 10_000, "character": 0 });
+    json!({ "textDocument": { "uri": uri }, "range": { "start": { "line": 0, "character": 0 }, "end": end } })
+}
+
+#[test]
+fn diagnostics_are_pushed_for_a_version_and_pulled() {
+    let mut client = Client::start(&[], &json!({}));
+    let (path, text) = example("five_mistakes.py");
+    let uri = client.open(&path, &text);
+    let pushed = client.diagnostics(&uri, 1);
+    let mut found: Vec<String> = codes(&pushed).iter().map(|c| c[..6].to_owned()).collect();
+    found.sort();
+    assert_eq!(found, ["CTL005", "CXP001", "DOT001", "MSK001", "SHP001"]);
+    assert!(pushed.iter().all(|d| d["source"] == json!("tritium") && d["codeDescription"]["href"].is_string()));
+    let pulled = client.request("textDocument/diagnostic", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(pulled["items"].as_array().expect("a full report").len(), 5);
+    let fixed = text.replace("x + cols", "x");
+    client.change(&uri, 2, &fixed);
+    assert_eq!(client.diagnostics(&uri, 2).len(), 4);
+    client.stop();
+}
+
+#[test]
+fn hover_hints_and_lenses_of_softmax() {
+    let mut client = Client::start(&[], &json!({}));
+    let (path, text) = example("softmax.py");
+    let uri = client.open(&path, &text);
+    assert_eq!(codes(&client.diagnostics(&uri, 1)), Vec::<String>::new());
+    let value = client.hover(&uri, &text, "numerator = tl.exp");
+    assert!(value.contains("numerator: f32[1024]") && value.contains("[BLOCK]"), "{value}");
+    let kernel = client.hover(&uri, &text, "softmax(Y, X");
+    for part in ["shared memory", "(exact", "registers", "occupancy", "limited by", "FLOP/byte", "memory bound", "(estimated", "Tritium's compiler"] {
+        assert!(kernel.contains(part), "`{part}` is missing in:\n{kernel}");
+    }
+    let hints = client.request("textDocument/inlayHint", whole_document(&uri));
+    let labels: Vec<&str> = hints.as_array().expect("hints").iter().filter_map(|h| h["label"].as_str()).collect();
+    assert!(labels.contains(&": f32[1024]") && labels.iter().any(|l| l.starts_with("memory bound")), "{labels:?}");
+    let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(lenses[0]["command"]["command"], json!("tritium.run"));
+    assert_eq!(lenses[0]["command"]["title"], json!("▶ Run announcement"));
+    client.stop();
+}
+
+#[test]
+fn the_lens_runs_and_verifies_the_buffer_as_it_is() {
+    let mut client = Client::start(&[], &json!({}));
+    let (path, text) = example("softmax.py");
+    let uri = client.open(&path, &text);
+    let run = |client: &mut Client| {
+        let argument = json!({ "uri": uri, "launch": "announcement", "kernel": "softmax" });
+        client.request("workspace/executeCommand", json!({ "command": "tritium.server.run", "arguments": [argument] }))
+    };
+    let good = run(&mut client);
+    assert_eq!(good["ok"], json!(true), "{good}");
+    assert!(good["text"].as_str().expect("text").contains("verified"), "{good}");
+    client.change(&uri, 2, &text.replace("y = numerator /", "y = 2.0 * numerator /"));
+    let wrong = run(&mut client);
+    assert_eq!(wrong["ok"], json!(false), "{wrong}");
+    assert!(wrong["text"].as_str().expect("text").contains("MISMATCH"), "{wrong}");
+    client.stop();
+}
+
+#[test]
+fn a_quick_fix_repairs_the_mistake() {
+    let mut client = Client::start(&[], &json!({}));
+    let (path, text) = example("five_mistakes.py");
+    let uri = client.open(&path, &text);
+    client.diagnostics(&uri, 1);
+    let at = position(&text, "tl.zeros((BLOCK,)");
+    let params = json!({ "textDocument": { "uri": uri }, "range": { "start": at, "end": at }, "context": { "diagnostics": [] } });
+    let mut line_end = params;
+    line_end["range"]["end"]["character"] = json!(60);
+    let actions = client.request("textDocument/codeAction", line_end);
+    let edit = &actions[0]["edit"]["changes"][&uri][0];
+    assert_eq!(edit["newText"], json!(": tl.constexpr"), "{actions}");
+    client.stop();
+}
+
+#[test]
+fn files_without_triton_get_nothing() {
+    let mut client = Client::start(&[], &json!({}));
+    let text = "import numpy as np\n\ndef f(x):\n    return x +\n";
+    let uri = client.open(Path::new("/nowhere/plain.py"), text);
+    assert!(client.diagnostics(&uri, 1).is_empty());
+    assert_eq!(client.hover(&uri, text, "np"), "");
+    client.stop();
+}
+
+/// A program that stands where `tritium` does as worker, and fails in one way.
+#[cfg(unix)]
+fn failing_worker(folder: &Path, script: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = folder.join("worker");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("the folder is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    path
+}
+
+/// A worker that is killed, aborts or hangs costs the exact figure and nothing else, and the hover says what happened.
+#[cfg(unix)]
+#[test]
+fn a_failing_worker_costs_one_figure() {
+    for (script, said) in [
+        ("kill -KILL $$", "no exact figure: the compiler process was stopped by signal 9"),
+        ("kill -ABRT $$", "no exact figure: the compiler process was stopped by signal 6"),
+        ("exec sleep 600", "the exact figure is being compiled"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let worker = failing_worker(folder.path(), script);
+        let worker = worker.to_str().expect("a plain path");
+        let mut client = Client::start(&[("TRITIUM_BIN", worker), ("TRITIUM_CACHE", "off")], &json!({}));
+        let (path, text) = example("softmax.py");
+        let uri = client.open(&path, &text);
+        let mut hover = String::new();
+        for _ in 0..200 {
+            hover = client.hover(&uri, &text, "softmax(Y, X");
+            if hover.contains(said) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(hover.contains(said), "{script}:\n{hover}");
+        assert!(hover.contains("estimated"), "{script}:\n{hover}");
+        assert!(client.hover(&uri, &text, "numerator = tl.exp").contains("f32[1024]"), "{script}");
+        client.stop();
+    }
+}
+
+/// The same for a run: killed, aborted or hung, the server answers, says what happened, and runs the next.
+#[cfg(unix)]
+#[test]
+fn a_failing_run_costs_one_run() {
+    let real = tritium().to_str().expect("a plain path");
+    for (script, said) in [
+        ("kill -KILL $$", "ended without an answer (signal: 9"),
+        ("kill -ABRT $$", "ended without an answer (signal: 6"),
+        ("exec sleep 600", "stopped after 2 s: the kernel had not finished"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let broken = folder.path().join("broken");
+        fs::write(&broken, "").expect("the folder is ours");
+        // Fails while the file `broken` is there, and is the real program afterwards.
+        let script = format!("if [ -e {} ]; then {script}; fi\nexec {real} \"$@\"", broken.display());
+        let worker = failing_worker(folder.path(), &script);
+        let settings = json!({ "run": { "timeout": 2 } });
+        let mut client = Client::start(&[("TRITIUM_BIN", worker.to_str().expect("a plain path"))], &settings);
+        let (path, text) = example("vector_add.py");
+        let uri = client.open(&path, &text);
+        let run = |client: &mut Client| {
+            let argument = json!({ "uri": uri, "launch": null, "kernel": "add" });
+            client.request("workspace/executeCommand", json!({ "command": "tritium.server.run", "arguments": [argument] }))
+        };
+        let answer = run(&mut client);
+        assert_eq!(answer["ok"], json!(false));
+        assert!(answer["text"].as_str().expect("text").contains(said), "{answer}");
+        assert!(client.hover(&uri, &text, "x + y").contains("f32[1024]"));
+        fs::remove_file(&broken).expect("it is ours");
+        client.notify("workspace/didChangeConfiguration", json!({ "settings": { "tritium": { "run": { "timeout": 60 } } } }));
+        let answer = run(&mut client);
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+        client.stop();
+    }
+}
