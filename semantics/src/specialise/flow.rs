@@ -44,13 +44,18 @@ pub(super) struct Flow {
 pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let Some((body, stmt)) = function_body(db, function) else { return Flow::default() };
     let Stmt::Function(def) = body.stmt(stmt) else { return Flow::default() };
-    let mut reader = Reader { db, function, body: &body, assigned: BTreeMap::new(), params: BTreeMap::new() };
+    let mut reader =
+        Reader { db, function, body: &body, assigned: BTreeMap::new(), added: BTreeMap::new(), params: BTreeMap::new() };
     reader.params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
     walk(&body, &def.body, &mut |node| {
         if let Node::Stmt(id) = node {
             match body.stmt(id) {
                 Stmt::Assign { targets, value } => targets.iter().for_each(|&t| reader.bind(t, *value)),
-                Stmt::AugAssign { target, value, .. } => reader.bind(*target, *value),
+                Stmt::AugAssign { target, value, .. } => {
+                    if let Expr::Name(name) = body.expr(*target) {
+                        reader.added.entry(name.clone()).or_default().push(*value);
+                    }
+                }
                 Stmt::AnnAssign { target, value: Some(value), .. } => reader.bind(*target, *value),
                 _ => {}
             }
@@ -164,6 +169,8 @@ struct Reader<'a> {
     body: &'a Body,
     /// What each local was ever bound to.
     assigned: BTreeMap<SmolStr, Vec<ExprId>>,
+    /// What was ever added to it in place: never where a pointer comes from.
+    added: BTreeMap<SmolStr, Vec<ExprId>>,
     params: BTreeMap<SmolStr, usize>,
 }
 
@@ -269,10 +276,11 @@ impl Reader<'_> {
             return;
         }
         if address == leaf {
-            if let Expr::Name(name) = self.body.expr(address)
-                && let Some(values) = self.assigned.get(name)
-            {
-                for &value in values {
+            if let Expr::Name(name) = self.body.expr(address) {
+                for &value in self.added.get(name).into_iter().flatten() {
+                    self.loaded(value, integers, &mut BTreeSet::new());
+                }
+                for &value in self.assigned.get(name).into_iter().flatten() {
                     for (_, leaf) in self.roots(value, &BTreeSet::new(), &mut BTreeSet::new()) {
                         if value != address && leaf != value {
                             self.offsets(value, leaf, integers, seen);
@@ -301,7 +309,8 @@ impl Reader<'_> {
         match self.body.expr(id) {
             Expr::Name(name) => {
                 if seen.insert(name.clone()) {
-                    self.assigned.get(name).into_iter().flatten().for_each(|&v| self.loaded(v, out, seen));
+                    let values = self.assigned.get(name).into_iter().chain(self.added.get(name)).flatten();
+                    values.for_each(|&v| self.loaded(v, out, seen));
                 }
             }
             // A comparison makes truth, whatever it compares.

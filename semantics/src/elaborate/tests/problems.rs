@@ -409,7 +409,8 @@ fn a_problem_in_a_helper_says_who_called() {
         7: DTY005 at `v`: tl.exp needs f32 or f64, and `v` is i32: cast it with `.to(tl.float32)`
             called at 11: `inner(v)`
             called at 15: `outer(1)`
-    "#]].assert_eq(&problems(text, "x: *f32"));
+    "#]]
+    .assert_eq(&problems(text, "x: *f32"));
 }
 
 /// Endless recursion, endless loops and bottomless nesting end in a message.
