@@ -180,6 +180,7 @@ builtins! {
     View          "view"           Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
     Ravel         "ravel"          Shape Pure    Lower::Own, method "(x: tile[T, S], can_reorder: const bool = False) -> tile[T, (N,)]";
     Join          "join"           Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, append[S, 2]]";
+    Split         "split"          Shape Pure    Lower::Own, method "(a: tile[T, append[S, 2]]) -> (tile[T, S], tile[T, S])";
     Item          "item"           Shape Pure    Lower::Own, method "(input: tile[T, S]) -> T";
 
     AtomicAdd     "atomic_add"     Atomic Write  Lower::Atomic(Atomic::Add),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
@@ -328,7 +329,8 @@ const LIBDEVICE: &[(&str, Builtin)] = &[
     ("tanh", Builtin::Tanh), ("exp", Builtin::Exp), ("exp2", Builtin::Exp2), ("log", Builtin::Log), ("log2", Builtin::Log2),
     ("sqrt", Builtin::Sqrt), ("sqrt_rn", Builtin::SqrtRn), ("rsqrt", Builtin::Rsqrt), ("sin", Builtin::Sin), ("cos", Builtin::Cos),
     ("erf", Builtin::Erf), ("floor", Builtin::Floor), ("ceil", Builtin::Ceil), ("abs", Builtin::Abs), ("fabs", Builtin::Abs),
-    ("fma", Builtin::Fma), ("div_rn", Builtin::DivRn),
+    ("fma", Builtin::Fma), ("div_rn", Builtin::DivRn), ("fast_expf", Builtin::Exp), ("fast_logf", Builtin::Log),
+    ("fast_log2f", Builtin::Log2), ("fast_sinf", Builtin::Sin), ("fast_cosf", Builtin::Cos), ("fast_tanhf", Builtin::Tanh),
 ];
 
 /// Functions that `tl.math` also holds.
@@ -344,7 +346,7 @@ const UNSUPPORTED: &[&str] = &[
     "advance", "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print", "dot_scaled",
     "flip", "float8e4b15", "float8e4b8", "float8e5b16", "gather", "histogram", "inline_asm_elementwise", "interleave",
     "load_tensor_descriptor", "make_block_ptr", "make_tensor_descriptor", "map_elementwise", "pair_uniform_to_normal", "philox",
-    "philox_impl", "pi32_t", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "slice", "sort", "split", "squeeze",
+    "philox_impl", "pi32_t", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "slice", "sort", "squeeze",
     "store_tensor_descriptor", "swizzle2d", "tensor_descriptor", "tensor_descriptor_base", "topk", "tuple_type", "uint_to_uniform_float",
     "umulhi", "unsqueeze", "void", "expect_zero", "atomic_load", "atomic_store", "atomic_poll", "async_task", "max_autotune",
     "str_to_ty", "ir", "semantic", "condition", "tensor_descriptor_type", "nv_tma_desc_type", "dot_precision", "must_use_result",
@@ -375,6 +377,10 @@ fn find_in_language(name: &str) -> Option<Known> {
     }
     if let Some(name) = name.strip_prefix("extra.cuda.libdevice.").or_else(|| name.strip_prefix("extra.libdevice.")) {
         return Some(LIBDEVICE.iter().find(|(n, _)| *n == name).map_or(Known::Unsupported, |(_, b)| Known::Builtin(*b)));
+    }
+    // Private names of Triton's own modules.
+    if name.rsplit('.').next().is_some_and(|last| last.starts_with('_') && !last.starts_with("__")) {
+        return Some(Known::Unsupported);
     }
     if name.starts_with("extra.") || name.starts_with("target_info.") || name.starts_with("random.") {
         return Some(Known::Unsupported);

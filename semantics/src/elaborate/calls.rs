@@ -344,6 +344,7 @@ impl<'a> Evaluator<'a> {
             Builtin::View => self.call_reshape(arguments, true, at),
             Builtin::Ravel => self.call_ravel(arguments, at),
             Builtin::Join => self.call_join(arguments, at),
+            Builtin::Split => self.call_split(arguments, at),
             Builtin::Item => self.call_item(arguments, at),
             Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => self.call_promise(builtin, arguments, at),
             Builtin::Assume => {

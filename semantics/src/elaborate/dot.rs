@@ -203,6 +203,7 @@ impl<'a> Evaluator<'a> {
                     format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\" or \"ieee\""),
                 )),
             },
+            None if arguments.value("input_precision").has_unknown() => Err(Silenced),
             _ => Err(self.not_constexpr(place, expr, "the input precision")),
         }
     }

@@ -253,6 +253,9 @@ impl<'a> Evaluator<'a> {
         if self.flag(arguments, "bitcast")? {
             return self.bitcast(tile, dtype, expr).map(Value::Tile);
         }
+        if tile.ty.elem == dtype {
+            return Ok(Value::Tile(tile));
+        }
         let rounding = arguments.value("fp_downcast_rounding");
         if let (Some(Const::Str(mode)), Some(from), Some(to)) = (rounding.as_const(), tile.ty.elem.scalar(), dtype.scalar()) {
             let place = self.place(arguments.expr("fp_downcast_rounding").unwrap_or(at));

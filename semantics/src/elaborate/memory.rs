@@ -87,6 +87,7 @@ impl<'a> Evaluator<'a> {
                 }
             },
             Some(Const::None) => Ok(default),
+            None if arguments.value(name).has_unknown() => Err(Silenced),
             _ => {
                 let place = self.place(expr);
                 Err(self.not_constexpr(place, expr, name))
@@ -146,8 +147,8 @@ impl<'a> Evaluator<'a> {
         )?;
         let eviction = self.eviction(arguments, at)?;
         let volatile = self.flag(arguments, "volatile")?;
-        self.no_block_pointer_arguments(arguments, &["boundary_check", "padding_option"])?;
         let (mut pointer, pointee, _) = pointer?;
+        self.no_block_pointer_arguments(arguments, &["boundary_check", "padding_option"])?;
         let mut mask = mask?;
         let masked = mask.is_some();
         let mut fill = None;
@@ -202,13 +203,14 @@ impl<'a> Evaluator<'a> {
     }
 
     fn eviction(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Eviction> {
-        let table = [
+        let all = [
             ("", Eviction::Normal),
-            ("evict_normal", Eviction::Normal),
             ("evict_first", Eviction::First),
             ("evict_last", Eviction::Last),
+            ("evict_normal", Eviction::Normal),
         ];
-        self.words(arguments, "eviction_policy", &table, Eviction::Normal, at)
+        let table = if self.rules.evict_normal { &all[..] } else { &all[..3] };
+        self.words(arguments, "eviction_policy", table, Eviction::Normal, at)
     }
 
     /// Takes an argument out of a call, with its comma: replaced by the call without it.
@@ -240,8 +242,8 @@ impl<'a> Evaluator<'a> {
             at,
         )?;
         let eviction = self.eviction(arguments, at)?;
-        self.no_block_pointer_arguments(arguments, &["boundary_check"])?;
         let (pointer, pointee, is_const) = pointer?;
+        self.no_block_pointer_arguments(arguments, &["boundary_check"])?;
         if is_const {
             let place = self.place(pointer_expr);
             let message = format!("`{}` points to constant memory: it cannot be stored to", self.text(pointer_expr));

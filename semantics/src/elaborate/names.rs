@@ -245,6 +245,10 @@ impl<'a> Evaluator<'a> {
         match name.as_str() {
             "element_ty" => match elem {
                 Element::Ptr { pointee, .. } if ty.is_scalar() => Value::constant(Const::DType(pointee)),
+                Element::Scalar(dtype) if ty.is_scalar() => {
+                    let value = Value::constant(Const::DType(dtype));
+                    self.no_attribute(expr, &value, name)
+                }
                 _ => element_value(elem),
             },
             "scalar" => element_value(elem),

@@ -239,6 +239,51 @@ impl<'a> Evaluator<'a> {
         (value, index)
     }
 
+    /// The two halves of a last axis of 2: each is kept by its bits, zeros beside it, and or-ed out of the axis.
+    pub(super) fn call_split(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("a").unwrap_or(at);
+        let tile = self.as_tile(arguments.value("a"), expr)?;
+        let rank = tile.ty.rank();
+        let elem = tile.ty.elem;
+        if rank == 0 || tile.ty.shape[rank - 1].size != 2 || elem.is_ptr() {
+            let place = self.place(at);
+            let message =
+                format!("tl.split takes a tile of numbers whose last axis is 2, and `{}` is {}", self.text(expr), tile.ty);
+            return Err(self.problem(Code::SHP006, place, message));
+        }
+        let bits = match elem.bits() {
+            1 => DType::I1,
+            8 => DType::I8,
+            16 => DType::I16,
+            32 => DType::I32,
+            _ => DType::I64,
+        };
+        let undefined = tile.undefined;
+        let tile = self.bitcast(Tile { undefined: None, ..tile }, bits.into(), expr)?;
+        let shape = tile.ty.shape.clone();
+        let zeros = self.constant_tile(&Const::Int(0), bits, shape.clone());
+        let line = TileType { elem: DType::I32.into(), shape: Dims::from_iter([Dim::known(2)]) };
+        let id = self.emit_value(OpKind::Iota { start: 0, end: 2 }, &[], &line);
+        let position = Tile { id, ty: line, varies: 1, undefined: None };
+        let zero = self.constant_tile(&Const::Int(0), DType::I32, position.ty.shape.clone());
+        let first = self.compare_tiles(CompareOp::Eq, position, zero, DType::I32);
+        let first = self.broadcast_tile(first, &shape);
+        let mut halves = Vec::new();
+        for is_first in [true, false] {
+            let ty = tile.ty.clone();
+            let kept = if is_first {
+                self.emit_like(OpKind::Select, &[&first, &tile, &zeros], ty)
+            } else {
+                self.emit_like(OpKind::Select, &[&first, &zeros, &tile], ty)
+            };
+            let half = self.fold_tile(Fold::Or, kept, rank - 1);
+            let half = self.bitcast(half, elem, expr)?;
+            let axes = Tile::all_axes(rank - 1);
+            halves.push(Value::Tile(Tile { undefined: undefined.map(|u| Undefined { axes: u.axes & axes, ..u }), ..half }));
+        }
+        Ok(Value::Tuple(halves))
+    }
+
     pub(super) fn call_scan(&mut self, builtin: Builtin, fold: Fold, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let name = builtin.spelling();
         let expr = arguments.expr("input").unwrap_or(at);

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use super::{
     control::Trips,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, Slot, problem},
+    evaluator::{Eval, Evaluator, ProblemExt, Slot, problem},
     value::Value,
 };
 use crate::{
@@ -307,14 +307,7 @@ impl<'a> Evaluator<'a> {
                 .related(Some(first), format!("`{name}` is first bound here")),
             );
         }
-        let result = if result.has_tile() {
-            let place = self.place(value.unwrap_or(target));
-            let silenced = self.not_constexpr(place, value.unwrap_or(target), &format!("`{name}: tl.constexpr`"));
-            let Silenced = silenced;
-            Value::Unknown
-        } else {
-            result
-        };
+        // A run-time value stays one, as in Triton; where a compile-time value is needed, that is said there.
         let result = match result {
             Value::Const(mut constant) => {
                 constant.symbol = Some(name.clone());
