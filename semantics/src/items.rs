@@ -383,20 +383,17 @@ impl Collector<'_> {
     }
 
     fn bind(&mut self, name: &SmolStr, item: Item) {
-        let is_known = self.items.names.get(name).is_some_and(|known| *known != item);
-        match (&item, is_known && self.nested > 0) {
-            // `try: import x` / `except: x = None`: what came first is what is meant.
-            (Item::Value { .. } | Item::Opaque, true) => {
-                if matches!(self.items.names.get(name), Some(Item::Value { .. })) {
-                    self.items.names.insert(name.clone(), Item::Opaque);
-                }
-            }
-            (Item::Function(_) | Item::ConstexprFunction(_), true)
-                if matches!(self.items.names.get(name), Some(Item::Function(_))) => {}
-            _ => {
-                self.items.names.insert(name.clone(), item);
-            }
-        }
+        let known = self.items.names.get(name);
+        let item = match known {
+            Some(known) if self.nested > 0 && *known != item => match (known, item) {
+                // `try: import x` / `except ImportError: x = None`: what is imported is what is meant.
+                (Item::Module(_) | Item::Member { .. }, _) => return,
+                // Bound one way or another: no telling which.
+                _ => Item::Opaque,
+            },
+            _ => item,
+        };
+        self.items.names.insert(name.clone(), item);
     }
 
     fn function(&mut self, id: StmtId, def: &FunctionDef) {

@@ -21,6 +21,9 @@ use flow::{Flow, Role};
 /// Distinct instances of a kernel that are followed.
 const MOST: usize = 64;
 
+/// Rows of a tuning that are followed without a launch.
+const MOST_ROWS: usize = 6;
+
 /// One specialisation of a kernel, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Specialisation {
@@ -146,20 +149,26 @@ pub(crate) fn with_other_elements(db: &dyn Db, instance: Instance) -> Vec<Instan
 /// How the compile-time parameters that no launch gives are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Assumption {
-    flags: bool,
+    /// The value of the flags at even and at odd positions: two flags meet in all four ways.
+    flags: [bool; 2],
     /// All block sizes are the same.
     equal_blocks: bool,
 }
 
-/// The instances of a kernel that no known launch runs, at most four for each row of its tuning.
+/// The instances of a kernel that no known launch runs, at most four beside the rows of its tuning.
 fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
     let flow = flow::flow(db, kernel);
     let configs = host::configs(db, kernel);
     let mut out = Vec::new();
-    for (flags, equal_blocks) in [(true, false), (true, true), (false, false), (false, true)] {
+    for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
-        let rows: Vec<Option<usize>> = if configs.is_empty() { vec![None] } else { (0..configs.len()).map(Some).collect() };
+        // A tuning gives the blocks; all its rows are tried under the first assumption alone.
+        let rows: Vec<Option<usize>> = match (configs.len(), out.is_empty()) {
+            (0, _) => vec![None],
+            (n, true) => (0..n.min(MOST_ROWS)).map(Some).collect(),
+            (_, false) => vec![Some(0)],
+        };
         for row in rows {
             let tuned = |name: &str| row.and_then(|r| configs[r].meta.get(name).cloned());
             let arguments: Option<Vec<Argument>> =
@@ -195,7 +204,7 @@ fn assume(
         Annotation::None => match role {
             Role::Pointer => Some(pointer(DType::F32, param.annotation)),
             Role::IndexPointer => Some(pointer(DType::I32, param.annotation)),
-            Role::Descriptor => None,
+            Role::Compound => None,
             Role::Number | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
                 match host::default_of(db, item.function, index) {
                     Some(Const::Float(_)) => runtime(DType::F32, false),
@@ -211,15 +220,23 @@ fn assume(
 
 fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &Flow, assumption: Assumption) -> Option<Const> {
     let param = &item.params[index];
+    // Its place among the flags.
+    let before = item
+        .params
+        .iter()
+        .zip(&flow.roles)
+        .take(index)
+        .filter(|(p, r)| p.annotation == Annotation::Constexpr && **r == Role::Flag);
+    let flag = assumption.flags[before.count() % 2];
     let default = host::default_of(db, item.function, index);
     match (role, &default) {
-        (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(assumption.flags)),
+        (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(flag)),
         (_, Some(value)) => return Some(value.clone()),
         (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
-        (Role::Function | Role::Descriptor, None) => return None,
+        (Role::Function | Role::Compound, None) => return None,
         (Role::Choice(i), None) => {
             let choices = flow.choices.get(i as usize).map_or(&[][..], Vec::as_slice);
-            match (choices, assumption.flags) {
+            match (choices, flag) {
                 ([first, ..], true) => return Some(first.clone()),
                 ([Const::Str(_)], false) => return Some(Const::Str(String::new())),
                 ([_, .., last], false) => return Some(last.clone()),

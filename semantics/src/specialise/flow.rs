@@ -28,8 +28,8 @@ pub(super) enum Role {
     Function,
     /// Compared with words or numbers: an index into [`Flow::choices`].
     Choice(u32),
-    /// A tensor descriptor: its own methods load and store.
-    Descriptor,
+    /// A tensor descriptor, whose own methods load and store, or a tuple.
+    Compound,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,7 +106,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && matches!(name.as_str(), "load" | "store" | "gather" | "scatter")
                     && let Some(param) = reader.param(*receiver)
                 {
-                    roles[param] = Role::Descriptor;
+                    roles[param] = Role::Compound;
                 }
                 let is_cast = matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "to");
                 for (i, arg) in args.iter().enumerate() {
@@ -116,6 +116,13 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     {
                         roles[param] = Role::Dtype;
                     }
+                }
+            }
+            // `x[0]`: a tuple of pointers, whose length nobody knows here.
+            Expr::Subscript { receiver, index } => {
+                let is_view = matches!(body.expr(*index), Expr::None | Expr::Slice { .. } | Expr::Tuple(_));
+                if let (false, Some(param)) = (is_view, reader.param(*receiver)) {
+                    roles[param] = Role::Compound;
                 }
             }
             Expr::Binary { op, lhs, rhs }
@@ -154,6 +161,9 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         },
     });
     for &param in &pointers {
+        if roles[param] == Role::Compound {
+            continue;
+        }
         roles[param] = if integers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
     }
     Flow { roles, choices }

@@ -83,9 +83,9 @@ def kernel(out, x, table, stride, n, eps, offset, y=None,
 "#,
         expect![[r#"
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:True D:f32 ACT:"relu"
-            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:True D:f32 ACT:"relu"
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:True D:f32 ACT:""
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:False D:f32 ACT:""
-            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:False D:f32 ACT:""
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:False D:f32 ACT:"relu"
         "#]],
     );
 }
