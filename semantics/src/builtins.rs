@@ -124,6 +124,8 @@ builtins! {
 
     Load          "load"           Memory Read   Lower::Own, method "(pointer: ptr[T, S], mask: tile[i1, S] = None, other: tile[T, S] = None, boundary_check: const tuple = (), padding_option: const str = \"\", cache_modifier: const str = \"\", eviction_policy: const str = \"\", volatile: const bool = False) -> tile[T, S]";
     Store         "store"          Memory Write  Lower::Own, method "(pointer: ptr[T, S], value: tile[T, S], mask: tile[i1, S] = None, boundary_check: const tuple = (), cache_modifier: const str = \"\", eviction_policy: const str = \"\") -> None";
+    MakeBlockPtr  "make_block_ptr" Memory Pure   Lower::Own, function "(base: ptr[T, ()], shape: tuple[i64], strides: tuple[i64], offsets: tuple[i32], block_shape: const shape, order: const tuple) -> block_ptr[T, S]";
+    Advance       "advance"        Memory Pure   Lower::Own, method "(base: block_ptr[T, S], offsets: tuple[i32]) -> block_ptr[T, S]";
 
     Exp           "exp"            Math Pure     Lower::Map(UnaryOp::Exp),   method "(x: tile[F, S]) -> tile[F, S]";
     Exp2          "exp2"           Math Pure     Lower::Map(UnaryOp::Exp2),  method "(x: tile[F, S]) -> tile[F, S]";
@@ -343,9 +345,9 @@ const MATH: &[Builtin] = &[
 /// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
 #[rustfmt::skip]
 const UNSUPPORTED: &[&str] = &[
-    "advance", "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print", "dot_scaled",
+    "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print", "dot_scaled",
     "flip", "float8e4b15", "float8e4b8", "float8e5b16", "gather", "histogram", "inline_asm_elementwise", "interleave",
-    "load_tensor_descriptor", "make_block_ptr", "make_tensor_descriptor", "map_elementwise", "pair_uniform_to_normal", "philox",
+    "load_tensor_descriptor",  "make_tensor_descriptor", "map_elementwise", "pair_uniform_to_normal", "philox",
     "philox_impl", "pi32_t", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "slice", "sort", "squeeze",
     "store_tensor_descriptor", "swizzle2d", "tensor_descriptor", "tensor_descriptor_base", "topk", "tuple_type", "uint_to_uniform_float",
     "umulhi", "unsqueeze", "void", "expect_zero", "atomic_load", "atomic_store", "atomic_poll", "async_task", "max_autotune",

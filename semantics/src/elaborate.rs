@@ -7,6 +7,7 @@
 //! The walk is [`evaluator`]; [`statements`] and [`control`] are about control flow, [`expressions`] and [`operators`] about values,
 //! [`calls`] about functions, and one file each about a family of builtins.
 
+mod block_pointers;
 mod calls;
 mod casts;
 mod constexpr;
@@ -22,6 +23,7 @@ mod names;
 mod operators;
 pub(crate) mod promote;
 mod reduce;
+mod scan;
 mod shapes;
 mod statements;
 mod value;
@@ -74,6 +76,8 @@ pub enum CallArgument {
     Type(TileType),
     Builtin(crate::builtins::Builtin),
     Module(SmolStr),
+    /// The types of its parts, its block and its element.
+    BlockPointer(Vec<TileType>, TileType),
     /// The result of a call that gives nothing.
     Void,
 }

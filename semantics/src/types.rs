@@ -177,6 +177,8 @@ pub enum Ty {
     Tuple(Vec<Ty>),
     /// A pointer or block type as a value (`x.dtype`, `x.type`).
     Type(TileType),
+    /// A block pointer, by what it points to.
+    BlockPointer(TileType),
     /// A function, method, module or class, by name.
     Callable(SmolStr),
     /// What a store gives.
@@ -187,7 +189,7 @@ impl Ty {
     /// The shape in the user's names, if it has any.
     pub fn symbolic(&self) -> Option<String> {
         match self {
-            Ty::Tile(ty) | Ty::Type(ty) => symbolic_shape(&ty.shape),
+            Ty::Tile(ty) | Ty::Type(ty) | Ty::BlockPointer(ty) => symbolic_shape(&ty.shape),
             Ty::Unknown | Ty::Constexpr(_) | Ty::Tuple(_) | Ty::Callable(_) | Ty::Void => None,
         }
     }
@@ -196,7 +198,7 @@ impl Ty {
         match self {
             Ty::Unknown => false,
             Ty::Tuple(items) => items.iter().all(Ty::is_known),
-            Ty::Tile(_) | Ty::Constexpr(_) | Ty::Type(_) | Ty::Callable(_) | Ty::Void => true,
+            Ty::Tile(_) | Ty::Constexpr(_) | Ty::Type(_) | Ty::BlockPointer(_) | Ty::Callable(_) | Ty::Void => true,
         }
     }
 }
@@ -212,6 +214,7 @@ impl fmt::Display for Ty {
                 if items.len() == 1 { write!(f, "({},)", items[0]) } else { write!(f, "({})", items.join(", ")) }
             }
             Ty::Type(ty) => write!(f, "type[{ty}]"),
+            Ty::BlockPointer(ty) => write!(f, "block_ptr<{ty}>"),
             Ty::Callable(name) => f.write_str(name),
             Ty::Void => f.write_str("None"),
         }

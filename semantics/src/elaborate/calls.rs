@@ -344,6 +344,8 @@ impl<'a> Evaluator<'a> {
             Builtin::View => self.call_reshape(arguments, true, at),
             Builtin::Ravel => self.call_ravel(arguments, at),
             Builtin::Join => self.call_join(arguments, at),
+            Builtin::MakeBlockPtr => self.call_make_block_ptr(arguments, at),
+            Builtin::Advance => self.call_advance(arguments, at),
             Builtin::Split => self.call_split(arguments, at),
             Builtin::Item => self.call_item(arguments, at),
             Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => self.call_promise(builtin, arguments, at),
@@ -839,6 +841,9 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::Type(ty) => CallArgument::Type(ty.plain()),
         Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
         Value::Module(path) => CallArgument::Module(path.clone()),
+        Value::BlockPointer(pointer) => {
+            CallArgument::BlockPointer(pointer.parts.iter().map(|t| t.ty.plain()).collect(), pointer.ty().plain())
+        }
         Value::Void => CallArgument::Void,
         _ => return None,
     })

@@ -8,11 +8,12 @@ use tritium_tile::{BlockId, OpKind, Type, ValueDef, ValueId, ops::LoopAttrs};
 
 use super::{
     evaluator::{Eval, Evaluator, ProblemExt, Scope, Silenced, Slot, problem},
+    scan::{assigned_names, contains_return},
     statements::{Flow, Rest, Work},
     value::{Tile, Value},
 };
 use crate::{
-    body::{Body, Expr, ExprId, Stmt, StmtId},
+    body::{Expr, ExprId, StmtId},
     builtins::{Builtin, Python},
     constant::Const,
     diagnostics::Code,
@@ -589,7 +590,7 @@ impl<'a> Evaluator<'a> {
 
         self.drop_unchanged(&mut carried, first_op, &[block]);
         let mut operands = vec![range.start.id, range.end.id, range.step.id];
-        operands.extend(carried.iter().flat_map(Carried::init_ids));
+        operands.extend(carried.iter().flat_map(|c| c.changing().map(|t| t.id).collect::<Vec<_>>()));
         let op = self.emit(OpKind::For(range.attrs), &operands, carried_types(&carried), &[block]);
         self.after_loop(op, carried, before_scope, body);
         self.scope.insert(
@@ -635,7 +636,7 @@ impl<'a> Evaluator<'a> {
         operands.extend(&test_args);
         self.inside(test_block, |s| s.emit(OpKind::Condition, &operands, [], &[]));
         self.drop_unchanged(&mut carried, first_op, &[test_block, block]);
-        let operands: Vec<ValueId> = carried.iter().flat_map(Carried::init_ids).collect();
+        let operands: Vec<ValueId> = carried.iter().flat_map(|c| c.changing().map(|t| t.id).collect::<Vec<_>>()).collect();
         let op = self.emit(OpKind::While, &operands, carried_types(&carried), &[test_block, block]);
         self.after_loop(op, carried, before_scope, body);
     }
@@ -698,7 +699,16 @@ impl<'a> Evaluator<'a> {
                 init = Value::Tile(self.constant_tile(&constant, dtype, Default::default()));
             }
             if init.has_tile() {
-                carried.push(Carried { name, init: init.clone(), place, from, args: Vec::new(), last: init, broken: false });
+                carried.push(Carried {
+                    name,
+                    init: init.clone(),
+                    place,
+                    from,
+                    args: Vec::new(),
+                    last: init,
+                    broken: false,
+                    fixed: Vec::new(),
+                });
             }
         }
         carried
@@ -786,25 +796,23 @@ impl<'a> Evaluator<'a> {
         self.report(report);
     }
 
-    /// Carried values that never change need not be carried: inside, the first value is used.
+    /// Parts of carried values that never change need not be carried: inside, the first value is used.
     fn drop_unchanged(&mut self, carried: &mut Vec<Carried>, first_op: usize, blocks: &[BlockId]) {
-        let mut kept = Vec::new();
-        for item in carried.drain(..) {
-            let inits = item.init_ids();
+        let mut replaced: Vec<(ValueId, ValueId)> = Vec::new();
+        for item in carried.iter_mut() {
+            let inits = item.inits();
             let last_args = item.args.last().cloned().unwrap_or_default();
             let mut leaves = Vec::new();
             item.last.leaves(&mut leaves);
-            let same = !item.broken && leaves.iter().map(|t| t.id).eq(last_args.iter().copied());
-            let same = same || item.broken || item.last.unchanged(&item.init);
-            if !same {
-                kept.push(item);
-                continue;
-            }
-            // The terminators carry it no more, and its uses become uses of the first value.
+            item.fixed = (0..inits.len())
+                .map(|i| item.broken || leaves.get(i).is_some_and(|t| t.id == last_args[i] || t.id == inits[i]))
+                .collect();
             for (block, args) in blocks.iter().zip(&item.args) {
-                for (arg, init) in args.iter().zip(&inits) {
-                    let position = self.out.block(*block).args.iter().position(|a| a == arg);
-                    let Some(position) = position else { continue };
+                for (i, (arg, init)) in args.iter().zip(&inits).enumerate() {
+                    let Some(position) = self.out.block(*block).args.iter().position(|a| a == arg).filter(|_| item.fixed[i])
+                    else {
+                        continue;
+                    };
                     self.out.block_mut(*block).args.remove(position);
                     // The value itself stays in the arena, as an argument of a block that nothing reaches.
                     let nowhere = self.out.add_block();
@@ -823,20 +831,17 @@ impl<'a> Evaluator<'a> {
                         };
                         op.operands.remove(operand);
                     }
-                    for op in &mut self.out.ops[first_op..] {
-                        for operand in &mut op.operands {
-                            if operand == arg {
-                                *operand = *init;
-                            }
-                        }
-                    }
-                    for other in kept.iter_mut() {
-                        other.replace(*arg, *init);
-                    }
+                    replaced.push((*arg, *init));
                 }
             }
         }
-        *carried = kept;
+        for op in &mut self.out.ops[first_op..] {
+            for operand in &mut op.operands {
+                if let Some((_, init)) = replaced.iter().find(|(arg, _)| arg == operand) {
+                    *operand = *init;
+                }
+            }
+        }
     }
 
     fn after_loop(&mut self, op: tritium_tile::OpId, carried: Vec<Carried>, before: Scope, body: &[StmtId]) {
@@ -846,8 +851,14 @@ impl<'a> Evaluator<'a> {
         let mut assigned = IndexSet::new();
         assigned_names(self.body, body, &mut assigned);
         for name in assigned {
-            if let Some(item) = carried.iter().find(|c| c.name == name) {
-                let value = merge_facts(&item.init, &item.last).with_ids(&mut results);
+            if let Some(item) = carried.iter().find(|c| c.name == name && c.fixed.contains(&false)) {
+                let parts: Vec<ValueId> = item
+                    .inits()
+                    .into_iter()
+                    .zip(&item.fixed)
+                    .map(|(init, &fixed)| if fixed { init } else { results.next().unwrap_or(init) })
+                    .collect();
+                let value = merge_facts(&item.init, &item.last).with_ids(&mut parts.into_iter());
                 self.scope.insert(name, Slot::Bound { value, place: item.place, from: None, decayed: false });
                 continue;
             }
@@ -906,27 +917,28 @@ struct Carried {
     last: Value,
     /// A problem was reported, or its value is not known: not carried.
     broken: bool,
+    /// Which of its parts never change.
+    fixed: Vec<bool>,
 }
 
 impl Carried {
-    fn init_ids(&self) -> Vec<ValueId> {
+    fn inits(&self) -> Vec<ValueId> {
         let mut leaves = Vec::new();
         self.init.leaves(&mut leaves);
         leaves.iter().map(|t| t.id).collect()
     }
 
-    fn replace(&mut self, from: ValueId, to: ValueId) {
+    /// The parts that really change.
+    fn changing(&self) -> impl Iterator<Item = Tile> {
         let mut leaves = Vec::new();
-        self.last.leaves(&mut leaves);
-        let ids: Vec<ValueId> = leaves.iter().map(|t| if t.id == from { to } else { t.id }).collect();
-        self.last = self.last.with_ids(&mut ids.into_iter());
+        self.init.leaves(&mut leaves);
+        let fixed = self.fixed.clone();
+        leaves.into_iter().enumerate().filter(move |(i, _)| !fixed.get(*i).copied().unwrap_or(false)).map(|(_, t)| t)
     }
 }
 
 fn carried_types(carried: &[Carried]) -> Vec<Type> {
-    let mut leaves = Vec::new();
-    carried.iter().for_each(|c| c.init.leaves(&mut leaves));
-    leaves.iter().map(|t| t.ty.tile()).collect()
+    carried.iter().flat_map(|c| c.changing().map(|t| t.ty.tile()).collect::<Vec<_>>()).collect()
 }
 
 enum Joined {
@@ -964,65 +976,4 @@ fn forget_facts(value: &Value) -> Value {
         Value::Tuple(items) => Value::Tuple(items.iter().map(forget_facts).collect()),
         other => other.clone(),
     }
-}
-
-/// Every name a statement list binds, nested lists included.
-pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut IndexSet<SmolStr>) {
-    let mut lists: Vec<&[StmtId]> = vec![stmts];
-    while let Some(list) = lists.pop() {
-        for &id in list {
-            match body.stmt(id) {
-                Stmt::Assign { targets, .. } => targets.iter().for_each(|&t| target_names(body, t, names)),
-                Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } => target_names(body, *target, names),
-                Stmt::If { then, otherwise, .. } => lists.extend([then.as_slice(), otherwise.as_slice()]),
-                Stmt::For { target, body: inner, otherwise, .. } => {
-                    target_names(body, *target, names);
-                    lists.extend([inner.as_slice(), otherwise.as_slice()]);
-                }
-                Stmt::While { body: inner, otherwise, .. } => lists.extend([inner.as_slice(), otherwise.as_slice()]),
-                Stmt::With { body: inner, .. } | Stmt::Other { body: inner, .. } => lists.push(inner),
-                Stmt::Missing
-                | Stmt::Expr(_)
-                | Stmt::Return(_)
-                | Stmt::Pass
-                | Stmt::Assert { .. }
-                | Stmt::Function(_)
-                | Stmt::Class { .. }
-                | Stmt::Import { .. }
-                | Stmt::ImportFrom { .. } => {}
-            }
-        }
-    }
-    // Walrus targets: any named expression of the body with one of these statements would do; binding too many is harmless.
-    for expr in &body.exprs {
-        if let Expr::Named { name, .. } = expr {
-            names.insert(name.clone());
-        }
-    }
-}
-
-fn target_names(body: &Body, target: ExprId, names: &mut IndexSet<SmolStr>) {
-    match body.expr(target) {
-        Expr::Name(name) => {
-            names.insert(name.clone());
-        }
-        Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&t| target_names(body, t, names)),
-        Expr::Starred(inner) => target_names(body, *inner, names),
-        _ => {}
-    }
-}
-
-/// A `return` in a statement list, nested lists included.
-pub(super) fn contains_return(body: &Body, stmts: &[StmtId]) -> bool {
-    let mut lists: Vec<&[StmtId]> = vec![stmts];
-    while let Some(list) = lists.pop() {
-        for &id in list {
-            match body.stmt(id) {
-                Stmt::Return(_) => return true,
-                Stmt::If { then, otherwise, .. } => lists.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    false
 }

@@ -187,6 +187,20 @@ impl<'a> Evaluator<'a> {
             CallArgument::Type(ty) => Value::Type(ty),
             CallArgument::Builtin(builtin) => Value::Builtin(builtin),
             CallArgument::Module(path) => Value::Module(path),
+            CallArgument::BlockPointer(parts, ty) => {
+                let mut tiles = Vec::new();
+                for (i, part) in parts.into_iter().enumerate() {
+                    if let Value::Tile(tile) =
+                        self.parameter(&SmolStr::from(format!("{name}_{i}")), place, CallArgument::Tile(part), 1)
+                    {
+                        tiles.push(tile);
+                    }
+                }
+                match ty.elem.scalar() {
+                    Some(pointee) => Value::BlockPointer(super::value::BlockPointer { parts: tiles, block: ty.shape, pointee }),
+                    None => Value::Unknown,
+                }
+            }
             CallArgument::Void => Value::Void,
         }
     }

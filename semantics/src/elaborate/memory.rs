@@ -26,7 +26,8 @@ use crate::{
 impl<'a> Evaluator<'a> {
     fn pointer_argument(&mut self, value: &Value, expr: ExprId, what: &str) -> Eval<(Tile, DType, bool)> {
         match value {
-            Value::Unknown => Err(Silenced),
+            // Handled where it is read or written.
+            Value::Unknown | Value::BlockPointer(_) => Err(Silenced),
             Value::Tile(tile) => match tile.ty.elem {
                 Element::Ptr { pointee, is_const } => Ok((tile.clone(), pointee, is_const)),
                 Element::Scalar(_) => {
@@ -147,6 +148,10 @@ impl<'a> Evaluator<'a> {
         )?;
         let eviction = self.eviction(arguments, at)?;
         let volatile = self.flag(arguments, "volatile")?;
+        if let Value::BlockPointer(pointer) = arguments.value("pointer") {
+            let attrs = LoadAttrs { vector: 0, cache, eviction, volatile };
+            return self.load_block(pointer, attrs, arguments, at);
+        }
         let (mut pointer, pointee, _) = pointer?;
         self.no_block_pointer_arguments(arguments, &["boundary_check", "padding_option"])?;
         let mut mask = mask?;
@@ -242,6 +247,9 @@ impl<'a> Evaluator<'a> {
             at,
         )?;
         let eviction = self.eviction(arguments, at)?;
+        if let Value::BlockPointer(pointer) = arguments.value("pointer") {
+            return self.store_block(pointer, StoreAttrs { vector: 0, cache, eviction }, arguments, at);
+        }
         let (pointer, pointee, is_const) = pointer?;
         self.no_block_pointer_arguments(arguments, &["boundary_check"])?;
         if is_const {

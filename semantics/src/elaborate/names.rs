@@ -176,6 +176,15 @@ impl<'a> Evaluator<'a> {
             }
             Value::Class(Class::PropagateNan) => self.path(expr, &format!("triton.language.PropagateNan.{name}")),
             Value::Tile(tile) => self.tile_attribute(expr, tile, name),
+            Value::BlockPointer(pointer) => match name.as_str() {
+                "dtype" | "type" => {
+                    Value::Type(TileType::scalar(crate::types::Element::Ptr { pointee: pointer.pointee, is_const: false }))
+                }
+                _ => match builtins::Builtin::method(name) {
+                    Some(builtin) => Value::Method(Box::new(Value::BlockPointer(pointer)), builtin),
+                    None => self.no_attribute(expr, &Value::BlockPointer(pointer), name),
+                },
+            },
             Value::Const(Constant { value: Const::DType(dtype), .. }) => {
                 self.type_attribute(expr, &TileType::scalar(dtype), name)
             }

@@ -9,8 +9,9 @@ use crate::{
     SourceFile,
     builtins::{Builtin, Class, Python},
     constant::Const,
+    dtype::DType,
     problem::Place,
-    types::{Dim, TileType, Ty},
+    types::{Dim, Dims, TileType, Ty},
 };
 
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +36,17 @@ pub(crate) enum Value {
     File(SourceFile),
     /// A plain `def`.
     PythonFunction(SmolStr),
+    BlockPointer(BlockPointer),
     /// What a store gives.
     Void,
+}
+
+/// A window on a matrix in memory; see [`super::block_pointers`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BlockPointer {
+    pub parts: Vec<Tile>,
+    pub block: Dims,
+    pub pointee: DType,
 }
 
 /// A compile-time value, and how the user would say it.
@@ -129,7 +139,7 @@ impl Value {
     /// Some part of it exists at run time.
     pub(crate) fn has_tile(&self) -> bool {
         match self {
-            Value::Tile(_) => true,
+            Value::Tile(_) | Value::BlockPointer(_) => true,
             Value::Tuple(items) => items.iter().any(Value::has_tile),
             _ => false,
         }
@@ -140,6 +150,7 @@ impl Value {
         match self {
             Value::Tile(tile) => out.push(tile.clone()),
             Value::Tuple(items) => items.iter().for_each(|v| v.leaves(out)),
+            Value::BlockPointer(pointer) => out.extend(pointer.parts.iter().cloned()),
             _ => {}
         }
     }
@@ -152,6 +163,10 @@ impl Value {
                 None => Value::Unknown,
             },
             Value::Tuple(items) => Value::Tuple(items.iter().map(|v| v.with_ids(ids)).collect()),
+            Value::BlockPointer(pointer) => Value::BlockPointer(BlockPointer {
+                parts: pointer.parts.iter().map(|t| Tile { id: ids.next().unwrap_or(t.id), ..t.clone() }).collect(),
+                ..pointer.clone()
+            }),
             other => other.clone(),
         }
     }
@@ -161,6 +176,9 @@ impl Value {
         match (self, other) {
             (Value::Tile(a), Value::Tile(b)) => a.ty.same(&b.ty),
             (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_type(b)),
+            (Value::BlockPointer(a), Value::BlockPointer(b)) => {
+                a.pointee == b.pointee && crate::types::same_shape(&a.block, &b.block)
+            }
             (Value::Const(a), Value::Const(b)) => a.value == b.value,
             (Value::Tile(_) | Value::Tuple(_) | Value::Const(_), _) => match (self.to_const(), other.to_const()) {
                 (Some(a), Some(b)) => a == b,
@@ -175,6 +193,7 @@ impl Value {
         match (self, other) {
             (Value::Tile(a), Value::Tile(b)) => a.id == b.id,
             (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.unchanged(b)),
+            (Value::BlockPointer(a), Value::BlockPointer(b)) => a.parts.iter().map(|t| t.id).eq(b.parts.iter().map(|t| t.id)),
             (Value::Const(a), Value::Const(b)) => a.value == b.value,
             (a, b) => a == b,
         }
@@ -196,8 +215,16 @@ impl Value {
             Value::Module(path) => Ty::Callable(path.clone()),
             Value::File(_) => Ty::Callable("module".into()),
             Value::PythonFunction(name) => Ty::Callable(name.clone()),
+            Value::BlockPointer(pointer) => Ty::BlockPointer(pointer.ty()),
             Value::Void => Ty::Void,
         }
+    }
+}
+
+impl BlockPointer {
+    /// What it points to.
+    pub(crate) fn ty(&self) -> TileType {
+        TileType { elem: self.pointee.into(), shape: self.block.clone() }
     }
 }
 

@@ -320,3 +320,79 @@ fn control_flow() {
     "#]]
     .assert_eq(&module(text, "x: *f32; out: *i32; n: i32"));
 }
+
+/// Only the offset that moves is carried.
+#[test]
+fn block_pointers() {
+    let text = "
+        @triton.jit
+        def kernel(x, out, M, N):
+            block = tl.make_block_ptr(x, (M, N), (N, 1), (0, 0), (16, 32), (1, 0))
+            total = tl.zeros((16, 32), dtype=tl.float32)
+            for k in range(0, N, 32):
+                total += tl.load(block, boundary_check=(1,), padding_option='zero')
+                block = tl.advance(block, (0, 32))
+            tl.store(out + tl.arange(0, 16), tl.sum(total, axis=1))
+    ";
+    expect![[r#"
+        module L0
+        func @kernel(%x: *f32, %out: *f32, %M: i32, %N: i32) {
+          %0 = ext.s %N : i64 @1
+          %1 = ext.s %N : i64 @1
+          %2 = constant 1 : i64 @1
+          %3 = constant 0 : i32 @1
+          %4 = constant 0 : i32 @1
+          %5 = constant 0.0 : f32[16, 32] @4
+          %6 = constant 0 : i32 @7
+          %7 = constant 32 : i32 @7
+          %8, %9 = for %6, %N, %7, %5, %4 : f32[16, 32], i32 @7 {
+          ^(%10: i32, %11: f32[16, 32], %12: i32):
+            %13 = splat %x : *f32[16, 32] @9
+            %14 = iota 0, 16 : i32[16] @9
+            %15 = ext.s %14 : i64[16] @9
+            %16 = ext.s %3 : i64 @9
+            %17 = splat %16 : i64[16] @9
+            %18 = add.i %17, %15 : i64[16] @9
+            %19 = splat %1 : i64[16] @9
+            %20 = mul.i %18, %19 : i64[16] @9
+            %21 = expand_dims %20 axis=1 : i64[16, 1] @9
+            %22 = broadcast %21 : i64[16, 32] @9
+            %23 = addptr %13, %22 : *f32[16, 32] @9
+            %24 = iota 0, 32 : i32[32] @9
+            %25 = ext.s %24 : i64[32] @9
+            %26 = ext.s %12 : i64 @9
+            %27 = splat %26 : i64[32] @9
+            %28 = add.i %27, %25 : i64[32] @9
+            %29 = splat %0 : i64[32] @9
+            %30 = constant 0 : i64[32] @9
+            %31 = ge.s %28, %30 : i1[32] @9
+            %32 = lt.s %28, %29 : i1[32] @9
+            %33 = and %31, %32 : i1[32] @9
+            %34 = expand_dims %33 axis=0 : i1[1, 32] @9
+            %35 = broadcast %34 : i1[16, 32] @9
+            %36 = splat %2 : i64[32] @9
+            %37 = mul.i %28, %36 : i64[32] @9
+            %38 = expand_dims %37 axis=0 : i64[1, 32] @9
+            %39 = broadcast %38 : i64[16, 32] @9
+            %40 = addptr %23, %39 : *f32[16, 32] @9
+            %41 = constant 0.0 : f32[16, 32] @9
+            %42 = load %40, %35, %41 : f32[16, 32] @9
+            %43 = add.f %11, %42 : f32[16, 32] @8
+            %44 = constant 32 : i32 @12
+            %45 = add.i %12, %44 : i32 @12
+            yield %43, %45 @7
+          }
+          %46 = iota 0, 16 : i32[16] @17
+          %47 = splat %out : *f32[16] @19
+          %48 = addptr %47, %46 : *f32[16] @19
+          %49 = reduce %8 axis=1 : f32[16] @20 {
+          ^(%50: f32, %51: f32):
+            %52 = add.f %50, %51 : f32 @20
+            yield %52 @20
+          }
+          store %48, %49 @15
+          return
+        }
+    "#]]
+    .assert_eq(&module(text, "x: *f32; out: *f32; M: i32; N: i32"));
+}
