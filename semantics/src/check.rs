@@ -76,7 +76,7 @@ pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         kernel_problems(db, file, kernel, &mut found);
     }
     out.extend(found.into_diagnostics(db, file));
-    out.sort_by(|a, b| (a.range.start, a.range.end, a.code).cmp(&(b.range.start, b.range.end, b.code)));
+    out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
     let suppressed = suppressions(file.text(db));
     out.retain(|d| !suppressed.iter().any(|s| s.lines.contains(&d.range.start) && s.silences(d.code)));

@@ -10,6 +10,7 @@ use crate::{Db, Function, SourceFile, body::ExprId, diagnostics::Code, launch::L
 
 mod interpret;
 mod launch;
+mod library;
 mod torch;
 mod value;
 

@@ -125,18 +125,18 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     roles[param] = Role::Compound;
                 }
             }
-            Expr::Binary { op, lhs, rhs }
-                if matches!(
-                    op,
+            Expr::Binary {
+                op:
                     BinaryOp::FloorDiv
-                        | BinaryOp::Mod
-                        | BinaryOp::BitAnd
-                        | BinaryOp::BitOr
-                        | BinaryOp::BitXor
-                        | BinaryOp::Shl
-                        | BinaryOp::Shr
-                ) =>
-            {
+                    | BinaryOp::Mod
+                    | BinaryOp::BitAnd
+                    | BinaryOp::BitOr
+                    | BinaryOp::BitXor
+                    | BinaryOp::Shl
+                    | BinaryOp::Shr,
+                lhs,
+                rhs,
+            } => {
                 [lhs, rhs].iter().for_each(|e| reader.loaded(**e, &mut integers, &mut BTreeSet::new()));
             }
             Expr::Compare { first, rest } => {
