@@ -11,7 +11,7 @@ use tritium_tile::{
 use super::{
     calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
-    value::{BlockPointer, Tile, Undefined, Value},
+    value::{BlockPointer, Tile, Value},
 };
 use crate::{
     body::{CompareOp, ExprId},
@@ -231,11 +231,7 @@ impl<'a> Evaluator<'a> {
         operands.extend(mask.iter());
         operands.extend(fill.iter());
         let mut result = self.emit_like(OpKind::Load(attrs), &operands, ty);
-        result.undefined = match (&mask, fill) {
-            (Some(mask), None) => Some(Undefined { load: self.place(at), axes: mask.varies }),
-            _ => None,
-        };
-        // The window's own bounds are not a mask that someone forgot to fill: only a reduction along a checked axis sees them.
+        result.undefined = None;
         Ok(Value::Tile(result))
     }
 

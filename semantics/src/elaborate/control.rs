@@ -392,7 +392,7 @@ impl<'a> Evaluator<'a> {
             }
             Some(Value::Python(Python::Range)) | Some(Value::Builtin(Builtin::Range)) => {
                 match self.loop_range(iterable) {
-                    Ok(range) => self.run_time_loop(id, (name, target), range, body),
+                    Ok(range) => self.run_time_loop((name, target), range, body),
                     Err(Silenced) => self.unknown_loop(id, Some((name, target)), body),
                 }
                 Flow::Falls
@@ -562,7 +562,7 @@ impl<'a> Evaluator<'a> {
         Ok(LoopRange { start, end, step, dtype, negative, attrs })
     }
 
-    fn run_time_loop(&mut self, id: StmtId, variable: (&SmolStr, ExprId), range: LoopRange, body: &[StmtId]) {
+    fn run_time_loop(&mut self, variable: (&SmolStr, ExprId), range: LoopRange, body: &[StmtId]) {
         let (name, target) = variable;
         let before_scope = self.scope.clone();
         let mut carried = self.carried(body, Some(name));
@@ -583,7 +583,7 @@ impl<'a> Evaluator<'a> {
             }
             s.bind(name.clone(), target, Value::Tile(induction.clone()), None, false);
             s.run(body, None);
-            s.leave(id, &mut carried, &before_scope)
+            s.leave(&mut carried, &before_scope)
         });
         self.loops -= 1;
         self.inside(block, |s| s.emit(OpKind::Yield, &yields, [], &[]));
@@ -617,7 +617,7 @@ impl<'a> Evaluator<'a> {
         self.loops += 1;
         let yields = self.inside(block, |s| {
             s.run(body, None);
-            s.leave(id, &mut carried, &before_scope)
+            s.leave(&mut carried, &before_scope)
         });
         self.loops -= 1;
         self.inside(block, |s| s.emit(OpKind::Yield, &yields, [], &[]));
@@ -727,7 +727,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// At the end of the body: what each carried name is now. Reports names whose type changed.
-    fn leave(&mut self, id: StmtId, carried: &mut [Carried], before: &Scope) -> Vec<ValueId> {
+    fn leave(&mut self, carried: &mut [Carried], before: &Scope) -> Vec<ValueId> {
         let mut yields = Vec::new();
         for item in carried.iter_mut() {
             let args = item.args.last().cloned().unwrap_or_default();
@@ -771,7 +771,6 @@ impl<'a> Evaluator<'a> {
             );
             self.report(problem(Code::CXP002, place, message).related(Some(old_place), format!("`{name}` is {old_ty} here")));
         }
-        let _ = id;
         yields
     }
 
@@ -797,7 +796,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Parts of carried values that never change need not be carried: inside, the first value is used.
-    fn drop_unchanged(&mut self, carried: &mut Vec<Carried>, first_op: usize, blocks: &[BlockId]) {
+    fn drop_unchanged(&mut self, carried: &mut [Carried], first_op: usize, blocks: &[BlockId]) {
         let mut replaced: Vec<(ValueId, ValueId)> = Vec::new();
         for item in carried.iter_mut() {
             let inits = item.inits();
