@@ -186,9 +186,8 @@ fn generated_files(_: &Repository) -> Vec<String> {
 
 fn features_are_named(repository: &Repository) -> Vec<String> {
     let features = repository.rust().filter(|file| file.path.starts_with("lsp/src/ide/"));
-    let nameless =
-        features.filter(|file| !file.text.lines().any(|line| line.contains("// Feature:") || line.contains("//! Feature:")));
-    nameless.map(|file| format!("{}: has no `// Feature:` line, which says what the user gets", file.path)).collect()
+    let nameless = features.filter(|file| !file.text.starts_with("// Feature: "));
+    nameless.map(|file| format!("{}:1: starts without a `// Feature: ` line, which says what the user gets", file.path)).collect()
 }
 
 fn pages(repository: &Repository) -> Vec<String> {
@@ -254,7 +253,12 @@ fn unwanted_code(repository: &Repository) -> Vec<String> {
 }
 
 fn module_documents(repository: &Repository) -> Vec<String> {
-    let bare = repository.rust().filter(|file| !file.text.starts_with("//!"));
+    // A feature's name stands above its document.
+    let body = |text: &'_ str| -> usize {
+        let named = text.starts_with("// Feature: ");
+        text.lines().take_while(|line| named && line.starts_with("//") && !line.starts_with("//!")).map(|line| line.len() + 1).sum()
+    };
+    let bare = repository.rust().filter(|file| !file.text.get(body(&file.text)..).unwrap_or_default().starts_with("//!"));
     bare.map(|file| format!("{}:1: starts without `//!`: say its job and its invariant", file.path)).collect()
 }
 
@@ -291,11 +295,12 @@ mod tests {
             (names_in_their_places, "lsp/src/ide/hover.rs", "fn f(x: tower_lsp::X) {}", "fn tower_lsp_free() {}"),
             (subprocesses, "lsp/src/lib.rs", "use std::process::Command;", "use std::process::ExitCode;"),
             (paths_in_documents, "docs/a.md", "see `docs/b.md`.", "see `docs/a.md`, docs/<name>.md and https://docs/x"),
-            (features_are_named, "lsp/src/ide/hover.rs", "//! Hover.", "// Feature: hovers"),
+            (features_are_named, "lsp/src/ide/hover.rs", "//! Feature: Hover", "// Feature: Hover"),
             (pages, "semantics/src/diagnostics.rs", "    SHP001 \"shape\" Error;", "    let x = \"y\";"),
             (architectures, "codegen/src/a.rs", "if target.sm >= 90 {", "if self.rank >= 90 {"),
             (unwanted_code, "codegen/src/a.rs", "todo!()", "// no todo!() here"),
-            (module_documents, "codegen/src/a.rs", "fn f() {}", "//! Job."),
+            (module_documents, "codegen/src/a.rs", "// Job.\n//! Job.", "//! Job."),
+            (module_documents, "lsp/src/ide/hover.rs", "// Feature: Hover\n//\nfn f() {}", "// Feature: Hover\n//\n//! Job."),
             (machine_paths, "README.md", "in /root/x", "in build/work/x"),
         ];
         for (check, path, wrong, right) in cases {

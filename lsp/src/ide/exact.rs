@@ -1,3 +1,5 @@
+// Feature: Exact figures
+//
 //! Exact artefacts beside estimates: PTX and what ptxas says of it.
 //!
 //! Compiling takes tens of milliseconds to seconds and happens in other processes, so an editor never waits for it: it shows the estimate,

@@ -1,3 +1,5 @@
+// Feature: Specialisation by hand
+//
 //! Asking for one specialisation by hand: the arguments of `emit` and of `batch`.
 //!
 //! A type is spelled as everywhere (`f32`, `*f16`, Triton's own spellings are accepted), `*k…` is a pointer to const; `:16` says that the
