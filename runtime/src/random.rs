@@ -57,7 +57,7 @@ impl Stream {
     /// In `low..high`; `low` when the range is empty.
     pub fn int(self, index: u64, low: i64, high: i64) -> i64 {
         let span = high.wrapping_sub(low) as u64;
-        if high <= low { low } else { low.wrapping_add((u128::from(self.bits(index)) * u128::from(span) >> 64) as i64) }
+        if high <= low { low } else { low.wrapping_add(((u128::from(self.bits(index)) * u128::from(span)) >> 64) as i64) }
     }
 }
 

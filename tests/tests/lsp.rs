@@ -51,7 +51,17 @@ fn hover_hints_and_lenses_of_softmax() {
     let value = client.hover(&uri, &text, "numerator = tl.exp");
     assert!(value.contains("numerator: f32[1024]") && value.contains("[BLOCK]"), "{value}");
     let kernel = client.hover(&uri, &text, "softmax(Y, X");
-    for part in ["shared memory", "(exact", "registers", "occupancy", "limited by", "FLOP/byte", "memory bound", "(estimated", "Tritium's compiler"] {
+    for part in [
+        "shared memory",
+        "(exact",
+        "registers",
+        "occupancy",
+        "limited by",
+        "FLOP/byte",
+        "memory bound",
+        "(estimated",
+        "Tritium's compiler",
+    ] {
         assert!(kernel.contains(part), "`{part}` is missing in:\n{kernel}");
     }
     let hints = client.request("textDocument/inlayHint", whole_document(&uri));

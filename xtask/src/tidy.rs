@@ -256,7 +256,10 @@ fn module_documents(repository: &Repository) -> Vec<String> {
     // A feature's name stands above its document.
     let body = |text: &'_ str| -> usize {
         let named = text.starts_with("// Feature: ");
-        text.lines().take_while(|line| named && line.starts_with("//") && !line.starts_with("//!")).map(|line| line.len() + 1).sum()
+        text.lines()
+            .take_while(|line| named && line.starts_with("//") && !line.starts_with("//!"))
+            .map(|line| line.len() + 1)
+            .sum()
     };
     let bare = repository.rust().filter(|file| !file.text.get(body(&file.text)..).unwrap_or_default().starts_with("//!"));
     bare.map(|file| format!("{}:1: starts without `//!`: say its job and its invariant", file.path)).collect()
