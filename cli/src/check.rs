@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    io::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -61,15 +60,14 @@ pub(crate) fn check(
         }
         checked.push(result);
     }
-    let mut out = io::stdout().lock();
     let text = match format {
         CheckFormat::Full => full(&checked),
         CheckFormat::Concise => concise(&checked),
-        CheckFormat::Json => pretty(&to_json(&checked)),
-        CheckFormat::Sarif => pretty(&sarif(&checked)),
+        CheckFormat::Json => session::pretty(&to_json(&checked)),
+        CheckFormat::Sarif => session::pretty(&sarif(&checked)),
         CheckFormat::Github => github(&checked),
     };
-    out.write_all(text.as_bytes()).map_err(|e| Failure::io(Path::new("standard output"), &e))?;
+    session::print(&text)?;
     if matches!(format, CheckFormat::Full | CheckFormat::Concise) {
         if fixed > 0 {
             eprintln!("{fixed} fixed");
@@ -263,8 +261,9 @@ fn sarif(checked: &[Checked]) -> Value {
 }
 
 fn github(checked: &[Checked]) -> String {
-    // GitHub's workflow commands escape these in messages.
+    // GitHub's workflow commands escape these in messages, and two more in properties.
     let escape = |s: &str| s.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |s: &str| escape(s).replace(':', "%3A").replace(',', "%2C");
     let mut out = String::new();
     for file in checked {
         let index = LineIndex::new(&file.text);
@@ -277,7 +276,7 @@ fn github(checked: &[Checked]) -> String {
             };
             out.push_str(&format!(
                 "::{command} file={},line={},col={},endLine={},endColumn={},title={} {}::{}\n",
-                file.path.display(),
+                property(&file.path.display().to_string()),
                 line + 1,
                 column + 1,
                 end_line + 1,
@@ -289,10 +288,4 @@ fn github(checked: &[Checked]) -> String {
         }
     }
     out
-}
-
-fn pretty(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
 }

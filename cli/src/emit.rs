@@ -1,18 +1,16 @@
 //! `tritium emit`.
 
-use std::{
-    fs,
-    io::{self, Write as _},
-    path::Path,
-    process::ExitCode,
-};
+use std::{fs, path::Path, process::ExitCode};
 
 use tritium_lsp::ide::{
     Host,
     emit::{Choice, Stage},
 };
 
-use crate::{args, session::Failure};
+use crate::{
+    args,
+    session::{self, Failure},
+};
 
 pub(crate) fn emit(
     host: &Host,
@@ -31,12 +29,13 @@ pub(crate) fn emit(
         args::Stage::Ptx => Stage::Ptx,
         args::Stage::Sass => Stage::Sass,
     };
-    match host.snapshot().emit(file, stage, choice) {
+    let analysis = host.snapshot();
+    analysis.text(file).ok_or_else(|| Failure::unreadable(file))?;
+    match analysis.emit(file, stage, choice) {
         Ok(text) => {
             match output {
                 Some(path) => fs::write(path, text).map_err(|e| Failure::io(path, &e))?,
-                // A reader that stops reading (head) is no failure.
-                None => drop(io::stdout().write_all(text.as_bytes())),
+                None => session::print(&text)?,
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -6,10 +6,13 @@ use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::{Value, json};
 use tritium_semantics::target::{BOARDS, SMS, sm};
 
-use crate::args::TableFormat;
+use crate::{
+    args::TableFormat,
+    session::{self, Failure},
+};
 
-pub(crate) fn gpus(format: TableFormat) -> ExitCode {
-    match format {
+pub(crate) fn gpus(format: TableFormat) -> Result<ExitCode, Failure> {
+    let text = match format {
         TableFormat::Table => {
             let mut boards = Table::new();
             boards.load_style(UTF8_FULL_CONDENSED);
@@ -41,7 +44,7 @@ pub(crate) fn gpus(format: TableFormat) -> ExitCode {
                     s.registers_per_sm.to_string(),
                 ]);
             }
-            println!("{boards}\nPeaks are the datasheets' (dense).\n\n{sms}");
+            format!("{boards}\nPeaks are the datasheets' (dense).\n\n{sms}\n")
         }
         TableFormat::Json => {
             let boards: Vec<Value> = BOARDS
@@ -58,11 +61,9 @@ pub(crate) fn gpus(format: TableFormat) -> ExitCode {
                 .iter()
                 .map(|s| json!({ "name": s.name, "ptx_target": s.ptx_target, "shared_per_cta": s.shared_per_cta, "shared_per_sm": s.shared_per_sm, "warps": s.max_warps_per_sm }))
                 .collect();
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&json!({ "version": 1, "boards": boards, "sms": sms })).unwrap_or_default()
-            );
+            session::pretty(&json!({ "version": 1, "boards": boards, "sms": sms }))
         }
-    }
-    ExitCode::SUCCESS
+    };
+    session::print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -13,10 +13,7 @@ mod run;
 mod session;
 mod stats;
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::{io, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser as _};
 use tritium_lsp::ide::emit::Choice;
@@ -80,9 +77,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             stats::stats(&session::host(&analysing)?, &paths, through, output_format)
         }
         Command::Explain { code } => explain(&code),
-        Command::Gpus { output_format } => Ok(gpus::gpus(output_format)),
+        Command::Gpus { output_format } => gpus::gpus(output_format),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "tritium", &mut io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tritium", &mut script);
+            session::print(&String::from_utf8_lossy(&script))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Lsp => {
@@ -102,7 +101,6 @@ fn explain(code: &str) -> Result<ExitCode, Failure> {
     let Some(page) = tritium_lsp::ide::diagnostics::page(code) else {
         return Err(Failure(format!("no diagnostic `{code}`; `tritium check` prints the codes it finds")));
     };
-    // A reader that stops reading (a pager) is no failure.
-    let _ = io::stdout().write_all(page.as_bytes());
+    session::print(page)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -28,16 +28,14 @@ pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analys
         }
     }
     match format {
-        TableFormat::Json => {
-            println!("{}", serde_json::to_string_pretty(&json!({ "version": 1, "rows": rows })).unwrap_or_default())
-        }
-        TableFormat::Table => print_table(&rows),
+        TableFormat::Json => session::print(&session::pretty(&json!({ "version": 1, "rows": rows })))?,
+        TableFormat::Table => session::print(&table(&rows))?,
     }
     let clean = rows.iter().all(|row| row.problems.is_empty());
     Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn print_table(rows: &[Row]) {
+fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header([
@@ -73,18 +71,19 @@ fn print_table(rows: &[Row]) {
             text(row.predicted_us.map(|t| format!("~{t:.1}"))),
         ]);
     }
-    println!("{table}");
-    println!(
-        "Tritium's compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated."
+    let mut out = format!(
+        "{table}\nTritium's compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated.\n"
     );
     for row in rows {
         for access in row.accesses.iter().filter(|a| a.reason.is_some()) {
             let line = access.line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
             let what = if access.store { "store" } else { "load" };
-            println!("{line}: {what} of {} bytes per thread: {}", access.width_bytes, access.reason.as_deref().unwrap_or(""));
+            let reason = access.reason.as_deref().unwrap_or_default();
+            out += &format!("{line}: {what} of {} bytes per thread: {reason}\n", access.width_bytes);
         }
         for problem in &row.problems {
-            println!("{}: {}: {problem}", row.file, row.kernel);
+            out += &format!("{}: {}: {problem}\n", row.file, row.kernel);
         }
     }
+    out
 }

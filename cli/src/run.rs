@@ -46,8 +46,8 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     match outcome {
         Ok(report) => {
             match format {
-                TextFormat::Text => print!("{report}"),
-                TextFormat::Json => println!("{}", serde_json::to_string_pretty(&report).unwrap_or_default()),
+                TextFormat::Text => session::print(&report.to_string())?,
+                TextFormat::Json => session::print(&session::pretty(&report))?,
             }
             Ok(if report.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
         }

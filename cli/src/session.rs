@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal as _},
+    io::{self, ErrorKind, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -23,6 +23,22 @@ impl Failure {
     pub(crate) fn unreadable(path: &Path) -> Failure {
         Failure(format!("{}: cannot be read", path.display()))
     }
+}
+
+/// Writes a command's whole answer to standard output. A reader that stops reading (a pager, `head`) is no failure; a full disk is.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::io(Path::new("standard output"), &error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// One JSON document and the end of its line.
+pub(crate) fn pretty(value: &impl serde::Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
 pub(crate) fn colour() -> bool {

@@ -25,31 +25,32 @@ pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: Te
     bar.finish_and_clear();
     stats.peak_rss_mb = peak_rss_mb();
     match format {
-        TextFormat::Json => println!("{}", serde_json::to_string_pretty(&stats).unwrap_or_default()),
-        TextFormat::Text => print_text(&stats),
+        TextFormat::Json => session::print(&session::pretty(&stats))?,
+        TextFormat::Text => session::print(&text(&stats))?,
     }
     Ok(if stats.panics == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn print_text(stats: &Stats) {
+fn text(stats: &Stats) -> String {
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
-    println!("files               {:>8}  ({} with syntax errors)", stats.files, stats.parse_errors);
-    println!("kernels, helpers    {:>8}  {}", stats.kernels, stats.helpers);
-    println!("elaborated          {:>8}  {:.1} %", stats.elaborated, share(stats.elaborated, stats.kernels));
-    println!("compiled            {:>8}  {:.1} %", stats.compiled, share(stats.compiled, stats.kernels));
-    println!("expressions         {:>8}  {} not reached", stats.expressions, stats.unreached);
     let reached = stats.expressions - stats.unreached;
-    println!(
-        "  typed             {:>8}  {:.1} % of those reached",
-        stats.typed_expressions,
-        share(stats.typed_expressions, reached)
-    );
-    println!("panics              {:>8}", stats.panics);
-    let ms = &stats.ms;
-    println!("ms: parse {:.0}, elaborate {:.0}, optimise {:.0}, llvm {:.0}", ms.parse, ms.elaborate, ms.optimise, ms.llvm);
+    let (elaborated, compiled) = (share(stats.elaborated, stats.kernels), share(stats.compiled, stats.kernels));
+    let (typed, ms) = (share(stats.typed_expressions, reached), &stats.ms);
+    let mut out = [
+        format!("files               {:>8}  ({} with syntax errors)\n", stats.files, stats.parse_errors),
+        format!("kernels, helpers    {:>8}  {}\n", stats.kernels, stats.helpers),
+        format!("elaborated          {:>8}  {elaborated:.1} %\n", stats.elaborated),
+        format!("compiled            {:>8}  {compiled:.1} %\n", stats.compiled),
+        format!("expressions         {:>8}  {} not reached\n", stats.expressions, stats.unreached),
+        format!("  typed             {:>8}  {typed:.1} % of those reached\n", stats.typed_expressions),
+        format!("panics              {:>8}\n", stats.panics),
+        format!("ms: parse {:.0}, elaborate {:.0}, optimise {:.0}, llvm {:.0}\n", ms.parse, ms.elaborate, ms.optimise, ms.llvm),
+    ]
+    .concat();
     for row in stats.rows.iter().filter(|row| !row.reason.is_empty()) {
-        println!("{} {}: {} {}", row.status, row.file, row.kernel, row.reason);
+        out += &format!("{} {}: {} {}\n", row.status, row.file, row.kernel, row.reason);
     }
+    out
 }
 
 /// The kernel's own account of this process, where there is one.

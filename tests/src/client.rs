@@ -3,7 +3,7 @@
 //! **Every wait has a limit, and the process is gone when the client is.**
 
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -147,7 +147,7 @@ pub fn position(text: &str, needle: &str) -> Value {
     json!({ "line": line, "character": column })
 }
 
-fn read_message(reader: &mut impl std::io::BufRead) -> Option<Value> {
+fn read_message(reader: &mut impl BufRead) -> Option<Value> {
     let mut length = 0;
     loop {
         let mut line = String::new();
