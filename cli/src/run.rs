@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 
-use tritium_runtime::exec::{self, ExecError, Job};
+use tritium_runtime::exec::{self, ExecError, Job, Verify};
 
 use crate::{
     args::{Analysing, ConfigChoice, TextFormat},
@@ -33,7 +33,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         text: String::from_utf8_lossy(&bytes).into_owned(),
         launch: request.launch,
         device: request.device,
-        verify: request.verify,
+        verify: if request.verify { Verify::Required } else { Verify::Never },
         save: request.save,
         triton: options.triton,
         gpu: options.gpu,

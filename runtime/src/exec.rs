@@ -16,6 +16,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{self, Report};
 
+/// Whether results are compared with references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    Never,
+    /// Where a reference is at hand; a launch without one runs all the same.
+    WherePossible,
+    /// A launch with nothing to compare with is refused.
+    Required,
+}
+
 /// Everything a run depends on; the text travels, so an unsaved buffer runs as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -25,7 +36,7 @@ pub struct Job {
     pub launch: Option<String>,
     /// `cpu` or `cuda:N`
     pub device: String,
-    pub verify: bool,
+    pub verify: Verify,
     /// Where every tensor argument is saved as `.npy`.
     pub save: Option<PathBuf>,
     pub triton: String,
@@ -62,7 +73,7 @@ impl fmt::Display for ExecError {
             ExecError::TimedOut { limit } => write!(
                 f,
                 "stopped after {} s: the kernel had not finished. A loop that never ends or a barrier that not every thread reaches \
-                 looks like this; `--timeout` sets the limit",
+                 looks like this; `--timeout`, in an editor `tritium.run.timeout`, sets the limit",
                 limit.as_secs_f64()
             ),
             ExecError::Died { status, stderr } => {

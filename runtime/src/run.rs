@@ -28,7 +28,7 @@ use tritium_tile::{Module, OpKind, Type};
 use crate::{
     device::{DeviceError, DeviceName, LaunchValue, cpu, cuda},
     exact,
-    exec::Job,
+    exec::{Job, Verify},
     expect,
     store::Store,
     tensor::Tensor,
@@ -179,7 +179,7 @@ pub fn run(job: &Job) -> Result<Report, Refusal> {
     db.set_gpu(&job.gpu);
     let file = db.set_text(&job.path, job.text.clone());
     let launches = chosen(&db, file, job.launch.as_deref())?;
-    if job.verify && device == DeviceName::Cpu && launches.iter().all(|l| l.expect.is_empty()) {
+    if job.verify == Verify::Required && device == DeviceName::Cpu && launches.iter().all(|l| l.expect.is_empty()) {
         return Err(Refusal::new(
             "nothing to verify against: on the CPU device a launch needs `expect`, for example expect = { Y = \"softmax(X, axis=1)\" }",
         ));
@@ -281,7 +281,7 @@ fn run_launch(db: &Database, launch: &Launch, device: DeviceName, gpu: Gpu, job:
     save("", &tensors)?;
     let changed = |i: usize| tensors[i].bytes != inputs[i].bytes;
     report.outputs = (0..tensors.len()).filter(|&i| changed(i)).map(|i| summary(&tensors[i])).collect();
-    if job.verify {
+    if job.verify != Verify::Never {
         let reduction = longest_reduction(&module, launch);
         report.comparisons.extend(compare_with_expectations(launch, &inputs, &tensors, reduction));
         if device != DeviceName::Cpu {
@@ -571,6 +571,16 @@ fn index_of(mut flat: u64, shape: &[u64]) -> Vec<u64> {
     index
 }
 
+/// Six digits that matter: `0.0637309`, `4.61e-6`, `1024`.
+fn short(x: f64) -> String {
+    if x != 0.0 && !(1e-4..1e7).contains(&x.abs()) {
+        return format!("{x:.2e}");
+    }
+    let before = x.abs().max(1.0).log10() as usize;
+    let text = format!("{x:.*}", 6usize.saturating_sub(before));
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, launch) in self.launches.iter().enumerate() {
@@ -585,28 +595,17 @@ impl fmt::Display for Report {
 
 impl fmt::Display for LaunchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let grid: Vec<String> = self.grid.iter().map(u64::to_string).collect();
+        // Trailing axes of extent 1 say nothing.
+        let axes = self.grid.iter().rposition(|&n| n != 1).map_or(1, |last| last + 1);
+        let grid: Vec<String> = self.grid[..axes].iter().map(u64::to_string).collect();
         let grid = grid.join("×");
-        writeln!(f, "{}  {} on {}, {grid} programs of {} warps", self.launch, self.kernel, self.device, self.num_warps)?;
+        write!(f, "{}  {} on {}, {grid} programs of {} warps", self.launch, self.kernel, self.device, self.num_warps)?;
         if let Some(fault) = &self.fault {
-            writeln!(f, "  FAULT  {fault}")?;
+            writeln!(f, "\n  FAULT  {fault}")?;
             return Ok(());
         }
-        for output in &self.outputs {
-            let first: Vec<String> = output.first.iter().map(|x| format!("{x:.6}")).collect();
-            writeln!(f, "  {}  {}", output.name, output.ty)?;
-            writeln!(
-                f,
-                "     min {:.6}  max {:.6}  mean {:.6}  first {} …",
-                output.min,
-                output.max,
-                output.mean,
-                first.join(" ")
-            )?;
-            if output.nan > 0 {
-                writeln!(f, "     {} elements are NaN (an element that was never written is NaN)", output.nan)?;
-            }
-        }
+        writeln!(f, ", {:.1} ms", self.seconds * 1e3)?;
+        // The verdict is what the run was made for, so it stands before the numbers.
         for c in &self.comparisons {
             let verdict = if c.ok { "verified" } else { "MISMATCH" };
             match &c.note {
@@ -623,6 +622,15 @@ impl fmt::Display for LaunchReport {
                 writeln!(f, "     worst at {:?}: {} instead of {}", worst.index, worst.value, worst.reference)?;
             }
         }
-        writeln!(f, "  {:.1} ms", self.seconds * 1e3)
+        for output in &self.outputs {
+            let first: Vec<String> = output.first.iter().map(|&x| short(x)).collect();
+            let (min, max, mean) = (short(output.min), short(output.max), short(output.mean));
+            writeln!(f, "  {}  {}", output.name, output.ty)?;
+            writeln!(f, "     min {min}  max {max}  mean {mean}  first {} …", first.join(" "))?;
+            if output.nan > 0 {
+                writeln!(f, "     {} elements are NaN (an element that was never written is NaN)", output.nan)?;
+            }
+        }
+        Ok(())
     }
 }

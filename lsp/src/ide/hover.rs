@@ -20,6 +20,8 @@ use crate::ide::{Analysis, kernels::Kernel};
 pub struct Hover {
     pub range: Range<usize>,
     pub markdown: String,
+    /// An exact figure is being compiled that this hover gives as an estimate.
+    pub awaits_exact: bool,
 }
 
 impl Analysis {
@@ -29,7 +31,8 @@ impl Analysis {
         }
         let kernels = self.kernels(path);
         if let Some(kernel) = kernels.iter().find(|k| touches(&k.range, offset)) {
-            return Some(Hover { range: kernel.range.clone(), markdown: self.kernel_markdown(kernel) });
+            let (markdown, awaits_exact) = self.kernel_markdown(kernel);
+            return Some(Hover { range: kernel.range.clone(), markdown, awaits_exact });
         }
         // Helpers have no specialisation of their own: a kernel that reaches them has their types.
         let file = self.file(path)?;
@@ -63,7 +66,11 @@ impl Analysis {
             && let Some(builtin) = Builtin::ALL.iter().find(|b| b.spelling() == *path)
         {
             let row = builtin.row();
-            return Some(Hover { range, markdown: format!("```python\n{path}{}\n```\n{}", row.signature, row.page) });
+            return Some(Hover {
+                range,
+                markdown: format!("```python\n{path}{}\n```\n{}", row.signature, row.page),
+                awaits_exact: false,
+            });
         }
         let mut markdown = format!("```python\n{}: {ty}\n```\n", one_line(&name));
         let mut facts = Vec::new();
@@ -77,7 +84,7 @@ impl Analysis {
         for fact in facts {
             markdown += &format!("- {fact}\n");
         }
-        Some(Hover { range, markdown })
+        Some(Hover { range, markdown, awaits_exact: false })
     }
 
     fn parameter(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Hover> {
@@ -97,7 +104,7 @@ impl Analysis {
             markdown += &format!("- {fact}\n");
         }
         markdown += &format!("- under {}\n", kernel.active.describe());
-        Some(Hover { range, markdown })
+        Some(Hover { range, markdown, awaits_exact: false })
     }
 }
 

@@ -13,6 +13,7 @@ use tritium_codegen::{
 };
 use tritium_semantics::{
     elaborate::OriginData,
+    items,
     launch::{self, Launch, LaunchArg},
     problem::Place,
     specialise,
@@ -106,18 +107,20 @@ fn bound_name(bound: cost::Bound) -> &'static str {
     }
 }
 
-/// `1.5 k`, `4.30 M`
+/// Three digits and a prefix that the unit follows: `1.31 M`, `43.0 k`, `12 `.
 pub fn si(value: f64) -> String {
-    for (scale, unit) in [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")] {
-        if value >= scale {
-            return format!("{:.3}{unit}", value / scale);
+    for (scale, unit) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
+        let scaled = value / scale;
+        if scaled >= 0.9995 {
+            let digits = if scaled < 9.995 { 2 } else { usize::from(scaled < 99.95) };
+            return format!("{scaled:.digits$} {unit}");
         }
     }
     format!("{value:.0} ")
 }
 
 fn bytes_text(bytes: u32) -> String {
-    if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} B") }
+    if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} bytes") }
 }
 
 fn numbers(launch: &Launch) -> cost::Launch {
@@ -255,35 +258,33 @@ impl Analysis {
         Some(LineIndex::new(&text).line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
     }
 
-    /// The hover of a kernel's name.
-    pub(crate) fn kernel_markdown(&self, kernel: &Kernel) -> String {
-        let db = self.db();
-        let params: Vec<String> = kernel.active.instance.arguments(db).iter().map(ToString::to_string).collect();
-        let mut out = format!("```python\n(kernel) {}({})\n```\n", kernel.name, params.join(", "));
+    /// The hover of a kernel's name, and whether an exact figure in it is still being compiled. What bounds the kernel stands first,
+    /// where it is read even when the rest is cut off.
+    pub(crate) fn kernel_markdown(&self, kernel: &Kernel) -> (String, bool) {
+        let signature = format!("```python\n(kernel) {}\n```\n", self.signature(kernel));
         let figures = match self.figures(&kernel.active, false) {
             Ok(figures) => figures,
             Err(message) => {
-                out += &format!("- no figures: {}\n", message.lines().collect::<Vec<_>>().join(" "));
-                return out;
+                let message = message.lines().collect::<Vec<_>>().join(" ");
+                return (format!("{signature}- no figures: {message}\n"), false);
             }
         };
         let gpu = self.gpu();
+        let source = if figures.registers().1 { "exact" } else { "estimated" };
+        let occupancy = figures.occupancy.map(|o| format!("{:.0} %", 100.0 * o.fraction));
         let cost = &figures.report.cost;
         let launched = kernel.active.launch.is_some();
-        if let (true, Some(bound), Some(time)) = (launched, cost.bound, cost.predicted_us) {
-            out += &format!(
-                "- **{}**, {time:.1} µs on {} (estimated; {})\n",
-                bound_name(bound),
-                gpu.name(),
-                figures.report.cost_assumption
-            );
-        }
-        if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
-            let intensity = cost.intensity.map(|i| format!(", arithmetic intensity {i:.2} FLOP/byte")).unwrap_or_default();
-            out += &format!("- {}FLOP, {}B of DRAM traffic{intensity} (estimated)\n", si(flops), si(bytes));
-        }
-        let shared = figures.report.shared_bytes.value;
-        out += &format!("- shared memory: {} of {} per CTA (exact)\n", bytes_text(shared), bytes_text(gpu.sm.shared_per_cta));
+        let mut out = match (launched, cost.bound, cost.predicted_us) {
+            (true, Some(bound), Some(time)) => {
+                let intensity = cost.intensity.map(|i| format!(" · {i:.2} FLOP/byte")).unwrap_or_default();
+                format!("**{}** · ~{time:.1} µs on {}{intensity}\n\n", bound_name(bound), gpu.name())
+            }
+            _ => match &occupancy {
+                Some(occupancy) => format!("**{occupancy} occupancy** on {} ({source})\n\n", gpu.name()),
+                None => String::new(),
+            },
+        };
+        out += &signature;
         out += &match &figures.exact {
             State::Ready(exact) => {
                 let spills = exact.code.spill_stores + exact.code.spill_loads;
@@ -302,22 +303,40 @@ impl Analysis {
                 format!("- registers: ~{} per thread ({}–{}; estimated; no exact figure: {message})\n", r.value, r.low, r.high)
             }
         };
-        let source = if figures.registers().1 { "exact" } else { "estimated" };
-        out += &match figures.occupancy {
-            Some(o) => format!(
-                "- occupancy: {:.0} % ({} CTAs of {} warps per SM), limited by {} ({source})\n",
-                100.0 * o.fraction,
+        let shared = figures.report.shared_bytes.value;
+        out += &format!("- shared memory: {} of {} per CTA (exact)\n", bytes_text(shared), bytes_text(gpu.sm.shared_per_cta));
+        out += &match figures.occupancy.zip(occupancy) {
+            Some((o, percent)) => format!(
+                "- occupancy: {percent}, {} CTAs of {} warps per SM, limited by {} ({source})\n",
                 o.ctas_per_sm,
                 kernel.active.num_warps,
                 limiter_name(o.limiter)
             ),
             None => format!("- occupancy: not even one CTA fits an SM ({source})\n"),
         };
-        out += &format!("- Tritium's compiler, {}, {} warps\n", kernel.active.describe(), kernel.active.num_warps);
-        out
+        if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
+            let intensity = cost.intensity.map(|i| format!("; intensity: {i:.2} FLOP/byte")).unwrap_or_default();
+            out += &format!("- work: {}FLOP; bytes to and from DRAM: {}B{intensity} (estimated)\n", si(flops), si(bytes));
+        }
+        out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe());
+        if launched && cost.predicted_us.is_some() {
+            out += &format!("\n*The time assumes: {}.*\n", figures.report.cost_assumption);
+        }
+        (out, figures.exact == State::Pending)
     }
 
-    /// The remark on the `def` line and its explanation.
+    /// `softmax(Y: *f32, n: i32, BLOCK: constexpr[1024])`; a parameter a line where one line would be cut.
+    fn signature(&self, kernel: &Kernel) -> String {
+        let db = self.db();
+        let arguments = kernel.active.instance.arguments(db);
+        let item = items::items(db, kernel.function.file(db)).function(kernel.function);
+        let names = item.map(|item| item.params.iter().map(|p| p.name.as_str()).collect::<Vec<_>>()).unwrap_or_default();
+        let params: Vec<String> = names.iter().zip(arguments).map(|(name, argument)| format!("{name}: {argument}")).collect();
+        let line = format!("{}({})", kernel.name, params.join(", "));
+        if line.chars().count() <= 72 { line } else { format!("{}(\n    {},\n)", kernel.name, params.join(",\n    ")) }
+    }
+
+    /// The remark on the `def` line and its explanation. VS Code cuts the hints of a line after 43 characters.
     pub(crate) fn roofline_hint(&self, kernel: &Kernel) -> Option<(String, String)> {
         kernel.active.launch.as_ref()?;
         let options = self.codegen_options(&kernel.active);
@@ -326,9 +345,9 @@ impl Analysis {
         let numbers = kernel.active.launch.as_ref().map(numbers);
         let report = codegen::resources::report(module, self.gpu(), numbers.as_ref());
         let (bound, time) = (report.cost.bound?, report.cost.predicted_us?);
-        let intensity = report.cost.intensity.map(|i| format!(" · {i:.2} FLOP/byte")).unwrap_or_default();
-        let label = format!("{}{intensity} · ~{time:.1} µs on {}", bound_name(bound), self.gpu().name());
-        let tooltip = format!("Estimated for {}: {}", kernel.active.describe(), report.cost_assumption);
+        let intensity = report.cost.intensity.map(|i| format!("{i:.2} FLOP/byte; ")).unwrap_or_default();
+        let label = format!("{} · ~{time:.1} µs on {}", bound_name(bound), self.gpu().name());
+        let tooltip = format!("{intensity}estimated for {}: {}", kernel.active.describe(), report.cost_assumption);
         Some((label, tooltip))
     }
 

@@ -6,9 +6,14 @@
 use std::{
     path::PathBuf,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use serde_json::Value;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
 use tower_lsp::{
     Client, LanguageServer,
     jsonrpc::{Error, Result},
@@ -31,12 +36,18 @@ pub(crate) const RUN: &str = "tritium.server.run";
 /// The client's command behind the ▶ Run lens.
 pub(crate) const RUN_LENS: &str = "tritium.run";
 
+/// How long a hover holds back for an exact figure: an editor shows no hover at once anyway, and few kernels take longer. The wait holds no
+/// snapshot, so nobody's typing waits for it.
+const HOVER_PATIENCE: Duration = Duration::from_millis(400);
+
 pub(crate) struct Backend {
     client: Client,
     files: Arc<Files>,
     owner: Owner,
     encoding: Arc<OnceLock<Encoding>>,
     refreshes: Arc<OnceLock<Refreshes>>,
+    /// Told whenever an exact figure has arrived.
+    arrivals: Arc<Notify>,
 }
 
 /// What the client asks for again when told to.
@@ -67,9 +78,14 @@ impl Backend {
         let refreshes = Arc::<OnceLock<Refreshes>>::default();
         let publish = publisher(client.clone(), Arc::clone(&files), Arc::clone(&encoding));
         let (told, again, runtime) = (client.clone(), Arc::clone(&refreshes), tokio::runtime::Handle::current());
-        host.artefacts().on_arrival(Arc::new(move || refresh(&told, &again, &runtime)));
+        let arrivals = Arc::<Notify>::default();
+        let arrived = Arc::clone(&arrivals);
+        host.artefacts().on_arrival(Arc::new(move || {
+            arrived.notify_waiters();
+            refresh(&told, &again, &runtime);
+        }));
         let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), publish);
-        Backend { client, files, owner, encoding, refreshes }
+        Backend { client, files, owner, encoding, refreshes, arrivals }
     }
 
     fn encoding(&self) -> Encoding {
@@ -260,17 +276,21 @@ impl LanguageServer for Backend {
 
     async fn hover(&self, params: lsp::HoverParams) -> Result<Option<lsp::Hover>> {
         let at = params.text_document_position_params;
-        let answer = self.document(&at.text_document.uri, move |document| {
-            let hover = document.analysis.hover(&document.path, document.offset(at.position))?;
-            Some(lsp::Hover {
-                contents: lsp::HoverContents::Markup(lsp::MarkupContent {
-                    kind: lsp::MarkupKind::Markdown,
-                    value: hover.markdown,
-                }),
-                range: Some(document.range(&hover.range)),
-            })
-        });
-        Ok(answer.await?.flatten())
+        let deadline = Instant::now() + HOVER_PATIENCE;
+        loop {
+            // Made before the question, so that no arrival after it is missed.
+            let arrival = self.arrivals.notified();
+            let answer = self.document(&at.text_document.uri, move |document| {
+                let hover = document.analysis.hover(&document.path, document.offset(at.position))?;
+                let contents = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: hover.markdown };
+                let range = Some(document.range(&hover.range));
+                Some((lsp::Hover { contents: lsp::HoverContents::Markup(contents), range }, hover.awaits_exact))
+            });
+            let Some((hover, awaits_exact)) = answer.await?.flatten() else { return Ok(None) };
+            if !awaits_exact || timeout_at(deadline, arrival).await.is_err() {
+                return Ok(Some(hover));
+            }
+        }
     }
 
     async fn inlay_hint(&self, params: lsp::InlayHintParams) -> Result<Option<Vec<lsp::InlayHint>>> {

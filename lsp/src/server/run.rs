@@ -33,7 +33,7 @@ pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: 
         text,
         launch: request.launch,
         device: options.device.clone(),
-        verify: true,
+        verify: exec::Verify::WherePossible,
         save: None,
         triton: options.triton.clone(),
         gpu: options.gpu.clone(),
