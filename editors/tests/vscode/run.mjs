@@ -79,6 +79,8 @@ async function person(editor) {
       // The cursor stands at the problem since its row was opened.
       await page.keyboard.press('Control+j');
       await page.locator('.markers-panel').waitFor({ state: 'hidden' });
+      // The panel gives the focus back a moment after it is gone; a key before that goes nowhere.
+      await page.locator('.monaco-editor.focused').first().waitFor();
       await page.keyboard.press('Control+.');
       const widget = page.locator('.action-widget');
       await widget.locator('.monaco-list-row.action').first().waitFor();
