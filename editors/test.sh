@@ -26,6 +26,10 @@ TRITIUM_BIN=$(realpath "$TRITIUM_BIN")
 export TRITIUM_BIN
 "$TRITIUM_BIN" --version >&2
 
+# The packaged extension carries its server away from this checkout, whose ptxas it then would not find.
+ptxas=$(find -L "$root/.deps/ptxas" -path '*/bin/ptxas' -type f 2>/dev/null | head -1)
+if [ -n "$ptxas" ]; then export TRITON_PTXAS_PATH=${TRITON_PTXAS_PATH:-$ptxas}; fi
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$failures"

@@ -93,6 +93,19 @@ fn the_lens_runs_and_verifies_the_buffer_as_it_is() {
 }
 
 #[test]
+fn the_lens_runs_a_launch_that_has_nothing_to_compare_with() {
+    let mut client = Client::start(&[], &json!({}));
+    let (path, text) = example("vector_add.py");
+    let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with("# expect")).collect();
+    let uri = client.open(&path, &text);
+    let argument = json!({ "uri": uri, "launch": null, "kernel": "add" });
+    let answer = client.request("workspace/executeCommand", json!({ "command": "tritium.server.run", "arguments": [argument] }));
+    assert_eq!(answer["ok"], json!(true), "{answer}");
+    assert!(answer["summary"].as_str().expect("a summary").contains("ran, nothing compared"), "{answer}");
+    client.stop();
+}
+
+#[test]
 fn a_quick_fix_repairs_the_mistake() {
     let mut client = Client::start(&[], &json!({}));
     let (path, text) = example("five_mistakes.py");

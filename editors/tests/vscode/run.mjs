@@ -73,6 +73,7 @@ async function person(editor) {
       await row.waitFor();
       await row.dblclick();
       await page.mouse.move(590, 420);
+      await page.locator('.codelens-decoration a', { hasText: '▶ Run' }).first().waitFor();
       await picture('vscode-diagnostics');
     },
     'the light bulb mends it': async () => {

@@ -143,6 +143,9 @@ fn numbers(launch: &Launch) -> cost::Launch {
     numbers
 }
 
+/// Characters of a hover's code that no editor cuts.
+const SIGNATURE_WIDTH: usize = 76;
+
 impl Analysis {
     /// `wait`: until ptxas has answered; editors never do.
     pub fn figures(&self, active: &Active, wait: bool) -> Result<Figures, String> {
@@ -284,23 +287,15 @@ impl Analysis {
                 None => String::new(),
             },
         };
-        out += &signature;
         out += &match &figures.exact {
             State::Ready(exact) => {
                 let spills = exact.code.spill_stores + exact.code.spill_loads;
                 let spills = if spills == 0 { "no spills".to_owned() } else { format!("{spills} bytes of spills") };
                 format!("- registers: {} per thread, {spills} (exact, ptxas)\n", exact.code.registers)
             }
-            State::Pending => {
+            State::Pending | State::Failed(_) => {
                 let r = &figures.report.registers;
-                format!(
-                    "- registers: ~{} per thread ({}–{}; estimated, the exact figure is being compiled)\n",
-                    r.value, r.low, r.high
-                )
-            }
-            State::Failed(message) => {
-                let r = &figures.report.registers;
-                format!("- registers: ~{} per thread ({}–{}; estimated; no exact figure: {message})\n", r.value, r.low, r.high)
+                format!("- registers: ~{} per thread, {} to {} (estimated)\n", r.value, r.low, r.high)
             }
         };
         let shared = figures.report.shared_bytes.value;
@@ -319,21 +314,40 @@ impl Analysis {
             out += &format!("- work: {}FLOP; bytes to and from DRAM: {}B{intensity} (estimated)\n", si(flops), si(bytes));
         }
         out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe());
+        out += &match &figures.exact {
+            State::Ready(_) => String::new(),
+            State::Pending => "- the exact figure is being compiled: hover again\n".to_owned(),
+            State::Failed(message) => format!("- no exact figure: {message}\n"),
+        };
+        out += &signature;
         if launched && cost.predicted_us.is_some() {
-            out += &format!("\n*The time assumes: {}.*\n", figures.report.cost_assumption);
+            out += &format!("*The time assumes: {}.*\n", figures.report.cost_assumption);
         }
         (out, figures.exact == State::Pending)
     }
 
-    /// `softmax(Y: *f32, n: i32, BLOCK: constexpr[1024])`; a parameter a line where one line would be cut.
+    /// `softmax(Y: *f32, n: i32, BLOCK: constexpr[1024])`; broken where a hover would cut it.
     fn signature(&self, kernel: &Kernel) -> String {
         let db = self.db();
         let arguments = kernel.active.instance.arguments(db);
         let item = items::items(db, kernel.function.file(db)).function(kernel.function);
         let names = item.map(|item| item.params.iter().map(|p| p.name.as_str()).collect::<Vec<_>>()).unwrap_or_default();
         let params: Vec<String> = names.iter().zip(arguments).map(|(name, argument)| format!("{name}: {argument}")).collect();
-        let line = format!("{}({})", kernel.name, params.join(", "));
-        if line.chars().count() <= 72 { line } else { format!("{}(\n    {},\n)", kernel.name, params.join(",\n    ")) }
+        let mut out = format!("{}(", kernel.name);
+        // The hover puts `(kernel) ` before the first line.
+        let mut column = "(kernel) ".len() + out.len();
+        for (i, param) in params.iter().enumerate() {
+            let (separator, width) = (if i == 0 { "" } else { ", " }, param.chars().count() + 2);
+            if i > 0 && column + width > SIGNATURE_WIDTH {
+                out += ",\n    ";
+                column = 4;
+            } else {
+                out += separator;
+            }
+            out += param;
+            column += width;
+        }
+        out + ")"
     }
 
     /// The remark on the `def` line and its explanation. VS Code cuts the hints of a line after 43 characters.
