@@ -50,6 +50,9 @@ fn hover_hints_and_lenses_of_softmax() {
     assert_eq!(codes(&client.diagnostics(&uri, 1)), Vec::<String>::new());
     let value = client.hover(&uri, &text, "numerator = tl.exp");
     assert!(value.contains("numerator: f32[1024]") && value.contains("[BLOCK]"), "{value}");
+    assert!(value.contains("layout: 8 elements per thread"), "{value}");
+    let used = client.hover(&uri, &text, "numerator, axis");
+    assert!(used.contains("layout: 8 elements per thread"), "{used}");
     let kernel = client.hover(&uri, &text, "softmax(Y, X");
     for part in [
         "shared memory",

@@ -7,7 +7,7 @@ use std::{ops::Range, path::Path};
 
 use tritium_semantics::{
     Function,
-    body::{Expr, ExprId},
+    body::{Body, Expr, ExprId, Stmt},
     builtins::Builtin,
     items,
     problem::{At, Place},
@@ -77,7 +77,8 @@ impl Analysis {
         if let Some(symbolic) = ty.symbolic() {
             facts.push(format!("shape `{symbolic}`"));
         }
-        if let Some(layout) = self.layout_facts(kernel, Place { function, at: At::Expr(id) }) {
+        let made = made_by(&body, id).unwrap_or(id);
+        if let Some(layout) = self.layout_facts(kernel, Place { function, at: At::Expr(made) }) {
             facts.extend(layout);
         }
         facts.push(format!("under {}", kernel.active.describe()));
@@ -106,6 +107,28 @@ impl Analysis {
         markdown += &format!("- under {}\n", kernel.active.describe());
         Some(Hover { range, markdown, awaits_exact: false })
     }
+}
+
+/// The expression that makes a name's value: what it is assigned to here, or the only assignment there is.
+fn made_by(body: &Body, id: ExprId) -> Option<ExprId> {
+    let Expr::Name(name) = body.expr(id) else { return None };
+    let is_name = |target: ExprId| matches!(body.expr(target), Expr::Name(other) if other == name);
+    let mut found = Vec::new();
+    for stmt in &body.stmts {
+        let (targets, value) = match stmt {
+            Stmt::Assign { targets, value } => (targets.as_slice(), Some(*value)),
+            Stmt::AnnAssign { target, value, .. } => (std::slice::from_ref(target), *value),
+            Stmt::AugAssign { target, .. } => (std::slice::from_ref(target), None),
+            _ => continue,
+        };
+        if targets.contains(&id) {
+            return value;
+        }
+        if targets.iter().any(|&target| is_name(target)) {
+            found.push(value);
+        }
+    }
+    if let [value] = found[..] { value } else { None }
 }
 
 fn touches(range: &Range<usize>, offset: usize) -> bool {

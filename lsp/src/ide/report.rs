@@ -268,7 +268,9 @@ impl Analysis {
         let figures = match self.figures(&kernel.active, false) {
             Ok(figures) => figures,
             Err(message) => {
-                let message = message.lines().collect::<Vec<_>>().join(" ");
+                // The editor itself shows where a problem is; the last line tells that to people on the command line.
+                let lines = message.lines().map(str::trim).filter(|line| !line.starts_with("`tritium check`"));
+                let message = lines.collect::<Vec<_>>().join("\n  - ");
                 return (format!("{signature}- no figures: {message}\n"), false);
             }
         };
