@@ -2,6 +2,14 @@
 # [launch.one_million]
 # kernel = "add"
 # grid = ["cdiv(N, BLOCK)"]
+# sizes = { N = 1_000_000, BLOCK = 1024 }
+# args = { X = "f32[N] = normal(0, 1)", Y = "f32[N] = normal(0, 1)", OUT = "f32[N]", n = "N" }
+# meta = { BLOCK = "BLOCK" }
+# expect = { OUT = "X + Y" }
+#
+# [launch.odd]
+# kernel = "add"
+# grid = ["cdiv(N, BLOCK)"]
 # sizes = { N = 1_000_003, BLOCK = 1024 }
 # args = { X = "f32[N] = normal(0, 1)", Y = "f32[N] = normal(0, 1)", OUT = "f32[N]", n = "N" }
 # meta = { BLOCK = "BLOCK" }

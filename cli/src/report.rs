@@ -77,12 +77,13 @@ fn table(rows: &[Row]) -> String {
     for row in rows {
         for access in row.accesses.iter().filter(|a| a.reason.is_some()) {
             let line = access.line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
+            let line = row.launch.as_ref().map(|launch| format!("{line} ({launch})")).unwrap_or(line);
             let what = if access.store { "store" } else { "load" };
             let reason = access.reason.as_deref().unwrap_or_default();
             out += &format!("{line}: {what} of {} bytes per thread: {reason}\n", access.width_bytes);
         }
         for problem in &row.problems {
-            out += &format!("{}: {}: {problem}\n", row.file, row.kernel);
+            out += &format!("{}: {}: {}\n", row.file, row.kernel, problem.replace('\n', "\n  "));
         }
     }
     out

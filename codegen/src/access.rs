@@ -94,13 +94,15 @@ fn reason(module: &Module, function: &Function, facts: &Facts, id: OpId, vector:
     if let Some(mask) = mask_of(function, id)
         && facts.axis(mask).constancy[d] <= vector
     {
-        return format!(
-            "the mask may change after every {} elements; a bound that is a multiple of 16 would keep it constant",
-            facts.axis(mask).constancy[d]
-        );
+        let run = match facts.axis(mask).constancy[d] {
+            1 => "element".to_owned(),
+            run => format!("{run} elements"),
+        };
+        return format!("the mask may change after every {run}; a bound that is a multiple of 16 would keep it constant");
     }
     let held = ty.layout().and_then(|l| module.layouts.distributed(l)).map_or(1, |l| l.contiguous_registers(d));
-    format!("a thread holds only {held} adjacent elements of the tile")
+    let elements = if held == 1 { "element" } else { "elements" };
+    format!("a thread holds only {held} adjacent {elements} of the tile")
 }
 
 #[derive(Clone, Copy)]

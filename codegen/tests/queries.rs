@@ -72,8 +72,9 @@ fn vector_add() {
     check(
         "vector_add.py",
         expect![[r#"
-        one_million: 0 bytes shared, widths [4, 4, 4], Some(1000448.0) flops, Some(12000036.0) bytes, Some(Memory)
-    "#]],
+            one_million: 0 bytes shared, widths [16, 16, 16], Some(1000448.0) flops, Some(12000000.0) bytes, Some(Memory)
+            odd: 0 bytes shared, widths [4, 4, 4], Some(1000448.0) flops, Some(12000036.0) bytes, Some(Memory)
+        "#]],
     );
 }
 

@@ -15,6 +15,35 @@ pub fn tritium() -> &'static Path {
     })
 }
 
+/// What a command said and how it ended.
+pub struct Said {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Said {
+    /// The one JSON document on standard output.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in:\n{}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// Runs `tritium` in the top folder of the repository; what it compiles is compiled now, not found in a store.
+pub fn say(arguments: &[&str]) -> Said {
+    let output = Command::new(tritium())
+        .args(arguments)
+        .env("TRITIUM_CACHE", "off")
+        .current_dir(repository())
+        .output()
+        .expect("tritium starts");
+    Said {
+        status: output.status.code().unwrap_or_else(|| panic!("{arguments:?}: {}", output.status)),
+        stdout: String::from_utf8(output.stdout).expect("tritium prints UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("tritium prints UTF-8"),
+    }
+}
+
 /// The top folder of the repository.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests live in the repository")

@@ -4,9 +4,10 @@ use std::{fs, process::Command};
 
 use tritium_tests::{repository, tritium};
 
-/// The text that belongs under a marker such as `tritium emit FILE --stage tile | first 12`.
+/// The text that belongs under a marker such as `tritium emit FILE --stage tile | from load | first 12`.
 fn listing(marker: &str) -> String {
-    let (command, filter) = marker.split_once('|').map_or((marker, ""), |(c, f)| (c.trim(), f.trim()));
+    let mut parts = marker.split('|').map(str::trim);
+    let command = parts.next().unwrap_or_default();
     let words: Vec<&str> = command.split_whitespace().collect();
     let text = match words[0] {
         "kernel" => {
@@ -20,20 +21,36 @@ fn listing(marker: &str) -> String {
         }
         other => panic!("unknown listing `{other}`"),
     };
-    let keep: Vec<&str> = match filter.split_whitespace().collect::<Vec<_>>()[..] {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for filter in parts {
+        lines = filtered(&lines, filter);
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn filtered(lines: &[String], filter: &str) -> Vec<String> {
+    let gap = &["…".to_owned()][..];
+    match filter.split_whitespace().collect::<Vec<_>>()[..] {
+        // The first line that has a word, and what follows it.
+        ["from", word] => {
+            let start = lines.iter().position(|line| line.contains(word)).unwrap_or_else(|| panic!("no line has `{word}`"));
+            [gap, &lines[start..]].concat()
+        }
         ["first", count] => {
             let count: usize = count.parse().expect("a number of lines");
-            let mut lines: Vec<&str> = text.lines().take(count).collect();
-            if text.lines().count() > count {
-                lines.push("…");
-            }
-            lines
+            let end = if lines.len() > count { gap } else { &[] };
+            [&lines[..count.min(lines.len())], end].concat()
         }
         // A time is another one every time.
-        ["without", "times"] => text.lines().filter(|line| !line.trim_end().ends_with(" ms")).collect(),
-        _ => text.lines().collect(),
-    };
-    keep.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+        ["without", "times"] => lines
+            .iter()
+            .map(|line| match line.trim_end().strip_suffix(" ms").and_then(|start| start.rsplit_once(' ')) {
+                Some((start, _)) => format!("{start} … ms"),
+                None => line.clone(),
+            })
+            .collect(),
+        _ => panic!("unknown filter `{filter}`"),
+    }
 }
 
 #[test]

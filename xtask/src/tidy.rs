@@ -168,7 +168,8 @@ fn paths_in_documents(repository: &Repository) -> Vec<String> {
         let is_document = file.path == "README.md" || (file.path.starts_with("docs/") && file.path.ends_with(".md"));
         for (index, line) in file.text.lines().enumerate().filter(|_| is_document) {
             for word in line.split(|c: char| c.is_whitespace() || "`()[]\"',;|".contains(c)) {
-                let path = word.trim_start_matches("./").trim_end_matches(['.', ':']);
+                // A line and a column may follow, as in `a/b.py:28:5`.
+                let path = word.trim_start_matches("./").split(':').next().unwrap_or_default().trim_end_matches('.');
                 let Some((top, _)) = path.split_once('/') else { continue };
                 // A pattern or a placeholder is no path.
                 if tops.contains(top) && !path.contains(['*', '<', '{', '…']) && !exists(path) {
@@ -297,7 +298,12 @@ mod tests {
             (names_in_their_places, "tile/src/lib.rs", "use inkwell::x;", "use my_inkwell::x; // inkwell::x"),
             (names_in_their_places, "lsp/src/ide/hover.rs", "fn f(x: tower_lsp::X) {}", "fn tower_lsp_free() {}"),
             (subprocesses, "lsp/src/lib.rs", "use std::process::Command;", "use std::process::ExitCode;"),
-            (paths_in_documents, "docs/a.md", "see `docs/b.md`.", "see `docs/a.md`, docs/<name>.md and https://docs/x"),
+            (
+                paths_in_documents,
+                "docs/a.md",
+                "see `docs/b.md`.",
+                "see `docs/a.md`, docs/a.md:3:1, docs/<name>.md and https://docs/x",
+            ),
             (features_are_named, "lsp/src/ide/hover.rs", "//! Feature: Hover", "// Feature: Hover"),
             (pages, "semantics/src/diagnostics.rs", "    SHP001 \"shape\" Error;", "    let x = \"y\";"),
             (architectures, "codegen/src/a.rs", "if target.sm >= 90 {", "if self.rank >= 90 {"),

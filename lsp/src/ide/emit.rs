@@ -191,6 +191,12 @@ impl Analysis {
                 })
                 .collect();
             out += &format!("{kind} {}({})\n", item.function.name(db), params.join(", "));
+            // A body prints the whole top-level statement, which is the function unless it is nested in another.
+            if let Some((body, stmt)) = items::function_body(db, item.function)
+                && body.root == [stmt]
+            {
+                out.extend(body.to_string().lines().map(|line| format!("    {line}\n")));
+            }
         }
         for launch in &launch::launches(db, file).launches {
             let instance = specialise::specialise(db, launch);

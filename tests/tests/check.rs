@@ -1,0 +1,293 @@
+//! `tritium check` and `explain` as a script sees them: what is found, where, in every format, and how the program ends.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+use tritium_semantics::diagnostics::Code;
+use tritium_tests::{Said, repository, say};
+
+const MISTAKES: &str = "examples/five_mistakes.py";
+
+fn mistakes() -> String {
+    fs::read_to_string(repository().join(MISTAKES)).expect("the example is there")
+}
+
+/// A copy of a text that a test may change.
+struct Copy(tempfile::TempDir);
+
+impl Copy {
+    fn new(text: &str) -> Copy {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("kernels.py"), text).expect("the folder is ours");
+        Copy(folder)
+    }
+
+    fn path(&self) -> String {
+        self.0.path().join("kernels.py").to_str().expect("a plain path").to_owned()
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.path()).expect("the file is ours")
+    }
+}
+
+/// `LINE ‘text’` of a range, the line 1-based; a range of these examples lies within a line.
+fn place(text: &str, range: &Value) -> String {
+    let at = |end: &str, part: &str| usize::try_from(range[end][part].as_u64().expect("a number")).expect("a small number");
+    let line = at("start", "line");
+    assert_eq!(line, at("end", "line"), "{range}");
+    let characters = text.lines().nth(line).expect("a line of the file").chars();
+    let under: String = characters.take(at("end", "character")).skip(at("start", "character")).collect();
+    format!("{} `{under}`", line + 1)
+}
+
+/// Every diagnostic of a JSON report with what lies under its ranges.
+fn places(text: &str, report: &Value) -> String {
+    let mut out = String::new();
+    for found in report["diagnostics"].as_array().expect("diagnostics") {
+        let word = |key: &str| found[key].as_str().expect("a text").to_owned();
+        out += &format!("{} {} in {}\n", word("code"), place(text, &found["range"]), word("kernel"));
+        for related in found["related"].as_array().expect("related places") {
+            let message = related["message"].as_str().expect("a message");
+            out += &format!("  {}: {message}\n", place(text, &related["range"]));
+        }
+        for fix in found["fixes"].as_array().expect("fixes") {
+            let safe = if fix["safe"] == Value::Bool(true) { "safe" } else { "suggested" };
+            out += &format!("  {safe}: {}\n", fix["title"].as_str().expect("a title"));
+        }
+    }
+    out
+}
+
+fn codes(report: &Value) -> Vec<&str> {
+    report["diagnostics"].as_array().expect("diagnostics").iter().map(|d| d["code"].as_str().expect("a code")).collect()
+}
+
+fn check(said: &Said, expected: Expect) {
+    expected.assert_eq(&said.stdout);
+}
+
+#[test]
+fn five_mistakes_are_found_where_they_are() {
+    let said = say(&["check", MISTAKES, "--output-format", "json"]);
+    let report = said.json();
+    assert_eq!((said.status, &report["version"], &report["files"], &report["kernels"]), (1, &1.into(), &1.into(), &5.into()));
+    expect![[r#"
+        SHP001 12 `x + cols` in rows_plus_columns
+          9 `tl.arange(0, 128)`: 128 comes from here
+          10 `tl.arange(0, 64)`: 64 comes from here
+          suggested: Make a column and a row
+        CXP001 17 `BLOCK` in fill
+          16 `BLOCK`: the parameter `BLOCK`
+          safe: Annotate `BLOCK` as tl.constexpr
+        MSK001 24 `0.0` in copy
+          safe: Remove `other`
+        DOT001 35 `tl.dot(a, b)` in multiply
+          31 `tl.arange(0, 64)`: 64 comes from here
+          32 `tl.arange(0, 32)`: 32 comes from here
+        CTL005 43 `acc` in total
+          41 `acc`: `acc` starts as i32 here
+          safe: Start it as f32
+    "#]]
+    .assert_eq(&places(&mistakes(), &report));
+}
+
+#[test]
+fn mistakes_put_right_are_not_found() {
+    let mut text = mistakes();
+    for (wrong, right) in [
+        ("OUT + rows, x + cols", "OUT + rows[:, None] * 64 + cols[None, :], x[:, None] + cols[None, :]"),
+        ("def fill(OUT, BLOCK)", "def fill(OUT, BLOCK: tl.constexpr)"),
+        ("OUT + tl.arange(0, 128), zeros", "OUT + tl.arange(0, BLOCK), zeros"),
+        ("X + offsets, other=0.0", "X + offsets"),
+        ("inner_b = tl.arange(0, 32)", "inner_b = tl.arange(0, 64)"),
+        ("acc = 0\n", "acc = 0.0\n"),
+    ] {
+        assert_eq!(text.matches(wrong).count(), 1, "{wrong}");
+        text = text.replace(wrong, right);
+    }
+    let copy = Copy::new(&text);
+    let said = say(&["check", &copy.path(), "--output-format", "json"]);
+    assert_eq!((said.status, places(&text, &said.json()).as_str()), (0, ""));
+}
+
+#[test]
+fn safe_fixes_are_made_and_others_left() {
+    let before = mistakes();
+    let copy = Copy::new(&before);
+    let said = say(&["check", &copy.path(), "--fix", "--output-format", "json"]);
+    // What stays unknown until BLOCK is a compile-time value is found now: `fill` writes BLOCK elements to 128 places.
+    assert_eq!((said.status, codes(&said.json())), (1, vec!["SHP001", "SHP001", "DOT001"]));
+    let after = copy.text();
+    let changed = before.lines().zip(after.lines()).filter(|(old, new)| old != new);
+    let changed: String = changed.map(|(old, new)| format!("-{old}\n+{new}\n")).collect();
+    assert_eq!(before.lines().count(), after.lines().count());
+    expect![[r#"
+        -def fill(OUT, BLOCK):
+        +def fill(OUT, BLOCK: tl.constexpr):
+        -    x = tl.load(X + offsets, other=0.0)  # MSK001: `other` without `mask`
+        +    x = tl.load(X + offsets)  # MSK001: `other` without `mask`
+        -    acc = 0
+        +    acc = 0.0
+    "#]]
+    .assert_eq(&changed);
+    // What has been fixed stays as it is.
+    say(&["check", &copy.path(), "--fix"]);
+    assert_eq!(copy.text(), after);
+}
+
+#[test]
+fn codes_and_families_are_chosen() {
+    for (option, codes_wanted, status) in [
+        (["--select", "SHP001,MSK"], vec!["SHP001", "MSK001"], 1),
+        (["--ignore", "SHP,CTL005,DOT"], vec!["CXP001", "MSK001"], 1),
+        (["--select", "SYN001"], vec![], 0),
+    ] {
+        let said = say(&["check", MISTAKES, "--output-format", "json", option[0], option[1]]);
+        assert_eq!((codes(&said.json()), said.status), (codes_wanted, status), "{option:?}");
+    }
+}
+
+#[test]
+fn one_line_each() {
+    let said = say(&["check", MISTAKES, "--output-format", "concise"]);
+    assert_eq!((said.status, said.stderr.as_str()), (1, "3 errors, 2 warnings in 1 file (5 kernels)\n"));
+    check(
+        &said,
+        expect![[r#"
+        examples/five_mistakes.py:12:26: SHP001 `x` has shape [128] and `cols` has shape [64]; `+` cannot match 128 with 64: make one a column and the other a row, `x[:, None]` and `cols[None, :]`
+        examples/five_mistakes.py:17:23: CXP001 a shape must be known at compile time, and `BLOCK` is a run-time value: annotate it `BLOCK: tl.constexpr`
+        examples/five_mistakes.py:24:36: MSK001 `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
+        examples/five_mistakes.py:35:9: DOT001 the inner sizes of a matrix product must be equal: `a` is [32, 64] and `b` is [32, 32], so 64 meets 32
+        examples/five_mistakes.py:43:9: CTL005 `acc` enters the loop as i32 and is f32 after a trip: the type of a carried value must stay the same. Start it as f32, or cast it back with `.to(…)`
+    "#]],
+    );
+}
+
+#[test]
+fn workflow_commands_of_github() {
+    let said = say(&["check", MISTAKES, "--output-format", "github"]);
+    assert_eq!(said.status, 1);
+    let heads: String = said.stdout.lines().map(|line| format!("{}\n", line.rsplit_once("::").expect("two colons").0)).collect();
+    expect![[r#"
+        ::error file=examples/five_mistakes.py,line=12,col=26,endLine=12,endColumn=34,title=SHP001 incompatible-broadcast
+        ::error file=examples/five_mistakes.py,line=17,col=23,endLine=17,endColumn=28,title=CXP001 missing-constexpr
+        ::error file=examples/five_mistakes.py,line=24,col=36,endLine=24,endColumn=39,title=MSK001 other-without-mask
+        ::warning file=examples/five_mistakes.py,line=35,col=9,endLine=35,endColumn=21,title=DOT001 inner-dim-mismatch
+        ::warning file=examples/five_mistakes.py,line=43,col=9,endLine=43,endColumn=12,title=CTL005 loop-carried-type-change
+    "#]]
+    .assert_eq(&heads);
+}
+
+#[test]
+fn sarif_has_the_same_results() {
+    let said = say(&["check", MISTAKES, "--output-format", "sarif"]);
+    let (log, text) = (said.json(), mistakes());
+    let run = &log["runs"][0];
+    assert_eq!((said.status, &log["version"], &run["columnKind"]), (1, &"2.1.0".into(), &"unicodeCodePoints".into()));
+    let region = |location: &Value| {
+        let physical = &location["physicalLocation"];
+        assert_eq!(physical["artifactLocation"]["uri"], MISTAKES);
+        let number = |key: &str| usize::try_from(physical["region"][key].as_u64().expect("a number")).expect("a small number");
+        let characters = text.lines().nth(number("startLine") - 1).expect("a line of the file").chars();
+        let under: String = characters.take(number("endColumn") - 1).skip(number("startColumn") - 1).collect();
+        format!("{} `{under}`", number("startLine"))
+    };
+    let mut out = String::new();
+    for result in run["results"].as_array().expect("results") {
+        let rule = result["ruleId"].as_str().expect("a rule");
+        assert!(run["tool"]["driver"]["rules"].as_array().expect("rules").iter().any(|r| r["id"] == rule), "{rule}");
+        assert!(result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()));
+        let related = result["relatedLocations"].as_array().expect("related locations");
+        let related: Vec<String> = related.iter().map(region).collect();
+        let level = result["level"].as_str().expect("a level");
+        out += &format!("{level} {rule} {} {}\n", region(&result["locations"][0]), related.join(" "));
+    }
+    expect![[r#"
+        error SHP001 12 `x + cols` 9 `tl.arange(0, 128)` 10 `tl.arange(0, 64)`
+        error CXP001 17 `BLOCK` 16 `BLOCK`
+        error MSK001 24 `0.0` 
+        warning DOT001 35 `tl.dot(a, b)` 31 `tl.arange(0, 64)` 32 `tl.arange(0, 32)`
+        warning CTL005 43 `acc` 41 `acc`
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn the_full_text_shows_the_source_and_the_fix() {
+    let said = say(&["check", MISTAKES, "--select", "SHP001"]);
+    assert_eq!(said.status, 1);
+    check(
+        &said,
+        expect![[r#"
+        error[SHP001]: `x` has shape [128] and `cols` has shape [64]; `+` cannot match 128 with 64: make one a column and the other a row, `x[:, None]` and `cols[None, :]`
+          --> examples/five_mistakes.py:12:26
+           |
+         9 |     rows = tl.arange(0, 128)
+           |            ----------------- 128 comes from here
+        10 |     cols = tl.arange(0, 64)
+           |            ---------------- 64 comes from here
+        11 |     x = tl.load(X + rows)
+        12 |     tl.store(OUT + rows, x + cols)  # SHP001: 128 rows and 64 columns do not broadcast
+           |                          ^^^^^^^^
+           |
+        help: Make a column and a row
+           |
+        12 |     tl.store(OUT + rows, x[:, None] + cols[None, :])  # SHP001: 128 rows and 64 columns do not broadcast
+           |                           +++++++++       +++++++++
+
+    "#]],
+    );
+}
+
+#[test]
+fn every_other_example_is_clean() {
+    let mut seen = 0;
+    for entry in fs::read_dir(repository().join("examples")).expect("the examples are there") {
+        let name = entry.expect("a file").file_name().into_string().expect("a plain name");
+        let path = format!("examples/{name}");
+        if !name.ends_with(".py") || path == MISTAKES {
+            continue;
+        }
+        seen += 1;
+        let said = say(&["check", &path]);
+        assert_eq!((said.status, said.stdout.as_str()), (0, ""), "{path}");
+    }
+    assert!(seen >= 4, "only {seen} examples were there");
+}
+
+#[test]
+fn every_code_is_explained() {
+    for code in Code::ALL {
+        for spelling in [code.as_str(), &code.as_str().to_lowercase(), code.name()] {
+            let said = say(&["explain", spelling]);
+            let title = format!("# {} {}\n", code.as_str(), code.name());
+            assert!(said.status == 0 && said.stdout.starts_with(&title), "{spelling}: {}", said.stdout);
+            assert!(said.stdout.contains("## Wrong") && said.stdout.contains("## Right"), "{spelling}: {}", said.stdout);
+        }
+    }
+}
+
+#[test]
+fn wrong_use_is_told_apart_from_findings() {
+    for (arguments, reason) in [
+        (&["check"][..], "required arguments"),
+        (&["check", "nothing.py"], "nothing.py: "),
+        (&["check", MISTAKES, "--gpu", "B9000"], "unknown GPU `B9000`; known are "),
+        (&["check", MISTAKES, "--triton", "latest"], "`latest` is no version of Triton"),
+        (&["check", MISTAKES, "--output-format", "verse"], "invalid value 'verse'"),
+        (&["check", MISTAKES, "--config", "best"], "`best` is neither a number"),
+        (&["chekc", MISTAKES], "unrecognized subcommand 'chekc'"),
+        (&["explain", "ABC999"], "no diagnostic `ABC999`"),
+        (&["emit", "nothing.py"], "nothing.py: "),
+        (&["report", "nothing.py"], "nothing.py: "),
+        (&["run", "nothing.py"], "nothing.py: "),
+        (&["stats", "nothing.py"], "nothing.py: "),
+        (&["batch", "nothing.jsonl"], "nothing.jsonl: "),
+    ] {
+        let said = say(arguments);
+        assert_eq!((said.status, said.stdout.as_str()), (2, ""), "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.contains(reason), "{arguments:?}: {}", said.stderr);
+    }
+}
