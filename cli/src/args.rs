@@ -162,6 +162,9 @@ pub(crate) enum Command {
         /// Compare with `expect`, and on a GPU also with the CPU device.
         #[arg(long)]
         verify: bool,
+        /// A reference for files that carry none: `Y=softmax(X, axis=1)`.
+        #[arg(long, value_name = "NAME=EXPRESSION")]
+        expect: Vec<String>,
         /// Save every tensor argument as `NAME.npy` after the launch and `NAME.in.npy` before it.
         #[arg(long, value_name = "DIR")]
         save: Option<PathBuf>,

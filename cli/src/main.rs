@@ -69,8 +69,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Report { paths, output_format, analysing } => {
             report::report(&session::host(&analysing)?, &paths, output_format, &analysing)
         }
-        Command::Run { file, launch, device, verify, save, timeout, launcher, output_format, analysing } => {
-            let request = run::Request { file, launch, device, verify, save, timeout, launcher };
+        Command::Run { file, launch, device, verify, expect, save, timeout, launcher, output_format, analysing } => {
+            let request = run::Request { file, launch, device, verify, expect, save, timeout, launcher };
             run::run(request, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {

@@ -14,6 +14,7 @@ pub(crate) struct Request {
     pub(crate) launch: Option<String>,
     pub(crate) device: String,
     pub(crate) verify: bool,
+    pub(crate) expect: Vec<String>,
     pub(crate) save: Option<PathBuf>,
     pub(crate) timeout: f64,
     pub(crate) launcher: Option<String>,
@@ -28,6 +29,13 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         ConfigChoice::All => None,
         ConfigChoice::Index(index) => Some(index),
     };
+    let reference = |text: &String| match text.split_once('=') {
+        Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
+        None => {
+            Err(Failure(format!("--expect {text}: a reference is given as NAME=EXPRESSION, for example Y=softmax(X, axis=1)")))
+        }
+    };
+    let expect = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
     let job = Job {
         path: request.file,
         text: String::from_utf8_lossy(&bytes).into_owned(),
@@ -38,6 +46,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         triton: options.triton,
         gpu: options.gpu,
         config,
+        expect,
     };
     let outcome = match &request.launcher {
         Some(launcher) => exec::through_launcher(launcher, &job, limit),

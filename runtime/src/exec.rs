@@ -41,7 +41,10 @@ pub struct Job {
     pub save: Option<PathBuf>,
     pub triton: String,
     pub gpu: String,
+    /// Only the launches of this autotune configuration, and those that have none.
     pub config: Option<usize>,
+    /// References added to those of every launch: a tensor's name, and an expression over the launch's inputs.
+    pub expect: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

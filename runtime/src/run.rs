@@ -178,10 +178,15 @@ pub fn run(job: &Job) -> Result<Report, Refusal> {
     db.set_triton(&job.triton);
     db.set_gpu(&job.gpu);
     let file = db.set_text(&job.path, job.text.clone());
-    let launches = chosen(&db, file, job.launch.as_deref())?;
+    let mut launches = chosen(&db, file, job.launch.as_deref())?;
+    launches.retain(|launch| job.config.is_none() || launch.config.is_none() || launch.config.map(|c| c as usize) == job.config);
+    for launch in &mut launches {
+        launch.expect.extend(job.expect.iter().map(|(name, text)| (name.as_str().into(), text.clone())));
+    }
     if job.verify == Verify::Required && device == DeviceName::Cpu && launches.iter().all(|l| l.expect.is_empty()) {
         return Err(Refusal::new(
-            "nothing to verify against: on the CPU device a launch needs `expect`, for example expect = { Y = \"softmax(X, axis=1)\" }",
+            "nothing to verify against: on the CPU device a launch needs a reference: `expect = { Y = \"softmax(X, axis=1)\" }` in its block, or \
+             `--expect 'Y=softmax(X, axis=1)'`",
         ));
     }
     let mut reports = Vec::new();

@@ -38,6 +38,7 @@ pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: 
         triton: options.triton.clone(),
         gpu: options.gpu.clone(),
         config: None,
+        expect: Vec::new(),
     };
     let limit = Duration::from_secs(options.run_timeout_seconds);
     let outcome = tokio::task::spawn_blocking(move || exec::in_child(&job, limit)).await;
