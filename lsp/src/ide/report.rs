@@ -11,13 +11,7 @@ use tritium_codegen::{
     occupancy::{Limiter, Occupancy, occupancy},
     resources::{Buffer, KernelReport},
 };
-use tritium_semantics::{
-    elaborate::OriginData,
-    items,
-    launch::{self, Launch, LaunchArg},
-    problem::Place,
-    specialise,
-};
+use tritium_semantics::{elaborate::OriginData, items, launch, problem::Place, specialise};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 use tritium_tile::layout::Distributed;
 
@@ -123,26 +117,6 @@ fn bytes_text(bytes: u32) -> String {
     if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} bytes") }
 }
 
-fn numbers(launch: &Launch) -> cost::Launch {
-    let mut numbers = cost::Launch { grid: launch.grid, ..cost::Launch::default() };
-    for (name, arg) in &launch.args {
-        match arg {
-            LaunchArg::Int(value) => {
-                if let Ok(value) = i64::try_from(*value) {
-                    numbers.scalars.insert(name.to_string(), value);
-                }
-            }
-            LaunchArg::Tensor(index) => {
-                let tensor = &launch.tensors[*index];
-                let bytes = tensor.shape.iter().product::<u64>().saturating_mul(u64::from(tensor.dtype.bytes()));
-                numbers.tensor_bytes.insert(name.to_string(), bytes);
-            }
-            LaunchArg::Float(_) | LaunchArg::Bool(_) | LaunchArg::None => {}
-        }
-    }
-    numbers
-}
-
 /// Characters of a hover's code that no editor cuts.
 const SIGNATURE_WIDTH: usize = 76;
 
@@ -153,7 +127,7 @@ impl Analysis {
         let options = self.codegen_options(active);
         let module = codegen::optimised(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
         let gpu = self.gpu();
-        let report = codegen::resources::report(module, gpu, active.launch.as_ref().map(numbers).as_ref());
+        let report = codegen::resources::report(module, gpu, active.launch.as_ref().map(codegen::launch_values).as_ref());
         let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
         let exact = if wait {
             self.artefacts().wait(&llvm.text, gpu.sm).map_or_else(State::Failed, State::Ready)
@@ -358,7 +332,7 @@ impl Analysis {
         let options = self.codegen_options(&kernel.active);
         self.complete(&kernel.active).ok()?;
         let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
-        let numbers = kernel.active.launch.as_ref().map(numbers);
+        let numbers = kernel.active.launch.as_ref().map(codegen::launch_values);
         let report = codegen::resources::report(module, self.gpu(), numbers.as_ref());
         let (bound, time) = (report.cost.bound?, report.cost.predicted_us?);
         let intensity = report.cost.intensity.map(|i| format!("{i:.2} FLOP/byte; ")).unwrap_or_default();
