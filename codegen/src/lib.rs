@@ -10,6 +10,7 @@ pub mod occupancy;
 pub mod passes;
 pub mod ptx_strings;
 mod queries;
+mod refused;
 pub mod resources;
 pub mod scratch;
 

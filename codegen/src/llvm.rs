@@ -27,7 +27,7 @@ use tritium_semantics::target::Sm;
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     layout::{Distributed, SharedLayout},
-    ops::Constant,
+    ops::{Constant, SpecialRegister},
     rewrite::use_counts,
 };
 
@@ -362,6 +362,7 @@ impl<'m> Emitter<'m> {
             OpKind::Constant(constant) => self.constant(op, *constant),
             OpKind::ProgramId { axis } => self.special_register(op, "ctaid", *axis),
             OpKind::NumPrograms { axis } => self.special_register(op, "nctaid", *axis),
+            OpKind::SpecialRegister(register) => self.machine_register(op, *register),
             OpKind::Iota { start, .. } => self.iota(op, *start),
             OpKind::Splat => {
                 let reg = self.reg(operation.operands[0])?;
@@ -395,6 +396,13 @@ impl<'m> Emitter<'m> {
                 self.barrier();
                 Ok(())
             }
+            OpKind::Libdevice(_)
+            | OpKind::InlineAsm(_)
+            | OpKind::Map { .. }
+            | OpKind::AtomicCas { .. }
+            | OpKind::Gather { .. }
+            | OpKind::Histogram
+            | OpKind::Print { .. } => Err(self.unsupported(format!("`{}` has no machine code yet", operation.kind.name()))),
             OpKind::Call { .. } => Err(self.unsupported("a call is left; helpers must be inlined before code is written")),
             OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.unsupported("a terminator stands inside a block")),
         }
@@ -412,6 +420,16 @@ impl<'m> Emitter<'m> {
         let reg = reg.ok_or_else(|| self.unsupported("a constant does not fit its type"))?;
         let n = self.num_registers(result)?;
         self.set(result, vec![reg; n]);
+        Ok(())
+    }
+
+    fn machine_register(&mut self, op: OpId, register: SpecialRegister) -> Emitted<()> {
+        let (ty, name) = match register {
+            SpecialRegister::GlobalTimer => ("i64", "globaltimer"),
+            SpecialRegister::SmId => ("i32", "smid"),
+        };
+        let reg = self.call(ty, &format!("llvm.nvvm.read.ptx.sreg.{name}"), &[]);
+        self.set(self.function.op(op).results[0], vec![reg]);
         Ok(())
     }
 

@@ -246,7 +246,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            OpKind::Reduce { .. } | OpKind::Scan { .. } => {
+            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } => {
                 // The region's arguments are any elements: nothing is known of them, nor of what comes out.
                 op.regions.iter().for_each(|&r| self.block(r));
             }

@@ -9,8 +9,11 @@ mod collective;
 mod dot;
 mod elementwise;
 mod float;
+mod index;
+mod libdevice;
 mod math;
 mod memory;
+mod output;
 mod shape;
 mod value;
 
@@ -28,7 +31,7 @@ pub use value::{Data, POISON_BYTE};
 
 use crate::{
     module::{BlockId, Function, FunctionId, Module, OpId, ValueDef, ValueId},
-    ops::{Constant, OpKind, Origin},
+    ops::{Constant, OpKind, Origin, SpecialRegister},
     rewrite,
     types::{Elem, Scalar, Type},
 };
@@ -72,6 +75,8 @@ pub enum FaultKind {
     Misaligned,
     /// An `assert` failed.
     Assert,
+    /// The interpreter has no meaning for it: machine instructions in a string.
+    Unsupported,
     /// A limit was reached.
     Limit,
     Cancelled,
@@ -137,7 +142,9 @@ impl Plan {
         let mut straight = vec![false; function.ops.len()];
         function.walk(|block, id| {
             let op = function.op(id);
-            if let (OpKind::Reduce { .. } | OpKind::Scan { .. }, Some(&region)) = (&op.kind, op.regions.first()) {
+            if let (OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. }, Some(&region)) =
+                (&op.kind, op.regions.first())
+            {
                 straight[id.index()] = collective::is_straight(module, function, region, 0);
             }
             for &result in &op.results {
@@ -216,6 +223,7 @@ impl<'m> Interpreter<'m> {
             program_id,
             num_programs,
             cancel: limits.cancel,
+            elements: limits.elements,
             elements_left: limits.elements,
             bytes_left: limits.bytes,
             depth: 0,
@@ -240,6 +248,7 @@ struct Machine<'r> {
     program_id: [u32; 3],
     num_programs: [u32; 3],
     cancel: Option<&'r AtomicBool>,
+    elements: u64,
     elements_left: u64,
     bytes_left: u64,
     depth: usize,
@@ -406,6 +415,10 @@ impl<'r> Machine<'r> {
             OpKind::Constant(Constant::Float(value)) => elem.scalar().map(|s| Data::floats(s, *value, len)),
             OpKind::ProgramId { axis } => Some(Data::ints(elem, i64::from(self.program_id[usize::from(*axis).min(2)]), len)),
             OpKind::NumPrograms { axis } => Some(Data::ints(elem, i64::from(self.num_programs[usize::from(*axis).min(2)]), len)),
+            OpKind::SpecialRegister(register) => Some(match register {
+                SpecialRegister::GlobalTimer => Data::ints(elem, (self.elements - self.elements_left) as i64, len),
+                SpecialRegister::SmId => Data::ints(elem, 0, len),
+            }),
             OpKind::Iota { start, end } => Some(Data::I32((*start..*end).collect())),
             OpKind::Splat => Some(map_data!(&*tile(self, frame, 0)?, v => vec![v[0]; len])),
             OpKind::ExpandDims { .. } | OpKind::Reshape { .. } | OpKind::ConvertLayout => {
@@ -424,6 +437,41 @@ impl<'r> Machine<'r> {
             OpKind::Fma => elementwise::fma(elem, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?, &*tile(self, frame, 2)?),
             OpKind::Cast(cast) => elementwise::cast(*cast, ty(0).elem(), elem, &*tile(self, frame, 0)?),
             OpKind::AddPtr => elementwise::addptr(pointee().bytes(), &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
+            OpKind::Libdevice(symbol) => {
+                let operands = op.operands.iter().map(|&v| self.tile(frame, id, v)).collect::<Result<Vec<_>, _>>()?;
+                libdevice::call(*symbol, &operands.iter().map(Rc::as_ref).collect::<Vec<_>>())
+            }
+            OpKind::InlineAsm(_) => {
+                let message = "inline assembly runs on a GPU only; the CPU device does not read machine instructions";
+                return Err(self.fault(frame, id, (FaultKind::Unsupported, message.into())));
+            }
+            OpKind::Map { pack } => return self.map(frame, id, *pack as usize).map(many),
+            OpKind::AtomicCas { sem: _, scope: _ } => {
+                let (pointers, expected, value) = (tile(self, frame, 0)?, tile(self, frame, 1)?, tile(self, frame, 2)?);
+                let old = access::compare_and_swap(self.memory, pointee(), &pointers, &expected, &value);
+                Some(old.map_err(|failure| self.fault(frame, id, failure))?)
+            }
+            OpKind::Gather { axis } => {
+                let (source, index) = (tile(self, frame, 0)?, tile(self, frame, 1)?);
+                index::gather(&source, ty(0).shape(), &index, ty(1).shape(), usize::from(*axis))
+            }
+            OpKind::Histogram => {
+                let mask = optional(self, frame, 1)?;
+                index::histogram(&*tile(self, frame, 0)?, mask.as_deref(), len)
+            }
+            OpKind::Print { prefix, hex, signed } => {
+                if op.operands.is_empty() {
+                    self.memory.print(self.program_id, [output::bare(self.program_id, prefix)]);
+                }
+                for (i, &operand) in op.operands.iter().enumerate() {
+                    let data = self.tile(frame, id, operand)?;
+                    let number = (op.operands.len() > 1).then_some(i);
+                    let ty = function.ty(operand);
+                    let lines = output::lines(self.program_id, prefix, number, ty, &data, *hex, (signed >> i) & 1 != 0);
+                    self.memory.print(self.program_id, lines);
+                }
+                return Ok(SmallVec::new());
+            }
             OpKind::Load(_) => {
                 let mask = optional(self, frame, 1)?;
                 let start = match optional(self, frame, 2)? {

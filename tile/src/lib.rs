@@ -9,6 +9,7 @@
 pub mod facts;
 pub mod interpret;
 pub mod layout;
+pub mod libdevice;
 pub mod module;
 pub mod names;
 pub mod ops;

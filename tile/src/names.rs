@@ -35,7 +35,7 @@ names! {
     }
 
     BinaryOp {
-        AddI "add.i", SubI "sub.i", MulI "mul.i", DivS "div.s", DivU "div.u", RemS "rem.s", RemU "rem.u",
+        AddI "add.i", SubI "sub.i", MulI "mul.i", MulHiU "mulhi.u", DivS "div.s", DivU "div.u", RemS "rem.s", RemU "rem.u",
         And "and", Or "or", Xor "xor", Shl "shl", ShrS "shr.s", ShrU "shr.u",
         MinS "min.s", MaxS "max.s", MinU "min.u", MaxU "max.u",
         AddF "add.f", SubF "sub.f", MulF "mul.f", DivF "div.f", DivRn "div.rn", RemF "rem.f",
@@ -61,6 +61,8 @@ names! {
         And "atomic.and", Or "atomic.or", Xor "atomic.xor", Exchange "atomic.exchange",
     }
 
+    SpecialRegister { GlobalTimer "globaltimer", SmId "smid" }
+
     MemSem { Relaxed "relaxed", Acquire "acquire", Release "release", AcqRel "acq_rel" }
 
     MemScope { Cta "cta", Gpu "gpu", Sys "sys" }
@@ -75,6 +77,7 @@ impl OpKind {
             OpKind::Constant(_) => "constant",
             OpKind::ProgramId { .. } => "program_id",
             OpKind::NumPrograms { .. } => "num_programs",
+            OpKind::SpecialRegister(_) => "special_register",
             OpKind::Iota { .. } => "iota",
             OpKind::Splat => "splat",
             OpKind::ExpandDims { .. } => "expand_dims",
@@ -88,9 +91,15 @@ impl OpKind {
             OpKind::Fma => "fma",
             OpKind::Cast(op) => op.name(),
             OpKind::AddPtr => "addptr",
+            OpKind::Libdevice(_) => "libdevice",
+            OpKind::InlineAsm(_) => "inline_asm",
+            OpKind::Map { .. } => "map",
             OpKind::Load(_) => "load",
             OpKind::Store(_) => "store",
             OpKind::AtomicRmw { op, .. } => op.name(),
+            OpKind::AtomicCas { .. } => "atomic.cas",
+            OpKind::Gather { .. } => "gather",
+            OpKind::Histogram => "histogram",
             OpKind::Reduce { .. } => "reduce",
             OpKind::Scan { .. } => "scan",
             OpKind::Dot { .. } => "dot",
@@ -102,6 +111,7 @@ impl OpKind {
             OpKind::Return => "return",
             OpKind::Call { .. } => "call",
             OpKind::Assert { .. } => "assert",
+            OpKind::Print { .. } => "print",
             OpKind::ConvertLayout => "convert_layout",
             OpKind::LocalAlloc => "local_alloc",
             OpKind::LocalLoad => "local_load",

@@ -9,6 +9,7 @@
 use smallvec::SmallVec;
 
 use crate::{
+    libdevice::Symbol,
     module::{BlockId, FunctionId, ValueId},
     types::Scalar,
 };
@@ -43,6 +44,7 @@ pub enum OpKind {
     NumPrograms {
         axis: u8,
     },
+    SpecialRegister(SpecialRegister),
     /// `start, start+1, …, end-1` as `i32[end - start]`.
     Iota {
         start: i32,
@@ -78,6 +80,15 @@ pub enum OpKind {
     Cast(CastOp),
     /// Pointer plus offset in elements; the offset is a signed `i32` or `i64`.
     AddPtr,
+    /// A function of the device library, by its row in [`crate::libdevice`].
+    Libdevice(Symbol),
+    /// Machine instructions over `pack` neighbouring elements at a time. Any number of results; all operands and results have one shape.
+    InlineAsm(Box<InlineAsm>),
+    /// Operands: n tiles of one shape. Region: `n·pack` scalars (the `pack` elements of the first operand, then of the second, …),
+    /// yields `m·pack` for m results. It may branch and loop.
+    Map {
+        pack: u32,
+    },
 
     // ---- memory
     /// Operands: pointer, then optionally mask, then optionally other. A masked-off element without `other` is undefined.
@@ -91,7 +102,19 @@ pub enum OpKind {
         scope: MemScope,
     },
 
+    /// Operands: pointer, expected value, new value. Result: the old value; stored only where the old bits are the expected ones.
+    AtomicCas {
+        sem: MemSem,
+        scope: MemScope,
+    },
+
     // ---- collective
+    /// Operands: source, index. `result[.., i, ..] = source[.., index[.., i, ..], ..]` along `axis`; an index outside is undefined.
+    Gather {
+        axis: u8,
+    },
+    /// Operands: a vector of integers, then optionally a mask. Result: `i32[bins]`; elements outside `0..bins` count nowhere.
+    Histogram,
     /// Operands: n tiles of one shape. Region: 2n scalar arguments (left…, right…), yields n. Results drop `axis`.
     Reduce {
         axis: u8,
@@ -127,6 +150,12 @@ pub enum OpKind {
     Assert {
         message: String,
     },
+    /// Operands: any number of scalars or tiles, written out behind the prefix; bit `i` of `signed` says that operand `i` is signed.
+    Print {
+        prefix: String,
+        hex: bool,
+        signed: u64,
+    },
 
     // ---- L1: layouts and shared memory
     /// The same tile in the result's layout.
@@ -139,6 +168,25 @@ pub enum OpKind {
     LocalStore,
     /// All threads of the CTA; orders shared-memory accesses.
     Barrier,
+}
+
+/// What a thread can ask the machine about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SpecialRegister {
+    /// Nanoseconds, as `i64`. The interpreter counts elements instead, so that equal runs agree.
+    GlobalTimer,
+    /// The multiprocessor it runs on, as `i32`. The interpreter has one, number 0.
+    SmId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct InlineAsm {
+    pub asm: String,
+    /// As LLVM writes them: `=r,r,r`.
+    pub constraints: String,
+    /// It may be removed, merged or moved.
+    pub pure: bool,
+    pub pack: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -200,6 +248,8 @@ pub enum BinaryOp {
     AddI,
     SubI,
     MulI,
+    /// The high half of the product of two unsigned numbers.
+    MulHiU,
     DivS,
     DivU,
     RemS,
@@ -372,6 +422,7 @@ impl OpKind {
                 | OpKind::Fma
                 | OpKind::Cast(_)
                 | OpKind::AddPtr
+                | OpKind::Libdevice(_)
         )
     }
 
@@ -394,13 +445,23 @@ impl OpKind {
             | OpKind::Fma
             | OpKind::Cast(_)
             | OpKind::AddPtr
+            | OpKind::Libdevice(_)
+            | OpKind::Gather { .. }
+            | OpKind::Histogram
+            | OpKind::Map { .. }
             | OpKind::Reduce { .. }
             | OpKind::Scan { .. }
             | OpKind::Dot { .. }
             | OpKind::ConvertLayout => true,
+            OpKind::InlineAsm(asm) => asm.pure,
+            OpKind::SpecialRegister(register) => match register {
+                SpecialRegister::GlobalTimer => false,
+                SpecialRegister::SmId => true,
+            },
             OpKind::Load(_)
             | OpKind::Store(_)
             | OpKind::AtomicRmw { .. }
+            | OpKind::AtomicCas { .. }
             | OpKind::For(_)
             | OpKind::While
             | OpKind::If
@@ -409,6 +470,7 @@ impl OpKind {
             | OpKind::Return
             | OpKind::Call { .. }
             | OpKind::Assert { .. }
+            | OpKind::Print { .. }
             | OpKind::LocalAlloc
             | OpKind::LocalLoad
             | OpKind::LocalStore

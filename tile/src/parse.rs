@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::{
     layout::{Bases, Distributed, Layout, LayoutId, SharedLayout},
+    libdevice::Symbol,
     module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueId},
     names::AXES,
     ops::*,
@@ -189,6 +190,16 @@ impl Parser<'_> {
                 Err(_) => self.expected(what),
             },
             _ => self.expected(what),
+        }
+    }
+
+    fn text(&mut self, what: &str) -> Parse<String> {
+        match &self.token {
+            Token::Text(_) => match self.advance()? {
+                Token::Text(text) => Ok(text),
+                _ => self.expected(what),
+            },
+            _ => self.expected(&format!("{what}: `\"text\"`")),
         }
     }
 
@@ -564,6 +575,10 @@ impl Parser<'_> {
             "select" => OpKind::Select,
             "fma" => OpKind::Fma,
             "addptr" => OpKind::AddPtr,
+            "map" => OpKind::Map { pack: 1 },
+            "atomic.cas" => OpKind::AtomicCas { sem: MemSem::default(), scope: MemScope::default() },
+            "gather" => OpKind::Gather { axis: 0 },
+            "histogram" => OpKind::Histogram,
             "load" => OpKind::Load(LoadAttrs::default()),
             "store" => OpKind::Store(StoreAttrs::default()),
             "reduce" => OpKind::Reduce { axis: 0 },
@@ -619,20 +634,36 @@ impl Parser<'_> {
                     _ => self.expected("a callee: `@name`"),
                 }
             }
-            "assert" => match &self.token {
-                Token::Text(_) => match self.advance()? {
-                    Token::Text(message) => Ok(OpKind::Assert { message }),
-                    _ => self.expected("a message"),
-                },
-                _ => self.expected("a message: `\"text\"`"),
-            },
+            "assert" => Ok(OpKind::Assert { message: self.text("a message")? }),
+            "print" => Ok(OpKind::Print { prefix: self.text("a prefix")?, hex: false, signed: 0 }),
+            "libdevice" => {
+                let place = self.place;
+                let name = self.text("a function of the device library")?;
+                let symbol = Symbol::from_name(&name);
+                symbol.map(OpKind::Libdevice).ok_or_else(|| place.error(format!("the device library has no `{name}`")))
+            }
+            "inline_asm" => {
+                let asm = self.text("instructions")?;
+                self.expect(',')?;
+                let constraints = self.text("constraints")?;
+                Ok(OpKind::InlineAsm(Box::new(InlineAsm { asm, constraints, pure: true, pack: 1 })))
+            }
+            "special_register" => {
+                let register = match &self.token {
+                    Token::Word(word) => SpecialRegister::from_name(word),
+                    _ => None,
+                };
+                let Some(register) = register else { return self.expected("a special register: globaltimer or smid") };
+                self.advance()?;
+                Ok(OpKind::SpecialRegister(register))
+            }
             _ => Err(place.error(format!("`{name}` is not an operation"))),
         }
     }
 
     fn read_attributes(kind: &mut OpKind, given: &mut Attributes, place: Place) -> Parse<()> {
         match kind {
-            OpKind::ExpandDims { axis } | OpKind::Reduce { axis } => *axis = given.axis(place)?,
+            OpKind::ExpandDims { axis } | OpKind::Reduce { axis } | OpKind::Gather { axis } => *axis = given.axis(place)?,
             OpKind::Scan { axis, reverse } => {
                 *axis = given.axis(place)?;
                 *reverse = given.flag("reverse")?;
@@ -657,9 +688,18 @@ impl Parser<'_> {
                 attrs.cache = given.name("cache", CacheOp::ALL, CacheOp::name, CacheOp::default())?;
                 attrs.eviction = given.name("eviction", Eviction::ALL, Eviction::name, Eviction::default())?;
             }
-            OpKind::AtomicRmw { op: _, sem, scope } => {
+            OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
                 *sem = given.name("sem", MemSem::ALL, MemSem::name, MemSem::default())?;
                 *scope = given.name("scope", MemScope::ALL, MemScope::name, MemScope::default())?;
+            }
+            OpKind::InlineAsm(asm) => {
+                asm.pack = given.number("pack")?.unwrap_or(1);
+                asm.pure = !given.flag("impure")?;
+            }
+            OpKind::Map { pack } => *pack = given.number("pack")?.unwrap_or(1),
+            OpKind::Print { prefix: _, hex, signed } => {
+                *signed = given.number("signed")?.unwrap_or(0);
+                *hex = given.flag("hex")?;
             }
             OpKind::Dot { precision } => {
                 *precision = given.name("precision", DotPrecision::ALL, DotPrecision::name, DotPrecision::default())?;

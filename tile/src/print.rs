@@ -288,6 +288,10 @@ impl Printer<'_> {
                 Some(function.map_or_else(|| format!("@#{}", callee.0), |f| format!("@{}", Name(&f.name))))
             }
             OpKind::Assert { message } => Some(Quoted(message).to_string()),
+            OpKind::Print { prefix, .. } => Some(Quoted(prefix).to_string()),
+            OpKind::Libdevice(symbol) => Some(Quoted(symbol.overload().symbol).to_string()),
+            OpKind::InlineAsm(asm) => Some(format!("{}, {}", Quoted(&asm.asm), Quoted(&asm.constraints))),
+            OpKind::SpecialRegister(register) => Some(register.name().to_owned()),
             _ => None,
         }
     }
@@ -297,7 +301,7 @@ impl Printer<'_> {
             let _ = write!(self.out, " {key}={value}");
         };
         match kind {
-            OpKind::ExpandDims { axis } | OpKind::Reduce { axis } => text("axis", axis),
+            OpKind::ExpandDims { axis } | OpKind::Reduce { axis } | OpKind::Gather { axis } => text("axis", axis),
             OpKind::Scan { axis, reverse } => {
                 text("axis", axis);
                 if *reverse {
@@ -333,12 +337,33 @@ impl Printer<'_> {
                     text("eviction", &attrs.eviction.name());
                 }
             }
-            OpKind::AtomicRmw { op: _, sem, scope } => {
+            OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
                 if *sem != MemSem::default() {
                     text("sem", &sem.name());
                 }
                 if *scope != MemScope::default() {
                     text("scope", &scope.name());
+                }
+            }
+            OpKind::InlineAsm(asm) => {
+                if asm.pack != 1 {
+                    text("pack", &asm.pack);
+                }
+                if !asm.pure {
+                    self.out.push_str(" impure");
+                }
+            }
+            OpKind::Map { pack } => {
+                if *pack != 1 {
+                    text("pack", pack);
+                }
+            }
+            OpKind::Print { prefix: _, hex, signed } => {
+                if *signed != 0 {
+                    text("signed", signed);
+                }
+                if *hex {
+                    self.out.push_str(" hex");
                 }
             }
             OpKind::Dot { precision } => {
@@ -357,6 +382,7 @@ impl Printer<'_> {
             OpKind::Constant(_)
             | OpKind::ProgramId { .. }
             | OpKind::NumPrograms { .. }
+            | OpKind::SpecialRegister(_)
             | OpKind::Iota { .. }
             | OpKind::Splat
             | OpKind::Broadcast
@@ -368,6 +394,8 @@ impl Printer<'_> {
             | OpKind::Fma
             | OpKind::Cast(_)
             | OpKind::AddPtr
+            | OpKind::Libdevice(_)
+            | OpKind::Histogram
             | OpKind::While
             | OpKind::If
             | OpKind::Yield

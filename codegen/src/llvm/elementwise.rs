@@ -154,6 +154,7 @@ impl Emitter<'_> {
             And => "and",
             Or => "or",
             Xor => "xor",
+            MulHiU => return self.high_product(s, a, b),
             MinS => "smin",
             MaxS => "smax",
             MinU => "umin",
@@ -168,6 +169,19 @@ impl Emitter<'_> {
             MinS | MaxS | MinU | MaxU => self.call(ty, &format!("llvm.{integer}.{}", suffix(s)), &[(ty, a), (ty, b)]),
             _ => ins!(self, "{integer} {ty} {a}, {b}"),
         })
+    }
+
+    /// The high half of the unsigned product, through twice the width.
+    fn high_product(&mut self, s: Scalar, a: Reg, b: Reg) -> Emitted<Reg> {
+        if s.is_float() {
+            return Err(self.unsupported(format!("{} on {s}", BinaryOp::MulHiU.name())));
+        }
+        let (ty, wide, width) = (type_name(Elem::Scalar(s)), 2 * s.bits(), s.bits());
+        let a = ins!(self, "zext {ty} {a} to i{wide}");
+        let b = ins!(self, "zext {ty} {b} to i{wide}");
+        let product = ins!(self, "mul i{wide} {a}, {b}");
+        let high = ins!(self, "lshr i{wide} {product}, {width}");
+        Ok(ins!(self, "trunc i{wide} {high} to {ty}"))
     }
 
     /// Shifting by the width or more gives 0, or copies of the sign.

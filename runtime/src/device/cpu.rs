@@ -3,9 +3,12 @@
 //! **Invariant:** a run leaves in the tensors what every program wrote, and a fault of any program stops the others and is reported with
 //! the operation it came from; of several faults the one of the lowest program is told.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    io::Write as _,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use half::{bf16, f16};
@@ -63,6 +66,11 @@ pub fn launch(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: 
             }
         }
     });
+    let printed = memory.printed();
+    if !printed.is_empty() {
+        // Nobody may be listening: that is no failure of the launch.
+        let _ = writeln!(std::io::stderr().lock(), "{}", printed.join("\n"));
+    }
     for (tensor, base) in tensors.iter_mut().zip(&bases) {
         tensor.bytes = memory.bytes(*base);
     }

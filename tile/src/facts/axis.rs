@@ -265,10 +265,16 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
             out
         }
         OpKind::Load(attrs) if !attrs.volatile => pointwise(),
-        OpKind::Unary(_) | OpKind::Fma => pointwise(),
+        OpKind::Unary(_) | OpKind::Fma | OpKind::Libdevice(_) => pointwise(),
         OpKind::Load(_)
         | OpKind::Store(_)
         | OpKind::AtomicRmw { .. }
+        | OpKind::AtomicCas { .. }
+        | OpKind::SpecialRegister(_)
+        | OpKind::InlineAsm(_)
+        | OpKind::Map { .. }
+        | OpKind::Gather { .. }
+        | OpKind::Histogram
         | OpKind::Reduce { .. }
         | OpKind::Scan { .. }
         | OpKind::Dot { .. }
@@ -280,6 +286,7 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::Return
         | OpKind::Call { .. }
         | OpKind::Assert { .. }
+        | OpKind::Print { .. }
         | OpKind::LocalAlloc
         | OpKind::LocalLoad
         | OpKind::LocalStore
@@ -375,7 +382,8 @@ fn combine(facts: &Facts, op: &Op, binary: BinaryOp, out: &mut Axis) {
         BinaryOp::Or | BinaryOp::Xor | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::MinU | BinaryOp::MaxU => {
             out.divide_all(all(a).min(all(b)))
         }
-        BinaryOp::AddF
+        BinaryOp::MulHiU
+        | BinaryOp::AddF
         | BinaryOp::SubF
         | BinaryOp::MulF
         | BinaryOp::DivF

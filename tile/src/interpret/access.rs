@@ -171,6 +171,25 @@ pub(super) fn atomic(
     Ok(Data::from_bits(scalar, old.into_iter()))
 }
 
+/// Stores where the old bits are the expected ones.
+pub(super) fn compare_and_swap(
+    memory: &Memory,
+    scalar: Scalar,
+    pointers: &Data,
+    expected: &Data,
+    value: &Data,
+) -> Result<Data, Failure> {
+    let access = Access::new(memory, pointers, None, scalar, "atomic")?;
+    let mut old = vec![0u64; value.len()];
+    let next = |i: usize, x: u64| if x == expected.bits(scalar, i) { value.bits(scalar, i) } else { x };
+    match scalar.bytes() {
+        2 => access.each::<2>(|i, a, o| old[i] = a.update::<2>(o, |x| next(i, x)))?,
+        4 => access.each::<4>(|i, a, o| old[i] = a.update::<4>(o, |x| next(i, x)))?,
+        _ => access.each::<8>(|i, a, o| old[i] = a.update::<8>(o, |x| next(i, x)))?,
+    }
+    Ok(Data::from_bits(scalar, old.into_iter()))
+}
+
 fn apply(op: AtomicOp, scalar: Scalar, x: u64, y: u64) -> u64 {
     let wide = scalar.bits() == 64;
     let signed = |x: u64| if wide { x as i64 } else { i64::from(x as i32) };

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::{
     Fault, Frame, Machine,
     elementwise::gather,
-    value::{Data, Slot},
+    value::{Data, Slot, map_data},
 };
 use crate::{
     module::{BlockId, Function, Module, OpId},
@@ -94,6 +94,35 @@ impl<'r> Machine<'r> {
             distance *= 2;
         }
         Ok(tiles)
+    }
+
+    /// The region on groups of `pack` neighbouring elements: all groups at once where it is free of branches.
+    pub(super) fn map(&mut self, frame: &mut Frame<'r>, op: OpId, pack: usize) -> Result<Vec<Data>, Fault> {
+        let function = frame.function;
+        let region = function.op(op).regions[0];
+        let tiles = self.operand_tiles(frame, op)?;
+        let len = tiles.first().map_or(0, Data::len);
+        let groups = len / pack.max(1);
+        let width = if frame.plan.straight[op.index()] { groups } else { 1 };
+        let outer = std::mem::replace(&mut frame.width, width);
+        let args = &function.block(region).args;
+        let mut results: Vec<Option<Data>> = vec![None; function.op(op).results.len()];
+        for start in (0..groups).step_by(width.max(1)) {
+            let lane = |j: usize| (start..start + width).map(move |group| group * pack + j);
+            for (number, &arg) in args.iter().enumerate() {
+                let part = gather(&tiles[number / pack], lane(number % pack));
+                self.set(frame, op, arg, Slot::Tile(Rc::new(part)))?;
+            }
+            let yielded = self.block(frame, region)?;
+            for (number, slot) in yielded.into_iter().enumerate() {
+                let Slot::Tile(part) = slot else { return Err(self.malformed(frame, op)) };
+                let Some(result) = results.get_mut(number / pack) else { return Err(self.malformed(frame, op)) };
+                let result = result.get_or_insert_with(|| map_data!(&*part, v => vec![v[0]; len]));
+                scatter(result, &part, lane(number % pack));
+            }
+        }
+        frame.width = outer;
+        results.into_iter().collect::<Option<_>>().ok_or_else(|| self.malformed(frame, op))
     }
 
     fn operand_tiles(&mut self, frame: &Frame<'r>, op: OpId) -> Result<Vec<Data>, Fault> {

@@ -24,6 +24,7 @@ macro_rules! int {
             #[inline(always)]
             fn binary(op: BinaryOp) -> fn($ty, $ty) -> $ty {
                 match op {
+                    BinaryOp::MulHiU => |x, y| ((u128::from(x as $unsigned) * u128::from(y as $unsigned)) >> $ty::BITS) as $ty,
                     BinaryOp::DivS => |x, y| if y == 0 { -1 } else { x.wrapping_div(y) },
                     BinaryOp::DivU => |x, y| (x as $unsigned).checked_div(y as $unsigned).map_or(-1, |q| q as $ty),
                     BinaryOp::RemS => |x, y| if y == 0 { x } else { x.wrapping_rem(y) },
@@ -77,7 +78,8 @@ fn int_binary<T: WrappingInt>(op: BinaryOp, a: &[T], b: &[T]) -> Vec<T> {
         BinaryOp::Xor => zip(a, b, |x, y| x ^ y),
         BinaryOp::MinS => zip(a, b, |x, y| x.min(y)),
         BinaryOp::MaxS => zip(a, b, |x, y| x.max(y)),
-        BinaryOp::DivS
+        BinaryOp::MulHiU
+        | BinaryOp::DivS
         | BinaryOp::DivU
         | BinaryOp::RemS
         | BinaryOp::RemU
@@ -105,6 +107,7 @@ fn bool_binary(op: BinaryOp, a: &[bool], b: &[bool]) -> Vec<bool> {
     let widen = |v: &[bool]| v.iter().map(|&b| if signed { -i8::from(b) } else { i8::from(b) }).collect::<Vec<i8>>();
     // A shift amount counts as unsigned, and one bit is shifted out by 1.
     match op {
+        BinaryOp::MulHiU => vec![false; a.len()],
         BinaryOp::Shl | BinaryOp::ShrU => zip(a, b, |x, y| x && !y),
         BinaryOp::ShrS => a.to_vec(),
         _ => int_binary(op, &widen(a), &widen(b)).iter().map(|x| x & 1 != 0).collect(),
@@ -267,7 +270,7 @@ pub(super) fn addptr(size: u32, pointer: &Data, offset: &Data) -> Option<Data> {
 }
 
 /// Integers of any width as `i64`.
-fn widened(data: &Data, signed: bool) -> Option<Vec<i64>> {
+pub(super) fn widened(data: &Data, signed: bool) -> Option<Vec<i64>> {
     macro_rules! widen {
         ($v:expr, $unsigned:ident) => {
             if signed {

@@ -4,17 +4,31 @@
 //! relaxed atomic of the element's width, which costs what a plain access costs. Allocations lie far apart, so that an index out of
 //! bounds meets nothing and is attributed to the allocation it left.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::*},
+};
 
 /// Where the first allocation begins; below it lies nothing, so a null pointer plus an offset faults.
 const FIRST: u64 = 1 << 40;
 /// Every allocation begins at a multiple of this and is followed by at least as much of nothing.
 const SPACING: u64 = 1 << 32;
 
+/// Lines that one launch may print; what is beyond is counted.
+const PRINTED_LINES: usize = 1 << 16;
+
 #[derive(Debug, Default)]
 pub struct Memory {
     /// By increasing address.
     allocations: Vec<Allocation>,
+    printed: Mutex<Printed>,
+}
+
+#[derive(Debug, Default)]
+struct Printed {
+    /// With the program (z, y, x) that printed it.
+    lines: Vec<([u32; 3], String)>,
+    dropped: usize,
 }
 
 #[derive(Debug)]
@@ -46,6 +60,29 @@ impl Memory {
         let base = self.allocate(name, bytes.len());
         self.write(base, bytes);
         base
+    }
+
+    pub(super) fn print(&self, [x, y, z]: [u32; 3], lines: impl IntoIterator<Item = String>) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in lines {
+            if printed.lines.len() < PRINTED_LINES {
+                printed.lines.push(([z, y, x], line));
+            } else {
+                printed.dropped += 1;
+            }
+        }
+    }
+
+    /// What the programs printed, program by program, in the order of the grid.
+    pub fn printed(&self) -> Vec<String> {
+        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = printed.lines.clone();
+        lines.sort_by_key(|(program, _)| *program);
+        let mut lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        if printed.dropped > 0 {
+            lines.push(format!("… and {} more lines", printed.dropped));
+        }
+        lines
     }
 
     /// Every allocation, by increasing address.

@@ -21,7 +21,7 @@ impl Checker<'_> {
         let types: Vec<&Type> = op.operands.iter().map(|&v| self.ty(v)).collect();
         let results: Vec<&Type> = op.results.iter().map(|&v| self.ty(v)).collect();
         let regions = match op.kind {
-            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::For(_) => 1,
+            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } | OpKind::For(_) => 1,
             OpKind::While | OpKind::If => 2,
             _ => 0,
         };
@@ -55,6 +55,14 @@ impl Checker<'_> {
                 count(0..=0, 1)?;
                 ask(*axis < 3, "an axis of the grid is x, y or z")?;
                 ask(*results[0] == Type::scalar(Scalar::I32), format!("`{name}` gives an i32"))
+            }
+            OpKind::SpecialRegister(register) => {
+                count(0..=0, 1)?;
+                let scalar = match register {
+                    SpecialRegister::GlobalTimer => Scalar::I64,
+                    SpecialRegister::SmId => Scalar::I32,
+                };
+                ask(*results[0] == Type::scalar(scalar), format!("`{}` gives an {scalar}", register.name()))
             }
             OpKind::Iota { start, end } => {
                 count(0..=0, 1)?;
@@ -172,6 +180,53 @@ impl Checker<'_> {
                 ask(types[0] == results[0] && types[0].elem().pointee().is_some(), "`addptr` takes and gives pointers")?;
                 ask(matches!(tile_scalar(types[1]), Some(Scalar::I32 | Scalar::I64)), "the offset of `addptr` is i32 or i64")
             }
+            OpKind::Libdevice(symbol) => {
+                let overload = symbol.overload();
+                let n = overload.args.len();
+                count(n..=n, 1)?;
+                self.one_shape(&types, &results)?;
+                let fits = types.iter().map(|t| tile_scalar(t)).eq(overload.args.iter().map(|a| Some(a.scalar())))
+                    && tile_scalar(results[0]) == Some(overload.result.scalar());
+                ask(fits, format!("the operands and the result are those of `{}`", overload.symbol))
+            }
+            OpKind::InlineAsm(asm) => {
+                ask(!results.is_empty(), "`inline_asm` has a result")?;
+                self.one_shape(&types, &results)?;
+                ask(asm.pack >= 1, "`pack` is at least 1")
+            }
+            OpKind::Map { pack } => self.map(id, *pack, &types, &results),
+            OpKind::AtomicCas { sem: _, scope: _ } => {
+                count(3..=3, 1)?;
+                self.one_shape(&types, &results)?;
+                self.pointee(name, types[0], types[1])?;
+                ask(types[1] == types[2] && types[1] == results[0], format!("`{name}` has one type of value throughout"))?;
+                ask(matches!(types[1].elem().bits(), 16 | 32 | 64), format!("`{name}` works on 16, 32 and 64 bits"))
+            }
+            OpKind::Gather { axis } => {
+                count(2..=2, 1)?;
+                let axis = usize::from(*axis);
+                let (source, index) = (types[0].shape(), types[1].shape());
+                ask(tile_scalar(types[1]).is_some_and(Scalar::is_int), "the index of `gather` is integers")?;
+                ask(
+                    axis < source.len() && source.len() == index.len(),
+                    "source and index of `gather` have one rank, and the axis",
+                )?;
+                let same = (0..source.len()).all(|d| d == axis || source[d] == index[d]);
+                ask(same, "source and index of `gather` agree off the axis")?;
+                ask(
+                    results[0].elem() == types[0].elem() && results[0].shape() == index,
+                    "`gather` gives the source's element in the index's shape",
+                )
+            }
+            OpKind::Histogram => {
+                count(1..=2, 1)?;
+                self.one_shape(&types, &[])?;
+                ask(types[0].shape().len() == 1, "`histogram` counts a vector")?;
+                ask(tile_scalar(types[0]).is_some_and(Scalar::is_int), "`histogram` counts integers")?;
+                mask(name, types.get(1))?;
+                let result = tile_scalar(results[0]) == Some(Scalar::I32) && results[0].shape().len() == 1;
+                ask(result, "`histogram` gives a vector of i32")
+            }
             OpKind::Load(attrs) => {
                 count(1..=3, 1)?;
                 self.one_shape(&types, &results)?;
@@ -286,6 +341,9 @@ impl Checker<'_> {
                 count(1..=1, 0)?;
                 ask(tile_scalar(types[0]) == Some(Scalar::I1), "`assert` takes i1")
             }
+            OpKind::Print { .. } => {
+                ask(results.is_empty() && types.len() <= 64, "`print` takes at most 64 operands and gives nothing")
+            }
             OpKind::ConvertLayout => {
                 self.begins_at_l1(name)?;
                 count(1..=1, 1)?;
@@ -380,6 +438,26 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// A region of scalars: the packed elements of every operand in, those of every result out.
+    fn map(&self, id: OpId, pack: u32, types: &[&Type], results: &[&Type]) -> Rule {
+        let op = self.function.op(id);
+        ask(!types.is_empty() && !results.is_empty(), "`map` takes a tile and gives one")?;
+        self.one_shape(types, results)?;
+        let elements = types[0].num_elements();
+        ask(pack >= 1 && u64::from(pack) <= elements && elements % u64::from(pack) == 0, "`pack` divides the elements")?;
+        let packed = |all: &[&Type]| -> Vec<Type> {
+            let scalar = |t: &Type| Type::Tile { elem: t.elem(), shape: Default::default(), layout: None };
+            all.iter().flat_map(|t| std::iter::repeat_n(scalar(t), pack as usize)).collect()
+        };
+        let (given, yielded) = (packed(types), packed(results));
+        self.region_arguments(op.regions[0], &given.iter().collect::<Vec<_>>())?;
+        self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &yielded.iter().collect::<Vec<_>>())?;
+        for &inner in &self.function.block(op.regions[0]).ops {
+            self.scalar_only(inner, "map")?;
+        }
+        Ok(())
+    }
+
     /// The region of a collective computes on scalars and touches no memory.
     fn scalar_only(&self, id: OpId, name: &str) -> Rule {
         let op = self.function.op(id);
@@ -392,11 +470,15 @@ impl Checker<'_> {
             | OpKind::Select
             | OpKind::Fma
             | OpKind::Cast(_)
+            | OpKind::Libdevice(_)
+            | OpKind::InlineAsm(_)
             | OpKind::If
             | OpKind::Call { .. }
             | OpKind::ProgramId { .. }
             | OpKind::NumPrograms { .. }
             | OpKind::Yield => true,
+            // The others are run on many elements at once.
+            OpKind::For(_) | OpKind::While | OpKind::Condition => name == "map",
             OpKind::Iota { .. }
             | OpKind::Splat
             | OpKind::ExpandDims { .. }
@@ -407,14 +489,17 @@ impl Checker<'_> {
             | OpKind::Load(_)
             | OpKind::Store(_)
             | OpKind::AtomicRmw { .. }
+            | OpKind::AtomicCas { .. }
+            | OpKind::SpecialRegister(_)
+            | OpKind::Gather { .. }
+            | OpKind::Histogram
+            | OpKind::Map { .. }
             | OpKind::Reduce { .. }
             | OpKind::Scan { .. }
             | OpKind::Dot { .. }
-            | OpKind::For(_)
-            | OpKind::While
-            | OpKind::Condition
             | OpKind::Return
             | OpKind::Assert { .. }
+            | OpKind::Print { .. }
             | OpKind::ConvertLayout
             | OpKind::LocalAlloc
             | OpKind::LocalLoad
@@ -444,6 +529,7 @@ fn binary_is_float(op: BinaryOp) -> bool {
         BinaryOp::AddI
         | BinaryOp::SubI
         | BinaryOp::MulI
+        | BinaryOp::MulHiU
         | BinaryOp::DivS
         | BinaryOp::DivU
         | BinaryOp::RemS

@@ -1,0 +1,87 @@
+//! Operations that are understood and interpreted, and that no machine code is written for.
+//!
+//! **Invariant:** asked before the first pass, so no later stage meets one; the match is exhaustive, so a new kind is decided here.
+
+use tritium_tile::{Module, OpKind};
+
+use crate::passes::Unsupported;
+
+fn reason(kind: &OpKind) -> Option<String> {
+    let plain = |what: &str| Some(format!("{what} is checked and runs on the CPU device, but has no machine code yet"));
+    match kind {
+        OpKind::Libdevice(symbol) => plain(&format!("the library function `{}`", symbol.function().name)),
+        OpKind::InlineAsm(_) => Some("inline assembly is checked, but has no machine code yet".to_owned()),
+        OpKind::Map { .. } => plain("a function mapped over the elements of a tile"),
+        OpKind::AtomicCas { .. } => plain("an atomic compare-and-swap"),
+        OpKind::Gather { .. } => plain("a gather from a tile"),
+        OpKind::Histogram => plain("a histogram"),
+        OpKind::Print { .. } => plain("a print from the device"),
+        OpKind::Constant(_)
+        | OpKind::ProgramId { .. }
+        | OpKind::NumPrograms { .. }
+        | OpKind::SpecialRegister(_)
+        | OpKind::Iota { .. }
+        | OpKind::Splat
+        | OpKind::ExpandDims { .. }
+        | OpKind::Broadcast
+        | OpKind::Reshape { .. }
+        | OpKind::Transpose { .. }
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Compare(_)
+        | OpKind::Select
+        | OpKind::Fma
+        | OpKind::Cast(_)
+        | OpKind::AddPtr
+        | OpKind::Load(_)
+        | OpKind::Store(_)
+        | OpKind::AtomicRmw { .. }
+        | OpKind::Reduce { .. }
+        | OpKind::Scan { .. }
+        | OpKind::Dot { .. }
+        | OpKind::For(_)
+        | OpKind::While
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Condition
+        | OpKind::Return
+        | OpKind::Call { .. }
+        | OpKind::Assert { .. }
+        | OpKind::ConvertLayout
+        | OpKind::LocalAlloc
+        | OpKind::LocalLoad
+        | OpKind::LocalStore
+        | OpKind::Barrier => None,
+    }
+}
+
+/// The first operation of a module that cannot be compiled.
+pub(crate) fn first(module: &Module) -> Result<(), Unsupported> {
+    for function in &module.functions {
+        let mut refused = None;
+        function.walk(|_, id| {
+            let op = function.op(id);
+            if refused.is_none() {
+                refused = reason(&op.kind).map(|message| Unsupported::new(op.origin, message));
+            }
+        });
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gather_is_refused_with_its_name() {
+        let text = "module L0\nfunc @f() {\n  %i = iota 0, 4 : i32[4]\n  %g = gather %i, %i axis=0 : i32[4] @3\n  return\n}";
+        let module = tritium_tile::parse(text).expect("the text is right");
+        let refused = first(&module).expect_err("a gather");
+        assert_eq!(refused.origin, tritium_tile::Origin(3));
+        assert!(refused.message.starts_with("a gather from a tile"), "{}", refused.message);
+    }
+}
