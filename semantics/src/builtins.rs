@@ -48,6 +48,8 @@ pub enum Lower {
     /// The same as `Fold`, keeping every partial result.
     Scan(Fold),
     Atomic(Atomic),
+    /// An atomic operation on a block of a tensor descriptor.
+    DescriptorAtomic(Atomic),
     /// Its own arm in `elaborate/`.
     Own,
 }
@@ -127,6 +129,20 @@ builtins! {
     MakeBlockPtr  "make_block_ptr" Memory Pure   Lower::Own, function "(base: ptr[T, ()], shape: tuple[i64], strides: tuple[i64], offsets: tuple[i32], block_shape: const shape, order: const tuple) -> block_ptr[T, S]";
     Advance       "advance"        Memory Pure   Lower::Own, method "(base: block_ptr[T, S], offsets: tuple[i32]) -> block_ptr[T, S]";
 
+    MakeTensorDescriptor "make_tensor_descriptor" Memory Pure Lower::Own, function "(base: ptr[T, ()], shape: tuple[i32], strides: tuple[i64], block_shape: const shape, padding_option: const str = \"zero\") -> tensordesc[T, S]";
+    LoadTensorDescriptor "load_tensor_descriptor" Memory Read Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32]) -> tile[T, S]";
+    StoreTensorDescriptor "store_tensor_descriptor" Memory Write Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+    DescriptorLoad "tensor_descriptor.load" Memory Read Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32]) -> tile[T, S]";
+    DescriptorStore "tensor_descriptor.store" Memory Write Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+    DescriptorGather "tensor_descriptor.gather" Memory Read Lower::Own, function "(desc: tensordesc[T, (1, N)], x_offsets: tile[i32, (M,)], y_offset: i32) -> tile[T, (M, N)]";
+    DescriptorScatter "tensor_descriptor.scatter" Memory Write Lower::Own, function "(desc: tensordesc[T, (1, N)], value: tile[T, (M, N)], x_offsets: tile[i32, (M,)], y_offset: i32) -> None";
+    DescriptorAtomicAdd "tensor_descriptor.atomic_add" Atomic Write Lower::DescriptorAtomic(Atomic::Add), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+    DescriptorAtomicMax "tensor_descriptor.atomic_max" Atomic Write Lower::DescriptorAtomic(Atomic::Max), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+    DescriptorAtomicMin "tensor_descriptor.atomic_min" Atomic Write Lower::DescriptorAtomic(Atomic::Min), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+    DescriptorAtomicAnd "tensor_descriptor.atomic_and" Atomic Write Lower::DescriptorAtomic(Atomic::And), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
+    DescriptorAtomicOr "tensor_descriptor.atomic_or" Atomic Write Lower::DescriptorAtomic(Atomic::Or), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
+    DescriptorAtomicXor "tensor_descriptor.atomic_xor" Atomic Write Lower::DescriptorAtomic(Atomic::Xor), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
+
     Exp           "exp"            Math Pure     Lower::Map(UnaryOp::Exp),   method "(x: tile[F, S]) -> tile[F, S]";
     Exp2          "exp2"           Math Pure     Lower::Map(UnaryOp::Exp2),  method "(x: tile[F, S]) -> tile[F, S]";
     Log           "log"            Math Pure     Lower::Map(UnaryOp::Log),   method "(x: tile[F, S]) -> tile[F, S]";
@@ -160,6 +176,8 @@ builtins! {
     NextPowerOf2  "triton.next_power_of_2" CompileTime CompileTime Lower::Own, function "(n: const int) -> const int";
 
     Dot           "dot"            Matrix Pure   Lower::Own, function "(input: tile[T, (M, K)], other: tile[T, (K, N)], acc: tile[A, (M, N)] = None, input_precision: const str = None, allow_tf32: const bool = None, max_num_imprecise_acc: const int = None, out_dtype: const dtype = f32) -> tile[A, (M, N)]";
+
+    DotScaled     "dot_scaled"     Matrix Pure   Lower::Own, function "(lhs: tile[T, (M, K)], lhs_scale: tile[u8, (M, K / 32)], lhs_format: const str, rhs: tile[U, (K, N)], rhs_scale: tile[u8, (N, K / 32)], rhs_format: const str, acc: tile[f32, (M, N)] = None, fast_math: const bool = False, lhs_k_pack: const bool = True, rhs_k_pack: const bool = True, out_dtype: const dtype = f32) -> tile[f32, (M, N)]";
 
     Sum           "sum"            Reduce Pure   Lower::Fold(Fold::Sum),    method "(input: tile[T, S], axis: const int = None, keep_dims: const bool = False, dtype: const dtype = None) -> tile[T, drop[S, axis]]";
     Max           "max"            Reduce Pure   Lower::Fold(Fold::Max),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
@@ -202,6 +220,8 @@ builtins! {
     StaticPrint   "static_print"   CompileTime CompileTime Lower::Own, function "(*values: any, sep: const str = \" \", end: const str = \"\\n\", file: any = None, flush: any = False) -> None";
     DeviceAssert  "device_assert"  Debug Sync    Lower::Own, function "(cond: tile[i1, S], msg: const str = \"\", mask: tile[i1, S] = None) -> None";
     DebugBarrier  "debug_barrier"  Debug Sync    Lower::Own, function "() -> None";
+    GdcWait       "extra.cuda.gdc_wait" Program Sync Lower::Own, function "() -> None";
+    GdcLaunchDependents "extra.cuda.gdc_launch_dependents" Program Sync Lower::Own, function "() -> None";
 
     Range         "range"          Loop CompileTime Lower::Own, function "(arg1: int, arg2: int = None, step: int = None, num_stages: const int = None, loop_unroll_factor: const int = None, disallow_acc_multi_buffer: const bool = False, flatten: const bool = False, warp_specialize: const bool = False, disable_licm: const bool = False) -> None";
     StaticRange   "static_range"   Loop CompileTime Lower::Own, function "(arg1: const int, arg2: const int = None, step: const int = None) -> None";
@@ -212,10 +232,11 @@ impl Builtin {
         &TABLE[self as usize]
     }
 
-    /// As users write it: `tl.load`, `libdevice.tanh`, `triton.cdiv`.
+    /// As users write it: `tl.load`, `libdevice.tanh`, `triton.cdiv`, `tl.extra.cuda.gdc_wait`.
     pub fn spelling(self) -> String {
         let name = self.row().name;
-        if name.contains('.') { name.to_owned() } else { format!("tl.{name}") }
+        let is_own = name.contains('.') && !name.starts_with("extra.") && !name.starts_with("tensor_descriptor.");
+        if is_own { name.to_owned() } else { format!("tl.{name}") }
     }
 
     pub fn signature(self) -> &'static Signature {
@@ -230,6 +251,11 @@ impl Builtin {
 
     fn named(name: &str) -> Option<Builtin> {
         Builtin::ALL.iter().copied().find(|b| b.row().name == name)
+    }
+
+    /// `d.name(…)` on a tensor descriptor.
+    pub fn descriptor_method(name: &str) -> Option<Builtin> {
+        Builtin::ALL.iter().copied().find(|b| b.row().name.strip_prefix("tensor_descriptor.") == Some(name))
     }
 
     /// `x.name(…)` on a tile.
@@ -265,6 +291,8 @@ pub enum Class {
     PropagateNan,
     /// `tl.pointer_type`
     PointerType,
+    /// `tl.tensor_descriptor`
+    Descriptor,
 }
 
 /// Functions of Python that kernels may call.
@@ -323,6 +351,8 @@ const CLASSES: &[(&str, Class)] = &[
     ("tuple", Class::Tuple),
     ("PropagateNan", Class::PropagateNan),
     ("pointer_type", Class::PointerType),
+    ("tensor_descriptor", Class::Descriptor),
+    ("tensor_descriptor_base", Class::Descriptor),
 ];
 
 /// Functions of `libdevice` that are the language's own under another name.
@@ -345,11 +375,11 @@ const MATH: &[Builtin] = &[
 /// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
 #[rustfmt::skip]
 const UNSUPPORTED: &[&str] = &[
-    "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print", "dot_scaled",
+    "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print",
     "flip", "float8e4b15", "float8e4b8", "float8e5b16", "gather", "histogram", "inline_asm_elementwise", "interleave",
-    "load_tensor_descriptor",  "make_tensor_descriptor", "map_elementwise", "pair_uniform_to_normal", "philox",
+    "map_elementwise", "pair_uniform_to_normal", "philox",
     "philox_impl", "pi32_t", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "slice", "sort", "squeeze",
-    "store_tensor_descriptor", "swizzle2d", "tensor_descriptor", "tensor_descriptor_base", "topk", "tuple_type", "uint_to_uniform_float",
+    "swizzle2d", "topk", "tuple_type", "uint_to_uniform_float",
     "umulhi", "unsqueeze", "void", "expect_zero", "atomic_load", "atomic_store", "atomic_poll", "async_task", "max_autotune",
     "str_to_ty", "ir", "semantic", "condition", "tensor_descriptor_type", "nv_tma_desc_type", "dot_precision", "must_use_result",
 ];
@@ -380,9 +410,16 @@ fn find_in_language(name: &str) -> Option<Known> {
     if let Some(name) = name.strip_prefix("extra.cuda.libdevice.").or_else(|| name.strip_prefix("extra.libdevice.")) {
         return Some(LIBDEVICE.iter().find(|(n, _)| *n == name).map_or(Known::Unsupported, |(_, b)| Known::Builtin(*b)));
     }
+    // Gone since 3.5: what stands for them is in `RENAMED`.
+    if RENAMED.iter().any(|(old, _)| *old == name) {
+        return None;
+    }
     // Private names of Triton's own modules.
     if name.rsplit('.').next().is_some_and(|last| last.starts_with('_') && !last.starts_with("__")) {
         return Some(Known::Unsupported);
+    }
+    if let Some(builtin) = Builtin::named(name).filter(|_| name.starts_with("extra.")) {
+        return Some(Known::Builtin(builtin));
     }
     if name.starts_with("extra.") || name.starts_with("target_info.") || name.starts_with("random.") {
         return Some(Known::Unsupported);
@@ -414,11 +451,23 @@ fn find_in_language(name: &str) -> Option<Known> {
     UNSUPPORTED.contains(&name).then_some(Known::Unsupported)
 }
 
+/// Names of older versions, and what they are called today.
+const RENAMED: &[(&str, &str)] = &[
+    ("_experimental_make_tensor_descriptor", "make_tensor_descriptor"),
+    ("_experimental_descriptor_load", "load_tensor_descriptor"),
+    ("_experimental_descriptor_store", "store_tensor_descriptor"),
+    ("_experimental_tensormap_create", "make_tensor_descriptor"),
+    ("_experimental_tensormap_fenceproxy_acquire", "make_tensor_descriptor"),
+];
+
 /// The most elements a tile may have.
 pub const MAX_ELEMENTS: u64 = 1 << 20;
 
 /// The public name of the language closest to a mistyped one, if any is close; `tanh` and the like live in libdevice.
 pub fn nearest(name: &str) -> Option<String> {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name) {
+        return Some((*new).to_owned());
+    }
     if LIBDEVICE.iter().any(|(n, _)| *n == name) {
         return Some(format!("libdevice.{name}"));
     }

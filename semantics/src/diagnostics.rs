@@ -95,6 +95,13 @@ diagnostics! {
     DOT002 "below-minimum-size" Error;
     DOT003 "operand-dtype-mismatch" Error;
     DOT004 "accumulator-mismatch" Error;
+    DOT009 "scaled-dot-contract" Error;
+    // tensor descriptors
+    TMA001 "inner-block-under-16-bytes" Error;
+    TMA002 "last-stride-not-1" Error;
+    TMA003 "static-stride-misaligned" Warning;
+    TMA005 "descriptor-access-mismatch" Error;
+    TMA007 "nan-padding-on-integers" Error;
     // compile-time values
     CXP001 "missing-constexpr" Error;
     CXP002 "constexpr-reassigned" Error;

@@ -13,7 +13,9 @@ mod casts;
 mod constexpr;
 mod control;
 mod create;
+mod descriptors;
 mod dot;
+mod dot_scaled;
 mod evaluator;
 mod expressions;
 mod indexing;
@@ -38,7 +40,7 @@ use crate::{
     constant::Const,
     instance::Argument,
     problem::{Place, Problem},
-    types::{Element, TileType, Ty},
+    types::{Dim, Element, TileType, Ty},
 };
 
 /// Everything a specialisation means.
@@ -78,6 +80,10 @@ pub enum CallArgument {
     Module(SmolStr),
     /// The types of its parts, its block and its element.
     BlockPointer(Vec<TileType>, TileType),
+    /// The types of its parts, its block and element, and whether it pads with NaN.
+    Descriptor(Vec<TileType>, TileType, bool),
+    /// Nothing is known of it.
+    Unknown,
     /// The result of a call that gives nothing.
     Void,
 }
@@ -112,17 +118,7 @@ pub struct Elaboration {
 /// A kernel, or a helper asked for directly, under one specialisation.
 #[salsa::tracked(returns(ref))]
 pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
-    let arguments = instance
-        .arguments(db)
-        .iter()
-        .map(|argument| match argument {
-            Argument::Runtime { ty, divisible_by_16 } => evaluator::Entry {
-                argument: CallArgument::Tile(TileType::scalar(Element::from(ty))),
-                divisibility: if *divisible_by_16 { 16 } else { 1 },
-            },
-            Argument::Constexpr(value) => evaluator::Entry { argument: CallArgument::Const(value.clone()), divisibility: 1 },
-        })
-        .collect();
+    let arguments = instance.arguments(db).iter().map(entry).collect();
     let result = evaluator::evaluate(db, instance.function(db), arguments, instance.triton(db), 0, true);
     let mut module = tile::Module::new(tile::Level::L0);
     module.functions = result.functions.into_iter().map(|(_, function)| function).collect();
@@ -136,11 +132,45 @@ pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
     }
 }
 
+/// What a launch passes for one parameter, and the multiples it promises: one number for each run-time part.
+fn entry(argument: &Argument) -> evaluator::Entry {
+    match argument {
+        Argument::Runtime { ty, divisible_by_16 } => evaluator::Entry {
+            argument: CallArgument::Tile(TileType::scalar(Element::from(ty))),
+            divisibility: vec![if *divisible_by_16 { 16 } else { 1 }],
+        },
+        Argument::Constexpr(value) => evaluator::Entry::plain(CallArgument::Const(value.clone())),
+        Argument::Unknown => evaluator::Entry::plain(CallArgument::Unknown),
+        Argument::Tuple(items) => {
+            let mut parts = Vec::new();
+            let mut divisibility = Vec::new();
+            for item in items.iter().map(entry) {
+                parts.push(item.argument);
+                divisibility.extend(item.divisibility);
+            }
+            evaluator::Entry { argument: CallArgument::Tuple(parts), divisibility }
+        }
+        Argument::Descriptor { elem, block, nan } => {
+            let ty = TileType { elem: (*elem).into(), shape: block.iter().map(|&size| Dim::known(size)).collect() };
+            let parts = descriptors::part_types(*elem, block.len());
+            // The host checks the base, and all strides but the last, for 16 bytes.
+            let in_elements = (16 / (elem.bits() / 8).max(1)).max(1);
+            let divisibility = (0..parts.len())
+                .map(|i| match i {
+                    0 => 16,
+                    _ if i > block.len() => in_elements,
+                    _ => 1,
+                })
+                .collect();
+            evaluator::Entry { argument: CallArgument::Descriptor(parts, ty, *nan), divisibility }
+        }
+    }
+}
+
 /// A helper as one call reaches it.
 #[salsa::tracked(returns(ref))]
 pub fn elaborate_call(db: &dyn Db, call: Call) -> Elaboration {
-    let arguments =
-        call.arguments(db).iter().map(|argument| evaluator::Entry { argument: argument.clone(), divisibility: 1 }).collect();
+    let arguments = call.arguments(db).iter().map(|argument| evaluator::Entry::plain(argument.clone())).collect();
     evaluator::evaluate(db, *call.function(db), arguments, call.triton(db), *call.depth(db), false)
 }
 

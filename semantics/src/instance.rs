@@ -6,11 +6,15 @@
 //! Both are interned for good (`revisions = usize::MAX`), which is what makes ids without a lifetime sound; their number is bounded by the
 //! functions and specialisations a session has seen, not by keystrokes.
 
+mod spelling;
+
 use std::fmt;
 
 use smol_str::SmolStr;
 
 use crate::{SourceFile, constant::Const, dtype::DType};
+
+pub use spelling::parse_argument;
 
 /// A `@triton.jit` function of a file: by name, and by position among functions of that name (the last one wins in Python).
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
@@ -41,6 +45,12 @@ pub enum Argument {
     Runtime { ty: ArgType, divisible_by_16: bool },
     /// Known at compile time: a `tl.constexpr` parameter, `None`, or an integer 1 that Triton specialises.
     Constexpr(Const),
+    /// A tuple, item by item; each is specialised for itself.
+    Tuple(Vec<Argument>),
+    /// A host `TensorDescriptor`: base, extents and strides arrive at launch, its block is known.
+    Descriptor { elem: DType, block: Vec<u32>, nan: bool },
+    /// Assumed for a parameter of which nothing is known.
+    Unknown,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,7 +65,8 @@ impl Argument {
         match self {
             Argument::Runtime { ty: ArgType::Ptr { .. }, divisible_by_16: true } => Some("address divisible by 16"),
             Argument::Runtime { ty: ArgType::Scalar(_), divisible_by_16: true } => Some("divisible by 16"),
-            Argument::Runtime { .. } | Argument::Constexpr(_) => None,
+            Argument::Descriptor { .. } => Some("address and strides divisible by 16 bytes"),
+            Argument::Runtime { .. } | Argument::Constexpr(_) | Argument::Tuple(_) | Argument::Unknown => None,
         }
     }
 }
@@ -66,6 +77,15 @@ impl fmt::Display for Argument {
         match self {
             Argument::Runtime { ty, .. } => write!(f, "{ty}"),
             Argument::Constexpr(value) => write!(f, "constexpr[{value}]"),
+            Argument::Tuple(items) => {
+                let items: Vec<String> = items.iter().map(Argument::to_string).collect();
+                if items.len() == 1 { write!(f, "({},)", items[0]) } else { write!(f, "({})", items.join(", ")) }
+            }
+            Argument::Descriptor { elem, block, .. } => {
+                let block: Vec<String> = block.iter().map(u32::to_string).collect();
+                write!(f, "tensordesc<{elem}[{}]>", block.join(", "))
+            }
+            Argument::Unknown => f.write_str("unknown"),
         }
     }
 }

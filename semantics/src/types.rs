@@ -179,6 +179,8 @@ pub enum Ty {
     Type(TileType),
     /// A block pointer, by what it points to.
     BlockPointer(TileType),
+    /// A tensor descriptor, by its block.
+    Descriptor(TileType),
     /// A function, method, module or class, by name.
     Callable(SmolStr),
     /// What a store gives.
@@ -189,7 +191,7 @@ impl Ty {
     /// The shape in the user's names, if it has any.
     pub fn symbolic(&self) -> Option<String> {
         match self {
-            Ty::Tile(ty) | Ty::Type(ty) | Ty::BlockPointer(ty) => symbolic_shape(&ty.shape),
+            Ty::Tile(ty) | Ty::Type(ty) | Ty::BlockPointer(ty) | Ty::Descriptor(ty) => symbolic_shape(&ty.shape),
             Ty::Unknown | Ty::Constexpr(_) | Ty::Tuple(_) | Ty::Callable(_) | Ty::Void => None,
         }
     }
@@ -198,7 +200,13 @@ impl Ty {
         match self {
             Ty::Unknown => false,
             Ty::Tuple(items) => items.iter().all(Ty::is_known),
-            Ty::Tile(_) | Ty::Constexpr(_) | Ty::Type(_) | Ty::BlockPointer(_) | Ty::Callable(_) | Ty::Void => true,
+            Ty::Tile(_)
+            | Ty::Constexpr(_)
+            | Ty::Type(_)
+            | Ty::BlockPointer(_)
+            | Ty::Descriptor(_)
+            | Ty::Callable(_)
+            | Ty::Void => true,
         }
     }
 }
@@ -215,6 +223,7 @@ impl fmt::Display for Ty {
             }
             Ty::Type(ty) => write!(f, "type[{ty}]"),
             Ty::BlockPointer(ty) => write!(f, "block_ptr<{ty}>"),
+            Ty::Descriptor(ty) => write!(f, "tensordesc<{ty}>"),
             Ty::Callable(name) => f.write_str(name),
             Ty::Void => f.write_str("None"),
         }

@@ -33,6 +33,12 @@ pub struct Rules {
     pub evict_normal: bool,
     /// `tl.make_block_ptr` and `tl.advance` exist.
     pub block_pointers: bool,
+    /// A product without `out_dtype` has its accumulator's type.
+    pub dot_follows_accumulator: bool,
+    /// The scales of `tl.dot_scaled` have the batch's axes.
+    pub batched_scales: bool,
+    /// How many elements share a scale follows from the shape, not from the type, of the scales.
+    pub scale_groups_by_shape: bool,
 }
 
 const V3_6: Rules = Rules {
@@ -53,9 +59,12 @@ const V3_6: Rules = Rules {
     streaming_loads: false,
     evict_normal: false,
     block_pointers: true,
+    dot_follows_accumulator: false,
+    batched_scales: false,
+    scale_groups_by_shape: false,
 };
 
-const V3_7: Rules = Rules { version: "3.7", constexpr_returns: true, fp8_literals: true, ..V3_6 };
+const V3_7: Rules = Rules { version: "3.7", constexpr_returns: true, fp8_literals: true, batched_scales: true, ..V3_6 };
 
 const V3_8: Rules = Rules {
     version: "3.8",
@@ -64,6 +73,8 @@ const V3_8: Rules = Rules {
     nested_tuple_targets: true,
     zero_extents: false,
     streaming_loads: true,
+    dot_follows_accumulator: true,
+    scale_groups_by_shape: true,
     ..V3_7
 };
 

@@ -67,7 +67,7 @@ names! {
 
     MemScope { Cta "cta", Gpu "gpu", Sys "sys" }
 
-    DotPrecision { Tf32 "tf32", Tf32x3 "tf32x3", Ieee "ieee" }
+    DotPrecision { Tf32 "tf32", Tf32x3 "tf32x3", Bf16x3 "bf16x3", Bf16x6 "bf16x6", Ieee "ieee" }
 }
 
 impl OpKind {

@@ -166,7 +166,7 @@ pub enum OpKind {
     LocalLoad,
     /// Operands: tile, `Shared` buffer.
     LocalStore,
-    /// All threads of the CTA; orders shared-memory accesses.
+    /// All threads of the CTA; orders their accesses to memory. At L0 the user's own; shared memory's are placed at L1.
     Barrier,
 }
 
@@ -397,6 +397,9 @@ pub enum DotPrecision {
     #[default]
     Tf32,
     Tf32x3,
+    /// The sum of three (six) products of bf16 parts.
+    Bf16x3,
+    Bf16x6,
     Ieee,
 }
 

@@ -63,6 +63,7 @@ pub fn refusal(function: &Function, dot: OpId, precision: DotPrecision, tensor_c
     let how = match (x, precision) {
         (Scalar::F32, DotPrecision::Ieee) => " in ieee precision",
         (Scalar::F32, DotPrecision::Tf32x3) => " in tf32x3 precision",
+        (Scalar::F32, DotPrecision::Bf16x3 | DotPrecision::Bf16x6) => " in parts of bf16",
         _ => "",
     };
     Some(Refusal { message: format!("tensor cores do not multiply {x} by {y} into {acc}{how}"), shape_fits: true })

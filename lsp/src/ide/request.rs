@@ -2,9 +2,8 @@
 //
 //! Asking for one specialisation by hand: the arguments of `emit` and of `batch`.
 //!
-//! A type is spelled as everywhere (`f32`, `*f16`, Triton's own spellings are accepted), `*k…` is a pointer to const; `:16` says that the
-//! value or address is a multiple of 16, `:1` that an integer is specialised to the constant 1, `=VALUE` gives a run-time value for
-//! figures that need one. **Invariant:** what cannot be read is an error that names the argument.
+//! A type is spelled as [`parse_argument`] reads it; in JSON a tuple may be a list. `=VALUE` gives a run-time value for figures that need
+//! one. **Invariant:** what cannot be read is an error that names the argument.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -14,6 +13,7 @@ use tritium_semantics::{
     constant::Const,
     dtype::DType,
     host,
+    instance::parse_argument,
     items::{self, FunctionItem},
 };
 
@@ -37,7 +37,7 @@ impl Arguments {
             }
             None => (ty, None),
         };
-        let mut argument = argument(ty).map_err(|e| format!("`{text}`: {e}"))?;
+        let mut argument = parse_argument(ty).map_err(|e| format!("`{text}`: {e}"))?;
         if let Some(value) = value {
             self.values.insert(name.to_owned(), value);
             if let Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 } = &mut argument
@@ -68,8 +68,7 @@ impl Arguments {
     pub fn from_json(db: &dyn Db, file: SourceFile, args: &Value, constexprs: &Value) -> Result<Arguments, String> {
         let mut arguments = Arguments::default();
         for (name, ty) in args.as_object().into_iter().flatten() {
-            let text = ty.as_str().ok_or_else(|| format!("`{name}`: tuple arguments are not supported"))?;
-            arguments.runtime.insert(name.clone(), argument(text).map_err(|e| format!("`{name}`: {e}"))?);
+            arguments.runtime.insert(name.clone(), json_argument(db, file, ty).map_err(|e| format!("`{name}`: {e}"))?);
         }
         for (name, value) in constexprs.as_object().into_iter().flatten() {
             arguments.constexprs.insert(name.clone(), constant(db, file, value).map_err(|e| format!("`{name}`: {e}"))?);
@@ -108,27 +107,20 @@ pub fn find_function(db: &dyn Db, file: SourceFile, name: &str) -> Option<Functi
     items::items(db, file).functions.iter().rev().map(|item| item.function).find(|f| f.name(db) == name)
 }
 
-fn argument(text: &str) -> Result<Argument, String> {
-    let text = text.trim();
-    let (ty, fact) = match text.rsplit_once(':') {
-        Some((ty, fact)) => (ty, Some(fact)),
-        None => (text, None),
-    };
-    let named = |name: &str| DType::from_name(name).ok_or_else(|| format!("`{name}` is not a type"));
-    let ty = match ty.strip_prefix('*') {
-        // No type starts with k, so `*k` can only be a pointer to const.
-        Some(pointee) => match pointee.strip_prefix('k') {
-            Some(pointee) => ArgType::Ptr { elem: named(pointee)?, is_const: true },
-            None => ArgType::Ptr { elem: named(pointee)?, is_const: false },
-        },
-        None if ty.starts_with("tensordesc") => return Err("tensor descriptors are not supported as arguments".to_owned()),
-        None => ArgType::Scalar(named(ty)?),
-    };
-    match fact {
-        None => Ok(Argument::Runtime { ty, divisible_by_16: false }),
-        Some("16") => Ok(Argument::Runtime { ty, divisible_by_16: true }),
-        Some("1") if matches!(ty, ArgType::Scalar(dtype) if dtype.is_int()) => Ok(Argument::Constexpr(Const::Int(1))),
-        Some(fact) => Err(format!("`:{fact}` is not a fact of `{text}`; `:16` and, for integers, `:1` are")),
+/// A type, or a list of types for a tuple; what is no text in a list is a compile-time value.
+fn json_argument(db: &dyn Db, file: SourceFile, value: &Value) -> Result<Argument, String> {
+    match value {
+        Value::String(text) => parse_argument(text),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| match item {
+                Value::String(_) | Value::Array(_) => json_argument(db, file, item),
+                other => constant(db, file, other).map(Argument::Constexpr),
+            })
+            .collect::<Result<_, _>>()
+            .map(Argument::Tuple),
+        Value::Null | Value::Bool(_) | Value::Number(_) => constant(db, file, value).map(Argument::Constexpr),
+        Value::Object(_) => Err("an object is not a type".to_owned()),
     }
 }
 
@@ -152,27 +144,4 @@ fn constant(db: &dyn Db, file: SourceFile, value: &Value) -> Result<Const, Strin
         Value::Array(items) => Const::Tuple(items.iter().map(|v| constant(db, file, v)).collect::<Result<_, _>>()?),
         Value::Object(_) => return Err("an object is not a compile-time value".to_owned()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn argument_types() {
-        let spelled = |text| match argument(text) {
-            Ok(a) => format!("{a:?}"),
-            Err(e) => e,
-        };
-        for (text, expected) in [
-            ("*fp16:16", "Runtime { ty: Ptr { elem: F16, is_const: false }, divisible_by_16: true }"),
-            ("*kfp32", "Runtime { ty: Ptr { elem: F32, is_const: true }, divisible_by_16: false }"),
-            ("i32:1", "Constexpr(Int(1))"),
-            ("u64", "Runtime { ty: Scalar(U64), divisible_by_16: false }"),
-            ("f32:1", "`:1` is not a fact of `f32:1`; `:16` and, for integers, `:1` are"),
-            ("fp17", "`fp17` is not a type"),
-        ] {
-            assert_eq!(spelled(text), expected);
-        }
-    }
 }

@@ -21,6 +21,13 @@ use crate::{
     types::{Dim, Dims, Element, TileType, same_shape},
 };
 
+/// A tensor in memory: extents and strides are i64 scalars, one for each axis.
+pub(super) struct Tensor {
+    pub base: Tile,
+    pub extents: Vec<Tile>,
+    pub strides: Vec<Tile>,
+}
+
 impl<'a> Evaluator<'a> {
     /// The numbers of a tuple as scalars of one width.
     fn scalars(&mut self, arguments: &Arguments, name: &str, dtype: DType, at: ExprId) -> Eval<Vec<Tile>> {
@@ -123,18 +130,36 @@ impl<'a> Evaluator<'a> {
     /// The tile of pointers, and the mask along the checked axes.
     fn window(&mut self, pointer: &BlockPointer, checked: &[usize]) -> (Tile, Option<Tile>) {
         let rank = pointer.block.len();
-        let add = OpKind::Binary(TileOp::AddI);
-        let mut address = self.broadcast_tile(pointer.parts[0].clone(), &pointer.block);
+        let lines =
+            (0..rank).map(|axis| self.index_line(pointer.parts[1 + 2 * rank + axis].clone(), &pointer.block[axis])).collect();
+        let tensor = Tensor {
+            base: pointer.parts[0].clone(),
+            extents: pointer.parts[1..=rank].to_vec(),
+            strides: pointer.parts[1 + rank..1 + 2 * rank].to_vec(),
+        };
+        self.window_at(&tensor, lines, checked)
+    }
+
+    /// `start, start + 1, …` in i64.
+    pub(super) fn index_line(&mut self, start: Tile, extent: &Dim) -> Tile {
+        let line: Dims = Dims::from_iter([extent.clone()]);
+        let ty = TileType { elem: DType::I32.into(), shape: line.clone() };
+        let id = self.emit_value(OpKind::Iota { start: 0, end: extent.size as i32 }, &[], &ty);
+        let steps = self.widened(Tile { id, ty, varies: 1, undefined: None });
+        let start = self.widened(start);
+        let start = self.broadcast_tile(start, &line);
+        let ty = start.ty.clone();
+        self.emit_like(OpKind::Binary(TileOp::AddI), &[&start, &steps], ty)
+    }
+
+    /// Pointers to the elements that the lines (one of i64 indices for each axis) meet at, and which of them are inside the tensor.
+    pub(super) fn window_at(&mut self, tensor: &Tensor, lines: Vec<Tile>, checked: &[usize]) -> (Tile, Option<Tile>) {
+        let rank = lines.len();
+        let block: Dims = lines.iter().map(|line| line.ty.shape[0].clone()).collect();
+        let mut address = self.broadcast_tile(tensor.base.clone(), &block);
         let mut mask: Option<Tile> = None;
-        for axis in 0..rank {
-            let size = pointer.block[axis].size;
-            let line: Dims = Dims::from_iter([Dim::known(size)]);
-            let ty = TileType { elem: DType::I32.into(), shape: line.clone() };
-            let id = self.emit_value(OpKind::Iota { start: 0, end: size as i32 }, &[], &ty);
-            let steps = self.widened(Tile { id, ty, varies: 1, undefined: None });
-            let start = self.widened(pointer.parts[1 + 2 * rank + axis].clone());
-            let start = self.broadcast_tile(start, &line);
-            let index = self.emit_like(add.clone(), &[&start, &steps], start.ty.clone());
+        for (axis, index) in lines.into_iter().enumerate() {
+            let line = index.ty.shape.clone();
             let spread = |s: &mut Self, mut tile: Tile| {
                 for _ in 0..axis {
                     tile = s.insert_axis(tile, 0);
@@ -143,10 +168,10 @@ impl<'a> Evaluator<'a> {
                     let last = tile.ty.rank();
                     tile = s.insert_axis(tile, last);
                 }
-                s.broadcast_tile(tile, &pointer.block)
+                s.broadcast_tile(tile, &block)
             };
             if checked.contains(&axis) {
-                let extent = self.broadcast_tile(pointer.parts[1 + axis].clone(), &line);
+                let extent = self.broadcast_tile(tensor.extents[axis].clone(), &line);
                 let zero = self.constant_tile(&Const::Int(0), DType::I64, line.clone());
                 let above = self.compare_tiles(CompareOp::Ge, index.clone(), zero, DType::I64);
                 let below = self.compare_tiles(CompareOp::Lt, index.clone(), extent, DType::I64);
@@ -161,7 +186,7 @@ impl<'a> Evaluator<'a> {
                     None => inside,
                 });
             }
-            let stride = self.broadcast_tile(pointer.parts[1 + rank + axis].clone(), &line);
+            let stride = self.broadcast_tile(tensor.strides[axis].clone(), &line);
             let ty = index.ty.clone();
             let offset = self.emit_like(OpKind::Binary(TileOp::MulI), &[&index, &stride], ty);
             let offset = spread(self, offset);
@@ -171,7 +196,11 @@ impl<'a> Evaluator<'a> {
         (address, mask)
     }
 
-    fn widened(&mut self, tile: Tile) -> Tile {
+    /// A signed integer in i64.
+    pub(super) fn widened(&mut self, tile: Tile) -> Tile {
+        if tile.ty.elem == DType::I64.into() {
+            return tile;
+        }
         let ty = tile.ty.with_elem(DType::I64);
         self.emit_like(OpKind::Cast(tritium_tile::ops::CastOp::ExtS), &[&tile], ty)
     }

@@ -299,6 +299,7 @@ impl<'a> Evaluator<'a> {
             Lower::Fold(fold) => return self.call_fold(builtin, fold, arguments, at),
             Lower::Scan(fold) => return self.call_scan(builtin, fold, arguments, at),
             Lower::Atomic(atomic) => return self.call_atomic(builtin, atomic, arguments, at),
+            Lower::DescriptorAtomic(atomic) => return self.call_descriptor_atomic(builtin, atomic, arguments, at),
             Lower::Own => {}
         }
         let operator = |s: &mut Self, op: BinaryOp| {
@@ -346,6 +347,14 @@ impl<'a> Evaluator<'a> {
             Builtin::Join => self.call_join(arguments, at),
             Builtin::MakeBlockPtr => self.call_make_block_ptr(arguments, at),
             Builtin::Advance => self.call_advance(arguments, at),
+            Builtin::MakeTensorDescriptor => self.call_make_descriptor(arguments, at),
+            Builtin::LoadTensorDescriptor | Builtin::DescriptorLoad => self.call_descriptor_load(arguments, at),
+            Builtin::StoreTensorDescriptor | Builtin::DescriptorStore => self.call_descriptor_store(arguments, at),
+            Builtin::DescriptorGather => self.call_descriptor_gather(arguments, at),
+            Builtin::DescriptorScatter => self.call_descriptor_scatter(arguments, at),
+            Builtin::DotScaled => self.call_dot_scaled(arguments, at),
+            // A launch of ours waits for the one before it, so there is nothing to wait for.
+            Builtin::GdcWait | Builtin::GdcLaunchDependents => Ok(Value::Void),
             Builtin::Split => self.call_split(arguments, at),
             Builtin::Item => self.call_item(arguments, at),
             Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => self.call_promise(builtin, arguments, at),
@@ -364,7 +373,11 @@ impl<'a> Evaluator<'a> {
                     }
                 }
             }
-            Builtin::StaticPrint | Builtin::DebugBarrier => Ok(Value::Void),
+            Builtin::StaticPrint => Ok(Value::Void),
+            Builtin::DebugBarrier => {
+                self.emit(OpKind::Barrier, &[], [], &[]);
+                Ok(Value::Void)
+            }
             Builtin::StaticAssert => self.call_static_assert(arguments, at),
             Builtin::DeviceAssert => {
                 let text = match arguments.value("msg").to_const() {
@@ -607,7 +620,7 @@ impl<'a> Evaluator<'a> {
                     )),
                 }
             }
-            Class::Tensor | Class::DType | Class::PropagateNan => Err(self.problem(
+            Class::Tensor | Class::DType | Class::PropagateNan | Class::Descriptor => Err(self.problem(
                 Code::LNG003,
                 place,
                 "this class is for annotations and isinstance; it is not called in a kernel",
@@ -844,6 +857,7 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::BlockPointer(pointer) => {
             CallArgument::BlockPointer(pointer.parts.iter().map(|t| t.ty.plain()).collect(), pointer.ty().plain())
         }
+        Value::Descriptor(d) => CallArgument::Descriptor(d.parts.iter().map(|t| t.ty.plain()).collect(), d.ty().plain(), d.nan),
         Value::Void => CallArgument::Void,
         _ => return None,
     })
@@ -856,6 +870,7 @@ fn is_instance(value: &Value, class: &Value) -> bool {
         Class::Tuple => value.items().is_some(),
         Class::Int => matches!(value.as_const(), Some(Const::Int(_) | Const::Bool(_))),
         Class::Float => matches!(value.as_const(), Some(Const::Float(_))),
+        Class::Descriptor => matches!(value, Value::Descriptor(_)),
         Class::DType => matches!(value, Value::Type(_)) || matches!(value.as_const(), Some(Const::DType(_))),
         // Compile-time values are unwrapped before they are asked.
         Class::Constexpr | Class::PropagateNan | Class::PointerType => false,

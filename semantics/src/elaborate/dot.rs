@@ -15,7 +15,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    types::{Dims, TileType, same_shape, shape_text, symbolic_shape},
+    types::{TileType, same_shape, shape_text, symbolic_shape},
 };
 
 impl<'a> Evaluator<'a> {
@@ -47,14 +47,18 @@ impl<'a> Evaluator<'a> {
             let message = format!("tl.dot multiplies matrices, and `{left}` is {} and `{right}` is {}", a.ty, b.ty);
             return Err(self.problem(Code::DOT001, place, message));
         }
-        if rank > 2 {
-            self.complete = false;
+        let batch = rank - 2;
+        if !same_shape(&a.ty.shape[..batch], &b.ty.shape[..batch]) {
             let place = self.place(at);
-            let message = "batched tl.dot is part of Triton, but Tritium does not know it yet: what depends on it is not checked";
-            return Err(self.problem(Code::LIM002, place, message));
+            let message = format!(
+                "the batch sizes of a matrix product must be equal: `{left}` is {} and `{right}` is {}",
+                named(&a),
+                named(&b)
+            );
+            return Err(self.problem(Code::DOT001, place, message));
         }
-        let (m, k) = (a.ty.shape[0].clone(), a.ty.shape[1].clone());
-        let (k2, n) = (b.ty.shape[0].clone(), b.ty.shape[1].clone());
+        let (m, k) = (a.ty.shape[batch].clone(), a.ty.shape[batch + 1].clone());
+        let (k2, n) = (b.ty.shape[batch].clone(), b.ty.shape[batch + 1].clone());
         if k.size != k2.size {
             let place = self.place(at);
             let message = format!(
@@ -82,7 +86,20 @@ impl<'a> Evaluator<'a> {
             self.report(problem(Code::DOT002, place, message).related(k.origin, format!("{} comes from here", k.size)));
             return Err(Silenced);
         }
-        let out = out?.scalar().ok_or(Silenced)?;
+        let acc = acc?;
+        let out = match &acc {
+            Some(acc) if self.rules.dot_follows_accumulator && arguments.expr("out_dtype").is_none() => acc.ty.elem,
+            _ => out?,
+        };
+        let out = out.scalar().ok_or(Silenced)?;
+        if let Some(limit) = arguments.value("max_num_imprecise_acc").as_const().and_then(Const::as_int)
+            && fp8(elem_a)
+            && limit > i128::from(k.size)
+        {
+            let place = self.place(arguments.expr("max_num_imprecise_acc").unwrap_or(at));
+            let message = format!("`max_num_imprecise_acc` is {limit}, and the inner size is {}: it is at most that", k.size);
+            return Err(self.problem(Code::LNG011, place, message));
+        }
         let result = match elem_a {
             DType::I8 => DType::I32,
             DType::F64 => DType::F64,
@@ -99,8 +116,8 @@ impl<'a> Evaluator<'a> {
                 }
             },
         };
-        let ty = TileType { elem: result.into(), shape: Dims::from_iter([m, n]) };
-        let acc = match acc? {
+        let ty = TileType { elem: result.into(), shape: a.ty.shape[..batch].iter().cloned().chain([m, n]).collect() };
+        let acc = match acc {
             Some(acc) if matches!(elem_a, DType::I8 | DType::F64) && out != result => {
                 let place = self.place(at);
                 let spelled = dtype_spelling(result);
@@ -116,10 +133,10 @@ impl<'a> Evaluator<'a> {
             None => self.constant_tile(&Const::Int(0), result, ty.shape.clone()),
         };
         let precision = precision?;
-        self.check_defined(&a, Some(1), "tl.dot", "0.0", at);
-        self.check_defined(&b, Some(0), "tl.dot", "0.0", at);
+        self.check_defined(&a, Some(batch + 1), "tl.dot", "0.0", at);
+        self.check_defined(&b, Some(batch), "tl.dot", "0.0", at);
         let mut result = self.emit_like(OpKind::Dot { precision }, &[&a, &b, &acc], ty);
-        result.varies = 3;
+        result.varies = Tile::all_axes(rank);
         result.undefined = None;
         Ok(Value::Tile(result))
     }
@@ -185,22 +202,16 @@ impl<'a> Evaluator<'a> {
                 Some(value) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
                 None => Err(Silenced),
             },
-            Some(Const::Str(word)) => match word.as_str() {
+            Some(Const::Str(word)) => match word.to_ascii_lowercase().as_str() {
                 "tf32" => Ok(DotPrecision::Tf32),
                 "tf32x3" => Ok(DotPrecision::Tf32x3),
                 "ieee" => Ok(DotPrecision::Ieee),
-                "bf16x3" | "bf16x6" => {
-                    self.complete = false;
-                    Err(self.problem(
-                        Code::LIM002,
-                        place,
-                        format!("input_precision {word:?} is part of Triton, but Tritium does not know it yet"),
-                    ))
-                }
+                "bf16x3" => Ok(DotPrecision::Bf16x3),
+                "bf16x6" => Ok(DotPrecision::Bf16x6),
                 _ => Err(self.problem(
                     Code::LNG011,
                     place,
-                    format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\" or \"ieee\""),
+                    format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\""),
                 )),
             },
             None if arguments.value("input_precision").has_unknown() => Err(Silenced),

@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** every operation that is emitted goes through [`Evaluator::emit`], every problem through [`Evaluator::report`].
 
+use std::vec::IntoIter;
+
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
@@ -36,7 +38,14 @@ pub(super) type Eval<T> = Result<T, Silenced>;
 
 pub(super) struct Entry {
     pub argument: CallArgument,
-    pub divisibility: u32,
+    /// Of its run-time parts, in order; 1 where nothing is said.
+    pub divisibility: Vec<u32>,
+}
+
+impl Entry {
+    pub(super) fn plain(argument: CallArgument) -> Entry {
+        Entry { argument, divisibility: Vec::new() }
+    }
 }
 
 /// What a name stands for.
@@ -146,8 +155,7 @@ impl<'a> Evaluator<'a> {
         let mut arguments = arguments.into_iter();
         for (index, param) in def.params.iter().enumerate() {
             let place = Place { function: self.function, at: At::Param(index as u32) };
-            let Entry { argument, divisibility } =
-                arguments.next().unwrap_or(Entry { argument: CallArgument::Default, divisibility: 1 });
+            let Entry { argument, divisibility } = arguments.next().unwrap_or_else(|| Entry::plain(CallArgument::Default));
             let value = match argument {
                 CallArgument::Default => match param.default {
                     Some(default) => self.eval(default),
@@ -157,7 +165,7 @@ impl<'a> Evaluator<'a> {
                         Value::Unknown
                     }
                 },
-                other => self.parameter(&param.name, place, other, divisibility),
+                other => self.parameter(&param.name, place, other, &mut divisibility.into_iter()),
             };
             let ty = value.ty();
             self.scope.insert(param.name.clone(), Slot::Bound { value, place, from: None, decayed: false });
@@ -166,14 +174,18 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of a parameter; run-time parts become parameters of the tile function.
-    fn parameter(&mut self, name: &SmolStr, place: Place, argument: CallArgument, divisibility: u32) -> Value {
+    fn parameter(&mut self, name: &SmolStr, place: Place, argument: CallArgument, divisibility: &mut IntoIter<u32>) -> Value {
         match argument {
             CallArgument::Default => Value::Unknown,
+            CallArgument::Unknown => {
+                self.complete = false;
+                Value::Unknown
+            }
             CallArgument::Tile(ty) => {
                 let shape: Dims =
                     ty.shape.iter().map(|d| Dim { size: d.size, symbol: d.symbol.clone(), origin: Some(place) }).collect();
                 let ty = TileType { elem: ty.elem, shape };
-                let id = self.out.add_param(name.as_str(), ty.tile(), divisibility);
+                let id = self.out.add_param(name.as_str(), ty.tile(), divisibility.next().unwrap_or(1));
                 Value::Tile(Tile { varies: Tile::all_axes(ty.rank()), ty, id, undefined: None })
             }
             CallArgument::Const(value) => Value::Const(Constant { value, symbol: Some(name.clone()) }),
@@ -181,28 +193,45 @@ impl<'a> Evaluator<'a> {
                 items
                     .into_iter()
                     .enumerate()
-                    .map(|(i, item)| self.parameter(&SmolStr::from(format!("{name}_{i}")), place, item, 1))
+                    .map(|(i, item)| self.parameter(&SmolStr::from(format!("{name}_{i}")), place, item, divisibility))
                     .collect(),
             ),
             CallArgument::Type(ty) => Value::Type(ty),
             CallArgument::Builtin(builtin) => Value::Builtin(builtin),
             CallArgument::Module(path) => Value::Module(path),
             CallArgument::BlockPointer(parts, ty) => {
-                let mut tiles = Vec::new();
-                for (i, part) in parts.into_iter().enumerate() {
-                    if let Value::Tile(tile) =
-                        self.parameter(&SmolStr::from(format!("{name}_{i}")), place, CallArgument::Tile(part), 1)
-                    {
-                        tiles.push(tile);
-                    }
-                }
+                let tiles = self.part_parameters(name, place, parts, divisibility);
                 match ty.elem.scalar() {
                     Some(pointee) => Value::BlockPointer(super::value::BlockPointer { parts: tiles, block: ty.shape, pointee }),
                     None => Value::Unknown,
                 }
             }
+            CallArgument::Descriptor(parts, ty, nan) => {
+                let parts = self.part_parameters(name, place, parts, divisibility);
+                match ty.elem.scalar() {
+                    Some(pointee) => Value::Descriptor(super::value::Descriptor { parts, block: ty.shape, pointee, nan }),
+                    None => Value::Unknown,
+                }
+            }
             CallArgument::Void => Value::Void,
         }
+    }
+
+    fn part_parameters(
+        &mut self,
+        name: &SmolStr,
+        place: Place,
+        parts: Vec<TileType>,
+        divisibility: &mut IntoIter<u32>,
+    ) -> Vec<Tile> {
+        let mut tiles = Vec::new();
+        for (i, part) in parts.into_iter().enumerate() {
+            let part_name = SmolStr::from(format!("{name}_{i}"));
+            if let Value::Tile(tile) = self.parameter(&part_name, place, CallArgument::Tile(part), divisibility) {
+                tiles.push(tile);
+            }
+        }
+        tiles
     }
 
     fn finish(mut self, returns: Value) -> Elaboration {

@@ -185,6 +185,7 @@ impl<'a> Evaluator<'a> {
                     None => self.no_attribute(expr, &Value::BlockPointer(pointer), name),
                 },
             },
+            Value::Descriptor(descriptor) => self.descriptor_attribute(expr, descriptor, name),
             Value::Const(Constant { value: Const::DType(dtype), .. }) => {
                 self.type_attribute(expr, &TileType::scalar(dtype), name)
             }

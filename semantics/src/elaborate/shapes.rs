@@ -508,10 +508,17 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::DTY017, place, message));
         }
         let (a, b) = self.broadcast_pair((x, a), (y, b), "tl.join", at)?;
-        let axis = a.ty.rank();
         let mut shape = a.ty.shape.clone();
         shape.push(Dim::known(2));
         self.check_elements(&shape, Some(at))?;
+        Ok(Value::Tile(self.joined(a, b)))
+    }
+
+    /// Two tiles of one type along a new last axis.
+    pub(super) fn joined(&mut self, a: Tile, b: Tile) -> Tile {
+        let axis = a.ty.rank();
+        let mut shape = a.ty.shape.clone();
+        shape.push(Dim::known(2));
         let a = self.insert_axis(a, axis);
         let b = self.insert_axis(b, axis);
         let a = self.broadcast_tile(a, &shape);
@@ -526,7 +533,7 @@ impl<'a> Evaluator<'a> {
         let ty = a.ty.clone();
         let mut result = self.emit_like(OpKind::Select, &[&first, &a, &b], ty);
         result.undefined = a.undefined.or(b.undefined);
-        Ok(Value::Tile(result))
+        result
     }
 
     pub(super) fn call_item(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {

@@ -1,5 +1,6 @@
 //! Kernels in; tile IR, types and problems out.
 
+mod descriptors;
 mod kernels;
 mod language;
 mod probes;
@@ -9,7 +10,7 @@ mod promotion;
 use std::fmt::Write as _;
 
 use crate::{
-    ArgType, Argument, Database, Function, Instance, SourceFile,
+    Argument, Database, Function, Instance, SourceFile,
     constant::Const,
     dtype::DType,
     elaborate::{Elaborated, elaborate},
@@ -43,22 +44,7 @@ fn argument(text: &str) -> Argument {
         });
     }
     let (_, ty) = text.split_once(':').expect("name: type");
-    let ty = ty.trim();
-    let (ty, divisible) = match ty.strip_suffix(":16") {
-        Some(ty) => (ty, true),
-        None => (ty, false),
-    };
-    let ty = match ty.strip_prefix('*') {
-        Some(elem) => {
-            let (elem, is_const) = match elem.strip_prefix('k') {
-                Some(elem) => (elem, true),
-                None => (elem, false),
-            };
-            ArgType::Ptr { elem: DType::from_name(elem).expect(elem), is_const }
-        }
-        None => ArgType::Scalar(DType::from_name(ty).expect(ty)),
-    };
-    Argument::Runtime { ty, divisible_by_16: divisible }
+    crate::instance::parse_argument(ty).expect(text)
 }
 
 fn instance(db: &Database, file: SourceFile, name: &str, args: &str, triton: &str) -> Instance {

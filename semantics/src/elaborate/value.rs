@@ -37,6 +37,9 @@ pub(crate) enum Value {
     /// A plain `def`.
     PythonFunction(SmolStr),
     BlockPointer(BlockPointer),
+    Descriptor(Descriptor),
+    /// `d.type` of a tensor descriptor, by its block.
+    DescriptorType(TileType),
     /// What a store gives.
     Void,
 }
@@ -47,6 +50,16 @@ pub(crate) struct BlockPointer {
     pub parts: Vec<Tile>,
     pub block: Dims,
     pub pointee: DType,
+}
+
+/// A tensor in memory that is read and written by blocks; see [`super::descriptors`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Descriptor {
+    pub parts: Vec<Tile>,
+    pub block: Dims,
+    pub pointee: DType,
+    /// Outside the tensor a load gives NaN instead of 0.
+    pub nan: bool,
 }
 
 /// A compile-time value, and how the user would say it.
@@ -139,7 +152,7 @@ impl Value {
     /// Some part of it exists at run time.
     pub(crate) fn has_tile(&self) -> bool {
         match self {
-            Value::Tile(_) | Value::BlockPointer(_) => true,
+            Value::Tile(_) | Value::BlockPointer(_) | Value::Descriptor(_) => true,
             Value::Tuple(items) => items.iter().any(Value::has_tile),
             _ => false,
         }
@@ -151,6 +164,7 @@ impl Value {
             Value::Tile(tile) => out.push(tile.clone()),
             Value::Tuple(items) => items.iter().for_each(|v| v.leaves(out)),
             Value::BlockPointer(pointer) => out.extend(pointer.parts.iter().cloned()),
+            Value::Descriptor(descriptor) => out.extend(descriptor.parts.iter().cloned()),
             _ => {}
         }
     }
@@ -167,6 +181,10 @@ impl Value {
                 parts: pointer.parts.iter().map(|t| Tile { id: ids.next().unwrap_or(t.id), ..t.clone() }).collect(),
                 ..pointer.clone()
             }),
+            Value::Descriptor(descriptor) => Value::Descriptor(Descriptor {
+                parts: descriptor.parts.iter().map(|t| Tile { id: ids.next().unwrap_or(t.id), ..t.clone() }).collect(),
+                ..descriptor.clone()
+            }),
             other => other.clone(),
         }
     }
@@ -178,6 +196,9 @@ impl Value {
             (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_type(b)),
             (Value::BlockPointer(a), Value::BlockPointer(b)) => {
                 a.pointee == b.pointee && crate::types::same_shape(&a.block, &b.block)
+            }
+            (Value::Descriptor(a), Value::Descriptor(b)) => {
+                a.pointee == b.pointee && a.nan == b.nan && crate::types::same_shape(&a.block, &b.block)
             }
             (Value::Const(a), Value::Const(b)) => a.value == b.value,
             (Value::Tile(_) | Value::Tuple(_) | Value::Const(_), _) => match (self.to_const(), other.to_const()) {
@@ -194,6 +215,7 @@ impl Value {
             (Value::Tile(a), Value::Tile(b)) => a.id == b.id,
             (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.unchanged(b)),
             (Value::BlockPointer(a), Value::BlockPointer(b)) => a.parts.iter().map(|t| t.id).eq(b.parts.iter().map(|t| t.id)),
+            (Value::Descriptor(a), Value::Descriptor(b)) => a.parts.iter().map(|t| t.id).eq(b.parts.iter().map(|t| t.id)),
             (Value::Const(a), Value::Const(b)) => a.value == b.value,
             (a, b) => a == b,
         }
@@ -216,6 +238,8 @@ impl Value {
             Value::File(_) => Ty::Callable("module".into()),
             Value::PythonFunction(name) => Ty::Callable(name.clone()),
             Value::BlockPointer(pointer) => Ty::BlockPointer(pointer.ty()),
+            Value::Descriptor(descriptor) => Ty::Descriptor(descriptor.ty()),
+            Value::DescriptorType(ty) => Ty::Callable(format!("type[{}]", Ty::Descriptor(ty.clone())).into()),
             Value::Void => Ty::Void,
         }
     }
@@ -223,6 +247,13 @@ impl Value {
 
 impl BlockPointer {
     /// What it points to.
+    pub(crate) fn ty(&self) -> TileType {
+        TileType { elem: self.pointee.into(), shape: self.block.clone() }
+    }
+}
+
+impl Descriptor {
+    /// What one load gives.
     pub(crate) fn ty(&self) -> TileType {
         TileType { elem: self.pointee.into(), shape: self.block.clone() }
     }

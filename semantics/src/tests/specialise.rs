@@ -31,6 +31,7 @@ fn check(text: &str, expected: Expect) {
                     Argument::Runtime { ty: ArgType::Ptr { elem, is_const }, .. } => {
                         write!(out, "*{}{elem}", if *is_const { "k" } else { "" })
                     }
+                    other => write!(out, "{other}"),
                 };
             }
             out.push('\n');

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** element (i, j) is `((c + a[i,0]·b[0,j]) + a[i,1]·b[1,j]) + …`, k ascending, whatever the shapes: products and sums in
 //! `f32` (`f64` for `f64`, wrapping `i32` for `i8`), rounded to the accumulator's type once at the end. `tf32` rounds `f32` operands to
-//! ten digits first; `tf32x3`, which recovers nearly all of them, is computed as `ieee`.
+//! ten digits first; `tf32x3`, `bf16x3` and `bf16x6`, which recover nearly all of them, are computed as `ieee`.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,9 @@ pub(super) fn dot(
             let rounded = |v: &[f32]| v.iter().map(|&x| float::tf32(x)).collect::<Vec<f32>>();
             let (a, b): (Cow<[f32]>, Cow<[f32]>) = match precision {
                 DotPrecision::Tf32 if operand == Scalar::F32 => (rounded(a).into(), rounded(b).into()),
-                DotPrecision::Tf32 | DotPrecision::Tf32x3 | DotPrecision::Ieee => (a.into(), b.into()),
+                DotPrecision::Tf32 | DotPrecision::Tf32x3 | DotPrecision::Bf16x3 | DotPrecision::Bf16x6 | DotPrecision::Ieee => {
+                    (a.into(), b.into())
+                }
             };
             let mut out = c.clone();
             accumulate(&extents, &a, &b, &mut out, |c, x, y| c + x * y);

@@ -365,10 +365,7 @@ impl Checker<'_> {
                 count(2..=2, 0)?;
                 self.buffer_and_tile(name, types[1], types[0])
             }
-            OpKind::Barrier => {
-                self.begins_at_l1(name)?;
-                count(0..=0, 0)
-            }
+            OpKind::Barrier => count(0..=0, 0),
         }
     }
 

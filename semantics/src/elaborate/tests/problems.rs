@@ -365,7 +365,7 @@ fn products() {
             9: DOT002 at `tl.dot(tl.zeros((B, 8), tl.float16), tl.zeros((8, B), tl.float16))`: tl.dot needs an inner size of at least 16 for f16, and `tl.zeros((B, 8), tl.float16)` is [64, 8] ([B, 8]) and `tl.zeros((8, B), tl.float16)` is [8, 64] ([8, B]): use larger blocks, or `tl.sum(tl.zeros((B, 8), tl.float16)[:, :, None] * tl.zeros((8, B), tl.float16)[None, :, :], 1)`
                 9: `tl.zeros((B, 8), tl.float16)`: 8 comes from here
         c = tl.dot(a, a, input_precision='fast')
-            9: LNG011 at `'fast'`: "fast" is no input precision: it is "tf32", "tf32x3" or "ieee"
+            9: LNG011 at `'fast'`: "fast" is no input precision: it is "tf32", "tf32x3", "bf16x3", "bf16x6" or "ieee"
     "#]].assert_eq(&each(prelude, "x: *f32; B = 64", &lines));
 }
 
