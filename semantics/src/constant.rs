@@ -78,6 +78,21 @@ impl Const {
     }
 }
 
+/// `1e-05`, `1e+16`, `nan`: Rust writes the same shortest digits and another exponent.
+fn python_float(value: f64) -> String {
+    let text = format!("{value:?}");
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |e| ('-', e));
+            format!("{}e{sign}{exponent:0>2}", digits.trim_end_matches(".0"))
+        }
+        None => text,
+    }
+}
+
 /// As Python's `repr`, dtypes in our spelling.
 impl fmt::Display for Const {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,7 +101,7 @@ impl fmt::Display for Const {
             Const::Bool(true) => f.write_str("True"),
             Const::Bool(false) => f.write_str("False"),
             Const::Int(i) => write!(f, "{i}"),
-            Const::Float(x) => write!(f, "{:?}", x.get()),
+            Const::Float(x) => f.write_str(&python_float(x.get())),
             Const::Str(s) => write!(f, "{s:?}"),
             Const::DType(d) => write!(f, "{d}"),
             Const::Tuple(items) => {
@@ -101,5 +116,19 @@ impl fmt::Display for Const {
             }
             Const::Function(_) => f.write_str("<function>"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Const;
+
+    #[test]
+    fn floats_are_spelled_as_in_python() {
+        let spelled = [0.0, 1.5, -2.0, 0.0001, 1e-5, 1.25e-7, 1e16, 123456789012345680.0, 1e300, f64::INFINITY, f64::NAN]
+            .map(|x| Const::float(x).to_string());
+        let wanted =
+            ["0.0", "1.5", "-2.0", "0.0001", "1e-05", "1.25e-07", "1e+16", "1.2345678901234568e+17", "1e+300", "inf", "nan"];
+        assert_eq!(spelled, wanted);
     }
 }

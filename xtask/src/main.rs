@@ -1,6 +1,7 @@
-//! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`.
+//! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
+mod accuracy;
 mod codegen;
 mod tidy;
 
@@ -17,8 +18,9 @@ fn main() -> ExitCode {
             Some("--check") => codegen::check(),
             Some(_) => Err("usage: cargo xtask codegen [--check]".to_owned()),
         }),
+        Some("accuracy") => finish(accuracy::run(arguments)),
         _ => {
-            eprintln!("usage: cargo xtask setup | tidy | codegen [--check]");
+            eprintln!("usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list]");
             ExitCode::from(2)
         }
     }

@@ -14,6 +14,7 @@ use crate::ide::{
     Analysis, Host, Options,
     kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
     request::{self, Arguments},
+    stats::expressions,
 };
 
 /// How far a request goes.
@@ -40,6 +41,9 @@ pub struct Request {
     pub num_stages: Option<u32>,
     pub gpu: Option<String>,
     pub triton: Option<String>,
+    /// Also the bindings of the helpers that it calls, each with its function's name.
+    #[serde(default)]
+    pub helpers: bool,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -49,6 +53,12 @@ pub struct Answer {
     pub ok: bool,
     pub diagnostics: Vec<Found>,
     pub values: Vec<Binding>,
+    /// Nothing unknown reaches a side effect or decides control flow.
+    pub complete: bool,
+    /// In the bodies that the request reaches.
+    pub expressions: usize,
+    pub unreached: usize,
+    pub typed_expressions: usize,
     /// Of Tritium's own code.
     pub shared_bytes: Option<u32>,
     /// Exact, from ptxas.
@@ -74,6 +84,9 @@ pub struct Binding {
     pub name: String,
     #[serde(rename = "type")]
     pub ty: String,
+    /// Of a helper's binding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
 }
 
 /// Answers one line.
@@ -137,11 +150,21 @@ impl Analysis {
         let mut values: Vec<Binding> = elaborated
             .bindings
             .iter()
-            .filter(|(place, ..)| place.function == function)
-            .map(|(place, name, ty)| Binding { line: line_of(*place).unwrap_or(0), name: name.to_string(), ty: ty.to_string() })
+            .filter(|(place, ..)| request.helpers || place.function == function)
+            .map(|(place, name, ty)| Binding {
+                line: line_of(*place).unwrap_or(0),
+                name: name.to_string(),
+                ty: ty.to_string(),
+                function: (place.function != function).then(|| place.function.name(db).to_string()),
+            })
             .collect();
         values.sort_by_key(|binding| binding.line);
         answer.values = values;
+        let counted = expressions(db, elaborated);
+        answer.complete = elaborated.complete;
+        answer.expressions = counted.all;
+        answer.unreached = counted.unreached;
+        answer.typed_expressions = counted.typed;
         answer.ok = elaborated.problems.iter().all(|p| p.code.severity() != Severity::Error);
         if through == Through::Types || !answer.ok {
             return Ok(());

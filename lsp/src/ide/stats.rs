@@ -9,7 +9,8 @@ use tritium_codegen as codegen;
 use tritium_semantics::{
     Db, Function,
     body::{ExprId, Stmt},
-    elaborate, items,
+    elaborate::{self, Elaborated},
+    items,
     specialise::specialisations,
     types::Ty,
 };
@@ -92,12 +93,10 @@ impl Analysis {
         let start = Instant::now();
         let elaborated = elaborate::elaborate(db, found.instance);
         stats.ms.elaborate += start.elapsed().as_secs_f64() * 1e3;
-        for (function, types) in &elaborated.types {
-            let expressions = expression_count(db, *function);
-            stats.expressions += expressions.max(types.len());
-            stats.unreached += expressions.saturating_sub(types.len());
-            stats.typed_expressions += types.iter().filter(|(_, ty): &(&ExprId, &Ty)| ty.is_known()).count();
-        }
+        let counted = expressions(db, elaborated);
+        stats.expressions += counted.all;
+        stats.unreached += counted.unreached;
+        stats.typed_expressions += counted.typed;
         if !elaborated.complete {
             let reason = elaborated.problems.first().map(|p| format!("{}: {}", p.code.as_str(), p.message)).unwrap_or_default();
             return ("problems", reason);
@@ -124,6 +123,26 @@ impl Analysis {
             Err(message) => ("unsupported", message.to_string()),
         }
     }
+}
+
+/// The expressions of every body that a specialisation reaches.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Expressions {
+    pub all: usize,
+    /// In code that the specialisation does not enter.
+    pub unreached: usize,
+    pub typed: usize,
+}
+
+pub(crate) fn expressions(db: &dyn Db, elaborated: &Elaborated) -> Expressions {
+    let mut counted = Expressions::default();
+    for (function, types) in &elaborated.types {
+        let all = expression_count(db, *function);
+        counted.all += all.max(types.len());
+        counted.unreached += all.saturating_sub(types.len());
+        counted.typed += types.iter().filter(|(_, ty): &(&ExprId, &Ty)| ty.is_known()).count();
+    }
+    counted
 }
 
 /// Every expression in a function's body.

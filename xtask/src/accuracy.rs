@@ -1,0 +1,141 @@
+//! `cargo xtask accuracy [MEASURE…] [--check] [--list]`: how far Tritium agrees with recorded answers of Triton itself.
+//!
+//! Every measure drives the real `tritium batch` (`$TRITIUM_BIN`, else the debug build), gives a section of text, and knows which rows
+//! disagree. The disagreements are recorded by name and verdict in `tests/data/accuracy/`; `--check` fails when one is new, `--list` prints
+//! them, and without either the record is written anew. **A measure only compares; nothing that it finds is decided here.**
+
+mod ask;
+mod corpus;
+mod probes;
+mod types;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// What a measure found.
+pub(crate) struct Measured {
+    /// Markdown: a heading and a table.
+    pub section: String,
+    /// One line for each disagreement: names and verdicts, tab-separated. Sorted.
+    pub disagreements: BTreeSet<String>,
+    /// The same, with what both sides say.
+    pub details: String,
+    /// What it falls short of.
+    pub below: Vec<String>,
+}
+
+/// What a measure is run with.
+pub(crate) struct Judge {
+    pub tritium: PathBuf,
+    /// The folder of the recorded tables (`$TRITIUM_EXTERNAL_KERNELS/language`).
+    pub tables: PathBuf,
+    /// The folder with one folder a package.
+    pub corpora: PathBuf,
+    pub root: PathBuf,
+}
+
+type Measure = fn(&Judge) -> Result<Measured, String>;
+
+/// By name.
+const MEASURES: &[(&str, Measure)] = &[("probes", probes::measure), ("corpus", corpus::measure), ("types", types::measure)];
+
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
+    let (mut names, mut check, mut list) = (Vec::new(), false, false);
+    for argument in arguments {
+        match argument.as_str() {
+            "--check" => check = true,
+            "--list" => list = true,
+            name if MEASURES.iter().any(|(known, _)| *known == name) => names.push(argument),
+            other => {
+                let known: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
+                return Err(format!("`{other}` is no measure; they are {}", known.join(", ")));
+            }
+        }
+    }
+    let Some(judge) = judge()? else { return Ok(()) };
+    let mut worse = Vec::new();
+    for (name, measure) in MEASURES.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|n| n == name)) {
+        let measured = measure(&judge)?;
+        say(&measured.section)?;
+        let record = judge.root.join("tests/data/accuracy").join(format!("{name}.tsv"));
+        if list {
+            say(&measured.details)?;
+        } else if check {
+            worse.extend(measured.below.iter().map(|below| format!("{name}: {below}")));
+            let text = fs::read_to_string(&record).map_err(|e| format!("{}: {e}", record.display()))?;
+            let known: BTreeSet<&str> = text.lines().collect();
+            let new = measured.disagreements.iter().filter(|row| !known.contains(row.as_str()));
+            worse.extend(new.map(|row| format!("{name}: {}", row.replace('\t', " | "))));
+        } else {
+            let text: String = measured.disagreements.iter().flat_map(|row| [row, "\n"]).collect();
+            fs::write(&record, text).map_err(|e| format!("{}: {e}", record.display()))?;
+        }
+    }
+    if worse.is_empty() {
+        return Ok(());
+    }
+    Err(format!("worse than recorded in tests/data/accuracy (`cargo xtask accuracy` records anew):\n{}", worse.join("\n")))
+}
+
+fn say(text: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())
+}
+
+/// `None` where the recorded tables are not at hand and need not be.
+fn judge() -> Result<Option<Judge>, String> {
+    let root = crate::root();
+    let ci = std::env::var_os("CI").is_some();
+    let missing = |what: String| {
+        if ci {
+            return Err(what);
+        }
+        eprintln!("{what}; nothing was measured");
+        Ok(None)
+    };
+    let Some(folder) = std::env::var_os("TRITIUM_EXTERNAL_KERNELS") else {
+        return missing("TRITIUM_EXTERNAL_KERNELS does not name the folder of the recorded tables".to_owned());
+    };
+    let tables = Path::new(&folder).join("language");
+    let corpora = std::env::var_os("TRITIUM_CORPORA").map_or_else(|| root.join(".cache/corpora"), PathBuf::from);
+    let found = PACKAGES.iter().find(|package| !corpora.join(package).is_dir());
+    if let Some(package) = found {
+        return missing(format!("{} is missing: `cargo xtask corpora` brings it", corpora.join(package).display()));
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let tritium = std::env::var_os("TRITIUM_BIN")
+        .map_or_else(|| target.join("debug").join(format!("tritium{}", std::env::consts::EXE_SUFFIX)), PathBuf::from);
+    if !tritium.is_file() {
+        return Err(format!("{}: build it first: `cargo build -p tritium-cli`", tritium.display()));
+    }
+    Ok(Some(Judge { tritium, tables, corpora, root }))
+}
+
+/// The corpora with recorded verdicts that everybody can fetch.
+const PACKAGES: &[&str] = &["conch-triton-kernels", "fla-core", "liger-kernel", "torchao"];
+
+/// A recorded table: its rows, by column.
+pub(crate) fn table(path: &Path) -> Result<Vec<Vec<String>>, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(text.lines().skip(1).map(|line| line.split('\t').map(unquoted).collect()).collect())
+}
+
+/// A cell of a table that quotes as CSV does.
+fn unquoted(cell: &str) -> String {
+    match cell.strip_prefix('"').and_then(|c| c.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => cell.to_owned(),
+    }
+}
+
+/// `97.4 %`
+pub(crate) fn percent(part: usize, whole: usize) -> String {
+    format!("{:.1} %", share(part, whole))
+}
+
+pub(crate) fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
+}
