@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use tritium_tile::ops::UnaryOp;
+use tritium_tile::{libdevice, ops::UnaryOp};
 
 use crate::{constant::Const, dtype::DType};
 
@@ -25,6 +25,7 @@ pub enum Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Group {
     Program,
+    Random,
     Create,
     Memory,
     Math,
@@ -50,6 +51,8 @@ pub enum Lower {
     Atomic(Atomic),
     /// An atomic operation on a block of a tensor descriptor.
     DescriptorAtomic(Atomic),
+    /// Random numbers.
+    Random,
     /// Its own arm in `elaborate/`.
     Own,
 }
@@ -118,6 +121,25 @@ builtins! {
     ProgramId     "program_id"     Program Pure  Lower::Own, function "(axis: const int) -> i32";
     NumPrograms   "num_programs"   Program Pure  Lower::Own, function "(axis: const int) -> i32";
 
+    GlobalTimer   "extra.cuda.globaltimer" Program Sync Lower::Own, function "() -> i64";
+    SmId          "extra.cuda.smid" Program Pure Lower::Own, function "() -> i32";
+    IsCuda        "target_info.is_cuda" CompileTime CompileTime Lower::Own, function "() -> const bool";
+    IsHip         "target_info.is_hip" CompileTime CompileTime Lower::Own, function "() -> const bool";
+    IsHipCdna3    "target_info.is_hip_cdna3" CompileTime CompileTime Lower::Own, function "() -> const bool";
+    IsHipCdna4    "target_info.is_hip_cdna4" CompileTime CompileTime Lower::Own, function "() -> const bool";
+    CapabilityGeq "target_info.cuda_capability_geq" CompileTime CompileTime Lower::Own, function "(major: const int, minor: const int = 0) -> const bool";
+
+    Rand          "rand"           Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[f32, S]";
+    Randn         "randn"          Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[f32, S]";
+    Randint       "randint"        Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[u32, S]";
+    Rand4x        "rand4x"         Random Pure   Lower::Random, function "(seed: int, offsets: tile[I, S], n_rounds: const int = 10) -> (tile[f32, S], tile[f32, S], tile[f32, S], tile[f32, S])";
+    Randn4x       "randn4x"        Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> (tile[f32, S], tile[f32, S], tile[f32, S], tile[f32, S])";
+    Randint4x     "randint4x"      Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> (tile[u32, S], tile[u32, S], tile[u32, S], tile[u32, S])";
+    Philox        "philox"         Random Pure   Lower::Random, function "(seed: int, c0: tile[I, S], c1: tile[I, S], c2: tile[I, S], c3: tile[I, S], n_rounds: const int = 10) -> (tile[I, S], tile[I, S], tile[I, S], tile[I, S])";
+    PhiloxImpl    "philox_impl"    Random Pure   Lower::Random, function "(c0: tile[I, S], c1: tile[I, S], c2: tile[I, S], c3: tile[I, S], k0: tile[I, S], k1: tile[I, S], n_rounds: const int = 10) -> (tile[I, S], tile[I, S], tile[I, S], tile[I, S])";
+    UintToUniformFloat "uint_to_uniform_float" Random Pure Lower::Random, function "(x: tile[I, S]) -> tile[f32, S]";
+    PairUniformToNormal "pair_uniform_to_normal" Random Pure Lower::Random, function "(u1: tile[F, S], u2: tile[F, S]) -> (tile[F, S], tile[F, S])";
+
     Arange        "arange"         Create Pure   Lower::Own, function "(start: const int, end: const int) -> tile[i32, (N,)]";
     Zeros         "zeros"          Create Pure   Lower::Own, function "(shape: const shape, dtype: const dtype) -> tile[T, S]";
     ZerosLike     "zeros_like"     Create Pure   Lower::Own, function "(input: tile[T, S]) -> tile[T, S]";
@@ -155,7 +177,6 @@ builtins! {
     Erf           "erf"            Math Pure     Lower::Map(UnaryOp::Erf),   method "(x: tile[F, S]) -> tile[F, S]";
     Floor         "floor"          Math Pure     Lower::Map(UnaryOp::Floor), method "(x: tile[F, S]) -> tile[F, S]";
     Ceil          "ceil"           Math Pure     Lower::Map(UnaryOp::Ceil),  method "(x: tile[F, S]) -> tile[F, S]";
-    Tanh          "libdevice.tanh" Math Pure     Lower::Map(UnaryOp::Tanh),  function "(x: tile[F, S]) -> tile[F, S]";
     Abs           "abs"            Math Pure     Lower::Own, method "(x: tile[T, S]) -> tile[T, S]";
     Sigmoid       "sigmoid"        Math Pure     Lower::Own, method "(x: tile[F, S]) -> tile[F, S]";
     Softmax       "softmax"        Math Pure     Lower::Own, method "(x: tile[F, S], dim: const int = None, keep_dims: const bool = False, ieee_rounding: const bool = False) -> tile[F, S]";
@@ -165,6 +186,10 @@ builtins! {
     Fma           "fma"            Math Pure     Lower::Own, function "(x: tile[F, S], y: tile[F, S], z: tile[F, S]) -> tile[F, S]";
     Fdiv          "fdiv"           Math Pure     Lower::Own, function "(x: tile[F, S], y: tile[F, S], ieee_rounding: const bool = False) -> tile[F, S]";
     DivRn         "div_rn"         Math Pure     Lower::Own, function "(x: tile[f32, S], y: tile[f32, S]) -> tile[f32, S]";
+    Umulhi        "umulhi"         Math Pure     Lower::Own, function "(x: tile[I, S], y: tile[I, S]) -> tile[I, S]";
+    Swizzle2d     "swizzle2d"      Math Pure     Lower::Own, function "(i: int, j: int, size_i: int, size_j: int, size_g: int) -> (int, int)";
+    InlineAsm     "inline_asm_elementwise" Math Sync Lower::Own, function "(asm: const str, constraints: const str, args: tuple[tile[T, S]], dtype: const dtype, is_pure: const bool, pack: const int) -> tile[U, S]";
+    MapElementwise "map_elementwise" Math Pure   Lower::Own, function "(scalar_fn: const function, *args: tile[T, S], pack: const int = 1) -> tile[U, S]";
     Cdiv          "cdiv"           Math Pure     Lower::Own, method "(x: tile[I, S], div: tile[I, S]) -> tile[I, S]";
     Add           "add"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
     Sub           "sub"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
@@ -172,6 +197,8 @@ builtins! {
     Where         "where"          Math Pure     Lower::Own, function "(condition: tile[i1, S], x: tile[T, S], y: tile[T, S]) -> tile[T, S]";
     Cast          "cast"           Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
     To            "to"             Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
+    Log2OfSize    "standard._log2" CompileTime CompileTime Lower::Own, function "(i: const int) -> const int";
+    IsPowerOf2    "standard._is_power_of_two" CompileTime CompileTime Lower::Own, function "(i: const int) -> const bool";
     HostCdiv      "triton.cdiv"    CompileTime CompileTime Lower::Own, function "(x: const int, y: const int) -> const int";
     NextPowerOf2  "triton.next_power_of_2" CompileTime CompileTime Lower::Own, function "(n: const int) -> const int";
 
@@ -191,6 +218,15 @@ builtins! {
     CumProd       "cumprod"        Reduce Pure   Lower::Scan(Fold::Product), method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False) -> tile[T, S]";
     AssociativeScan "associative_scan" Reduce Pure Lower::Own,              method "(input: tile[T, S], axis: const int, combine_fn: const function, reverse: const bool = False) -> tile[T, S]";
 
+    Sort          "sort"           Reduce Pure   Lower::Own,                method "(x: tile[T, S], dim: const int = None, descending: const bool = False) -> tile[T, S]";
+    Topk          "topk"           Reduce Pure   Lower::Own,                function "(x: tile[T, S], k: const int, dim: const int = None) -> tile[T, S]";
+    BitonicMerge  "bitonic_merge"  Reduce Pure   Lower::Own,                function "(x: tile[T, S], dim: const int = None, descending: const bool = False) -> tile[T, S]";
+    Histogram     "histogram"      Reduce Pure   Lower::Own,                method "(input: tile[I, (N,)], num_bins: const int, mask: tile[i1, (N,)] = None) -> tile[i32, (M,)]";
+
+    Gather        "gather"         Shape Pure    Lower::Own, method "(src: tile[T, S], index: tile[I, R], axis: const int) -> tile[T, R]";
+    Flip          "flip"           Shape Pure    Lower::Own, method "(x: tile[T, S], dim: const int = None) -> tile[T, S]";
+    Cat           "cat"            Shape Pure    Lower::Own, function "(input: tile[T, S], other: tile[T, S], can_reorder: const bool = False, dim: const int = 0) -> tile[T, R]";
+    Interleave    "interleave"     Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, R]";
     Trans         "trans"          Shape Pure    Lower::Own, method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
     Permute       "permute"        Shape Pure    Lower::Own, method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
     Broadcast     "broadcast"      Shape Pure    Lower::Own, function "(input: tile[T, S], other: tile[U, S]) -> (tile[T, S], tile[U, S])";
@@ -211,6 +247,8 @@ builtins! {
     AtomicXor     "atomic_xor"     Atomic Write  Lower::Atomic(Atomic::Xor),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
     AtomicXchg    "atomic_xchg"    Atomic Write  Lower::Atomic(Atomic::Exchange), method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
 
+    AtomicCas     "atomic_cas"     Atomic Write  Lower::Own, method "(pointer: ptr[T, S], cmp: tile[T, S], val: tile[T, S], sem: const str = None, scope: const str = None) -> tile[T, S]";
+
     MultipleOf    "multiple_of"    Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
     MaxContiguous "max_contiguous" Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
     MaxConstancy  "max_constancy"  Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
@@ -219,11 +257,13 @@ builtins! {
     StaticAssert  "static_assert"  CompileTime CompileTime Lower::Own, function "(cond: const bool, msg: const str = \"\") -> None";
     StaticPrint   "static_print"   CompileTime CompileTime Lower::Own, function "(*values: any, sep: const str = \" \", end: const str = \"\\n\", file: any = None, flush: any = False) -> None";
     DeviceAssert  "device_assert"  Debug Sync    Lower::Own, function "(cond: tile[i1, S], msg: const str = \"\", mask: tile[i1, S] = None) -> None";
+    DevicePrint   "device_print"   Debug Sync    Lower::Own, function "(prefix: const str, *args: tile[T, S], hex: const bool = False) -> None";
     DebugBarrier  "debug_barrier"  Debug Sync    Lower::Own, function "() -> None";
     GdcWait       "extra.cuda.gdc_wait" Program Sync Lower::Own, function "() -> None";
     GdcLaunchDependents "extra.cuda.gdc_launch_dependents" Program Sync Lower::Own, function "() -> None";
 
     Range         "range"          Loop CompileTime Lower::Own, function "(arg1: int, arg2: int = None, step: int = None, num_stages: const int = None, loop_unroll_factor: const int = None, disallow_acc_multi_buffer: const bool = False, flatten: const bool = False, warp_specialize: const bool = False, disable_licm: const bool = False) -> None";
+    Condition     "condition"      Loop Pure     Lower::Own, function "(arg1: tile[i1, ()], disable_licm: const bool = False) -> tile[i1, ()]";
     StaticRange   "static_range"   Loop CompileTime Lower::Own, function "(arg1: const int, arg2: const int = None, step: const int = None) -> None";
 }
 
@@ -232,11 +272,10 @@ impl Builtin {
         &TABLE[self as usize]
     }
 
-    /// As users write it: `tl.load`, `libdevice.tanh`, `triton.cdiv`, `tl.extra.cuda.gdc_wait`.
+    /// As users write it: `tl.load`, `tl.extra.cuda.gdc_wait`, `triton.cdiv`.
     pub fn spelling(self) -> String {
         let name = self.row().name;
-        let is_own = name.contains('.') && !name.starts_with("extra.") && !name.starts_with("tensor_descriptor.");
-        if is_own { name.to_owned() } else { format!("tl.{name}") }
+        if name.starts_with("triton.") { name.to_owned() } else { format!("tl.{name}") }
     }
 
     pub fn signature(self) -> &'static Signature {
@@ -268,7 +307,10 @@ impl Builtin {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
     Builtin(Builtin),
+    Library(Library),
     DType(DType),
+    /// A type of pointers.
+    Pointer(DType),
     /// A module, by its full path.
     Module,
     Class(Class),
@@ -293,6 +335,15 @@ pub enum Class {
     PointerType,
     /// `tl.tensor_descriptor`
     Descriptor,
+    /// `tl.block_type`
+    BlockType,
+    /// `tl.const`, for annotations.
+    Const,
+    ConstexprType,
+    TupleType,
+    Slice,
+    /// `tl.void`, the type of nothing.
+    VoidType,
 }
 
 /// Functions of Python that kernels may call.
@@ -353,35 +404,77 @@ const CLASSES: &[(&str, Class)] = &[
     ("pointer_type", Class::PointerType),
     ("tensor_descriptor", Class::Descriptor),
     ("tensor_descriptor_base", Class::Descriptor),
+    ("block_type", Class::BlockType),
+    ("const", Class::Const),
+    ("constexpr_type", Class::ConstexprType),
+    ("tuple_type", Class::TupleType),
+    ("slice", Class::Slice),
+    ("void", Class::VoidType),
 ];
 
-/// Functions of `libdevice` that are the language's own under another name.
-#[rustfmt::skip]
-const LIBDEVICE: &[(&str, Builtin)] = &[
-    ("tanh", Builtin::Tanh), ("exp", Builtin::Exp), ("exp2", Builtin::Exp2), ("log", Builtin::Log), ("log2", Builtin::Log2),
-    ("sqrt", Builtin::Sqrt), ("sqrt_rn", Builtin::SqrtRn), ("rsqrt", Builtin::Rsqrt), ("sin", Builtin::Sin), ("cos", Builtin::Cos),
-    ("erf", Builtin::Erf), ("floor", Builtin::Floor), ("ceil", Builtin::Ceil), ("abs", Builtin::Abs), ("fabs", Builtin::Abs),
-    ("fma", Builtin::Fma), ("div_rn", Builtin::DivRn), ("fast_expf", Builtin::Exp), ("fast_logf", Builtin::Log),
-    ("fast_log2f", Builtin::Log2), ("fast_sinf", Builtin::Sin), ("fast_cosf", Builtin::Cos), ("fast_tanhf", Builtin::Tanh),
-];
+/// A function of the device library; its types and its meaning are [`libdevice`]'s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Library(u16);
+
+/// The page of all of them.
+pub const LIBRARY_PAGE: &str = include_str!("builtins/libdevice.md");
+
+impl Library {
+    pub fn find(name: &str) -> Option<Library> {
+        libdevice::FUNCTIONS.iter().position(|f| f.name == name).map(|index| Library(index as u16))
+    }
+
+    pub fn all() -> impl Iterator<Item = Library> {
+        (0..libdevice::FUNCTIONS.len()).map(|index| Library(index as u16))
+    }
+
+    pub fn row(self) -> &'static libdevice::Function {
+        &libdevice::FUNCTIONS[usize::from(self.0)]
+    }
+
+    pub fn spelling(self) -> String {
+        format!("libdevice.{}", self.row().name)
+    }
+
+    /// Every overload: `(f32) -> f32, (f64) -> f64`.
+    pub fn signature(self) -> String {
+        let overloads: Vec<String> =
+            self.row().overloads.iter().map(|o| format!("{} -> {}", library_arguments(o), library_type(o.result))).collect();
+        overloads.join(", ")
+    }
+}
+
+/// `(f32, i32)`
+pub fn library_arguments(overload: &libdevice::Overload) -> String {
+    let args: Vec<&str> = overload.args.iter().map(|a| library_type(*a)).collect();
+    format!("({})", args.join(", "))
+}
+
+fn library_type(arg: libdevice::Arg) -> &'static str {
+    match arg {
+        libdevice::Arg::I32 => "i32",
+        libdevice::Arg::U32 => "u32",
+        libdevice::Arg::I64 => "i64",
+        libdevice::Arg::U64 => "u64",
+        libdevice::Arg::F32 => "f32",
+        libdevice::Arg::F64 => "f64",
+    }
+}
 
 /// Functions that `tl.math` also holds.
 #[rustfmt::skip]
 const MATH: &[Builtin] = &[
     Builtin::Abs, Builtin::Ceil, Builtin::Cos, Builtin::DivRn, Builtin::Erf, Builtin::Exp, Builtin::Exp2, Builtin::Fdiv,
     Builtin::Floor, Builtin::Fma, Builtin::Log, Builtin::Log2, Builtin::Rsqrt, Builtin::Sin, Builtin::Sqrt, Builtin::SqrtRn,
+    Builtin::Umulhi,
 ];
 
 /// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
 #[rustfmt::skip]
 const UNSUPPORTED: &[&str] = &[
-    "atomic_cas", "bitonic_merge", "block_type", "cat", "condition", "const", "constexpr_type", "device_print",
-    "flip", "float8e4b15", "float8e4b8", "float8e5b16", "gather", "histogram", "inline_asm_elementwise", "interleave",
-    "map_elementwise", "pair_uniform_to_normal", "philox",
-    "philox_impl", "pi32_t", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "slice", "sort", "squeeze",
-    "swizzle2d", "topk", "tuple_type", "uint_to_uniform_float",
-    "umulhi", "unsqueeze", "void", "expect_zero", "atomic_load", "atomic_store", "atomic_poll", "async_task", "max_autotune",
-    "str_to_ty", "ir", "semantic", "condition", "tensor_descriptor_type", "nv_tma_desc_type", "dot_precision", "must_use_result",
+    "float8e4b15", "float8e4b8", "float8e5b16", "squeeze", "unsqueeze", "expect_zero", "atomic_load", "atomic_store",
+    "atomic_poll", "async_task", "max_autotune", "str_to_ty", "ir", "semantic", "tensor_descriptor_type", "nv_tma_desc_type",
+    "dot_precision", "must_use_result",
 ];
 
 const MODULES: &[&str] =
@@ -408,7 +501,10 @@ fn find_in_language(name: &str) -> Option<Known> {
         return Some(Known::Module);
     }
     if let Some(name) = name.strip_prefix("extra.cuda.libdevice.").or_else(|| name.strip_prefix("extra.libdevice.")) {
-        return Some(LIBDEVICE.iter().find(|(n, _)| *n == name).map_or(Known::Unsupported, |(_, b)| Known::Builtin(*b)));
+        return Library::find(name).map(Known::Library);
+    }
+    if let Some(builtin) = Builtin::named(name).filter(|b| b.row().name.contains('.')) {
+        return Some(Known::Builtin(builtin));
     }
     // Gone since 3.5: what stands for them is in `RENAMED`.
     if RENAMED.iter().any(|(old, _)| *old == name) {
@@ -418,27 +514,22 @@ fn find_in_language(name: &str) -> Option<Known> {
     if name.rsplit('.').next().is_some_and(|last| last.starts_with('_') && !last.starts_with("__")) {
         return Some(Known::Unsupported);
     }
-    if let Some(builtin) = Builtin::named(name).filter(|_| name.starts_with("extra.")) {
-        return Some(Known::Builtin(builtin));
-    }
-    if name.starts_with("extra.") || name.starts_with("target_info.") || name.starts_with("random.") {
+    if name.starts_with("extra.") || name.starts_with("target_info.") {
         return Some(Known::Unsupported);
     }
     if let Some(name) = name.strip_prefix("math.") {
-        return MATH
-            .iter()
-            .copied()
-            .find(|b| b.row().name == name)
-            .map(Known::Builtin)
-            .or((name == "umulhi").then_some(Known::Unsupported));
+        return MATH.iter().copied().find(|b| b.row().name == name).map(Known::Builtin);
     }
     match name {
         "PropagateNan.ALL" => return Some(Known::PropagateNan(true)),
         "PropagateNan.NONE" => return Some(Known::PropagateNan(false)),
+        "pi32_t" | "core.pi32_t" => return Some(Known::Pointer(DType::I32)),
+        "core.CONSTEXPR_0" => return Some(Known::Constant(Const::Int(0))),
+        "random.N_ROUNDS_DEFAULT" => return Some(Known::Constant(Const::Int(10))),
         "TRITON_MAX_TENSOR_NUMEL" => return Some(Known::Constant(Const::Int(i128::from(MAX_ELEMENTS)))),
         _ => {}
     }
-    let name = name.strip_prefix("core.").or_else(|| name.strip_prefix("standard.")).unwrap_or(name);
+    let name = ["core.", "standard.", "random."].iter().find_map(|module| name.strip_prefix(module)).unwrap_or(name);
     if let Some(builtin) = Builtin::named(name).filter(|b| !matches!(b, Builtin::To | Builtin::Item)) {
         return Some(Known::Builtin(builtin));
     }
@@ -468,7 +559,7 @@ pub fn nearest(name: &str) -> Option<String> {
     if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name) {
         return Some((*new).to_owned());
     }
-    if LIBDEVICE.iter().any(|(n, _)| *n == name) {
+    if libdevice::function(name).is_some() {
         return Some(format!("libdevice.{name}"));
     }
     let candidates = Builtin::ALL
@@ -641,7 +732,12 @@ mod tests {
         assert_eq!(find("triton.language.load"), Some(Known::Builtin(Builtin::Load)));
         assert_eq!(find("triton.language.math.exp2"), Some(Known::Builtin(Builtin::Exp2)));
         assert_eq!(find("triton.language.float32"), Some(Known::DType(DType::F32)));
-        assert_eq!(find("triton.language.topk"), Some(Known::Unsupported));
+        assert_eq!(find("triton.language.topk"), Some(Known::Builtin(Builtin::Topk)));
+        assert_eq!(find("triton.language.random.rand"), Some(Known::Builtin(Builtin::Rand)));
+        assert_eq!(find("triton.language.extra.cuda.smid"), Some(Known::Builtin(Builtin::SmId)));
+        assert_eq!(find("triton.language.extra.libdevice.tan"), Library::find("tan").map(Known::Library));
+        assert_eq!(find("triton.language.extra.cuda.libdevice.tann"), None);
+        assert_eq!(find("triton.language.math.tanh"), None);
         assert_eq!(find("triton.language.lod"), None);
         assert_eq!(find("triton.language.to"), None);
         assert_eq!(nearest("lod").as_deref(), Some("load"));

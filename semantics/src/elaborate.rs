@@ -7,26 +7,33 @@
 //! The walk is [`evaluator`]; [`statements`] and [`control`] are about control flow, [`expressions`] and [`operators`] about values,
 //! [`calls`] about functions, and one file each about a family of builtins.
 
+mod atomics;
 mod block_pointers;
 mod calls;
 mod casts;
 mod constexpr;
 mod control;
 mod create;
+mod debug;
 mod descriptors;
 mod dot;
 mod dot_scaled;
 mod evaluator;
 mod expressions;
 mod indexing;
+mod inline;
+mod library;
+mod lookup;
 mod math;
 mod memory;
 mod names;
 mod operators;
 pub(crate) mod promote;
+mod random;
 mod reduce;
 mod scan;
 mod shapes;
+mod sort;
 mod statements;
 mod value;
 
@@ -77,6 +84,7 @@ pub enum CallArgument {
     Tuple(Vec<CallArgument>),
     Type(TileType),
     Builtin(crate::builtins::Builtin),
+    Library(crate::builtins::Library),
     Module(SmolStr),
     /// The types of its parts, its block and its element.
     BlockPointer(Vec<TileType>, TileType),

@@ -130,6 +130,12 @@ impl Gpu {
     }
 }
 
+/// Is the compute capability of a GPU this one or a newer one? `None` if nobody knows the GPU.
+pub fn has_capability(gpu: &str, major: u32, minor: u32) -> Option<bool> {
+    let number: u32 = Gpu::find(gpu)?.sm.name.strip_prefix("sm_")?.parse().ok()?;
+    Some(number >= major.saturating_mul(10).saturating_add(minor))
+}
+
 pub fn sm(name: &str) -> Option<&'static Sm> {
     SMS.iter().find(|s| s.name == name)
 }
@@ -153,5 +159,8 @@ mod tests {
         assert!(Gpu::find(DEFAULT_BOARD).is_some_and(|g| g.board.is_some()));
         assert!(Gpu::find("sm_90a").is_some_and(|g| g.board.is_none()));
         assert!(Gpu::find("sm_13").is_none());
+        assert_eq!(has_capability("H100", 9, 0), Some(true));
+        assert_eq!(has_capability("A100", 8, 9), Some(false));
+        assert_eq!(has_capability("nothing", 8, 0), None);
     }
 }

@@ -31,6 +31,8 @@ pub struct Rules {
     pub streaming_loads: bool,
     /// `evict_normal`
     pub evict_normal: bool,
+    /// `tl.cat` keeps the order and takes an axis.
+    pub ordered_cat: bool,
     /// `tl.make_block_ptr` and `tl.advance` exist.
     pub block_pointers: bool,
     /// A product without `out_dtype` has its accumulator's type.
@@ -58,13 +60,15 @@ const V3_6: Rules = Rules {
     surplus_slices: true,
     streaming_loads: false,
     evict_normal: false,
+    ordered_cat: false,
     block_pointers: true,
     dot_follows_accumulator: false,
     batched_scales: false,
     scale_groups_by_shape: false,
 };
 
-const V3_7: Rules = Rules { version: "3.7", constexpr_returns: true, fp8_literals: true, batched_scales: true, ..V3_6 };
+const V3_7: Rules =
+    Rules { version: "3.7", constexpr_returns: true, fp8_literals: true, batched_scales: true, ordered_cat: true, ..V3_6 };
 
 const V3_8: Rules = Rules {
     version: "3.8",

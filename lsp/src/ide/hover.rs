@@ -8,7 +8,7 @@ use std::{ops::Range, path::Path};
 use tritium_semantics::{
     Function,
     body::{Body, Expr, ExprId, Stmt},
-    builtins::Builtin,
+    builtins::{Builtin, LIBRARY_PAGE, Library},
     items,
     problem::{At, Place},
     types::Ty,
@@ -71,6 +71,14 @@ impl Analysis {
                 markdown: format!("```python\n{path}{}\n```\n{}", row.signature, row.page),
                 awaits_exact: false,
             });
+        }
+        if let Ty::Callable(path) = ty
+            && let Some(function) = path.strip_prefix("libdevice.").and_then(Library::find)
+        {
+            let row = function.row();
+            let markdown =
+                format!("```python\n{path}{}\n```\n{} — {}.\n\n{LIBRARY_PAGE}", function.signature(), row.name, row.summary);
+            return Some(Hover { range, markdown, awaits_exact: false });
         }
         let mut markdown = format!("```python\n{}: {ty}\n```\n", one_line(&name));
         let mut facts = Vec::new();

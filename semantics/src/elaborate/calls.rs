@@ -5,7 +5,7 @@
 use smol_str::SmolStr;
 use tritium_tile::{
     OpKind,
-    ops::{BinaryOp as TileOp, LoopAttrs},
+    ops::{BinaryOp as TileOp, LoopAttrs, SpecialRegister},
 };
 
 use super::{
@@ -108,6 +108,8 @@ impl<'a> Evaluator<'a> {
                 positional.insert(0, (*receiver, at));
                 self.call_builtin(builtin, expr, positional, keywords)
             }
+            Value::Library(function) => self.call_library(function, expr, positional, keywords),
+            Value::Python(Python::Print) => self.call_builtin(Builtin::DevicePrint, expr, positional, keywords),
             Value::Python(python) => self.call_python(python, expr, positional),
             Value::Class(class) => self.call_class(class, expr, positional, keywords),
             Value::Const(Constant { value: Const::Function(function), .. }) => {
@@ -300,6 +302,7 @@ impl<'a> Evaluator<'a> {
             Lower::Scan(fold) => return self.call_scan(builtin, fold, arguments, at),
             Lower::Atomic(atomic) => return self.call_atomic(builtin, atomic, arguments, at),
             Lower::DescriptorAtomic(atomic) => return self.call_descriptor_atomic(builtin, atomic, arguments, at),
+            Lower::Random => return self.call_random(builtin, arguments, at),
             Lower::Own => {}
         }
         let operator = |s: &mut Self, op: BinaryOp| {
@@ -309,6 +312,11 @@ impl<'a> Evaluator<'a> {
         match builtin {
             Builtin::ProgramId => self.call_program_id(arguments, false, at),
             Builtin::NumPrograms => self.call_program_id(arguments, true, at),
+            Builtin::GlobalTimer => Ok(self.special_register(SpecialRegister::GlobalTimer, DType::I64)),
+            Builtin::SmId => Ok(self.special_register(SpecialRegister::SmId, DType::I32)),
+            Builtin::IsCuda => Ok(Value::bool(true)),
+            Builtin::IsHip | Builtin::IsHipCdna3 | Builtin::IsHipCdna4 => Ok(Value::bool(false)),
+            Builtin::CapabilityGeq => self.call_capability(arguments, at),
             Builtin::Arange => self.call_arange(arguments, at),
             Builtin::Zeros => self.call_full(arguments, true, at),
             Builtin::Full => self.call_full(arguments, false, at),
@@ -325,6 +333,19 @@ impl<'a> Evaluator<'a> {
             Builtin::Fma => self.call_fma(arguments, at),
             Builtin::Fdiv => self.call_division(builtin, TileOp::DivF, arguments, at),
             Builtin::DivRn => self.call_division(builtin, TileOp::DivRn, arguments, at),
+            Builtin::Umulhi => self.call_umulhi(arguments, at),
+            Builtin::Swizzle2d => self.call_swizzle(arguments, at),
+            Builtin::InlineAsm => self.call_inline_asm(arguments, at),
+            Builtin::MapElementwise => self.call_map_elementwise(arguments, at),
+            Builtin::AtomicCas => self.call_atomic_cas(arguments, at),
+            Builtin::Gather => self.call_gather(arguments, at),
+            Builtin::Histogram => self.call_histogram(arguments, at),
+            Builtin::Sort | Builtin::Topk | Builtin::BitonicMerge => self.call_sort(builtin, arguments, at),
+            Builtin::Flip => self.call_flip(arguments, at),
+            Builtin::Cat => self.call_cat(arguments, at),
+            Builtin::Interleave => self.call_interleave(arguments, at),
+            Builtin::DevicePrint => self.call_device_print(arguments, at),
+            Builtin::Condition => Ok(arguments.value("arg1").clone()),
             Builtin::Cdiv => self.call_cdiv(arguments, at),
             Builtin::Add => operator(self, BinaryOp::Add),
             Builtin::Sub => operator(self, BinaryOp::Sub),
@@ -379,14 +400,12 @@ impl<'a> Evaluator<'a> {
                 Ok(Value::Void)
             }
             Builtin::StaticAssert => self.call_static_assert(arguments, at),
-            Builtin::DeviceAssert => {
-                let text = match arguments.value("msg").to_const() {
-                    Some(Const::Str(text)) => text,
-                    _ => String::new(),
-                };
-                let expr = arguments.expr("cond").unwrap_or(at);
-                self.device_assert(expr, arguments.value("cond").clone(), text)?;
-                Ok(Value::Void)
+            Builtin::DeviceAssert => self.call_device_assert(arguments, at),
+            Builtin::Log2OfSize => self.host_function(arguments, &["i"], at, |n| Some(n[0].max(1).ilog2().into())),
+            Builtin::IsPowerOf2 => {
+                let power =
+                    self.host_function(arguments, &["i"], at, |n| Some(i128::from(n[0] > 0 && n[0] & (n[0] - 1) == 0)))?;
+                Ok(Value::bool(power.as_const() == Some(&Const::Int(1))))
             }
             Builtin::HostCdiv => self.host_function(arguments, &["x", "y"], at, |n| {
                 let (a, b) = (n[0], n[1]);
@@ -549,7 +568,7 @@ impl<'a> Evaluator<'a> {
                 Some(Const::Str(name)) => Ok(self.attribute(at, value.clone(), &name.into())),
                 _ => Err(Silenced),
             },
-            (Python::HasAttr, _) | (Python::Print, _) => {
+            (Python::HasAttr | Python::Print, _) => {
                 self.complete = false;
                 let name = python.name();
                 Err(self.problem(
@@ -620,7 +639,22 @@ impl<'a> Evaluator<'a> {
                     )),
                 }
             }
-            Class::Tensor | Class::DType | Class::PropagateNan | Class::Descriptor => Err(self.problem(
+            Class::BlockType => {
+                let element = self.dtype_argument(&value, expr)?;
+                let shape =
+                    values.get(1).cloned().ok_or_else(|| self.problem(Code::LNG011, place, "a block type has a shape"))?;
+                let shape = self.shape_argument(&[shape])?;
+                Ok(Value::Type(TileType { elem: element, shape }))
+            }
+            Class::Tensor
+            | Class::DType
+            | Class::PropagateNan
+            | Class::Descriptor
+            | Class::Const
+            | Class::ConstexprType
+            | Class::TupleType
+            | Class::Slice
+            | Class::VoidType => Err(self.problem(
                 Code::LNG003,
                 place,
                 "this class is for annotations and isinstance; it is not called in a kernel",
@@ -655,6 +689,9 @@ impl<'a> Evaluator<'a> {
         if builtin == Builtin::Range {
             attrs.num_stages = self.hint(&arguments, "num_stages")?;
             attrs.unroll = self.hint(&arguments, "loop_unroll_factor")?;
+            for name in ["disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm"] {
+                self.flag(&arguments, name)?;
+            }
         }
         let given = |name: &str| (arguments.value(name).clone(), arguments.expr(name).unwrap_or(call));
         let mut values = vec![given("arg1")];
@@ -853,6 +890,7 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::Tuple(items) => CallArgument::Tuple(items.iter().map(call_argument).collect::<Option<_>>()?),
         Value::Type(ty) => CallArgument::Type(ty.plain()),
         Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
+        Value::Library(function) => CallArgument::Library(*function),
         Value::Module(path) => CallArgument::Module(path.clone()),
         Value::BlockPointer(pointer) => {
             CallArgument::BlockPointer(pointer.parts.iter().map(|t| t.ty.plain()).collect(), pointer.ty().plain())
@@ -873,6 +911,14 @@ fn is_instance(value: &Value, class: &Value) -> bool {
         Class::Descriptor => matches!(value, Value::Descriptor(_)),
         Class::DType => matches!(value, Value::Type(_)) || matches!(value.as_const(), Some(Const::DType(_))),
         // Compile-time values are unwrapped before they are asked.
-        Class::Constexpr | Class::PropagateNan | Class::PointerType => false,
+        Class::PointerType => matches!(value, Value::Type(ty) if ty.is_scalar() && ty.elem.is_ptr()),
+        Class::BlockType => matches!(value, Value::Type(ty) if !ty.is_scalar()),
+        Class::Constexpr
+        | Class::PropagateNan
+        | Class::Const
+        | Class::ConstexprType
+        | Class::TupleType
+        | Class::Slice
+        | Class::VoidType => false,
     }
 }

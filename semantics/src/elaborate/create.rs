@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** every extent made here knows its name and its place.
 
-use tritium_tile::OpKind;
+use tritium_tile::{OpKind, ops::SpecialRegister};
 
 use super::{
     calls::Arguments,
@@ -32,6 +32,33 @@ impl<'a> Evaluator<'a> {
         let ty = TileType::scalar(DType::I32);
         let kind = if count { OpKind::NumPrograms { axis } } else { OpKind::ProgramId { axis } };
         Ok(Value::Tile(Tile { id: self.emit_value(kind, &[], &ty), ty, varies: 0, undefined: None }))
+    }
+
+    pub(super) fn special_register(&mut self, register: SpecialRegister, dtype: DType) -> Value {
+        let ty = TileType::scalar(dtype);
+        let id = self.emit_value(OpKind::SpecialRegister(register), &[], &ty);
+        Value::Tile(Tile { id, ty, varies: 0, undefined: None })
+    }
+
+    /// Does the board that is compiled for have this compute capability, or a newer one?
+    pub(super) fn call_capability(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let mut numbers = Vec::new();
+        for name in ["major", "minor"] {
+            let (value, expr) = (arguments.value(name), arguments.expr(name).unwrap_or(at));
+            match value.as_const().and_then(Const::as_int).and_then(|n| u32::try_from(n).ok()) {
+                Some(number) => numbers.push(number),
+                None if value.has_unknown() => return Err(Silenced),
+                None => {
+                    let place = self.place(expr);
+                    return Err(self.not_constexpr(place, expr, "a compute capability"));
+                }
+            }
+        }
+        let gpu = crate::db::Settings::get(self.db).gpu(self.db);
+        match crate::target::has_capability(gpu, numbers[0], numbers[1]) {
+            Some(answer) => Ok(Value::bool(answer)),
+            None => Err(Silenced),
+        }
     }
 
     pub(super) fn call_arange(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {

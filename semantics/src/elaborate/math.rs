@@ -202,6 +202,41 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(self.emit_like(OpKind::Binary(op), &[&a, &b], ty)))
     }
 
+    pub(super) fn call_umulhi(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let mut sides = Vec::new();
+        for name in ["x", "y"] {
+            let expr = arguments.expr(name).unwrap_or(at);
+            let tile = self.as_tile(arguments.value(name), expr)?;
+            if !matches!(tile.ty.elem, Element::Scalar(DType::I32 | DType::I64 | DType::U32 | DType::U64)) {
+                let place = self.place(expr);
+                let message = format!("tl.umulhi takes integers of 32 or 64 bits, and `{}` is {}", self.text(expr), tile.ty);
+                return Err(self.problem(Code::DTY017, place, message));
+            }
+            sides.push(Value::Tile(tile));
+        }
+        self.high_product(&sides[0], &sides[1], at)
+    }
+
+    /// The program `(i, j)` of a row-major order, as one that walks down groups of `size_g` rows.
+    pub(super) fn call_swizzle(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let of = |name: &str| (arguments.expr(name).unwrap_or(at), arguments.value(name).clone());
+        let [(ei, i), (ej, j), (esi, size_i), (esj, size_j), (eg, group)] = ["i", "j", "size_i", "size_j", "size_g"].map(of);
+        let row = self.binary(BinaryOp::Mul, ei, i, esj, size_j.clone(), at)?;
+        let flat = self.binary(BinaryOp::Add, at, row, ej, j, at)?;
+        let per_group = self.binary(BinaryOp::Mul, eg, group.clone(), esj, size_j, at)?;
+        let number = self.binary(BinaryOp::FloorDiv, at, flat.clone(), at, per_group.clone(), at)?;
+        let first = self.binary(BinaryOp::Mul, at, number, eg, group.clone(), at)?;
+        // The last group may have fewer rows.
+        let left = self.binary(BinaryOp::Sub, esi, size_i, at, first.clone(), at)?;
+        let rows = self.extremum(false, false, (at, &left), (eg, &group), at)?;
+        let inside = self.binary(BinaryOp::Mod, at, flat, at, per_group, at)?;
+        let down = self.binary(BinaryOp::Mod, at, inside.clone(), at, rows.clone(), at)?;
+        let new_i = self.binary(BinaryOp::Add, at, first, at, down, at)?;
+        let new_j = self.binary(BinaryOp::FloorDiv, at, inside, at, rows, at)?;
+        let pair = Value::Tuple(vec![new_i, new_j]);
+        if self.rules.constexpr_returns { Ok(pair) } else { self.decay(pair, at) }
+    }
+
     /// `(x + div - 1) // div`
     pub(super) fn call_cdiv(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("div").unwrap_or(at));

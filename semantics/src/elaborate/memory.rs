@@ -4,7 +4,7 @@
 
 use tritium_tile::{
     OpKind,
-    ops::{AtomicOp, CacheOp, Eviction, LoadAttrs, MemScope, MemSem, StoreAttrs},
+    ops::{AtomicOp, CacheOp, Eviction, LoadAttrs, StoreAttrs},
 };
 
 use super::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl<'a> Evaluator<'a> {
-    fn pointer_argument(&mut self, value: &Value, expr: ExprId, what: &str) -> Eval<(Tile, DType, bool)> {
+    pub(super) fn pointer_argument(&mut self, value: &Value, expr: ExprId, what: &str) -> Eval<(Tile, DType, bool)> {
         match value {
             // Handled where it is read or written.
             Value::Unknown | Value::BlockPointer(_) => Err(Silenced),
@@ -50,7 +50,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `None` without a mask.
-    fn mask_argument(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Option<Tile>> {
+    pub(super) fn mask_argument(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Option<Tile>> {
         let expr = arguments.expr("mask").unwrap_or(at);
         match arguments.value("mask") {
             Value::Unknown => Err(Silenced),
@@ -73,7 +73,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn words<T>(&mut self, arguments: &Arguments, name: &str, table: &[(&str, T)], default: T, at: ExprId) -> Eval<T>
+    pub(super) fn words<T>(&mut self, arguments: &Arguments, name: &str, table: &[(&str, T)], default: T, at: ExprId) -> Eval<T>
     where
         T: Copy,
     {
@@ -325,26 +325,8 @@ impl<'a> Evaluator<'a> {
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
         let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, &name);
         let mask = self.mask_argument(arguments, at);
-        let sem = self.words(
-            arguments,
-            "sem",
-            &[
-                ("relaxed", MemSem::Relaxed),
-                ("acquire", MemSem::Acquire),
-                ("release", MemSem::Release),
-                ("acq_rel", MemSem::AcqRel),
-            ],
-            MemSem::AcqRel,
-            at,
-        )?;
-        let scope = self.words(
-            arguments,
-            "scope",
-            &[("gpu", MemScope::Gpu), ("cta", MemScope::Cta), ("sys", MemScope::Sys)],
-            MemScope::Gpu,
-            at,
-        )?;
-        let (mut pointer, pointee, is_const) = pointer?;
+        let (sem, scope) = self.atomic_order(arguments, at)?;
+        let (pointer, pointee, is_const) = pointer?;
         let mask = mask?;
         let refused = is_const
             || pointee.bits() < 16
@@ -357,34 +339,21 @@ impl<'a> Evaluator<'a> {
                 format!("{name} does not work on {pointee} in memory: use a 32-bit buffer (`{}`)", self.text(pointer_expr));
             return Err(self.problem(Code::DTY013, place, message));
         }
-        if pointee.is_float() && matches!(atomic, Atomic::Max | Atomic::Min) {
-            self.complete = false;
-            let place = self.place(at);
-            let message = format!(
-                "{name} on {pointee} is part of Triton, but Tritium does not know it yet: what depends on it is not checked"
-            );
-            return Err(self.problem(Code::LIM002, place, message));
-        }
         let value_expr = arguments.expr("val").unwrap_or(at);
         let value = self.as_tile(arguments.value("val"), value_expr)?;
-        // Everything meets in one shape; the pointer grows too.
-        let mut shape = pointer.ty.shape.clone();
-        for (expr, tile) in [(Some(value_expr), Some(&value)), (arguments.expr("mask"), mask.as_ref())] {
-            let (Some(expr), Some(tile)) = (expr, tile) else { continue };
-            if pointer.ty.is_scalar() && !tile.ty.is_scalar() {
-                self.fit_pointer((expr, tile.clone()), (pointer_expr, &pointer), "value")?;
-            }
-            match common_shape(&shape, &tile.ty.shape) {
-                Ok(common) => shape = common,
-                Err(_) => {
-                    self.broadcast_pair((pointer_expr, pointer.clone()), (expr, tile.clone()), &name, at)?;
-                }
-            }
-        }
-        pointer = self.broadcast_tile(pointer, &shape);
         let value = self.cast(value, pointee.into(), value_expr)?;
-        let value = self.broadcast_tile(value, &shape);
-        let mask = mask.map(|m| self.broadcast_tile(m, &shape));
+        let value = self.fit_pointer((value_expr, value), (pointer_expr, &pointer), "value")?;
+        let mask = match mask {
+            Some(mask) => {
+                let expr = arguments.expr("mask").unwrap_or(at);
+                Some(self.fit_pointer((expr, mask), (pointer_expr, &pointer), "mask")?)
+            }
+            None => None,
+        };
+        if pointee.is_float() && matches!(atomic, Atomic::Max | Atomic::Min) {
+            let maximum = atomic == Atomic::Max;
+            return self.float_extremum(maximum, (&pointer, &value, mask.as_ref()), (sem, scope), at);
+        }
         let op = match (atomic, pointee.is_float(), pointee.is_signed_int()) {
             (Atomic::Add, true, _) => AtomicOp::AddF,
             (Atomic::Add, false, _) => AtomicOp::Add,

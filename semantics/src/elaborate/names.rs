@@ -121,6 +121,10 @@ impl<'a> Evaluator<'a> {
         }
         match builtins::find(path) {
             Some(Known::Builtin(builtin)) => Value::Builtin(builtin),
+            Some(Known::Library(function)) => Value::Library(function),
+            Some(Known::Pointer(pointee)) => {
+                Value::Type(TileType::scalar(crate::types::Element::Ptr { pointee, is_const: false }))
+            }
             Some(Known::DType(dtype)) => Value::constant(Const::DType(dtype)),
             Some(Known::Module) => Value::Module(path.into()),
             Some(Known::Class(class)) => Value::Class(class),

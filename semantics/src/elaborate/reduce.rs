@@ -30,7 +30,7 @@ fn sum_type(dtype: DType) -> DType {
 }
 
 /// max and min compute in f32 and i32 at least.
-fn extremum_type(dtype: DType, indices: bool, native_bf16: bool) -> DType {
+pub(super) fn extremum_type(dtype: DType, indices: bool, native_bf16: bool) -> DType {
     if indices {
         return if dtype == DType::BF16 && !native_bf16 { DType::F32 } else { dtype };
     }

@@ -536,6 +536,76 @@ impl<'a> Evaluator<'a> {
         result
     }
 
+    /// The elements of two tiles by turns along the last axis.
+    pub(super) fn call_interleave(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let joined = self.call_join(arguments, at)?;
+        let tile = self.as_tile(&joined, at)?;
+        let rank = tile.ty.rank();
+        if rank == 1 {
+            return Ok(joined);
+        }
+        let mut shape = tile.ty.shape.clone();
+        shape.pop();
+        shape[rank - 2] = Dim { size: 2 * shape[rank - 2].size, symbol: None, origin: Some(self.place(at)) };
+        let undefined = tile.undefined;
+        Ok(Value::Tile(Tile { undefined, ..self.reshape_to(tile, shape, false) }))
+    }
+
+    /// One tile behind the other along an axis.
+    pub(super) fn call_cat(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let (x, y) = (arguments.expr("input").unwrap_or(at), arguments.expr("other").unwrap_or(at));
+        let a = self.as_tile(arguments.value("input"), x)?;
+        let b = self.as_tile(arguments.value("other"), y)?;
+        let place = self.place(at);
+        let (first, second) = (self.text(x), self.text(y));
+        if let Some(expr) = arguments.expr("dim").filter(|_| !self.rules.ordered_cat) {
+            let place = self.place(expr);
+            return Err(self.problem(Code::LNG011, place, "tl.cat takes an axis from Triton 3.7 on; before, it joins vectors"));
+        }
+        if !self.flag(arguments, "can_reorder")? && !self.rules.ordered_cat {
+            let message = format!(
+                "tl.cat keeps no order before Triton 3.7 and wants that said, `can_reorder=True`; \
+                 in order: `tl.join({first}, {second}).permute(1, 0).reshape(…)`"
+            );
+            return Err(self.problem(Code::LNG011, place, message));
+        }
+        if a.ty.elem != b.ty.elem {
+            let message = format!("`{first}` is {} and `{second}` is {}: tl.cat takes tiles of one element type", a.ty, b.ty);
+            return Err(self.problem(Code::DTY017, place, message));
+        }
+        let rank = a.ty.rank();
+        if rank == 0 || rank != b.ty.rank() || rank > 1 && !self.rules.ordered_cat {
+            let message = format!("tl.cat joins two vectors, and `{first}` is {} and `{second}` is {}", a.ty, b.ty);
+            return Err(self.problem(Code::SHP005, place, message));
+        }
+        let dim =
+            self.axis(arguments.value("dim"), arguments.expr("dim").unwrap_or(at), rank, &format!("`{first}` ({})", a.ty))?;
+        if let Some(d) = (0..rank).find(|&d| a.ty.shape[d].size != b.ty.shape[d].size) {
+            let (m, n) = (a.ty.shape[d].clone(), b.ty.shape[d].clone());
+            let (code, why) = match d == dim {
+                true => (Code::SHP002, format!("{} is no power of two", u64::from(m.size) + u64::from(n.size))),
+                false => (Code::SHP001, "the other axes must be equal".to_owned()),
+            };
+            let message = format!("`{first}` has {} along axis {d} and `{second}` has {}: {why}", m.size, n.size);
+            self.report(
+                problem(code, place, message)
+                    .related(m.origin, "the first extent comes from here")
+                    .related(n.origin, "the second extent comes from here"),
+            );
+            return Err(Silenced);
+        }
+        let mut shape = a.ty.shape.clone();
+        shape[dim] = Dim { size: 2 * shape[dim].size, symbol: None, origin: Some(place) };
+        self.check_elements(&shape, Some(at))?;
+        let undefined = a.undefined.or(b.undefined);
+        let joined = self.joined(a, b);
+        // The new axis goes in front of the one that grows.
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.insert(dim, rank);
+        let moved = self.permute(joined, &order);
+        Ok(Value::Tile(Tile { undefined, ..self.reshape_to(moved, shape, false) }))
+    }
+
     pub(super) fn call_item(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("input").unwrap_or(at);
         let tile = self.as_tile(arguments.value("input"), expr)?;

@@ -7,7 +7,7 @@ use tritium_tile::ValueId;
 
 use crate::{
     SourceFile,
-    builtins::{Builtin, Class, Python},
+    builtins::{Builtin, Class, Library, Python},
     constant::Const,
     dtype::DType,
     problem::Place,
@@ -24,6 +24,7 @@ pub(crate) enum Value {
     /// A pointer or block type.
     Type(TileType),
     Builtin(Builtin),
+    Library(Library),
     Method(Box<Value>, Builtin),
     /// A predicate of an element type: `x.dtype.is_floating`, already answered.
     Predicate(bool),
@@ -228,6 +229,7 @@ impl Value {
             Value::Tile(tile) => Ty::Tile(tile.ty.clone()),
             Value::Tuple(items) => Ty::Tuple(items.iter().map(Value::ty).collect()),
             Value::Type(ty) => Ty::Type(ty.clone()),
+            Value::Library(function) => Ty::Callable(function.spelling().into()),
             Value::Builtin(builtin) => Ty::Callable(builtin.spelling().into()),
             Value::Method(_, builtin) => Ty::Callable(builtin.spelling().into()),
             Value::Predicate(_) => Ty::Callable("predicate".into()),

@@ -267,7 +267,8 @@ fn batches_are_multiplied() {
         b: f16[2, 16, 8]
         c: f32[2, 4, 8]
         d: f32[2, 4, 8]
-    "#]].assert_eq(&types(text, "x: *f32"));
+    "#]]
+    .assert_eq(&types(text, "x: *f32"));
     let text = "
         @triton.jit
         def kernel(x):

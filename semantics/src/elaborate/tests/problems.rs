@@ -184,7 +184,7 @@ fn operands() {
         "a = tl.load(x + i, masked=i < n)",
         "a = tl.lod(x + i)",
         "a = tl.tanh(h)",
-        "a = tl.sort(i)",
+        "a = tl.extra.cuda.num_warps()",
         "a = foo + 1",
         "a = hh + 1",
         "a = x.to(tl.int32)",
@@ -299,8 +299,8 @@ fn operands() {
         a = tl.tanh(h)
             8: LNG010 at `tl.tanh`: `tl.tanh` does not exist; `libdevice.tanh` does, from `triton.language.extra`
                 fix: Change to `tl.extra.libdevice.tanh`: `tl.tanh` -> `tl.extra.libdevice.tanh`
-        a = tl.sort(i)
-            8: LIM002 at `tl.sort`: `tl.sort` is part of Triton, but Tritium does not know it yet: what depends on it is not checked
+        a = tl.extra.cuda.num_warps()
+            8: LIM002 at `tl.extra.cuda.num_warps`: `tl.extra.cuda.num_warps` is part of Triton, but Tritium does not know it yet: what depends on it is not checked
         a = foo + 1
             8: LNG018 at `foo`: `foo` is not defined, or is a Python function that kernels cannot call
         a = hh + 1
