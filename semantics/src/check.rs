@@ -15,6 +15,7 @@ use crate::{
     elaborate::{Elaborated, elaborate},
     items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::launches,
+    lints::{circumstances, lint},
     problem::{At, Edit, Place, Problem},
     specialise::{Specialisation, specialisations, with_other_elements},
 };
@@ -156,19 +157,33 @@ struct Found<'db> {
     entries: BTreeMap<(usize, usize, Code), Entry<'db>>,
 }
 
+/// One specialisation of a kernel and what was found.
+struct Visit<'db> {
+    specialisation: &'db Specialisation,
+    elaborated: &'db Elaborated,
+    lints: &'db [Problem],
+}
+
 fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, found: &mut Found<'db>) {
-    let all: Vec<(&Specialisation, &Elaborated)> =
-        specialisations(db, kernel).iter().map(|s| (s, elaborate(db, s.instance))).collect();
+    let all: Vec<Visit<'_>> = specialisations(db, kernel)
+        .iter()
+        .map(|specialisation| Visit {
+            specialisation,
+            elaborated: elaborate(db, specialisation.instance),
+            lints: lint(db, circumstances(db, kernel, specialisation)),
+        })
+        .collect();
     // An error that hangs on the element types assumed is none; the others are only asked where there is an error to refute.
     let is_error = |p: &Problem| p.code.severity() == Severity::Error;
     let refuting: Vec<&Elaborated> = match all.first() {
-        Some((first, _)) if first.is_assumed() && all.iter().any(|(_, e)| e.problems.iter().any(is_error)) => {
-            with_other_elements(db, first.instance).into_iter().map(|i| elaborate(db, i)).collect()
+        Some(first) if first.specialisation.is_assumed() && all.iter().any(|v| v.elaborated.problems.iter().any(is_error)) => {
+            with_other_elements(db, first.specialisation.instance).into_iter().map(|i| elaborate(db, i)).collect()
         }
         _ => vec![],
     };
-    for (specialisation, elaborated) in &all {
-        for problem in &elaborated.problems {
+    for visit in &all {
+        let specialisation = visit.specialisation;
+        for problem in visit.elaborated.problems.iter().chain(visit.lints) {
             // A wish about values that were only assumed.
             if specialisation.is_assumed() && problem.code == Code::LNG017 {
                 continue;
@@ -185,8 +200,8 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
             let seen = match entry.kernels.iter().position(|s| s.kernel == kernel) {
                 Some(i) => &mut entry.kernels[i],
                 None => {
-                    let reach = all.iter().filter(|(_, e)| reaches(e, problem)).count();
-                    let refuted = refuting.iter().any(|e| reaches(e, problem) && !has(e, problem));
+                    let reach = all.iter().filter(|v| reaches(v.elaborated, problem)).count();
+                    let refuted = is_error(problem) && refuting.iter().any(|e| reaches(e, problem) && !has(e, problem));
                     entry.kernels.push(Seen {
                         kernel,
                         is_assumed: specialisation.is_assumed(),
@@ -245,7 +260,7 @@ impl Entry<'_> {
         let (_, range) = range_of(db, self.place)?;
         let problem = self.problem;
         let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted));
-        let severity = match (problem.code.severity(), certain) {
+        let severity = match (problem.severity(), certain) {
             (Severity::Error, false) => Severity::Warning,
             (severity, _) => severity,
         };

@@ -68,6 +68,7 @@ diagnostics! {
     SHP005 "axis-out-of-range" Error;
     SHP006 "reshape-numel" Error;
     SHP007 "scalar-pointer-tile-value" Error;
+    SHP008 "implicit-rank-broadcast" Warning;
     // control flow
     CTL001 "if-on-block" Error;
     CTL002 "while-on-block" Error;
@@ -108,6 +109,9 @@ diagnostics! {
     // masks
     MSK001 "other-without-mask" Error;
     MSK003 "masked-load-without-other-reduced" Warning;
+    MSK004 "wrong-identity" Warning;
+    MSK006 "where-does-not-guard-load" Warning;
+    MSK007 "asymmetric-mask" Warning;
     // element types
     DTY001 "float-pointer-offset" Error;
     DTY002 "load-store-non-pointer" Error;
@@ -115,6 +119,7 @@ diagnostics! {
     DTY004 "literal-out-of-range" Error;
     DTY005 "math-needs-fp32" Error;
     DTY011 "nonbool-mask" Error;
+    DTY012 "i32-offset-overflow" Hint;
     DTY013 "atomic-type" Error;
     DTY016 "impossible-cast" Error;
     DTY017 "operand-types" Error;

@@ -37,6 +37,8 @@ mod sort;
 mod statements;
 mod value;
 
+pub(crate) use expressions::source_text;
+
 use indexmap::IndexMap;
 use smol_str::SmolStr;
 use tritium_tile as tile;

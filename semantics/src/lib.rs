@@ -20,7 +20,7 @@ pub mod host;
 pub mod instance;
 pub mod items;
 pub mod launch;
-pub mod model;
+pub mod lints;
 pub mod problem;
 pub mod specialise;
 pub mod target;

@@ -6,12 +6,14 @@
 use crate::{
     Function,
     body::{ExprId, StmtId},
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Problem {
     pub code: Code,
+    /// How much it matters here, where that is not what its row says.
+    pub level: Option<Severity>,
     pub message: String,
     pub place: Place,
     /// Where the two shapes came from, and the like; each with its own sentence.
@@ -19,6 +21,12 @@ pub struct Problem {
     pub fixes: Vec<Fix>,
     /// The call sites (innermost first) through which a helper was reached.
     pub calls: Vec<Place>,
+}
+
+impl Problem {
+    pub fn severity(&self) -> Severity {
+        self.level.unwrap_or(self.code.severity())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ mod check;
 mod host;
 mod incremental;
 mod items;
-mod model;
+mod lints;
 mod pages;
 mod specialise;
 

@@ -9,12 +9,16 @@
 
 mod affine;
 mod axis;
+mod meaning;
+mod number;
 mod range;
 
 use std::fmt::Write as _;
 
 pub use affine::{Affine, Symbol, Term};
 pub use axis::Axis;
+pub use meaning::{Index, Meanings, meanings};
+pub use number::{Numbers, numbers};
 pub use range::Range;
 
 use crate::{
@@ -39,14 +43,43 @@ pub fn facts(module: &Module, function: FunctionId) -> Facts {
 }
 
 pub fn of_function(function: &Function) -> Facts {
+    of_launched(function, &Launched::default())
+}
+
+/// What is known of the launches that run a function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Launched {
+    /// By parameter; what is missing is not known.
+    pub params: Vec<Option<Range>>,
+    /// Programs along each axis.
+    pub grid: [Option<Range>; 3],
+}
+
+impl Launched {
+    /// What holds of both.
+    pub fn join(&self, other: &Launched) -> Launched {
+        let join = |a: Option<Range>, b: Option<Range>| Some(a?.join(b?));
+        Launched {
+            params: self.params.iter().zip(&other.params).map(|(&a, &b)| join(a, b)).collect(),
+            grid: std::array::from_fn(|i| join(self.grid[i], other.grid[i])),
+        }
+    }
+}
+
+/// The facts of a function under the launches that run it.
+pub fn of_launched(function: &Function, launched: &Launched) -> Facts {
     let axes = function.values.iter().map(|v| Axis::unknown(v.ty.shape())).collect();
     let ranges = function.values.iter().map(|v| Range::of_type(&v.ty)).collect();
     let mut walk = Walk {
         function,
+        grid: launched.grid,
         facts: Facts { axes, ranges, natural: vec![false; function.values.len()], affine: vec![None; function.values.len()] },
     };
-    for param in &function.params {
+    for (index, param) in function.params.iter().enumerate() {
         let i = param.value.index();
+        if let Some(&Some(range)) = launched.params.get(index) {
+            walk.facts.ranges[i] = range;
+        }
         walk.facts.axes[i].divide_all(u64::from(param.divisibility));
         walk.facts.natural[i] = true;
     }
@@ -114,6 +147,7 @@ pub fn listing(function: &Function, facts: &Facts) -> String {
 /// The forward walk that fills axes, ranges and naturals.
 struct Walk<'f> {
     function: &'f Function,
+    grid: [Option<Range>; 3],
     facts: Facts,
 }
 
@@ -253,7 +287,14 @@ impl Walk<'_> {
             _ => {
                 if let [result] = op.results[..] {
                     let axis = axis::transfer(function, &self.facts, op, result);
-                    let range = range::transfer(function, &self.facts, op, result);
+                    let range = match op.kind {
+                        OpKind::ProgramId { axis } => {
+                            self.grid.get(usize::from(axis)).copied().flatten().map(|n| Range::new(0, (n.max - 1).max(0)))
+                        }
+                        OpKind::NumPrograms { axis } => self.grid.get(usize::from(axis)).copied().flatten(),
+                        _ => None,
+                    };
+                    let range = range.unwrap_or_else(|| range::transfer(function, &self.facts, op, result));
                     let natural = self.natural(op);
                     self.facts.axes[result.index()] = axis;
                     self.facts.ranges[result.index()] = range;

@@ -7,6 +7,7 @@
 //! Knows nothing of Python, of files, of GPUs' names.
 
 pub mod facts;
+pub mod inline;
 pub mod interpret;
 pub mod layout;
 pub mod libdevice;

@@ -426,7 +426,7 @@ impl<'a> Evaluator<'a> {
 }
 
 pub(super) fn problem(code: Code, place: Place, message: impl Into<String>) -> Problem {
-    Problem { code, message: message.into(), place, related: Vec::new(), fixes: Vec::new(), calls: Vec::new() }
+    Problem { code, level: None, message: message.into(), place, related: Vec::new(), fixes: Vec::new(), calls: Vec::new() }
 }
 
 pub(super) trait ProblemExt: Sized {

@@ -395,7 +395,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// An expression as Python, shortened where it is long: for messages.
-pub(super) fn source_text(body: &Body, expr: ExprId, depth: u32) -> String {
+pub(crate) fn source_text(body: &Body, expr: ExprId, depth: u32) -> String {
     if depth > 4 {
         return "…".to_owned();
     }

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use super::database;
 use crate::check::check;
 
-fn report(text: &str, triton: &str) -> String {
+pub(super) fn report(text: &str, triton: &str) -> String {
     let (mut db, file) = database(text);
     db.set_triton(triton);
     let mut out = String::new();

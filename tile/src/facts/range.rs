@@ -12,7 +12,7 @@ use crate::{
     types::{Scalar, Type},
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
     pub min: i64,
     pub max: i64,
@@ -36,7 +36,7 @@ impl Range {
         (self.min == self.max).then_some(self.min)
     }
 
-    pub(super) fn join(self, other: Range) -> Range {
+    pub fn join(self, other: Range) -> Range {
         Range::new(self.min.min(other.min), self.max.max(other.max))
     }
 

@@ -1,0 +1,90 @@
+//! Rules about kernels that Triton accepts: what is likely wrong, or silently not what it looks like.
+//!
+//! A rule reads the whole kernel as tile IR (L0, helpers inlined) with its value facts, and says what it finds in the user's words. One
+//! file a rule. **Invariant:** a rule reads nothing but the [`Kernel`] it is given, so it runs again only when that kernel, a helper it
+//! calls, or the launches that run it change; it stays silent where it does not know.
+
+mod asymmetric_mask;
+mod filled;
+mod guarded_load;
+mod implicit_broadcast;
+mod kernel;
+mod masks;
+mod offset_overflow;
+mod wrong_identity;
+
+use tritium_tile::{facts::Launched, facts::Range, inline, verify};
+
+use crate::{
+    Db, Function, Instance,
+    elaborate::elaborate,
+    items,
+    launch::{Launch, LaunchArg, launches},
+    problem::Problem,
+    specialise::Specialisation,
+};
+
+use kernel::Kernel;
+
+/// A kernel under one specialisation, and what is known of the launches that make it.
+#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
+pub struct Circumstances {
+    #[returns(copy)]
+    pub instance: Instance,
+    /// By run-time parameter, in order.
+    #[returns(ref)]
+    pub launched: Launched,
+}
+
+type Rule = fn(&mut Kernel<'_>);
+
+/// All rules, in the order of their codes' families.
+const RULES: &[Rule] =
+    &[implicit_broadcast::rule, wrong_identity::rule, guarded_load::rule, asymmetric_mask::rule, offset_overflow::rule];
+
+/// Operations of a kernel and its helpers; past that it was unrolled beyond what anybody compiles.
+const MOST_OPS: usize = 1 << 15;
+
+/// What is likely wrong with a kernel.
+#[salsa::tracked(returns(ref))]
+pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
+    let elaborated = elaborate(db, circumstances.instance(db));
+    // Where an unknown value left something out the rest may still be whole; rules that draw on absence ask.
+    if elaborated.module.functions.iter().map(|f| f.ops.len()).sum::<usize>() > MOST_OPS {
+        return vec![];
+    }
+    if !elaborated.complete && !verify(&elaborated.module).is_empty() {
+        return vec![];
+    }
+    let Ok(function) = inline::inlined(&elaborated.module) else { return vec![] };
+    let mut kernel = Kernel::new(db, elaborated, &function, circumstances.launched(db));
+    for rule in RULES {
+        db.unwind_if_revision_cancelled();
+        rule(&mut kernel);
+    }
+    kernel.into_problems()
+}
+
+/// The circumstances of a specialisation.
+pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Circumstances {
+    let all = &launches(db, kernel.file(db)).launches;
+    let launched = specialisation.launches.iter().filter_map(|&i| all.get(i)).map(|launch| of_launch(db, kernel, launch));
+    let launched = launched.reduce(|a, b| a.join(&b)).unwrap_or_default();
+    Circumstances::new(db, specialisation.instance, launched)
+}
+
+/// The numbers of one launch, as far as the kernel takes them at run time.
+fn of_launch(db: &dyn Db, kernel: Function, launch: &Launch) -> Launched {
+    let item = items::items(db, kernel.file(db)).function(kernel);
+    let instance = crate::specialise::specialise(db, launch);
+    let exactly = |n: i64| Range::new(n, n);
+    let params = item.map_or(&[][..], |i| &i.params).iter().zip(instance.arguments(db));
+    let params = params.filter_map(|(param, argument)| match argument {
+        crate::Argument::Runtime { .. } => Some(match launch.args.get(&param.name) {
+            Some(LaunchArg::Int(n)) => i64::try_from(*n).ok().map(exactly),
+            _ => None,
+        }),
+        crate::Argument::Constexpr(_) => None,
+    });
+    Launched { params: params.collect(), grid: launch.grid.map(|n| i64::try_from(n).ok().map(exactly)) }
+}

@@ -1,0 +1,211 @@
+//! MSK004 wrong-identity: a load's `other` reaches a reduction that it changes.
+//!
+//! `other=0.0` adds nothing to a sum, but it beats a row of negative numbers in a maximum, and `exp(0.0 - m)` is not nothing.
+//! **Invariant:** only said where every masked-off element along the folded axis is known to hold something that changes the result.
+
+use tritium_tile::{
+    OpId, OpKind, ValueId,
+    ops::{BinaryOp, Constant, Predicate, UnaryOp},
+};
+
+use super::{
+    filled::{Filled, Off, Source, filled, sources},
+    kernel::{Kernel, Telling},
+    masks::{is_true, mask_of},
+};
+use crate::{
+    body::Expr,
+    diagnostics::Code,
+    problem::{At, Edit, Place},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+pub(super) fn rule(kernel: &mut Kernel<'_>) {
+    for op in kernel.ops() {
+        let OpKind::Reduce { axis } = kernel.function.op(op).kind else { continue };
+        let Some(fold) = fold(kernel, op) else { continue };
+        let input = kernel.operands(op)[0];
+        // Integers in maxima are mostly counts and indices, which begin at 0.
+        if kernel.function.ty(input).elem().scalar().is_none_or(|s| !s.is_float()) {
+            continue;
+        }
+        let mut all = sources(kernel, input, usize::from(axis));
+        // Of several loads under one condition, the one whose `other` is no zero is to blame.
+        all.sort_by_key(|s| kernel.operands(s.load).get(2).is_none_or(|&other| is_zero(kernel, other)));
+        let mut conditions: Vec<u32> = Vec::new();
+        for source in all {
+            if conditions.contains(&source.condition) {
+                continue;
+            }
+            conditions.push(source.condition);
+            check(kernel, op, fold, input, usize::from(axis), source);
+        }
+    }
+}
+
+fn is_zero(kernel: &Kernel<'_>, value: ValueId) -> bool {
+    match kernel.def(kernel.core(value)) {
+        Some((_, OpKind::Constant(Constant::Float(x)))) => *x == 0.0,
+        Some((_, OpKind::Constant(Constant::Int(n)))) => *n == 0,
+        _ => false,
+    }
+}
+
+/// How a reduction combines; `None` for what is not one of the four.
+fn fold(kernel: &Kernel<'_>, reduce: OpId) -> Option<Fold> {
+    let region = kernel.function.op(reduce).regions[0];
+    let &last = kernel.function.block(region).ops.last()?;
+    let first = *kernel.operands(last).first()?;
+    let (op, kind) = kernel.def(first)?;
+    match kind {
+        OpKind::Binary(BinaryOp::AddF) => Some(Fold::Sum),
+        OpKind::Binary(BinaryOp::MulF) => Some(Fold::Product),
+        OpKind::Binary(BinaryOp::MaxF | BinaryOp::MaxNan) => Some(Fold::Max),
+        OpKind::Binary(BinaryOp::MinF | BinaryOp::MinNan) => Some(Fold::Min),
+        // With indices: the better one is picked.
+        OpKind::Select => better(kernel, kernel.operands(op)[0]),
+        _ => None,
+    }
+}
+
+fn better(kernel: &Kernel<'_>, condition: ValueId) -> Option<Fold> {
+    match kernel.def(condition)? {
+        (_, OpKind::Compare(Predicate::GtF | Predicate::GeF)) => Some(Fold::Max),
+        (_, OpKind::Compare(Predicate::LtF | Predicate::LeF)) => Some(Fold::Min),
+        (op, OpKind::Binary(BinaryOp::Or | BinaryOp::And)) => kernel.operands(op).iter().find_map(|&v| better(kernel, v)),
+        _ => None,
+    }
+}
+
+fn check(kernel: &mut Kernel<'_>, reduce: OpId, fold: Fold, input: ValueId, dim: usize, source: Source) {
+    if kernel.operands(source.load).len() < 3 || mask_of(kernel, source.load).is_none_or(|m| is_true(kernel, m)) {
+        return;
+    }
+    let held = filled(kernel, input, Off { condition: source.condition, dim });
+    let wrong = match (fold, held) {
+        (_, Filled::Unknown) => false,
+        (Fold::Sum, Filled::Exactly(x)) => x != 0.0,
+        (Fold::Product, Filled::Exactly(x)) => x != 1.0,
+        (Fold::Sum | Fold::Product, Filled::Arbitrary) => true,
+        (Fold::Max, Filled::Exactly(x)) => x > -1e4 && !(x <= 0.0 && is_natural(kernel, input, 0)),
+        (Fold::Min, Filled::Exactly(x)) => x < 1e4,
+        (Fold::Max | Fold::Min, Filled::Arbitrary) => false,
+    };
+    if !wrong {
+        return;
+    }
+    let Some((written, place, call)) = kernel.expr(source.load) else { return };
+    let Some((reduction, _, reduction_call)) = kernel.expr(reduce) else { return };
+    let what = match reduction.body.expr(reduction_call) {
+        Expr::Call { callee, .. } => reduction.text(*callee),
+        _ => return,
+    };
+    let other = written.argument(call, 2, "other");
+    let given = other.map_or_else(|| "its padding".to_owned(), |o| format!("`other={}`", written.text(o)));
+    let is_direct = kernel.core(through_casts(kernel, input)) == kernel.function.op(source.load).results[0];
+    let identity = match fold {
+        Fold::Sum => "0.0",
+        Fold::Product => "1.0",
+        Fold::Max => "-float(\"inf\")",
+        Fold::Min => "float(\"inf\")",
+    };
+    let effect = match fold {
+        Fold::Sum => "adds them",
+        Fold::Product => "multiplies by them",
+        Fold::Max => "picks them over negative numbers",
+        Fold::Min => "picks them over larger numbers",
+    };
+    let remedy = if is_direct {
+        format!("give the load `other={identity}`")
+    } else {
+        match fold {
+            Fold::Sum if is_exponential(kernel, input) => {
+                "give the load `other=-float(\"inf\")`, which `exp` makes 0, or put 0.0 there with `tl.where`".to_owned()
+            }
+            _ => format!("put {identity} there with `tl.where(mask, …, {identity})` before folding"),
+        }
+    };
+    let loaded = kernel.function.op(source.load).results[0];
+    let problem = if is_direct {
+        let message = format!("masked-off elements are {given} here, and `{what}` {effect}: {remedy}");
+        let Some(mut problem) = kernel.problem(Code::MSK004, source.load, message) else { return };
+        if let Some(other) = other {
+            problem.place = Place { function: place.function, at: At::Expr(other) };
+        }
+        Some(problem.with(kernel.place(reduce), format!("`{what}` takes them in here")))
+    } else {
+        let become_what = match held {
+            Filled::Exactly(x) => format!("become {}", crate::constant::Const::float(x)),
+            Filled::Arbitrary | Filled::Unknown => format!("are no longer {}", identity),
+        };
+        let message = format!(
+            "masked-off elements of {} (loaded with {given}) {become_what} in {}, and `{what}` {effect}: {remedy}",
+            kernel.say(loaded, "a load"),
+            kernel.say(input, "what is folded"),
+        );
+        kernel.problem(Code::MSK004, reduce, message).map(|p| p.with(Some(place), "loaded under a mask here"))
+    };
+    let Some(mut problem) = problem else { return };
+    if let (true, Some(other)) = (is_direct, other) {
+        let alone = kernel.users[loaded.index()].len() == 1;
+        let edit = Edit::Replace(Place { function: place.function, at: At::Expr(other) }, identity.to_owned());
+        problem = problem.fix(format!("Make it `other={identity}`"), alone, vec![edit]);
+    }
+    kernel.report(problem);
+}
+
+fn through_casts(kernel: &Kernel<'_>, mut value: ValueId) -> ValueId {
+    while let Some((op, OpKind::Cast(_))) = kernel.def(value) {
+        value = kernel.operands(op)[0];
+    }
+    value
+}
+
+fn is_exponential(kernel: &Kernel<'_>, value: ValueId) -> bool {
+    matches!(kernel.def(through_casts(kernel, value)), Some((_, OpKind::Unary(UnaryOp::Exp | UnaryOp::Exp2))))
+}
+
+/// Never negative, by how it is computed.
+fn is_natural(kernel: &Kernel<'_>, value: ValueId, depth: usize) -> bool {
+    if depth > 32 {
+        return false;
+    }
+    let Some((op, kind)) = kernel.def(value) else { return false };
+    let operands = kernel.operands(op);
+    let go = |n: usize| is_natural(kernel, operands[n], depth + 1);
+    match kind {
+        OpKind::Constant(Constant::Float(x)) => *x >= 0.0,
+        OpKind::Constant(Constant::Int(n)) => *n >= 0,
+        OpKind::Unary(UnaryOp::AbsF | UnaryOp::AbsI | UnaryOp::Exp | UnaryOp::Exp2) => true,
+        OpKind::Unary(UnaryOp::Sqrt | UnaryOp::SqrtRn | UnaryOp::Rsqrt) => true,
+        OpKind::Binary(BinaryOp::MulF) if kernel.numbers.same(operands[0], operands[1]) => true,
+        OpKind::Binary(
+            BinaryOp::AddF | BinaryOp::MulF | BinaryOp::DivF | BinaryOp::DivRn | BinaryOp::MinF | BinaryOp::MinNan,
+        ) => go(0) && go(1),
+        OpKind::Binary(BinaryOp::MaxF | BinaryOp::MaxNan) => go(0) || go(1),
+        // A maximum of a magnitude and its opposite is the magnitude.
+        OpKind::Select => go(1) && go(2),
+        OpKind::Fma => go(0) && go(1) && go(2),
+        OpKind::Cast(tritium_tile::ops::CastOp::UToF) => true,
+        OpKind::Cast(tritium_tile::ops::CastOp::SToF) => kernel.facts.range(operands[0]).min >= 0,
+        OpKind::Cast(_)
+        | OpKind::Splat
+        | OpKind::Broadcast
+        | OpKind::ExpandDims { .. }
+        | OpKind::Transpose { .. }
+        | OpKind::Reshape { .. }
+        | OpKind::ConvertLayout => go(0),
+        OpKind::Reduce { .. } | OpKind::Scan { .. } => {
+            // Sums, products and maxima of natural numbers are natural.
+            go(0)
+        }
+        _ => false,
+    }
+}
