@@ -18,7 +18,6 @@ use tritium_tile::{facts::Launched, facts::Range, inline, verify};
 use crate::{
     Db, Function, Instance,
     elaborate::elaborate,
-    items,
     launch::{Launch, LaunchArg, launches},
     problem::Problem,
     specialise::Specialisation,
@@ -68,23 +67,17 @@ pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
 /// The circumstances of a specialisation.
 pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Circumstances {
     let all = &launches(db, kernel.file(db)).launches;
-    let launched = specialisation.launches.iter().filter_map(|&i| all.get(i)).map(|launch| of_launch(db, kernel, launch));
+    let launched = specialisation.launches.iter().filter_map(|&i| all.get(i)).map(of_launch);
     let launched = launched.reduce(|a, b| a.join(&b)).unwrap_or_default();
     Circumstances::new(db, specialisation.instance, launched)
 }
 
 /// The numbers of one launch, as far as the kernel takes them at run time.
-fn of_launch(db: &dyn Db, kernel: Function, launch: &Launch) -> Launched {
-    let item = items::items(db, kernel.file(db)).function(kernel);
-    let instance = crate::specialise::specialise(db, launch);
+fn of_launch(launch: &Launch) -> Launched {
     let exactly = |n: i64| Range::new(n, n);
-    let params = item.map_or(&[][..], |i| &i.params).iter().zip(instance.arguments(db));
-    let params = params.filter_map(|(param, argument)| match argument {
-        crate::Argument::Runtime { .. } => Some(match launch.args.get(&param.name) {
-            Some(LaunchArg::Int(n)) => i64::try_from(*n).ok().map(exactly),
-            _ => None,
-        }),
-        crate::Argument::Constexpr(_) => None,
+    let params = launch.args.iter().filter_map(|(name, argument)| match argument {
+        LaunchArg::Int(n) => Some((name.to_string(), exactly(i64::try_from(*n).ok()?))),
+        _ => None,
     });
     Launched { params: params.collect(), grid: launch.grid.map(|n| i64::try_from(n).ok().map(exactly)) }
 }
