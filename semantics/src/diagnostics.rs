@@ -79,6 +79,9 @@ diagnostics! {
     CTL007 "static-range-needs-constexpr" Error;
     CTL009 "bad-loop-bound" Error;
     CTL010 "condition-type" Error;
+    CTL011 "kept-after-branch" Warning;
+    CTL012 "undefined-after-loop" Warning;
+    CTL013 "missing-return" Warning;
     // the language
     LNG001 "unsupported-statement" Error;
     LNG002 "return-in-loop" Error;
@@ -91,6 +94,7 @@ diagnostics! {
     LNG016 "unsupported-index" Error;
     LNG017 "static-assert" Error;
     LNG018 "undefined-name" Error;
+    LNG019 "dropped-values" Warning;
     // matrix products
     DOT001 "inner-dim-mismatch" Error;
     DOT002 "below-minimum-size" Error;
@@ -123,6 +127,7 @@ diagnostics! {
     DTY013 "atomic-type" Error;
     DTY016 "impossible-cast" Error;
     DTY017 "operand-types" Error;
+    DTY018 "constant-wraps" Warning;
     // launches
     LCH001 "launch-arguments" Error;
     LCH002 "grid-rank" Error;

@@ -13,6 +13,14 @@ pub struct Rules {
     /// `*args` of a helper are bound.
     pub rest_parameters: bool,
     pub keyword_only_parameters: bool,
+    /// Unpacking more values than there are names is an error, not a silent loss.
+    pub strict_unpacking: bool,
+    /// A compile-time tuple is a tuple of compile-time values: its items are values of their own, and a plain name may hold it.
+    pub constexpr_tuples: bool,
+    /// A block pointer is pointers and masks under a name: stores cast, offsets may be 64-bit, padding needs checked axes.
+    pub block_pointer_aggregates: bool,
+    /// tl.fdiv joins two float types, tl.clamp takes integers.
+    pub broad_math: bool,
     pub walrus: bool,
     pub nested_tuple_targets: bool,
     pub chained_comparison: bool,
@@ -49,6 +57,10 @@ const V3_6: Rules = Rules {
     constexpr_returns: false,
     rest_parameters: false,
     keyword_only_parameters: false,
+    strict_unpacking: false,
+    constexpr_tuples: false,
+    block_pointer_aggregates: false,
+    broad_math: false,
     walrus: false,
     nested_tuple_targets: false,
     chained_comparison: false,
@@ -73,6 +85,8 @@ const V3_7: Rules =
 const V3_8: Rules = Rules {
     version: "3.8",
     rest_parameters: true,
+    constexpr_tuples: true,
+    block_pointer_aggregates: true,
     walrus: true,
     nested_tuple_targets: true,
     zero_extents: false,
@@ -85,6 +99,8 @@ const V3_8: Rules = Rules {
 const V3_9: Rules = Rules {
     version: "3.9",
     keyword_only_parameters: true,
+    strict_unpacking: true,
+    broad_math: true,
     chained_comparison: true,
     while_on_int: true,
     weak_comparisons: true,

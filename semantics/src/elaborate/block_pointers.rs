@@ -55,7 +55,7 @@ impl<'a> Evaluator<'a> {
                     format!("`{name}` holds {}, and integer scalars are needed", tile.ty),
                 ));
             }
-            if width.is_some_and(|w| w > dtype.bits()) && item.to_const().is_none() {
+            if width.is_some_and(|w| w > dtype.bits()) && item.to_const().is_none() && !self.rules.block_pointer_aggregates {
                 let message =
                     format!("`{name}` of a block pointer are 32-bit, and this holds {}: cast it with `.to(tl.int32)`", tile.ty);
                 return Err(self.problem(Code::DTY017, place, message));
@@ -93,8 +93,30 @@ impl<'a> Evaluator<'a> {
             );
             return Err(self.problem(Code::LNG011, place, message));
         }
+        self.check_order(arguments, rank, at)?;
         let parts = [vec![base], extents, strides, offsets].concat();
         Ok(Value::BlockPointer(BlockPointer { parts, block, pointee }))
+    }
+
+    /// `order` says which axis lies closest in memory; all of them, each once.
+    fn check_order(&mut self, arguments: &Arguments, rank: usize, at: ExprId) -> Eval<()> {
+        let expr = arguments.expr("order").unwrap_or(at);
+        let value = arguments.value("order");
+        if value.has_unknown() {
+            return Ok(());
+        }
+        let numbers: Option<Vec<i128>> =
+            value.items().and_then(|items| items.iter().map(|v| v.as_const().and_then(Const::as_int)).collect());
+        let mut sorted = numbers.unwrap_or_default();
+        sorted.sort_unstable();
+        if sorted.iter().copied().eq(0..rank as i128) || self.rules.block_pointer_aggregates && value.items().is_none() {
+            return Ok(());
+        }
+        let place = self.place(expr);
+        let axes: Vec<String> = (0..rank).rev().map(|axis| axis.to_string()).collect();
+        let message =
+            format!("`order` names each of the {rank} axes once, as in `({})`, and this is {}", axes.join(", "), value.ty());
+        Err(self.problem(Code::LNG011, place, message))
     }
 
     pub(super) fn call_advance(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
@@ -209,6 +231,14 @@ impl<'a> Evaluator<'a> {
     fn checked_axes(&mut self, arguments: &Arguments, rank: usize, at: ExprId) -> Eval<Vec<usize>> {
         let expr = arguments.expr("boundary_check").unwrap_or(at);
         let value = arguments.value("boundary_check").clone();
+        if value.items().is_none() && !value.has_unknown() && self.rules.block_pointer_aggregates {
+            let place = self.place(expr);
+            return Err(self.problem(
+                Code::LNG011,
+                place,
+                format!("`boundary_check` is a tuple of axes, and this is {}", value.ty()),
+            ));
+        }
         let items = value.items().unwrap_or_else(|| vec![value]);
         let mut axes = Vec::new();
         for item in &items {
@@ -250,6 +280,10 @@ impl<'a> Evaluator<'a> {
             },
             _ => return Err(Silenced),
         };
+        if padding.is_some() && axes.is_empty() && self.rules.block_pointer_aggregates {
+            let message = "`padding_option` fills what lies outside, and no axis is checked: name them in `boundary_check`";
+            return Err(self.problem(Code::MSK001, place, message));
+        }
         let (address, mask) = self.window(pointer, &axes);
         let ty = address.ty.with_elem(pointer.pointee);
         let fill = match (padding, &mask) {
@@ -276,6 +310,10 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr("value").unwrap_or(at);
         let value = self.as_tile(arguments.value("value"), expr)?;
         let place = self.place(expr);
+        let value = match self.rules.block_pointer_aggregates {
+            true => self.cast(value, pointer.pointee.into(), expr)?,
+            false => value,
+        };
         if value.ty.elem != Element::Scalar(pointer.pointee) {
             let message = format!(
                 "a block pointer to {} stores {0} only, and `{}` is {}: cast it",

@@ -99,6 +99,11 @@ impl<'a> Evaluator<'a> {
                 self.complete = false;
                 Err(Silenced)
             }
+            Value::Builtin(Builtin::StaticAssert) if !keywords.is_empty() => {
+                let place = self.place(expr);
+                let message = "tl.static_assert takes its arguments by position: `tl.static_assert(condition, \"message\")`";
+                Err(self.problem(Code::LNG011, place, message))
+            }
             Value::Builtin(builtin) => self.call_builtin(builtin, expr, positional, keywords),
             Value::Method(receiver, builtin) => {
                 let at = match self.body.expr(callee) {
@@ -535,7 +540,14 @@ impl<'a> Evaluator<'a> {
                 let mut values = vec![first.clone()];
                 values.extend(rest.iter().cloned());
                 if let [(only, expr)] = values.as_slice() {
-                    values = only.items().unwrap_or_default().into_iter().map(|v| (v, *expr)).collect();
+                    let items = only.items().filter(|items| items.len() >= 2);
+                    match items {
+                        Some(items) => values = items.into_iter().map(|v| (v, *expr)).collect(),
+                        None => {
+                            let message = format!("`{}` takes at least two values, and this is {}", python.name(), only.ty());
+                            return Err(self.problem(Code::LNG011, place, message));
+                        }
+                    }
                 }
                 let mut values = values.into_iter();
                 let (mut best, expr) = values.next().ok_or(Silenced)?;

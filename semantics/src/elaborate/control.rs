@@ -139,29 +139,90 @@ impl<'a> Evaluator<'a> {
         let mut ways = Vec::new();
         for branch in [then, otherwise] {
             let block = self.out.add_block();
+            let other = if std::ptr::eq(branch, then) { otherwise } else { then };
             let flow = self.inside(block, |s| match s.run(branch, Some(rest)) {
-                Flow::Falls => s.run_rest(rest),
-                returned => returned,
+                Flow::Falls => {
+                    s.leave_branch(&before, other);
+                    match s.run_rest(rest) {
+                        Flow::Falls | Flow::Ended => Flow::Ended,
+                        Flow::Returned { value, .. } => Flow::Returned { value, seen: true },
+                    }
+                }
+                flow => flow,
             });
-            let value = match flow {
-                Flow::Falls => Value::none(),
-                Flow::Returned(value) => value,
-            };
-            ways.push((block, value));
+            ways.push((block, flow));
             self.scope.clone_from(&before);
         }
-        let (else_block, else_value) = ways.pop().unwrap_or((self.block, Value::Unknown));
-        let (then_block, then_value) = ways.pop().unwrap_or((self.block, Value::Unknown));
-        let (then_value, else_value) = if self.is_entry {
-            (Value::none(), Value::none())
-        } else {
-            self.join_returns(self.stmt_place(id), (then_block, then_value), (else_block, else_value))
+        let (Some((else_block, else_flow)), Some((then_block, then_flow))) = (ways.pop(), ways.pop()) else { return Flow::Falls };
+        let seen = [&then_flow, &else_flow].iter().any(|f| !matches!(f, Flow::Returned { seen: false, .. }));
+        let (then_value, else_value) = match (then_flow, else_flow) {
+            _ if self.is_entry => (Value::none(), Value::none()),
+            (Flow::Returned { value: a, .. }, Flow::Returned { value: b, .. }) => {
+                self.join_returns(self.stmt_place(id), (then_block, a), (else_block, b))
+            }
+            (Flow::Returned { value, .. }, Flow::Falls | Flow::Ended) => {
+                let missing = self.missing_return(&value, else_block);
+                (value, missing)
+            }
+            (Flow::Falls | Flow::Ended, Flow::Returned { value, .. }) => {
+                let missing = self.missing_return(&value, then_block);
+                (missing, value)
+            }
+            (Flow::Falls | Flow::Ended, Flow::Falls | Flow::Ended) => {
+                self.close_if(&test, (then_block, &Value::none()), (else_block, &Value::none()));
+                return Flow::Ended;
+            }
         };
-        Flow::Returned(self.close_if(&test, (then_block, &then_value), (else_block, &else_value)))
+        let value = self.close_if(&test, (then_block, &then_value), (else_block, &else_value));
+        Flow::Returned { value, seen }
+    }
+
+    /// At the end of a branch whose other side returns: what only this side binds is not bound after the `if`.
+    fn leave_branch(&mut self, before: &Scope, other: &[StmtId]) {
+        let mut bound_there = IndexSet::new();
+        assigned_names(self.body, other, &mut bound_there);
+        let lost: Vec<(SmolStr, Place)> = self
+            .scope
+            .iter()
+            .filter(|(name, slot)| {
+                matches!(slot, Slot::Bound { .. }) && !before.contains_key(*name) && !bound_there.contains(*name)
+            })
+            .map(|(name, slot)| (name.clone(), slot.place()))
+            .collect();
+        for (name, place) in lost {
+            self.scope.insert(name, Slot::Lost { place, why: "it is bound in one branch of a run-time `if` only" });
+        }
+    }
+
+    /// The end of a function that returns a value elsewhere: Triton returns an undefined one without a word.
+    fn missing_return(&mut self, value: &Value, block: BlockId) -> Value {
+        if value.is_none() || value.has_unknown() {
+            return value.clone();
+        }
+        let place = Place { function: self.function, at: crate::problem::At::Name };
+        let name = self.function.name(self.db);
+        let message = format!(
+            "`{name}` returns {} on one way and reaches its end on another: the value is undefined there. Return one on every way",
+            value.ty()
+        );
+        self.problem(Code::CTL013, place, message);
+        self.inside(block, |s| s.undefined_like(value))
+    }
+
+    fn undefined_like(&mut self, value: &Value) -> Value {
+        match value {
+            Value::Tile(tile) => match tile.ty.elem {
+                Element::Scalar(dtype) => Value::Tile(self.constant_tile(&Const::Int(0), dtype, tile.ty.shape.clone())),
+                Element::Ptr { .. } => Value::Unknown,
+            },
+            Value::Tuple(items) => Value::Tuple(items.iter().map(|item| self.undefined_like(item)).collect()),
+            Value::Const(_) => value.clone(),
+            _ => Value::Unknown,
+        }
     }
 
     /// Returned values must agree; from 3.7 on a compile-time number meets a run-time one.
-    fn join_returns(&mut self, place: Place, then: (BlockId, Value), otherwise: (BlockId, Value)) -> (Value, Value) {
+    pub(super) fn join_returns(&mut self, place: Place, then: (BlockId, Value), otherwise: (BlockId, Value)) -> (Value, Value) {
         let (then_block, a) = then;
         let (else_block, b) = otherwise;
         if a.has_unknown() || b.has_unknown() {
@@ -289,6 +350,16 @@ impl<'a> Evaluator<'a> {
                     if !then_changed && !else_changed {
                         return Joined::Keep;
                     }
+                    // `None` and types are not values to Triton: changed in one branch they stay what they were, in both they are joined.
+                    let plain = old.is_none() || matches!(old, Value::Type(_)) || matches!(old.as_const(), Some(Const::DType(_)));
+                    if plain && !matches!(old_place.at, crate::problem::At::Param(_)) {
+                        if then_changed && else_changed {
+                            return self.join_name(name, None, then, otherwise, at);
+                        }
+                        let (changed, place) = if then_changed { (a, *a_place) } else { (b, *b_place) };
+                        self.kept_after_branch(name, (old, *old_place), (changed, place));
+                        return Joined::Slot(Slot::Bound { value: old.clone(), place: *old_place, from: None, decayed: false });
+                    }
                     if old.has_unknown() || a.has_unknown() || b.has_unknown() {
                         return unknown(*old_place);
                     }
@@ -343,8 +414,18 @@ impl<'a> Evaluator<'a> {
                 lost(slot, "it is bound in one branch of a run-time `if` only")
             }
             (Some(slot @ Slot::Lost { .. }), _) | (_, Some(slot @ Slot::Lost { .. })) => Joined::Slot(slot.clone()),
+            (Some(slot @ Slot::Stale { .. }), _) | (_, Some(slot @ Slot::Stale { .. })) => Joined::Slot(slot.clone()),
             _ => Joined::Keep,
         }
+    }
+
+    fn kept_after_branch(&mut self, name: &SmolStr, old: (&Value, Place), new: (&Value, Place)) {
+        let message = format!(
+            "`{name}` is {} before the run-time `if`, and after it again: what this branch binds ({}) is lost without a word. Start with a run-time value of that type",
+            old.0.ty(),
+            new.0.ty()
+        );
+        self.report(problem(Code::CTL011, new.1, message).related(Some(old.1), format!("`{name}` is {} here", old.0.ty())));
     }
 
     fn branch_mismatch(&mut self, name: &SmolStr, old: (&Value, Place), new: (&Value, Place), word: &str) {
@@ -507,7 +588,7 @@ impl<'a> Evaluator<'a> {
             trips.next = next;
             let after = Rest { work: Work::Trips(trips), next: rest };
             let flow = self.run(trips.body, Some(&after));
-            if let Flow::Returned(_) = flow {
+            if flow != Flow::Falls {
                 return flow;
             }
         }
@@ -593,10 +674,8 @@ impl<'a> Evaluator<'a> {
         operands.extend(carried.iter().flat_map(|c| c.changing().map(|t| t.id).collect::<Vec<_>>()));
         let op = self.emit(OpKind::For(range.attrs), &operands, carried_types(&carried), &[block]);
         self.after_loop(op, carried, before_scope, body);
-        self.scope.insert(
-            name.clone(),
-            Slot::Lost { place: self.place(target), why: "the variable of a run-time loop has no defined value after it" },
-        );
+        let ty = TileType::scalar(range.dtype);
+        self.scope.insert(name.clone(), Slot::Stale { place: self.place(target), ty });
     }
 
     pub(super) fn while_statement(&mut self, id: StmtId, condition: ExprId, body: &[StmtId]) {
@@ -950,7 +1029,7 @@ enum Joined {
 impl Slot {
     pub(super) fn place(&self) -> Place {
         match self {
-            Slot::Bound { place, .. } | Slot::Lost { place, .. } => *place,
+            Slot::Bound { place, .. } | Slot::Lost { place, .. } | Slot::Stale { place, .. } => *place,
         }
     }
 }

@@ -195,6 +195,12 @@ impl<'a> Evaluator<'a> {
             _ if dtype.is_int() => {
                 let (low, high) = super::promote::int_range(dtype);
                 match value.as_int() {
+                    // Signed types take the low bits of a number that is too large; unsigned ones refuse it.
+                    Some(i) if !(low..=high).contains(&i) && dtype.is_signed_int() && fits_machine_int(i) => {
+                        let message = format!("{i} does not fit in {dtype} ({low} to {high}) and wraps around without a word");
+                        self.problem(Code::DTY018, place, message);
+                        Ok(())
+                    }
                     Some(i) if !(low..=high).contains(&i) => {
                         Err(self.problem(Code::DTY004, place, format!("{i} does not fit in {dtype} ({low} to {high})")))
                     }
@@ -218,4 +224,9 @@ impl<'a> Evaluator<'a> {
             }
         }
     }
+}
+
+/// Triton hands constants to its builder as 64-bit integers.
+fn fits_machine_int(value: i128) -> bool {
+    i64::try_from(value).is_ok()
 }

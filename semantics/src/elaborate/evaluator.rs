@@ -62,6 +62,8 @@ pub(super) enum Slot {
     },
     /// Bound somewhere that may not have run.
     Lost { place: Place, why: &'static str },
+    /// The variable of a run-time loop that is over: it has a type and no defined value.
+    Stale { place: Place, ty: TileType },
 }
 
 pub(super) type Scope = IndexMap<SmolStr, Slot>;
@@ -143,8 +145,8 @@ pub(super) fn evaluate(
     evaluator.bind_parameters(arguments);
     let flow = evaluator.run(&def.body, None);
     let returns = match flow {
-        Flow::Falls => Value::none(),
-        Flow::Returned(value) => value,
+        Flow::Falls | Flow::Ended => Value::none(),
+        Flow::Returned { value, .. } => value,
     };
     evaluator.finish(returns)
 }

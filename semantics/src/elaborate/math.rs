@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
         let nan = *arguments.value("propagate_nan") == Value::PropagateNan(true);
         let expr = |name| arguments.expr(name).unwrap_or(at);
         let x = self.as_tile(arguments.value("x"), expr("x"))?;
-        if !x.ty.elem.scalar().is_some_and(DType::is_float) {
+        if !x.ty.elem.scalar().is_some_and(DType::is_float) && !self.rules.broad_math {
             let place = self.place(expr("x"));
             let message =
                 format!("tl.clamp takes floats, and `{}` is {}: use tl.minimum and tl.maximum", self.text(expr("x")), x.ty);
@@ -185,7 +185,13 @@ impl<'a> Evaluator<'a> {
             self.float_argument(builtin, &Value::Tile(a.clone()), x)?;
             self.float_argument(builtin, &Value::Tile(b.clone()), y)?;
         }
-        if !a.ty.elem.scalar().is_some_and(DType::is_float) || a.ty.elem != b.ty.elem {
+        let floats = [&a, &b].iter().all(|t| t.ty.elem.scalar().is_some_and(DType::is_float));
+        if floats && builtin == Builtin::Fdiv && self.rules.broad_math {
+            let (a, b, common) = self.operands(Arithmetic::Plain, "tl.fdiv", (x, &Value::Tile(a)), (y, &Value::Tile(b)), at)?;
+            let ty = a.ty.with_elem(common);
+            return Ok(Value::Tile(self.emit_like(OpKind::Binary(op), &[&a, &b], ty)));
+        }
+        if !floats || a.ty.elem != b.ty.elem {
             let place = self.place(at);
             let message = format!(
                 "{} takes two floats of one type, and `{}` is {} and `{}` is {}: cast one with `.to(…)`",

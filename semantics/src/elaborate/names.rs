@@ -55,6 +55,22 @@ impl<'a> Evaluator<'a> {
                 );
                 return Value::Unknown;
             }
+            Some(Slot::Stale { place, ty }) => {
+                let (place, ty) = (*place, ty.clone());
+                let at = self.place(expr);
+                self.report(
+                    problem(
+                        Code::CTL012,
+                        at,
+                        format!("`{name}` has no defined value after its loop, which may make no trip: keep it in another name"),
+                    )
+                    .related(Some(place), format!("`{name}` is the variable of this loop")),
+                );
+                return match ty.elem.scalar() {
+                    Some(dtype) => Value::Tile(self.constant_tile(&Const::Int(0), dtype, ty.shape)),
+                    None => Value::Unknown,
+                };
+            }
             None => {}
         }
         match items::resolve(self.db, self.function.file(self.db), name.clone()) {
@@ -183,6 +199,12 @@ impl<'a> Evaluator<'a> {
             Value::BlockPointer(pointer) => match name.as_str() {
                 "dtype" | "type" => {
                     Value::Type(TileType::scalar(crate::types::Element::Ptr { pointee: pointer.pointee, is_const: false }))
+                }
+                // To Triton it is a scalar until 3.8, and then the extents that it was made with.
+                "shape" if !self.rules.block_pointer_aggregates => Value::Tuple(Vec::new()),
+                "shape" => {
+                    let rank = pointer.block.len();
+                    Value::Tuple(pointer.parts[1..=rank].iter().cloned().map(Value::Tile).collect())
                 }
                 _ => match builtins::Builtin::method(name) {
                     Some(builtin) => Value::Method(Box::new(Value::BlockPointer(pointer)), builtin),

@@ -8,21 +8,29 @@ use smol_str::SmolStr;
 use super::{
     control::Trips,
     evaluator::{Eval, Evaluator, ProblemExt, Slot, problem},
-    value::Value,
+    value::{Constant, Value},
 };
 use crate::{
     body::{BinaryOp, Expr, ExprId, Stmt, StmtId},
+    builtins::Builtin,
     constant::Const,
     diagnostics::Code,
     problem::{Edit, Place},
+    types::Ty,
 };
 
 /// What a statement list leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Flow {
     Falls,
+    /// What follows was walked too, to the end of the function, and no way returns a value.
+    Ended,
     /// Every way through it, and through what follows, ends in a return of this.
-    Returned(Value),
+    Returned {
+        value: Value,
+        /// What follows has been walked.
+        seen: bool,
+    },
 }
 
 /// What follows, innermost first.
@@ -51,12 +59,36 @@ impl<'a> Evaluator<'a> {
                 let after = Rest { work: Work::Stmts(&stmts[index + 1..]), next: rest };
                 let flow = self.statement(id, &after);
                 self.origin = outer;
-                if let Flow::Returned(_) = flow {
-                    return flow;
+                match flow {
+                    Flow::Falls => {}
+                    // Only a `return` of this very list ends it for Triton; after a compile-time `if` that returns it compiles on.
+                    Flow::Returned { value, seen: false } if !matches!(self.body.stmt(id), Stmt::Return(_)) => {
+                        let value = self.dead_code(place, value, &after);
+                        return Flow::Returned { value, seen: true };
+                    }
+                    ended => return ended,
                 }
             }
             Flow::Falls
         })
+    }
+
+    /// Checks what never runs, and joins what it returns with what is returned before it.
+    fn dead_code(&mut self, place: Place, value: Value, rest: &Rest<'_>) -> Value {
+        let (out, callees, complete, scope) = (self.out.clone(), self.callees.clone(), self.complete, self.scope.clone());
+        let block = self.out.add_block();
+        let flow = self.inside(block, |s| s.run_rest(rest));
+        self.out = out;
+        self.callees = callees;
+        self.complete = complete;
+        self.scope = scope;
+        match flow {
+            Flow::Returned { value: other, .. } if !self.is_entry && !value.has_unknown() && !other.has_unknown() => {
+                let nowhere = self.out.add_block();
+                self.join_returns(place, (self.block, value), (nowhere, other)).0
+            }
+            Flow::Returned { .. } | Flow::Falls | Flow::Ended => value,
+        }
     }
 
     /// Everything that follows, to the end of the function.
@@ -67,7 +99,7 @@ impl<'a> Evaluator<'a> {
                 Work::Stmts(stmts) => self.run(stmts, here.next),
                 Work::Trips(trips) => self.unrolled_loop(trips, here.next),
             };
-            if let Flow::Returned(_) = flow {
+            if flow != Flow::Falls {
                 return flow;
             }
             rest = here.next;
@@ -83,6 +115,7 @@ impl<'a> Evaluator<'a> {
             Stmt::Pass => {}
             Stmt::Expr(expr) => {
                 self.eval(*expr);
+                self.check_used(*expr);
             }
             Stmt::Assign { targets, value } => {
                 let result = self.eval(*value);
@@ -203,9 +236,18 @@ impl<'a> Evaluator<'a> {
             },
         };
         if items.len() != targets.len() {
-            let message = format!("{} names for a tuple of {} values", targets.len(), items.len());
             let place = self.place(target);
-            self.problem(Code::LNG011, place, message);
+            if items.len() > targets.len() && !self.rules.strict_unpacking {
+                let message = format!(
+                    "{} names for a tuple of {} values: Triton drops the last {} without a word until 3.9, where it is an error",
+                    targets.len(),
+                    items.len(),
+                    items.len() - targets.len()
+                );
+                self.problem(Code::LNG019, place, message);
+            } else {
+                self.problem(Code::LNG011, place, format!("{} names for a tuple of {} values", targets.len(), items.len()));
+            }
         }
         let mut items = items.into_iter();
         for &target in targets {
@@ -230,7 +272,11 @@ impl<'a> Evaluator<'a> {
         let bad = match value.as_const() {
             Some(Const::Str(_)) => "a string",
             Some(Const::Function(_)) => "a function",
+            Some(Const::Tuple(_)) if !self.rules.constexpr_tuples => "a compile-time tuple",
             _ => match value {
+                Value::Tuple(ref items) if items.iter().any(only_compile_time) => {
+                    "a tuple with a type, a string or a function in it"
+                }
                 Value::Builtin(_) | Value::Method(..) => "a function",
                 Value::Module(_) | Value::File(_) => "a module",
                 _ => return self.decay(value, from.unwrap_or(target)).unwrap_or(Value::Unknown),
@@ -309,6 +355,10 @@ impl<'a> Evaluator<'a> {
         }
         // A run-time value stays one, as in Triton; where a compile-time value is needed, that is said there.
         let result = match result {
+            Value::Tuple(_) if !self.rules.constexpr_tuples && result.to_const().is_some() => {
+                let value = result.to_const().unwrap_or(Const::None);
+                Value::Const(Constant { value, symbol: Some(name.clone()) })
+            }
             Value::Const(mut constant) => {
                 constant.symbol = Some(name.clone());
                 Value::Const(constant)
@@ -331,12 +381,20 @@ impl<'a> Evaluator<'a> {
             );
             return Flow::Falls;
         }
-        if let Some(value) = value
-            && !self.rules.constexpr_returns
-        {
-            result = self.returnable(result, value);
+        if let Some(value) = value {
+            if !self.rules.constexpr_returns {
+                result = self.returnable(result, value);
+            } else if matches!(self.body.expr(value), Expr::Attribute { .. })
+                && (matches!(result, Value::Type(_)) || matches!(result.as_const(), Some(Const::DType(_))))
+            {
+                // A compile-time parameter that holds a type may be returned, the type itself may not.
+                let message =
+                    format!("`{}` is a type and cannot be returned as it is: return `tl.constexpr({0})`", self.text(value));
+                self.problem(Code::DTY017, place, message);
+                result = Value::Unknown;
+            }
         }
-        Flow::Returned(result)
+        Flow::Returned { value: result, seen: false }
     }
 
     /// Before 3.7 only what exists at run time is returned.
@@ -354,6 +412,26 @@ impl<'a> Evaluator<'a> {
         self.decay(value, at).unwrap_or(Value::Unknown)
     }
 
+    /// `tl.advance(p, …)` alone moves nothing.
+    fn check_used(&mut self, expr: ExprId) {
+        let Expr::Call { callee, args } = self.body.expr(expr) else { return };
+        let Some(Ty::Callable(name)) = self.types.get(&self.function).and_then(|types| types.get(callee)) else { return };
+        // A method's receiver is no argument.
+        let Some(first) = args.first().filter(|_| *name == Builtin::Advance.spelling()) else { return };
+        if matches!(self.body.expr(*callee), Expr::Attribute { receiver, .. } if self.is_block_pointer(*receiver)) {
+            return;
+        }
+        let place = self.place(expr);
+        let pointer = self.text(first.value);
+        let call = self.text(expr);
+        let message = format!("this gives a moved block pointer and changes nothing: write `{pointer} = {call}`");
+        self.problem(Code::LNG011, place, message);
+    }
+
+    fn is_block_pointer(&self, expr: ExprId) -> bool {
+        matches!(self.types.get(&self.function).and_then(|types| types.get(&expr)), Some(Ty::BlockPointer(_)))
+    }
+
     fn assert_statement(&mut self, test: ExprId, message: Option<ExprId>) {
         let condition = self.eval(test);
         let text = message.map(|m| self.eval(m)).and_then(|m| match m.to_const() {
@@ -361,6 +439,15 @@ impl<'a> Evaluator<'a> {
             _ => None,
         });
         let _ = self.device_assert(test, condition, text.unwrap_or_else(|| self.text(test)));
+    }
+}
+
+/// What a tuple that is bound to a name cannot hold.
+fn only_compile_time(value: &Value) -> bool {
+    match value {
+        Value::Tuple(items) => items.iter().any(only_compile_time),
+        Value::Type(_) | Value::Builtin(_) | Value::Method(..) | Value::Module(_) | Value::File(_) => true,
+        other => matches!(other.as_const(), Some(Const::Str(_) | Const::Function(_) | Const::DType(_))),
     }
 }
 

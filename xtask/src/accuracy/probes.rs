@@ -202,7 +202,10 @@ const ELEMENTS: &[(&str, &str)] = &[
 
 fn element(name: &str) -> String {
     if let Some(inner) = name.strip_prefix("pointer<").and_then(|n| n.strip_suffix('>')) {
-        return format!("*{}", spelled_as_ours(inner));
+        return match inner.starts_with('<') {
+            true => format!("block_ptr<{}>", spelled_as_ours(inner)),
+            false => format!("*{}", element(inner)),
+        };
     }
     let name = name.trim_start_matches("triton.language.").replace("float", "fp").replace("bfp16", "bf16");
     match ELEMENTS.iter().find_map(|(theirs, ours)| name.strip_prefix(theirs).map(|rest| format!("{ours}{rest}"))) {
@@ -250,6 +253,12 @@ fn spelled_as_ours(theirs: &str) -> String {
     if let Some(name) = theirs.strip_prefix("dtype:") {
         return format!("constexpr[{}]", element(name));
     }
+    if let Some((_, ty)) = theirs.split_once("_type:").filter(|(kind, _)| matches!(*kind, "pointer" | "block")) {
+        return format!("type[{}]", if ty.starts_with('<') { spelled_as_ours(ty) } else { element(ty) });
+    }
+    if let Some(ty) = theirs.strip_prefix("constexpr(pointer<").and_then(|t| t.strip_suffix(">)")) {
+        return format!("type[*{}]", element(ty));
+    }
     let constant = |value: &str| match value.strip_prefix('(').and_then(|v| v.strip_suffix(')')) {
         Some(items) => tuple(items.split(", ").map(|i| i.replace("constexpr[", "").replace(']', "")).collect()),
         None if value.starts_with("triton.language.") => element(value),
@@ -267,6 +276,8 @@ fn spelled_as_ours(theirs: &str) -> String {
             Some(block) => format!("tensordesc<{}>", spelled_as_ours(block)),
             None => theirs.to_owned(),
         },
+        Some(("JITFunction", _)) => "constexpr[<function>]".to_owned(),
+        _ if theirs == "void" => "None".to_owned(),
         _ if theirs == "None" => "constexpr[None]".to_owned(),
         _ => theirs.to_owned(),
     }

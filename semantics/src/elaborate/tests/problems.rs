@@ -289,7 +289,7 @@ fn operands() {
         a = tl.zeros((64,))
             8: LNG011 at `tl.zeros((64,))`: tl.zeros misses `dtype`
         a = tl.full((64,), 300, tl.int8)
-            8: DTY004 at `300`: 300 does not fit in i8 (-128 to 127)
+            8: DTY018 at `300`: 300 does not fit in i8 (-128 to 127) and wraps around without a word
         a = tl.load(x + i, masked=i < n)
             8: LNG011 at `i < n`: tl.load has no parameter `masked`; did you mean `mask`?
                 fix: Change to `mask`: `tl.load(x + i, masked=i < n)` -> `tl.load(x + i, mask=i < n)`
