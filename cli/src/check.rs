@@ -23,9 +23,10 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    fn keeps(&self, code: &str) -> bool {
-        let named = |list: &[String]| list.iter().any(|prefix| code.starts_with(prefix.as_str()));
-        (self.select.is_empty() || named(&self.select)) && !named(&self.ignore)
+    fn keeps(&self, diagnostic: &Diagnostic) -> bool {
+        let named = |list: &[String]| list.iter().any(|prefix| diagnostic.code.starts_with(prefix.as_str()));
+        let wanted = if self.select.is_empty() { diagnostic.is_default } else { named(&self.select) };
+        wanted && !named(&self.ignore)
     }
 }
 
@@ -81,8 +82,8 @@ pub(crate) fn check(
 
 fn check_file(analysis: &Analysis, path: &Path, filter: &Filter) -> Result<Checked, Failure> {
     let text = analysis.text(path).ok_or_else(|| Failure::unreadable(path))?;
-    let diagnostics = if analysis.is_triton(path) { analysis.diagnostics(path) } else { Vec::new() };
-    let diagnostics = diagnostics.into_iter().filter(|d| filter.keeps(d.code)).collect();
+    let diagnostics = if analysis.is_triton(path) { analysis.every_diagnostic(path) } else { Vec::new() };
+    let diagnostics = diagnostics.into_iter().filter(|d| filter.keeps(d)).collect();
     Ok(Checked { path: path.to_owned(), kernels: analysis.kernel_count(path), text, diagnostics })
 }
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::ExitCode};
 
 use tritium_lsp::ide::{
     Host,
-    emit::{Choice, Stage},
+    emit::{Choice, Refusal, Stage},
 };
 
 use crate::{
@@ -39,7 +39,8 @@ pub(crate) fn emit(
             }
             Ok(ExitCode::SUCCESS)
         }
-        Err(message) => {
+        Err(Refusal::Request(message)) => Err(Failure(message)),
+        Err(Refusal::Kernel(message)) => {
             eprintln!("tritium: {message}");
             Ok(ExitCode::from(1))
         }

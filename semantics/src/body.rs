@@ -259,6 +259,8 @@ pub struct ImportAlias {
 pub struct SourceMap {
     pub exprs: Vec<TextRange>,
     pub stmts: Vec<TextRange>,
+    /// Arguments of calls, by their values, in the order of the values' ids.
+    pub arguments: Vec<(ExprId, TextRange)>,
     /// For each `Stmt::Function`: its name, then each parameter's name.
     pub functions: Vec<(StmtId, TextRange, Vec<TextRange>)>,
 }

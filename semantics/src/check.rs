@@ -15,8 +15,8 @@ use crate::{
     elaborate::{Elaborated, elaborate},
     items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::launches,
-    lints::{circumstances, lint},
-    problem::{At, Edit, Place, Problem},
+    lints::{self, circumstances, lint},
+    problem::{At, Edit, Piece, Place, Problem},
     specialise::{Specialisation, specialisations, with_other_elements},
 };
 
@@ -72,16 +72,83 @@ pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         out.push(plain(problem.code, problem.message.clone(), problem.range.clone()));
     }
     let mut found = Found::default();
-    for &kernel in items::kernels(db, file) {
+    let kernels = items::kernels(db, file);
+    for &kernel in kernels {
         db.unwind_if_revision_cancelled();
         kernel_problems(db, file, kernel, &mut found);
+    }
+    for item in &items_of(db, file).functions {
+        for problem in lints::of_function(db, item.function, kernels.contains(&item.function)) {
+            found.add_certain(db, item.function, problem);
+        }
     }
     out.extend(found.into_diagnostics(db, file));
     out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
-    let suppressed = suppressions(file.text(db));
-    out.retain(|d| !suppressed.iter().any(|s| s.lines.contains(&d.range.start) && s.silences(d.code)));
+    suppress(file, file.text(db), &mut out);
     out
+}
+
+/// Takes out what comments silence, and tells of comments that silence nothing.
+fn suppress(file: SourceFile, text: &str, found: &mut Vec<Diagnostic>) {
+    let suppressions = suppressions(text);
+    if suppressions.is_empty() {
+        return;
+    }
+    let mut used: Vec<Vec<bool>> = suppressions.iter().map(|s| vec![false; s.codes.len()]).collect();
+    found.retain(|d| {
+        let mut silenced = false;
+        for (suppression, used) in suppressions.iter().zip(&mut used) {
+            if !suppression.lines.contains(&d.range.start) {
+                continue;
+            }
+            for (code, used) in suppression.codes.iter().zip(used) {
+                if Code::find(code) == Some(d.code) {
+                    (*used, silenced) = (true, true);
+                }
+            }
+        }
+        !silenced
+    });
+    for (suppression, used) in suppressions.iter().zip(&used) {
+        if let Some(diagnostic) = unused_suppression(file, text, suppression, used) {
+            found.push(diagnostic);
+        }
+        if suppression.reason.is_empty() {
+            let message = "this suppression says no reason: add one after the bracket".to_owned();
+            found.push(plain(Code::SUP002, message, suppression.comment.clone()));
+        }
+    }
+    found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+}
+
+fn unused_suppression(file: SourceFile, text: &str, suppression: &Suppression, used: &[bool]) -> Option<Diagnostic> {
+    let (kept, unused): (Vec<_>, Vec<_>) = suppression.codes.iter().zip(used).partition(|(_, used)| **used);
+    if unused.is_empty() && !suppression.codes.is_empty() {
+        return None;
+    }
+    let list = unused.iter().map(|(code, _)| format!("`{code}`")).collect::<Vec<_>>().join(" and ");
+    let message = match unused.iter().find(|(code, _)| Code::find(code).is_none()) {
+        _ if suppression.codes.is_empty() => "this suppression names no code: write `ignore[CODE] reason`".to_owned(),
+        Some((code, _)) => format!("`{code}` is no diagnostic of Tritium, so this suppression silences nothing"),
+        None => format!("{list} is not found on this line any more: the suppression silences nothing"),
+    };
+    let comment = suppression.comment.clone();
+    let edit = if kept.is_empty() {
+        // With the blanks before it, or with its line.
+        let range = with_line(text, comment.clone()).unwrap_or_else(|| {
+            let before = text.get(..comment.start).unwrap_or_default().trim_end_matches([' ', '\t']);
+            before.len()..comment.end
+        });
+        FileEdit { file, range, new_text: String::new() }
+    } else {
+        let kept: Vec<&str> = kept.iter().map(|(code, _)| code.as_str()).collect();
+        let new_text = format!("{SUPPRESSION}{}] {}", kept.join(", "), suppression.reason);
+        FileEdit { file, range: comment.clone(), new_text: new_text.trim_end().to_owned() }
+    };
+    let mut diagnostic = plain(Code::SUP001, message, comment);
+    diagnostic.fixes.push(FileFix { title: "Remove what is unused".to_owned(), safe: true, edits: vec![edit] });
+    Some(diagnostic)
 }
 
 /// A range of the text that a place of a problem stands for.
@@ -93,6 +160,10 @@ pub fn range_of(db: &dyn Db, place: Place) -> Option<(SourceFile, Range<usize>)>
     };
     let range = match place.at {
         At::Expr(id) => *map.exprs.get(id.0 as usize)?,
+        At::Argument(id) => match map.arguments.binary_search_by_key(&id, |(value, _)| *value) {
+            Ok(index) => map.arguments[index].1,
+            Err(_) => *map.exprs.get(id.0 as usize)?,
+        },
         At::Stmt(id) => *map.stmts.get(id.0 as usize)?,
         At::Param(i) => *name_and_params()?.2.get(i as usize)?,
         At::Name => name_and_params()?.1,
@@ -134,8 +205,8 @@ fn syntax_errors(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 }
 
 /// One problem of a file, as many specialisations as have it.
-struct Entry<'db> {
-    problem: &'db Problem,
+struct Entry {
+    problem: Problem,
     place: Place,
     kernels: Vec<Seen>,
 }
@@ -153,8 +224,8 @@ struct Seen {
 }
 
 #[derive(Default)]
-struct Found<'db> {
-    entries: BTreeMap<(usize, usize, Code), Entry<'db>>,
+struct Found {
+    entries: BTreeMap<(usize, usize, Code), Entry>,
 }
 
 /// One specialisation of a kernel and what was found.
@@ -164,7 +235,7 @@ struct Visit<'db> {
     lints: &'db [Problem],
 }
 
-fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, found: &mut Found<'db>) {
+fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut Found) {
     let all: Vec<Visit<'_>> = specialisations(db, kernel)
         .iter()
         .map(|specialisation| Visit {
@@ -173,17 +244,19 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
             lints: lint(db, circumstances(db, kernel, specialisation)),
         })
         .collect();
-    // An error that hangs on the element types assumed is none; the others are only asked where there is an error to refute.
-    let is_error = |p: &Problem| p.code.severity() == Severity::Error;
-    let refuting: Vec<&Elaborated> = match all.first() {
-        Some(first) if first.specialisation.is_assumed() && all.iter().any(|v| v.elaborated.problems.iter().any(is_error)) => {
-            with_other_elements(db, first.specialisation.instance).into_iter().map(|i| elaborate(db, i)).collect()
-        }
+    // What hangs on the element types assumed is nothing; the others are only asked where there is something to refute.
+    let any = |test: fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
+    let others = match all.first() {
+        Some(first) if first.specialisation.is_assumed() => with_other_elements(db, first.specialisation.instance),
         _ => vec![],
     };
+    let asked =
+        if any(|p| p.severity() == Severity::Error) { others.len() } else { usize::from(any(|p| hangs_on_elements(p.code))) };
+    let refuting: Vec<&Elaborated> = others.into_iter().take(asked).map(|i| elaborate(db, i)).collect();
     for visit in &all {
         let specialisation = visit.specialisation;
-        for problem in visit.elaborated.problems.iter().chain(visit.lints) {
+        let of_target = lints::of_target(db, visit.elaborated);
+        for problem in visit.elaborated.problems.iter().chain(visit.lints).chain(&of_target) {
             // A wish about values that were only assumed.
             if specialisation.is_assumed() && problem.code == Code::LNG017 {
                 continue;
@@ -191,9 +264,13 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
             // In a helper of another file it is shown where this file calls it.
             let places = std::iter::once(problem.place).chain(problem.calls.iter().copied());
             let Some(place) = places.into_iter().find(|p| p.function.file(db) == file) else { continue };
+            // What is no mistake is told where it is written, not where it is called.
+            if place != problem.place && matches!(problem.severity(), Severity::Performance | Severity::Hint) {
+                continue;
+            }
             let Some((_, range)) = range_of(db, place) else { continue };
             let entry = found.entries.entry((range.start, range.end, problem.code)).or_insert_with(|| Entry {
-                problem,
+                problem: problem.clone(),
                 place,
                 kernels: vec![],
             });
@@ -201,7 +278,8 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
                 Some(i) => &mut entry.kernels[i],
                 None => {
                     let reach = all.iter().filter(|v| reaches(v.elaborated, problem)).count();
-                    let refuted = is_error(problem) && refuting.iter().any(|e| reaches(e, problem) && !has(e, problem));
+                    let matters = problem.severity() == Severity::Error || hangs_on_elements(problem.code);
+                    let refuted = matters && refuting.iter().any(|e| reaches(e, problem) && !has(e, problem));
                     entry.kernels.push(Seen {
                         kernel,
                         is_assumed: specialisation.is_assumed(),
@@ -224,7 +302,7 @@ fn kernel_problems<'db>(db: &'db dyn Db, file: SourceFile, kernel: Function, fou
 /// Whether an elaboration came to the place of a problem.
 fn reaches(elaborated: &Elaborated, problem: &Problem) -> bool {
     match problem.place.at {
-        At::Expr(id) => {
+        At::Expr(id) | At::Argument(id) => {
             elaborated.types.get(&problem.place.function).is_some_and(|types| types.contains_key(&id)) || has(elaborated, problem)
         }
         At::Stmt(_) | At::Param(_) | At::Name => true,
@@ -249,17 +327,34 @@ fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Stri
     }
 }
 
-impl Found<'_> {
+/// Whether the types of the elements that pointers lead to decide about it.
+fn hangs_on_elements(code: Code) -> bool {
+    matches!(code, Code::DOT006 | Code::DTY006 | Code::DTY007 | Code::DTY008 | Code::DTY010)
+}
+
+impl Found {
+    /// A problem that no specialisation decides.
+    fn add_certain(&mut self, db: &dyn Db, kernel: Function, problem: Problem) {
+        let Some((_, range)) = range_of(db, problem.place) else { return };
+        let seen = Seen { kernel, is_assumed: false, labels: IndexSet::new(), have: 1, reach: 1, refuted: false };
+        let key = (range.start, range.end, problem.code);
+        self.entries.entry(key).or_insert_with(|| Entry { place: problem.place, problem, kernels: vec![seen] });
+    }
+
     fn into_diagnostics(self, db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         self.entries.into_values().filter_map(|entry| entry.into_diagnostic(db, file)).collect()
     }
 }
 
-impl Entry<'_> {
+impl Entry {
     fn into_diagnostic(self, db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
         let (_, range) = range_of(db, self.place)?;
-        let problem = self.problem;
+        let problem = &self.problem;
         let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted));
+        // A remark about types that were only assumed.
+        if !certain && problem.severity() != Severity::Error && self.kernels.iter().all(|s| s.refuted) {
+            return None;
+        }
         let severity = match (problem.severity(), certain) {
             (Severity::Error, false) => Severity::Warning,
             (severity, _) => severity,
@@ -315,17 +410,61 @@ impl Entry<'_> {
     }
 }
 
+/// `None` where the edit cannot be made without losing something the user wrote.
 fn file_edit(db: &dyn Db, edit: &Edit) -> Option<FileEdit> {
-    let (place, new_text) = match edit {
-        Edit::Replace(place, text) | Edit::InsertBefore(place, text) | Edit::InsertAfter(place, text) => (*place, text.clone()),
-    };
-    let (file, range) = range_of(db, place)?;
-    let range = match edit {
-        Edit::Replace(..) => range,
-        Edit::InsertBefore(..) => range.start..range.start,
-        Edit::InsertAfter(..) => range.end..range.end,
+    let (Edit::Replace(place, _)
+    | Edit::InsertBefore(place, _)
+    | Edit::InsertAfter(place, _)
+    | Edit::Rewrite(place, _)
+    | Edit::RemoveArgument(place)
+    | Edit::RemoveStatement(place)) = edit;
+    let (file, range) = range_of(db, *place)?;
+    let text = file.text(db);
+    let (range, new_text) = match edit {
+        Edit::Replace(_, new) => (range, new.clone()),
+        Edit::InsertBefore(_, new) => (range.start..range.start, new.clone()),
+        Edit::InsertAfter(_, new) => (range.end..range.end, new.clone()),
+        Edit::Rewrite(_, pieces) => {
+            // A comment between the parts that are kept would be lost.
+            if text.get(range.clone())?.contains('#') {
+                return None;
+            }
+            let mut new = String::new();
+            for piece in pieces {
+                match piece {
+                    Piece::Text(part) => new.push_str(part),
+                    Piece::Source(place) => new.push_str(text.get(range_of(db, *place)?.1)?),
+                }
+            }
+            (range, new)
+        }
+        Edit::RemoveArgument(_) => (with_comma(text, range)?, String::new()),
+        Edit::RemoveStatement(_) => (with_line(text, range)?, String::new()),
     };
     Some(FileEdit { file, range, new_text })
+}
+
+/// An argument and the comma before it, or after it if it is the first.
+fn with_comma(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let before = text.get(..range.start)?.trim_end();
+    let after = text.get(range.end..)?;
+    let gap = after.len() - after.trim_start().len();
+    match (before.ends_with(','), after.trim_start().starts_with(',')) {
+        (true, _) => Some(before.len() - 1..range.end),
+        (false, true) => {
+            let rest = &after[gap + 1..];
+            Some(range.start..range.end + gap + 1 + (rest.len() - rest.trim_start_matches(' ').len()))
+        }
+        (false, false) => Some(range),
+    }
+}
+
+/// A statement and the rest of its lines, if there is nothing else on them.
+fn with_line(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let start = text.get(..range.start)?.rfind('\n').map_or(0, |at| at + 1);
+    let end = text.get(range.end..)?.find('\n').map_or(text.len(), |at| range.end + at + 1);
+    let alone = text.get(start..range.start)?.trim().is_empty() && text.get(range.end..end)?.trim().is_empty();
+    alone.then_some(start..end)
 }
 
 /// `# tritium: ignore[CODE, …] reason` at the end of a line, or on a line of its own above.
@@ -340,17 +479,13 @@ pub struct Suppression {
     pub reason: String,
 }
 
-impl Suppression {
-    fn silences(&self, code: Code) -> bool {
-        self.codes.iter().any(|c| Code::find(c) == Some(code))
-    }
-}
+/// How the comment of a suppression begins.
+const SUPPRESSION: &str = "# tritium: ignore[";
 
 /// The suppressions of a text, in order.
 pub fn suppressions(text: &str) -> Vec<Suppression> {
-    const MARK: &str = "# tritium: ignore[";
     let mut out = Vec::new();
-    if !text.contains(MARK) {
+    if !text.contains(SUPPRESSION) {
         return out;
     }
     let mut start = 0;
@@ -359,8 +494,8 @@ pub fn suppressions(text: &str) -> Vec<Suppression> {
         let whole = start..start + line.len();
         let content = line.trim_end();
         let mut alone = false;
-        if let Some(at) = content.find(MARK)
-            && let Some((codes, reason)) = content[at + MARK.len()..].split_once(']')
+        if let Some(at) = content.find(SUPPRESSION)
+            && let Some((codes, reason)) = content[at + SUPPRESSION.len()..].split_once(']')
         {
             let suppression = Suppression {
                 lines: whole.clone(),

@@ -29,7 +29,7 @@ impl Severity {
 }
 
 macro_rules! diagnostics {
-    ($($code:ident $name:literal $severity:ident;)*) => {
+    ($($code:ident $name:literal $severity:ident $($off:ident)?;)*) => {
         /// The code of a diagnostic.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($code),* }
@@ -51,12 +51,19 @@ macro_rules! diagnostics {
                 match self { $(Code::$code => Severity::$severity),* }
             }
 
+            /// Told without being asked for; the others are for those who select them.
+            pub fn is_default(self) -> bool {
+                match self { $(Code::$code => diagnostics!(@default $($off)?)),* }
+            }
+
             /// The page, as Markdown.
             pub fn page(self) -> &'static str {
                 match self { $(Code::$code => include_str!(concat!("diagnostics/", stringify!($code), ".md"))),* }
             }
         }
     };
+    (@default) => { true };
+    (@default off) => { false };
 }
 
 diagnostics! {
@@ -69,6 +76,7 @@ diagnostics! {
     SHP006 "reshape-numel" Error;
     SHP007 "scalar-pointer-tile-value" Error;
     SHP008 "implicit-rank-broadcast" Warning;
+    SHP010 "join-split-permute" Error;
     // control flow
     CTL001 "if-on-block" Error;
     CTL002 "while-on-block" Error;
@@ -88,9 +96,16 @@ diagnostics! {
     LNG003 "call-to-non-jit" Error;
     LNG004 "non-constexpr-global" Error;
     LNG005 "unsupported-operator" Error;
+    LNG006 "list-or-dict" Error;
+    LNG007 "item-assignment" Error;
+    LNG008 "run-time-fstring" Error;
+    LNG009 "host-library-call" Error;
     LNG010 "unknown-tl-name" Error;
     LNG011 "bad-call-arguments" Error;
     LNG012 "chained-comparison" Error;
+    LNG013 "chained-boolean" Warning off;
+    LNG014 "logical-operator-on-tile" Warning;
+    LNG015 "bitwise-precedence" Warning;
     LNG016 "unsupported-index" Error;
     LNG017 "static-assert" Error;
     LNG018 "undefined-name" Error;
@@ -100,6 +115,9 @@ diagnostics! {
     DOT002 "below-minimum-size" Error;
     DOT003 "operand-dtype-mismatch" Error;
     DOT004 "accumulator-mismatch" Error;
+    DOT005 "bf16-out-dtype" Error;
+    DOT006 "tf32-by-default" Warning;
+    DOT007 "allow-tf32-deprecated" Hint;
     DOT009 "scaled-dot-contract" Error;
     // tensor descriptors
     TMA001 "inner-block-under-16-bytes" Error;
@@ -110,21 +128,29 @@ diagnostics! {
     // compile-time values
     CXP001 "missing-constexpr" Error;
     CXP002 "constexpr-reassigned" Error;
+    CXP004 "unused-parameter" Performance;
     // masks
     MSK001 "other-without-mask" Error;
     MSK003 "masked-load-without-other-reduced" Warning;
     MSK004 "wrong-identity" Warning;
     MSK006 "where-does-not-guard-load" Warning;
     MSK007 "asymmetric-mask" Warning;
+    // memory access
+    MEM006 "bad-cache-modifier" Error;
     // element types
     DTY001 "float-pointer-offset" Error;
     DTY002 "load-store-non-pointer" Error;
     DTY003 "signedness-mix" Error;
     DTY004 "literal-out-of-range" Error;
     DTY005 "math-needs-fp32" Error;
+    DTY006 "implicit-narrowing-store" Hint;
+    DTY007 "surprising-promotion" Hint;
+    DTY008 "low-precision-reduction" Warning;
+    DTY010 "nonbool-condition" Warning;
     DTY011 "nonbool-mask" Error;
     DTY012 "i32-offset-overflow" Hint;
     DTY013 "atomic-type" Error;
+    DTY014 "fp8-not-on-target" Error;
     DTY016 "impossible-cast" Error;
     DTY017 "operand-types" Error;
     DTY018 "constant-wraps" Warning;
@@ -132,6 +158,17 @@ diagnostics! {
     LCH001 "launch-arguments" Error;
     LCH002 "grid-rank" Error;
     LCH011 "bad-launch-block" Error;
+    // debugging
+    DBG001 "assert-is-inert" Hint;
+    DBG002 "leftover-print" Hint;
+    DBG003 "breakpoint-in-kernel" Error;
+    // versions of Triton
+    VER001 "removed-api" Error;
+    VER002 "not-yet-available" Error;
+    VER003 "deprecated-api" Hint;
+    // suppressions
+    SUP001 "unused-suppression" Hint;
+    SUP002 "suppression-without-reason" Hint off;
     // the text, and our own limits
     SYN001 "syntax-error" Error;
     LIM001 "cannot-be-evaluated" Error;

@@ -29,8 +29,10 @@ mod memory;
 mod names;
 mod operators;
 pub(crate) mod promote;
+mod python;
 mod random;
 mod reduce;
+mod remarks;
 mod scan;
 mod shapes;
 mod sort;
@@ -42,6 +44,8 @@ pub(crate) use expressions::source_text;
 use indexmap::IndexMap;
 use smol_str::SmolStr;
 use tritium_tile as tile;
+
+pub(crate) use python::removal_of;
 
 use crate::{
     Db, Function, Instance,

@@ -5,12 +5,17 @@
 //! calls, or the launches that run it change; it stays silent where it does not know.
 
 mod asymmetric_mask;
+mod chained_boolean;
 mod filled;
+mod fp8_target;
 mod guarded_load;
 mod implicit_broadcast;
 mod kernel;
+mod leftover_print;
 mod masks;
 mod offset_overflow;
+mod shallow;
+mod unused_parameter;
 mod wrong_identity;
 
 use tritium_tile::{facts::Launched, facts::Range, inline, verify};
@@ -24,6 +29,7 @@ use crate::{
 };
 
 use kernel::Kernel;
+pub(crate) use shallow::{of_function, of_target};
 
 /// A kernel under one specialisation, and what is known of the launches that make it.
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]

@@ -38,6 +38,8 @@ pub struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum At {
     Expr(ExprId),
+    /// The argument of a call that has this value, its keyword included.
+    Argument(ExprId),
     Stmt(StmtId),
     /// The parameter's name, by position.
     Param(u32),
@@ -58,4 +60,17 @@ pub enum Edit {
     Replace(Place, String),
     InsertBefore(Place, String),
     InsertAfter(Place, String),
+    /// Replaces by new text that holds parts of the old as they are written.
+    Rewrite(Place, Vec<Piece>),
+    /// An argument, with the comma that belongs to it.
+    RemoveArgument(Place),
+    /// A statement, with its line where nothing else is on it.
+    RemoveStatement(Place),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Piece {
+    Text(String),
+    /// The text of a place.
+    Source(Place),
 }

@@ -41,8 +41,6 @@ pub struct Rules {
     pub evict_normal: bool,
     /// `tl.cat` keeps the order and takes an axis.
     pub ordered_cat: bool,
-    /// `tl.make_block_ptr` and `tl.advance` exist.
-    pub block_pointers: bool,
     /// A product without `out_dtype` has its accumulator's type.
     pub dot_follows_accumulator: bool,
     /// The scales of `tl.dot_scaled` have the batch's axes.
@@ -73,7 +71,6 @@ const V3_6: Rules = Rules {
     streaming_loads: false,
     evict_normal: false,
     ordered_cat: false,
-    block_pointers: true,
     dot_follows_accumulator: false,
     batched_scales: false,
     scale_groups_by_shape: false,
@@ -107,7 +104,6 @@ const V3_9: Rules = Rules {
     native_bf16_minmax: true,
     surplus_slices: false,
     evict_normal: true,
-    block_pointers: false,
     ..V3_8
 };
 
@@ -122,6 +118,95 @@ pub fn rules(version: &str) -> Option<&'static Rules> {
         return Some(exact);
     }
     VERSIONS[1..].iter().rev().find(|r| number(r.version) <= Some(wanted)).or(VERSIONS.get(1))
+}
+
+/// A name of `triton.language` that not every version has.
+struct Name {
+    name: &'static str,
+    /// The first version that has it.
+    since: Option<&'static str>,
+    /// The first version that warns of it.
+    deprecated: Option<&'static str>,
+    /// The first version without it.
+    gone: Option<&'static str>,
+    /// What to use where it is deprecated or gone.
+    instead: &'static str,
+}
+
+const fn since(name: &'static str, version: &'static str) -> Name {
+    Name { name, since: Some(version), deprecated: None, gone: None, instead: "" }
+}
+
+const fn gone(name: &'static str, version: &'static str, instead: &'static str) -> Name {
+    Name { name, since: None, deprecated: None, gone: Some(version), instead }
+}
+
+const DESCRIPTORS: &str = "`tl.make_tensor_descriptor`";
+const BLOCKS: &str = "`tl.make_tensor_descriptor`, or a tile of pointers with a mask";
+
+/// In the order of the versions that brought or took them.
+static NAMES: &[Name] = &[
+    gone("libdevice", "3.0", "`triton.language.extra.libdevice`"),
+    gone("printf", "3.0", "`tl.device_print`"),
+    gone("float8", "3.0", "`tl.float8e5` or `tl.float8e4nv`"),
+    gone("nv_tma_desc_type", "3.4", DESCRIPTORS),
+    gone("_experimental_descriptor_load", "3.4", "`tl.make_tensor_descriptor` and its `.load`"),
+    gone("_experimental_descriptor_store", "3.4", "`tl.make_tensor_descriptor` and its `.store`"),
+    gone("_experimental_make_tensor_descriptor", "3.4", DESCRIPTORS),
+    gone("_experimental_reinterpret_tensor_descriptor", "3.4", DESCRIPTORS),
+    gone("constexpr_function", "3.6", "`triton.constexpr_function`"),
+    gone("async_task", "3.6", "`tl.range(…, warp_specialize=True)`"),
+    Name { name: "view", since: None, deprecated: Some("2.2"), gone: None, instead: "`tl.reshape(…, can_reorder=True)`" },
+    since("make_tensor_descriptor", "3.4"),
+    since("load_tensor_descriptor", "3.4"),
+    since("store_tensor_descriptor", "3.4"),
+    since("topk", "3.5"),
+    since("map_elementwise", "3.5"),
+    since("sub", "3.6"),
+    since("mul", "3.6"),
+    since("squeeze", "3.7"),
+    since("unsqueeze", "3.7"),
+    since("to_tensor", "3.7"),
+    since("expect_zero", "3.8"),
+    since("atomic_load", "3.9"),
+    since("atomic_store", "3.9"),
+    since("atomic_poll", "3.9"),
+    Name { name: "make_block_ptr", since: None, deprecated: Some("3.7"), gone: Some("3.9"), instead: BLOCKS },
+    Name { name: "advance", since: None, deprecated: Some("3.7"), gone: Some("3.9"), instead: BLOCKS },
+];
+
+/// What a version says to a name of `triton.language`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    /// As far as versions matter.
+    Present,
+    Deprecated {
+        instead: &'static str,
+    },
+    Removed {
+        version: &'static str,
+        instead: &'static str,
+    },
+    NotYet {
+        version: &'static str,
+    },
+}
+
+/// Whether a version has a name (`squeeze`, without `tl.`); a version nobody can read is the newest.
+pub fn availability(name: &str, triton: &str) -> Availability {
+    let Some(row) = NAMES.iter().find(|n| n.name == name) else { return Availability::Present };
+    let Some(wanted) = number(triton).or_else(|| number(newest().version)) else { return Availability::Present };
+    let reached = |version: Option<&'static str>| version.filter(|v| number(v).is_some_and(|v| v <= wanted));
+    if let Some(version) = row.since.filter(|v| number(v).is_some_and(|v| wanted < v)) {
+        return Availability::NotYet { version };
+    }
+    if let Some(version) = reached(row.gone) {
+        return Availability::Removed { version, instead: row.instead };
+    }
+    match reached(row.deprecated) {
+        Some(_) => Availability::Deprecated { instead: row.instead },
+        None => Availability::Present,
+    }
 }
 
 /// The row for a version nobody can read.
@@ -150,6 +235,18 @@ mod tests {
             .collect();
         assert_eq!(rows, ["1.0", "3.6", "3.6", "3.6", "3.6", "3.6", "3.7", "3.9", "3.9", "3.9"]);
         assert!(rules("latest").is_none());
+    }
+
+    #[test]
+    fn names_come_and_go() {
+        assert_eq!(availability("load", "3.6"), Availability::Present);
+        assert_eq!(availability("squeeze", "3.6"), Availability::NotYet { version: "3.7" });
+        assert_eq!(availability("squeeze", "3.7.1"), Availability::Present);
+        assert_eq!(availability("make_block_ptr", "3.6"), Availability::Present);
+        assert_eq!(availability("make_block_ptr", "3.8"), Availability::Deprecated { instead: BLOCKS });
+        assert_eq!(availability("make_block_ptr", "3.9"), Availability::Removed { version: "3.9", instead: BLOCKS });
+        // The dialect is old, but its kernels are told nothing about names that came before.
+        assert_eq!(availability("view", "1.0"), Availability::Present);
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn five_mistakes_are_found_where_they_are() {
         CXP001 17 `BLOCK` in fill
           16 `BLOCK`: the parameter `BLOCK`
           safe: Annotate `BLOCK` as tl.constexpr
-        MSK001 24 `0.0` in copy
+        MSK001 24 `other=0.0` in copy
           safe: Remove `other`
         DOT001 35 `tl.dot(a, b)` in multiply
           31 `tl.arange(0, 64)`: 64 comes from here

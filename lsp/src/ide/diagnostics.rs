@@ -17,6 +17,8 @@ pub struct Diagnostic {
     /// `incompatible-broadcast`
     pub name: &'static str,
     pub severity: Severity,
+    /// Told without being selected.
+    pub is_default: bool,
     pub message: String,
     pub range: Range<usize>,
     /// The kernel it was found in, if in one.
@@ -72,7 +74,15 @@ impl Diagnostic {
 }
 
 impl Analysis {
+    /// What is told without being asked for.
     pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        let mut found = self.every_diagnostic(path);
+        found.retain(|d| d.is_default);
+        found
+    }
+
+    /// The codes that only those who select them are told as well.
+    pub fn every_diagnostic(&self, path: &Path) -> Vec<Diagnostic> {
         let Some(file) = self.file(path) else { return Vec::new() };
         check::check(self.db(), file).iter().map(|found| from_check(file, found)).collect()
     }
@@ -89,6 +99,7 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         code: found.code.as_str(),
         name: found.code.name(),
         severity: found.severity,
+        is_default: found.code.is_default(),
         message: found.message.clone(),
         range: found.range.clone(),
         kernel: found.kernel.as_ref().map(ToString::to_string),

@@ -45,10 +45,26 @@ pub struct Choice {
     pub num_stages: Option<u32>,
 }
 
+/// Why there is no text; a complete message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// What was asked for does not exist.
+    Request(String),
+    /// The kernel does not come that far.
+    Kernel(String),
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Refusal {
+        Refusal::Kernel(message)
+    }
+}
+
 impl Analysis {
-    /// The text of a stage; an error is a complete message.
-    pub fn emit(&self, path: &Path, stage: Stage, choice: &Choice) -> Result<String, String> {
-        let file = self.file(path).ok_or_else(|| format!("{}: cannot be read", path.display()))?;
+    /// The text of a stage.
+    pub fn emit(&self, path: &Path, stage: Stage, choice: &Choice) -> Result<String, Refusal> {
+        let unreadable = || Refusal::Request(format!("{}: cannot be read", path.display()));
+        let file = self.file(path).ok_or_else(unreadable)?;
         match stage {
             Stage::Tree => {
                 let parse = tritium_syntax::parse(file.text(self.db()), PythonVersion::default());
@@ -57,16 +73,16 @@ impl Analysis {
             Stage::Items => return Ok(self.items_text(file)),
             Stage::Types | Stage::Tile | Stage::Layout | Stage::Llvm | Stage::Ptx | Stage::Sass => {}
         }
-        let active = self.choose(file, choice)?;
+        let active = self.choose(file, choice).map_err(Refusal::Request)?;
         match stage {
             Stage::Types => Ok(self.types_text(&active)),
             Stage::Tile => Ok(print::print(&self.complete(&active)?.module)),
             Stage::Layout => {
                 self.complete(&active)?;
                 let module = codegen::optimised(self.db(), active.instance, self.codegen_options(&active));
-                module.as_ref().map(print::print).map_err(|e| e.message.clone())
+                module.as_ref().map(print::print).map_err(|e| Refusal::Kernel(e.message.clone()))
             }
-            _ => self.machine_text(&active, stage),
+            _ => Ok(self.machine_text(&active, stage)?),
         }
     }
 

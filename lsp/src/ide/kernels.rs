@@ -7,7 +7,7 @@ use std::{ops::Range, path::Path};
 use tritium_semantics::{
     Function, Instance,
     elaborate::{self, Elaborated},
-    items::{self, in_file},
+    items,
     launch::{self, Launch},
     problem::{At, Place},
     specialise::{self, specialisations},
@@ -90,19 +90,6 @@ impl Analysis {
 
     /// Where a place is in its file now.
     pub fn range(&self, place: Place) -> Option<Range<usize>> {
-        let (start, map) = items::source_map(self.db(), place.function)?;
-        let range = match place.at {
-            At::Expr(id) => *map.exprs.get(id.0 as usize)?,
-            At::Stmt(id) => *map.stmts.get(id.0 as usize)?,
-            At::Name | At::Param(_) => {
-                let (_, stmt) = items::function_body(self.db(), place.function)?;
-                let (_, name, params) = map.functions.iter().find(|(id, ..)| *id == stmt)?;
-                match place.at {
-                    At::Param(index) => *params.get(index as usize)?,
-                    _ => *name,
-                }
-            }
-        };
-        Some(in_file(start, range))
+        tritium_semantics::check::range_of(self.db(), place).map(|(_, range)| range)
     }
 }

@@ -19,6 +19,8 @@ pub fn lower(module: &ast::Module) -> (Body, SourceMap) {
     let mut lowering = Lowering::default();
     let root = lowering.stmts(module.stmts());
     lowering.body.root = root;
+    // Inner arguments come first.
+    lowering.map.arguments.sort_unstable_by_key(|(value, _)| *value);
     (lowering.body, lowering.map)
 }
 
@@ -256,7 +258,10 @@ impl Lowering {
         } else {
             ArgKind::Positional
         };
-        Arg { kind, value: self.need(arg.value(), arg.syntax().text_range()) }
+        let range = arg.syntax().text_range();
+        let value = self.need(arg.value(), range);
+        self.map.arguments.push((value, range));
+        Arg { kind, value }
     }
 
     fn clauses(&mut self, clauses: impl Iterator<Item = CompClause>) -> Vec<Clause> {

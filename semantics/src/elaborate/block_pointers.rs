@@ -67,11 +67,6 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn call_make_block_ptr(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let place = self.place(at);
-        if !self.rules.block_pointers {
-            let message =
-                "block pointers were removed in Triton 3.9: use `tl.make_tensor_descriptor`, or a tile of pointers with a mask";
-            return Err(self.problem(Code::LNG010, place, message));
-        }
         let base_expr = arguments.expr("base").unwrap_or(at);
         let base = self.as_tile(arguments.value("base"), base_expr);
         let extents = self.scalars(arguments, "shape", DType::I64, at);

@@ -126,12 +126,8 @@ impl<'a> Evaluator<'a> {
                 self.math_call(&path, &values, expr)
             }
             Value::Module(path) => {
-                let place = self.place(expr);
-                Err(self.problem(
-                    Code::LNG003,
-                    place,
-                    format!("`{path}` runs on the host: a kernel calls `@triton.jit` functions and `tl` only"),
-                ))
+                let values: Vec<Value> = positional.into_iter().map(|(v, _)| v).collect();
+                Err(self.host_call(&path, expr, &values))
             }
             Value::PythonFunction(name) => {
                 let place = self.place(expr);
@@ -563,6 +559,11 @@ impl<'a> Evaluator<'a> {
                         }
                         _ => self.extremum(python == Python::Max, false, (expr, &best), (next, &value), at)?,
                     };
+                }
+                if let Value::Tile(tile) = &best
+                    && !tile.ty.is_scalar()
+                {
+                    self.remark_python_extremum(python == Python::Max, at);
                 }
                 Ok(best)
             }

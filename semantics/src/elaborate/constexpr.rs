@@ -51,13 +51,7 @@ impl<'a> Evaluator<'a> {
             if arguments.iter().any(Value::has_unknown) {
                 return Err(Silenced);
             }
-            let place = self.place(at);
-            let name = path.trim_start_matches("math.");
-            return Err(self.problem(
-                Code::LNG003,
-                place,
-                format!("`{path}` runs in Python, at compile time, on numbers only; for run-time values use `tl.{name}`"),
-            ));
+            return Err(self.host_call(path, at, arguments));
         };
         match math_function(path, &numbers) {
             Some(value) => Ok(Value::constant(value)),

@@ -76,6 +76,7 @@ impl<'a> Evaluator<'a> {
         };
         let expr = arguments.expr("cond").unwrap_or(at);
         let condition = arguments.value("cond").clone();
+        self.remark_assert(self.place(at), &condition);
         let Some(mask) = self.mask_argument(arguments, at)? else {
             self.device_assert(expr, condition, text)?;
             return Ok(Value::Void);

@@ -15,6 +15,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
+    problem::Edit,
     types::{TileType, same_shape, shape_text, symbolic_shape},
 };
 
@@ -100,6 +101,9 @@ impl<'a> Evaluator<'a> {
             let message = format!("`max_num_imprecise_acc` is {limit}, and the inner size is {}: it is at most that", k.size);
             return Err(self.problem(Code::LNG011, place, message));
         }
+        if out == DType::BF16 && elem_a.is_float() {
+            return Err(self.bf16_out(arguments, acc.is_some(), at));
+        }
         let result = match elem_a {
             DType::I8 => DType::I32,
             DType::F64 => DType::F64,
@@ -133,12 +137,25 @@ impl<'a> Evaluator<'a> {
             None => self.constant_tile(&Const::Int(0), result, ty.shape.clone()),
         };
         let precision = precision?;
+        if arguments.value("input_precision").is_none() && arguments.value("allow_tf32").is_none() {
+            self.remark_tf32(&a, &b, at);
+        }
         self.check_defined(&a, Some(batch + 1), "tl.dot", "0.0", at);
         self.check_defined(&b, Some(batch), "tl.dot", "0.0", at);
         let mut result = self.emit_like(OpKind::Dot { precision }, &[&a, &b, &acc], ty);
         result.varies = Tile::all_axes(rank);
         result.undefined = None;
         Ok(Value::Tile(result))
+    }
+
+    fn bf16_out(&mut self, arguments: &Arguments, accumulates: bool, at: ExprId) -> Silenced {
+        let expr = arguments.expr("out_dtype").unwrap_or(at);
+        let place = self.argument_place(expr);
+        let message =
+            "tl.dot accumulates in f32 or f16, not in bf16: drop `out_dtype` and cast the result with `.to(tl.bfloat16)`";
+        let edits = vec![Edit::RemoveArgument(place), Edit::InsertAfter(self.place(at), ".to(tl.bfloat16)".to_owned())];
+        self.report(problem(Code::DOT005, place, message).fix("Accumulate in f32, cast the result", !accumulates, edits));
+        Silenced
     }
 
     fn operand_type(&mut self, tile: &Tile, expr: ExprId) -> Eval<DType> {
@@ -199,7 +216,12 @@ impl<'a> Evaluator<'a> {
         match arguments.value("input_precision").to_const() {
             Some(Const::None) => match arguments.value("allow_tf32").to_const() {
                 Some(Const::None) => Ok(DotPrecision::Tf32),
-                Some(value) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
+                Some(value) => {
+                    if let Some(expr) = arguments.expr("allow_tf32") {
+                        self.remark_allow_tf32(expr, value.truth());
+                    }
+                    Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee })
+                }
                 None => Err(Silenced),
             },
             Some(Const::Str(word)) => match word.to_ascii_lowercase().as_str() {

@@ -5,13 +5,14 @@
 use super::{
     control::Condition,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    remarks::text,
     value::{Constant, Value},
 };
 use crate::{
     body::{Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, UnaryOp},
     constant::Const,
     diagnostics::Code,
-    problem::Edit,
+    problem::{Edit, Piece},
 };
 
 impl<'a> Evaluator<'a> {
@@ -113,9 +114,11 @@ impl<'a> Evaluator<'a> {
             Expr::Slice { .. } | Expr::Starred(_) | Expr::Ellipsis => Err(self.not_allowed(expr, "this expression here")),
             Expr::Imaginary(_) => Err(self.not_allowed(expr, "a complex number")),
             Expr::Bytes(_) => Err(self.not_allowed(expr, "a bytes literal")),
-            Expr::Set(_) => Err(self.not_allowed(expr, "a set")),
-            Expr::Dict(_) => Err(self.not_allowed(expr, "a dictionary")),
-            Expr::Comprehension { .. } => Err(self.not_allowed(expr, "a comprehension other than a list's")),
+            Expr::Set(_) => Err(self.no_collection(expr, "a set")),
+            Expr::Dict(_) => Err(self.no_collection(expr, "a dictionary")),
+            Expr::Comprehension { kind: ComprehensionKind::Set, .. } => Err(self.no_collection(expr, "a set")),
+            Expr::Comprehension { kind: ComprehensionKind::Dict, .. } => Err(self.no_collection(expr, "a dictionary")),
+            Expr::Comprehension { .. } => Err(self.not_allowed(expr, "a generator")),
             Expr::Lambda { .. } => Err(self.not_allowed(expr, "`lambda`")),
             Expr::Await(_) => Err(self.not_allowed(expr, "`await`")),
             Expr::Yield(_) => Err(self.not_allowed(expr, "`yield`")),
@@ -143,14 +146,7 @@ impl<'a> Evaluator<'a> {
                         Some(Const::Str(piece)) if format.is_none() => text.push_str(&piece),
                         Some(piece) => text.push_str(&piece.to_string()),
                         None => {
-                            let source = self.text(*value);
-                            let place = self.place(expr);
-                            self.unsupported(
-                                place,
-                                &format!("an f-string with a run-time value (`{source}` is {})", result.ty()),
-                                "print it with `tl.device_print(\"name\", value)`",
-                            );
-                            return Err(Silenced);
+                            return Err(self.run_time_fstring(expr, *value, &result));
                         }
                     }
                 }
@@ -214,6 +210,7 @@ impl<'a> Evaluator<'a> {
                 return Err(self.problem(Code::LNG005, place, message));
             }
         }
+        self.remark_logical(op, (lhs, &a), (rhs, &b), expr);
         let op = if op == BoolOp::And { crate::body::BinaryOp::BitAnd } else { crate::body::BinaryOp::BitOr };
         self.binary(op, lhs, a, rhs, b, expr)
     }
@@ -232,15 +229,27 @@ impl<'a> Evaluator<'a> {
                 left = *right;
             }
             let new = pieces.join(" & ");
-            self.report(
-                problem(
-                    Code::LNG012,
-                    place,
+            let (message, pieces) = match self.unchained(first, rest) {
+                Some((bits, pieces)) => (
+                    format!(
+                        "`{bits}` binds tighter than comparisons, so this is a chained comparison, which a Triton function cannot hold before 3.9: put each comparison in parentheses"
+                    ),
+                    pieces,
+                ),
+                None => (
                     format!("a chained comparison cannot be used in a Triton function before 3.9: write `{new}`"),
-                )
-                .fix("Split the comparison", true, vec![Edit::Replace(place, new)]),
-            );
+                    self.chain_pieces(first, rest),
+                ),
+            };
+            self.report(problem(Code::LNG012, place, message).fix(
+                "Split the comparison",
+                true,
+                vec![Edit::Rewrite(place, pieces)],
+            ));
             return Err(Silenced);
+        }
+        if rest.len() > 1 {
+            self.remark_chained_precedence(first, rest, expr);
         }
         let mut result: Option<Value> = None;
         let (mut left, mut left_value) = (first, a);
@@ -259,6 +268,18 @@ impl<'a> Evaluator<'a> {
             (left, left_value) = (*right, right_value);
         }
         result.ok_or(Silenced)
+    }
+
+    /// `(a <= b) & (b < c)` for `a <= b < c`.
+    fn chain_pieces(&self, first: ExprId, rest: &[(CompareOp, ExprId)]) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut left = first;
+        for (op, right) in rest {
+            pieces.push(text(if pieces.is_empty() { "(" } else { " & (" }));
+            pieces.extend([self.source(left), text(format!(" {op} ")), self.source(*right), text(")")]);
+            left = *right;
+        }
+        pieces
     }
 
     fn conditional(&mut self, expr: ExprId, condition: ExprId, then: ExprId, otherwise: ExprId) -> Eval<Value> {

@@ -275,6 +275,7 @@ impl<'a> Evaluator<'a> {
             let (a, b, _) = self.operands(Arithmetic::Plain, "tl.where", (expr("x"), x), (expr("y"), y), at)?;
             (a, b)
         };
+        self.remark_condition(&condition, expr("condition"));
         let condition = self.truth(condition, expr("condition"))?;
         let (condition, a) = self.broadcast_pair((expr("condition"), condition), (expr("x"), a), "tl.where", at)?;
         let shape = a.ty.shape.clone();

@@ -81,11 +81,7 @@ impl<'a> Evaluator<'a> {
         match arguments.value(name).to_const() {
             Some(Const::Str(word)) => match table.iter().find(|(w, _)| *w == word) {
                 Some((_, value)) => Ok(*value),
-                None => {
-                    let words: Vec<String> = table.iter().map(|(w, _)| format!("{w:?}")).collect();
-                    let place = self.place(expr);
-                    Err(self.problem(Code::LNG011, place, format!("{word:?} is no {name}: it is one of {}", words.join(", "))))
-                }
+                None => Err(self.no_such_word(&word, name, &table.iter().map(|(w, _)| *w).collect::<Vec<_>>(), expr)),
             },
             Some(Const::None) => Ok(default),
             None if arguments.value(name).has_unknown() => Err(Silenced),
@@ -94,6 +90,26 @@ impl<'a> Evaluator<'a> {
                 Err(self.not_constexpr(place, expr, name))
             }
         }
+    }
+
+    fn no_such_word(&mut self, word: &str, name: &str, words: &[&str], expr: ExprId) -> Silenced {
+        let place = self.argument_place(expr);
+        let listed: Vec<String> = words.iter().filter(|w| !w.is_empty()).map(|w| format!("\"{w}\"")).collect();
+        let message = format!("{word:?} is no {name}: it is one of {}", listed.join(", "));
+        // What decides how memory is gone through has a code of its own.
+        if !matches!(name, "cache_modifier" | "eviction_policy") {
+            return self.problem(Code::LNG011, self.place(expr), message);
+        }
+        let meant = words.iter().find(|w| !w.is_empty() && w.trim_start_matches('.') == word.trim_start_matches('.'));
+        let meant = meant.copied().or_else(|| crate::builtins::closest(word, words.iter().copied().filter(|w| w.len() > 3)));
+        let report = problem(Code::MEM006, place, message);
+        self.report(match meant {
+            Some(meant) => {
+                report.fix(format!("Change to \"{meant}\""), true, vec![Edit::Replace(self.place(expr), format!("\"{meant}\""))])
+            }
+            None => report.fix(format!("Remove `{name}`"), true, vec![Edit::RemoveArgument(place)]),
+        });
+        Silenced
     }
 
     fn no_block_pointer_arguments(&mut self, arguments: &Arguments, names: &[&str]) -> Eval<()> {
@@ -124,16 +140,10 @@ impl<'a> Evaluator<'a> {
         let other = arguments.value("other").clone();
         if !other.is_none() && !mask_given {
             let expr = arguments.expr("other").unwrap_or(at);
-            let place = self.place(expr);
-            let mut report = problem(
-                Code::MSK001,
-                place,
-                "`other` is what masked-off elements become, and this load has no mask: add one, or drop `other`",
-            );
-            if let Some(edit) = self.removal(at, expr) {
-                report = report.fix("Remove `other`", true, vec![edit]);
-            }
-            self.report(report);
+            let place = self.argument_place(expr);
+            let message = "`other` is what masked-off elements become, and this load has no mask: add one, or drop `other`";
+            let report = problem(Code::MSK001, place, message);
+            self.report(report.fix("Remove `other`", true, vec![Edit::RemoveArgument(place)]));
             // The load itself is as if `other` was not there.
         }
         let mask = self.mask_argument(arguments, at);
@@ -218,23 +228,6 @@ impl<'a> Evaluator<'a> {
         self.words(arguments, "eviction_policy", table, Eviction::Normal, at)
     }
 
-    /// Takes an argument out of a call, with its comma: replaced by the call without it.
-    fn removal(&self, call: ExprId, value: ExprId) -> Option<Edit> {
-        let Expr::Call { callee, args } = self.body.expr(call) else { return None };
-        let kept: Vec<String> = args
-            .iter()
-            .filter(|a| a.value != value)
-            .map(|a| match &a.kind {
-                crate::body::ArgKind::Keyword(name) => format!("{name}={}", self.text(a.value)),
-                crate::body::ArgKind::Spread => format!("*{}", self.text(a.value)),
-                crate::body::ArgKind::SpreadKeywords => format!("**{}", self.text(a.value)),
-                crate::body::ArgKind::Positional => self.text(a.value),
-            })
-            .collect();
-        let new = format!("{}({})", self.text(*callee), kept.join(", "));
-        (!new.contains('…')).then(|| Edit::Replace(self.place(call), new))
-    }
-
     pub(super) fn call_store(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
         let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, "tl.store");
@@ -260,6 +253,7 @@ impl<'a> Evaluator<'a> {
         let mask = mask?;
         let value_expr = arguments.expr("value").unwrap_or(at);
         let value = self.as_tile(arguments.value("value"), value_expr)?;
+        self.remark_narrowing(&value, pointee, value_expr, pointer_expr);
         if value.ty.elem.is_ptr() {
             let place = self.place(value_expr);
             let message = format!("`{}` is {}: store an integer, `.to(tl.int64)`", self.text(value_expr), value.ty);

@@ -87,6 +87,9 @@ impl<'a> Evaluator<'a> {
     }
 
     fn undefined(&mut self, expr: ExprId, name: &SmolStr) -> Value {
+        if self.python_name(expr, name) {
+            return Value::Unknown;
+        }
         let place = self.place(expr);
         let known = self.scope.keys().map(SmolStr::as_str);
         let nearest = builtins::closest(name, known).map(str::to_owned);
@@ -135,6 +138,11 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = super::constexpr::math_constant(path) {
             return Value::constant(value);
         }
+        if let Some(name) = path.strip_prefix("triton.language.")
+            && self.is_missing(expr, name)
+        {
+            return Value::Unknown;
+        }
         match builtins::find(path) {
             Some(Known::Builtin(builtin)) => Value::Builtin(builtin),
             Some(Known::Library(function)) => Value::Library(function),
@@ -158,6 +166,43 @@ impl<'a> Evaluator<'a> {
             None if path.starts_with("triton.language.") => self.unknown_member(expr, path),
             None => Value::Module(path.into()),
         }
+    }
+
+    /// A name of the language that this version lacks, or has for the last time: whether it lacks it.
+    fn is_missing(&mut self, expr: ExprId, name: &str) -> bool {
+        use crate::versions::Availability;
+        let written = self.text(expr);
+        let place = self.place(expr);
+        let (code, message) = match crate::versions::availability(name, &self.triton) {
+            Availability::Present => return false,
+            Availability::Deprecated { instead } => {
+                let message = format!("`{written}` is deprecated: use {instead}");
+                self.report(problem(Code::VER003, place, message));
+                return false;
+            }
+            Availability::Removed { version, instead } => {
+                (Code::VER001, format!("`{written}` is gone since Triton {version}: use {instead}"))
+            }
+            Availability::NotYet { version } => (
+                Code::VER002,
+                format!(
+                    "`{written}` comes with Triton {version}, and this is read as Triton {}: say which one you use with `--triton` or `[tool.tritium]`, or do without it",
+                    self.triton
+                ),
+            ),
+        };
+        self.complete = false;
+        let mut report = problem(code, place, message);
+        if let Availability::Removed { instead, .. } = crate::versions::availability(name, &self.triton)
+            && let Some(new) = instead
+                .strip_prefix('`')
+                .and_then(|n| n.strip_suffix('`'))
+                .filter(|n| n.starts_with("tl.") && !n.contains(['`', '(']))
+        {
+            report = report.fix(format!("Change to `{new}`"), false, vec![Edit::Replace(place, new.to_owned())]);
+        }
+        self.report(report);
+        true
     }
 
     fn unknown_member(&mut self, expr: ExprId, path: &str) -> Value {
@@ -231,6 +276,9 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn no_attribute(&mut self, expr: ExprId, receiver: &Value, name: &str) -> Value {
+        if self.collection_method(expr, receiver, name) {
+            return Value::Unknown;
+        }
         let place = self.place(expr);
         let text = match self.body.expr(expr) {
             Expr::Attribute { receiver, .. } => self.text(*receiver),
@@ -253,6 +301,7 @@ impl<'a> Evaluator<'a> {
             "dtype" => element_value(tile.ty.elem),
             "type" if tile.ty.is_scalar() => element_value(tile.ty.elem),
             "type" => Value::Type(tile.ty),
+            _ if self.is_missing(expr, name) => Value::Unknown,
             "T" => self.transpose_last(tile, expr).map_or(Value::Unknown, Value::Tile),
             _ => match builtins::Builtin::method(name) {
                 Some(builtin) => Value::Method(Box::new(Value::Tile(tile)), builtin),

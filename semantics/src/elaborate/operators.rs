@@ -166,6 +166,7 @@ impl<'a> Evaluator<'a> {
         let a = self.converted(lhs, common)?;
         let b = self.converted(rhs, common)?;
         let (a, b) = self.broadcast_pair((lhs.0, a), (rhs.0, b), op, at)?;
+        self.remark_promotion(op, lhs, rhs, common, at);
         Ok((a, b, common))
     }
 
@@ -375,6 +376,7 @@ impl<'a> Evaluator<'a> {
         if pointer(&a) || pointer(&b) || a.is_none() || b.is_none() || a.items().is_some() || b.items().is_some() {
             return Err(self.incomparable(op, lhs, &a, rhs, &b, at));
         }
+        self.remark_precedence(op, (lhs, &a), (rhs, &b), at);
         // Literals take their own type first, until 3.9.
         let (a, b) = if self.rules.weak_comparisons {
             (a, b)

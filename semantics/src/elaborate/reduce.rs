@@ -87,6 +87,9 @@ impl<'a> Evaluator<'a> {
             Some(self.axis(axis_value, arguments.expr("axis").unwrap_or(at), rank, &format!("`{text}` ({})", tile.ty))?)
         };
         self.check_defined(&tile, axis, &name, identity(fold, wide), at);
+        if fold == Fold::Sum && wanted.is_none() {
+            self.remark_reduction(&name, &tile, axis, expr, at);
+        }
         let tile = self.cast(tile, wide.into(), expr)?;
         let Some(tile) = self.reducible(tile, axis) else {
             // A scalar is its own reduction.
@@ -249,7 +252,7 @@ impl<'a> Evaluator<'a> {
             let place = self.place(at);
             let message =
                 format!("tl.split takes a tile of numbers whose last axis is 2, and `{}` is {}", self.text(expr), tile.ty);
-            return Err(self.problem(Code::SHP006, place, message));
+            return Err(self.problem(Code::SHP010, place, message));
         }
         let bits = match elem.bits() {
             1 => DType::I1,

@@ -485,8 +485,14 @@ impl<'a> Evaluator<'a> {
         sorted.sort_unstable();
         if !sorted.into_iter().eq(0..rank) {
             let place = self.place(at);
-            let message = format!("the axes must name each of the {rank} axes of {} once", tile.ty);
-            return Err(self.problem(Code::SHP005, place, message));
+            let message = format!(
+                "a permutation names each axis once, 0 to {}: `{}` is {}, and these are ({})",
+                rank.saturating_sub(1),
+                self.text(expr),
+                tile.ty,
+                order.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            );
+            return Err(self.problem(Code::SHP010, place, message));
         }
         Ok(Value::Tile(self.permute(tile, &order)))
     }

@@ -195,16 +195,7 @@ impl<'a> Evaluator<'a> {
                 self.unsupported(place, "a list as an assignment target", "write a tuple: `a, b = …`");
                 self.unpack(target, targets, Value::Unknown);
             }
-            Expr::Subscript { receiver, .. } => {
-                let name = self.text(*receiver);
-                self.eval(*receiver);
-                let place = self.place(target);
-                self.unsupported(
-                    place,
-                    &format!("assignment to an element (`{name}[…] = …`)"),
-                    "tiles are values: use `tl.where` to make a changed copy, or `tl.store` to write memory",
-                );
-            }
+            Expr::Subscript { receiver, index } => self.item_assignment(target, *receiver, *index, from),
             Expr::Attribute { .. } => {
                 let place = self.place(target);
                 self.unsupported(place, "assignment to an attribute", "assign to a name");
@@ -434,6 +425,7 @@ impl<'a> Evaluator<'a> {
 
     fn assert_statement(&mut self, test: ExprId, message: Option<ExprId>) {
         let condition = self.eval(test);
+        self.remark_assert(self.place(test), &condition);
         let text = message.map(|m| self.eval(m)).and_then(|m| match m.to_const() {
             Some(Const::Str(text)) => Some(text),
             _ => None,

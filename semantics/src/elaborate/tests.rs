@@ -11,12 +11,12 @@ mod promotion;
 use std::fmt::Write as _;
 
 use crate::{
-    Argument, Database, Function, Instance, SourceFile,
+    Argument, Database, Instance, SourceFile,
     constant::Const,
     dtype::DType,
     elaborate::{Elaborated, elaborate},
     items,
-    problem::{At, Edit, Place},
+    problem::{Edit, Piece, Place},
     tests::database,
 };
 
@@ -124,27 +124,8 @@ fn text_at<'t>(db: &Database, file: SourceFile, text: &'t str, place: Place) -> 
 }
 
 fn range_of(db: &Database, _: SourceFile, place: Place) -> (usize, usize) {
-    let (start, map) = items::source_map(db, place.function).expect("a function has a map");
-    let range = match place.at {
-        At::Expr(id) => map.exprs[id.0 as usize],
-        At::Stmt(id) => map.stmts[id.0 as usize],
-        At::Param(index) => {
-            let (_, _, params) = function_map(db, &map, place.function);
-            params[index as usize]
-        }
-        At::Name => function_map(db, &map, place.function).1,
-    };
-    let start = start as usize;
-    (start + usize::from(range.start()), start + usize::from(range.end()))
-}
-
-fn function_map(
-    db: &Database,
-    map: &crate::body::SourceMap,
-    function: Function,
-) -> (crate::body::StmtId, tritium_syntax::TextRange, Vec<tritium_syntax::TextRange>) {
-    let (_, stmt) = items::function_body(db, function).expect("a body");
-    map.functions.iter().find(|(s, ..)| *s == stmt).cloned().expect("a function is in the map")
+    let (_, range) = crate::check::range_of(db, place).expect("a place has a range");
+    (range.start, range.end)
 }
 
 fn render(db: &Database, file: SourceFile, result: &Elaborated) -> String {
@@ -165,6 +146,16 @@ fn render(db: &Database, file: SourceFile, result: &Elaborated) -> String {
                     Edit::Replace(place, new) => write!(out, " `{}` -> `{new}`", text_at(db, file, &text, *place).1),
                     Edit::InsertBefore(place, new) => write!(out, " `{new}` before `{}`", text_at(db, file, &text, *place).1),
                     Edit::InsertAfter(place, new) => write!(out, " `{new}` after `{}`", text_at(db, file, &text, *place).1),
+                    Edit::Rewrite(place, pieces) => {
+                        let pieces = pieces.iter().map(|piece| match piece {
+                            Piece::Text(new) => new.as_str(),
+                            Piece::Source(part) => text_at(db, file, &text, *part).1,
+                        });
+                        write!(out, " `{}` -> `{}`", text_at(db, file, &text, *place).1, pieces.collect::<String>())
+                    }
+                    Edit::RemoveArgument(place) | Edit::RemoveStatement(place) => {
+                        write!(out, " without `{}`", text_at(db, file, &text, *place).1)
+                    }
                 };
             }
             out.push('\n');

@@ -34,6 +34,7 @@ fn operands_as_written(kernel: &Kernel<'_>, op: OpId) -> Option<(Place, ExprId, 
             Expr::Call { args, .. } => args.iter().map(|a| a.value).collect(),
             _ => return None,
         },
+        At::Argument(_) => return None,
         At::Stmt(stmt) => match written.body.stmt(stmt) {
             Stmt::AugAssign { target, value, .. } => vec![*target, *value],
             _ => return None,

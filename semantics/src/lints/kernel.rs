@@ -132,7 +132,7 @@ impl<'a> Kernel<'a> {
         let place = self.place(op)?;
         match place.at {
             At::Expr(expr) => Some((self.written(place.function)?, place, expr)),
-            At::Stmt(_) | At::Param(_) | At::Name => None,
+            At::Argument(_) | At::Stmt(_) | At::Param(_) | At::Name => None,
         }
     }
 

@@ -56,7 +56,7 @@ fn what_masked_off_elements_become_reaches_reductions() {
     check_text(
         r#"
 @triton.jit
-def kernel(x, w, out, n, eps, B: tl.constexpr):
+def kernel(x, w, out, n, B: tl.constexpr):
     i = tl.arange(0, B)
     mask = i < n
     v = tl.load(x + i, mask=mask, other=0.0).to(tl.float32)

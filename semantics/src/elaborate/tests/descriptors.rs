@@ -246,8 +246,8 @@ fn what_descriptors_refuse() {
         8: TMA003 at `18`: the stride `18` is 18 elements of f32, 72 bytes, and a descriptor needs multiples of 16 bytes: pad the rows
         8: DTY002 at `n`: a tensor descriptor starts from a pointer, and `n` is i32
         8: TMA007 at `"nan"`: i32 has no NaN to pad with: leave `padding_option` out, and zeros are read outside the tensor
-        8: LNG010 at `tl._experimental_make_tensor_descriptor`: `tl._experimental_make_tensor_descriptor` does not exist; did you mean `tl.make_tensor_descriptor`?
-            fix: Change to `tl.make_tensor_descriptor`: `tl._experimental_make_tensor_descriptor` -> `tl.make_tensor_descriptor`
+        8: VER001 at `tl._experimental_make_tensor_descriptor`: `tl._experimental_make_tensor_descriptor` is gone since Triton 3.4: use `tl.make_tensor_descriptor`
+            fix?: Change to `tl.make_tensor_descriptor`: `tl._experimental_make_tensor_descriptor` -> `tl.make_tensor_descriptor`
     "#]].assert_eq(&out);
 }
 

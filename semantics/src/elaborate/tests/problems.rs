@@ -31,8 +31,8 @@ fn five_mistakes_five_messages() {
         10: CXP001 at `SIZE`: a shape must be known at compile time, and `SIZE` is a run-time value: annotate it `SIZE: tl.constexpr`
             6: `SIZE`: the parameter `SIZE`
             fix: Annotate `SIZE` as tl.constexpr: `: tl.constexpr` after `SIZE`
-        11: MSK001 at `0.0`: `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
-            fix: Remove `other`: `tl.load(x + rows, other=0.0)` -> `tl.load(x + rows)`
+        11: MSK001 at `other=0.0`: `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
+            fix: Remove `other`: without `other=0.0`
         14: DOT001 at `tl.dot(a, b)`: the inner sizes of a matrix product must be equal: `a` is [64, 32] ([BM, BN]) and `b` is [64, 32] ([BM, BN]), so 32 meets 64
             12: `tl.zeros((BM, BN), dtype=tl.float16)`: 32 comes from BN here
             13: `tl.zeros((BM, BN), dtype=tl.float16)`: 64 comes from BM here
@@ -247,8 +247,8 @@ fn operands() {
             8: DTY011 at `i`: a mask is i1, and `i` is i32[64]: compare it, `i != 0`
                 fix: Compare with 0: ` != 0` after `i`
         a = tl.load(x + i, other=0.0)
-            8: MSK001 at `0.0`: `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
-                fix: Remove `other`: `tl.load(x + i, other=0.0)` -> `tl.load(x + i)`
+            8: MSK001 at `other=0.0`: `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
+                fix: Remove `other`: without `other=0.0`
         a = tl.load(x, mask=i < 3)
             8: SHP007 at `i < 3`: the pointer is a scalar (*f32) and the mask is i1[64]: add an index tile to the pointer
         tl.store(x, i)
@@ -325,9 +325,11 @@ fn operands() {
             8: CXP001 at `a`: `a` is bound to a string, which exists at compile time only: annotate it `a: tl.constexpr`
                 fix: Annotate `a` as tl.constexpr: `: tl.constexpr` after `a`
         a = f'{n}'
-            8: LNG001 at `f'{n}'`: an f-string with a run-time value (`n` is i32) cannot be used in a Triton function (`kernel`): print it with `tl.device_print("name", value)`
+            8: LNG008 at `f'{n}'`: an f-string is made at compile time, and `n` is i32, known at run time only: print it with `tl.device_print("name", value)`
+                8: `n`: known at run time only
         i[0] = 1
-            8: LNG001 at `i[0]`: assignment to an element (`i[…] = …`) cannot be used in a Triton function (`kernel`): tiles are values: use `tl.where` to make a changed copy, or `tl.store` to write memory
+            8: LNG007 at `i[0]`: a tile (`i` is i32[64]) cannot be changed in place: make a changed copy, `i = tl.where(tl.arange(0, B) == 0, …, i)`
+                fix: Make a changed copy: `i[0]` -> `i` `tl.where(tl.arange(0, B) == 0, ` before `1` `, i)` after `1`
         tl.static_assert(B == 32, 'thirty-two')
             8: LNG017 at `tl.static_assert(B == 32, 'thirty-two')`: static_assert fails: `B == 32` is False: thirty-two
     "#]].assert_eq(&each("i = tl.arange(0, B)", "x: *f32; out: *f32; n: i32; h: f16; B = 64", &lines));
@@ -384,6 +386,14 @@ fn a_mask_counts_along_its_own_axis() {
             tl.store(out, tl.sum(a + b))
     ";
     expect![[r#"
+        11: DOT006 at `tl.dot(rows, tl.zeros((B, B), tl.float32))`: tl.dot rounds f32 operands to tf32 (10 bits of mantissa instead of 23) unless told otherwise: say `input_precision="tf32"` if that is meant, `"ieee"` or `"tf32x3"` if not
+            fix?: Multiply exactly: `input_precision="ieee"`: `, input_precision="ieee"` after `tl.zeros((B, B), tl.float32)`
+            fix?: Multiply nearly exactly, on tensor cores: `input_precision="tf32x3"`: `, input_precision="tf32x3"` after `tl.zeros((B, B), tl.float32)`
+            fix?: Keep tf32: `input_precision="tf32"`: `, input_precision="tf32"` after `tl.zeros((B, B), tl.float32)`
+        12: DOT006 at `tl.dot(columns, tl.zeros((B, B), tl.float32))`: tl.dot rounds f32 operands to tf32 (10 bits of mantissa instead of 23) unless told otherwise: say `input_precision="tf32"` if that is meant, `"ieee"` or `"tf32x3"` if not
+            fix?: Multiply exactly: `input_precision="ieee"`: `, input_precision="ieee"` after `tl.zeros((B, B), tl.float32)`
+            fix?: Multiply nearly exactly, on tensor cores: `input_precision="tf32x3"`: `, input_precision="tf32x3"` after `tl.zeros((B, B), tl.float32)`
+            fix?: Keep tf32: `input_precision="tf32"`: `, input_precision="tf32"` after `tl.zeros((B, B), tl.float32)`
         10: MSK003 at `tl.load(p, mask=r[None, :] < K)`: masked-off elements of this load are undefined, and tl.dot takes them in: give the load `other=0.0`
             12: `tl.dot(columns, tl.zeros((B, B), tl.float32))`: tl.dot takes them in here
             fix: Add `other=0.0`: `, other=0.0` after `r[None, :] < K`

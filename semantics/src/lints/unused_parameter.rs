@@ -1,0 +1,54 @@
+//! CXP004: a parameter that no statement reads, and that still decides what is compiled.
+
+use crate::{
+    Db, Function,
+    body::{Body, Expr, FunctionDef, ParamKind},
+    diagnostics::Code,
+    items::{Annotation, Node, items, walk},
+    problem::{At, Place, Problem},
+};
+
+pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body: &Body, def: &FunctionDef) {
+    let Some(item) = items(db, function.file(db)).function(function) else { return };
+    let mut read = std::collections::BTreeSet::new();
+    let mut opaque = false;
+    walk(body, &def.body, &mut |node| match node {
+        Node::Expr(id) => match body.expr(id) {
+            Expr::Name(name) => {
+                read.insert(name.clone());
+            }
+            Expr::Missing => opaque = true,
+            _ => {}
+        },
+        Node::Stmt(_) => {}
+    });
+    // A body that says nothing is an interface, not a kernel.
+    if opaque || read.is_empty() {
+        return;
+    }
+    let text = function.file(db).text(db);
+    for (index, param) in def.params.iter().enumerate() {
+        let special = !matches!(param.kind, ParamKind::PositionalOnly | ParamKind::Normal | ParamKind::KeywordOnly);
+        if special || read.contains(&param.name) || param.name.starts_with('_') || is_named(text, &param.name) {
+            continue;
+        }
+        let kind = match item.params.get(index).map(|p| p.annotation) {
+            Some(Annotation::Constexpr) => "every new value of it compiles the kernel again",
+            _ => "it is still passed at every launch and part of what decides whether to compile again",
+        };
+        out.push(Problem {
+            code: Code::CXP004,
+            message: format!("`{}` is never read, and {kind}: remove it here and from the launches", param.name),
+            place: Place { function, at: At::Param(index as u32) },
+            related: vec![],
+            fixes: vec![],
+            calls: vec![],
+            level: None,
+        });
+    }
+}
+
+/// Keys of a tuning, heuristics and grids name parameters in quotes.
+fn is_named(text: &str, name: &str) -> bool {
+    text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"))
+}
