@@ -89,18 +89,18 @@ pub fn report(
 /// The numbers of a launch that costs depend on.
 pub fn launch_values(launch: &launch::Launch) -> cost::Launch {
     let mut values = cost::Launch { grid: launch.grid, ..cost::Launch::default() };
-    for (name, arg) in &launch.args {
+    for (name, arg) in launch.parts() {
         match arg {
             LaunchArg::Tensor(index) => {
-                if let Some(tensor) = launch.tensors.get(*index) {
+                if let Some(tensor) = launch.tensors.get(index) {
                     let elements = tensor.shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent));
                     let bytes = elements.and_then(|n| n.checked_mul(u64::from(tensor.dtype.bytes())));
-                    values.tensor_bytes.extend(bytes.map(|bytes| (name.to_string(), bytes)));
+                    values.tensor_bytes.extend(bytes.map(|bytes| (name, bytes)));
                 }
             }
-            LaunchArg::Int(n) => values.scalars.extend(i64::try_from(*n).ok().map(|n| (name.to_string(), n))),
-            LaunchArg::Bool(b) => values.scalars.extend([(name.to_string(), i64::from(*b))]),
-            LaunchArg::Float(_) | LaunchArg::None => {}
+            LaunchArg::Int(n) => values.scalars.extend(i64::try_from(n).ok().map(|n| (name, n))),
+            LaunchArg::Bool(b) => values.scalars.extend([(name, i64::from(b))]),
+            LaunchArg::Float(_) | LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => {}
         }
     }
     values

@@ -327,15 +327,17 @@ fn located(db: &Database, instance: Instance, error: &DeviceError) -> String {
 /// The kernel's run-time parameters in order.
 fn launch_values(launch: &Launch, module: &Module) -> Result<Vec<LaunchValue>, Refusal> {
     let entry = module.entry();
+    // Both are in the order of the kernel's parameters; parts known at compile time are passed over.
+    let mut parts = launch.parts().into_iter();
     let value = |param: &tritium_tile::Param| {
         let missing = || Refusal::new(format!("launch `{}` gives no value for `{}`", launch.name, param.name));
         let ty = entry.ty(param.value);
-        match launch.args.get(param.name.as_str()).ok_or_else(missing)? {
-            LaunchArg::Tensor(index) => Ok(LaunchValue::Tensor { index: *index, byte_offset: 0 }),
-            LaunchArg::Int(value) => scalar_value(ty, *value as f64, Some(*value)),
-            LaunchArg::Float(value) => scalar_value(ty, *value, None),
-            LaunchArg::Bool(value) => scalar_value(ty, f64::from(u8::from(*value)), Some(i128::from(*value))),
-            LaunchArg::None => Err(missing()),
+        match parts.find(|(name, _)| *name == param.name).ok_or_else(missing)?.1 {
+            LaunchArg::Tensor(index) => Ok(LaunchValue::Tensor { index, byte_offset: 0 }),
+            LaunchArg::Int(value) => scalar_value(ty, value as f64, Some(value)),
+            LaunchArg::Float(value) => scalar_value(ty, value, None),
+            LaunchArg::Bool(value) => scalar_value(ty, f64::from(u8::from(value)), Some(i128::from(value))),
+            LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => Err(missing()),
         }
     };
     entry.params.iter().map(value).collect()
@@ -486,13 +488,15 @@ fn compare_with_expectations(launch: &Launch, inputs: &[Tensor], outputs: &[Tens
             names.insert(tensor.name.clone(), array);
         }
     }
-    for (name, arg) in &launch.args {
+    for (name, arg) in launch.parts() {
         let value = match arg {
-            LaunchArg::Int(value) => *value as f64,
-            LaunchArg::Float(value) => *value,
-            LaunchArg::Bool(_) | LaunchArg::Tensor(_) | LaunchArg::None => continue,
+            LaunchArg::Int(value) => value as f64,
+            LaunchArg::Float(value) => value,
+            LaunchArg::Bool(_) | LaunchArg::Tensor(_) | LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => {
+                continue;
+            }
         };
-        names.entry(name.to_string()).or_insert_with(|| ArrayD::from_elem(IxDyn(&[]), value));
+        names.entry(name).or_insert_with(|| ArrayD::from_elem(IxDyn(&[]), value));
     }
     let one = |(name, text): (&smol_str::SmolStr, &String)| {
         let failed = |note: String| Comparison {

@@ -31,6 +31,7 @@ mod operators;
 pub(crate) mod promote;
 mod python;
 mod random;
+mod records;
 mod reduce;
 mod remarks;
 mod scan;
@@ -40,6 +41,8 @@ mod statements;
 mod value;
 
 pub(crate) use expressions::source_text;
+
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use smol_str::SmolStr;
@@ -52,6 +55,7 @@ use crate::{
     body::ExprId,
     constant::Const,
     instance::Argument,
+    items::RecordClass,
     problem::{Place, Problem},
     types::{Dim, Element, TileType, Ty},
 };
@@ -96,6 +100,8 @@ pub enum CallArgument {
     BlockPointer(Vec<TileType>, TileType),
     /// The types of its parts, its block and element, and whether it pads with NaN.
     Descriptor(Vec<TileType>, TileType, bool),
+    /// A named tuple or an aggregate, field by field.
+    Record(Arc<RecordClass>, Vec<CallArgument>),
     /// Nothing is known of it.
     Unknown,
     /// The result of a call that gives nothing.

@@ -14,6 +14,7 @@ mod library;
 mod torch;
 mod value;
 
+pub(crate) use launch::descriptor_problem;
 pub(crate) use value::row_major;
 pub use value::{Config, IndexMapOf};
 
@@ -77,6 +78,21 @@ pub fn heuristics(
     let mut host = interpret::Host::new(db, function.file(db));
     let tuning = host.tuning(function);
     host.heuristic_values(&tuning, known)
+}
+
+/// What a `@triton.constexpr_function` gives for compile-time values, as far as it can be evaluated.
+pub(crate) fn call_constexpr_function(
+    db: &dyn Db,
+    function: Function,
+    positional: Vec<crate::constant::Const>,
+    keywords: Vec<(SmolStr, crate::constant::Const)>,
+) -> Option<crate::constant::Const> {
+    use value::Value;
+    let args = torch::Args {
+        positional: positional.into_iter().map(Value::from_const).collect(),
+        keywords: keywords.into_iter().map(|(name, known)| (name, Value::from_const(known))).collect(),
+    };
+    interpret::Host::new(db, function.file(db)).call_constexpr_function(function, &args).to_const()
 }
 
 /// The value of a parameter's default, as far as it can be evaluated.

@@ -11,14 +11,16 @@ use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
 
 use crate::{
     Db, Function, SourceFile,
-    body::{Arg, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower},
+    body::{Arg, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, UnaryOp, lower},
     dtype::DType,
 };
 
 mod names;
+mod records;
 
 pub use names::{Global, external, member_of_file, resolve};
 pub(crate) use names::{cdiv, imported_file, next_power_of_2, python_float};
+pub use records::{RecordClass, RecordField, RecordKind};
 
 /// The text of one top-level statement.
 #[salsa::interned(debug)]
@@ -127,7 +129,12 @@ pub enum Item {
         chunk: usize,
         stmt: StmtId,
     },
-    Class,
+    /// A `class`: the chunk, its statement, and the `@triton.jit` functions in it.
+    Class {
+        chunk: usize,
+        stmt: StmtId,
+        methods: Vec<Function>,
+    },
     /// `import a.b as name`; without an alias, `import a.b` binds `a`.
     Module(SmolStr),
     /// `from module import member`; relative if `level > 0`.
@@ -338,7 +345,6 @@ impl Collector<'_> {
             let stmt = body.stmt(id);
             match stmt {
                 Stmt::Function(def) => self.function(id, def),
-                Stmt::Class { name, .. } => self.bind(name, Item::Class),
                 Stmt::Assign { targets, value } => {
                     for &target in targets {
                         self.target(target, Some(*value));
@@ -350,13 +356,20 @@ impl Collector<'_> {
                 Stmt::With { items, .. } => items.iter().filter_map(|i| i.1).for_each(|t| self.target(t, None)),
                 _ => {}
             }
-            if let Stmt::Class { body: members, .. } = stmt {
+            if let Stmt::Class { name, body: members, .. } = stmt {
                 // Kernels among the members are found; their names are not module-level.
-                let names = std::mem::take(&mut self.items.names);
-                let before = names.clone();
-                self.items.names = names;
+                let before = self.items.names.clone();
+                let first = self.items.functions.len();
                 self.block(members);
                 self.items.names = before;
+                let methods = self.items.functions[first..].iter().map(|f| f.function).collect();
+                self.bind(name, Item::Class { chunk: self.chunk, stmt: id, methods });
+                continue;
+            }
+            if let Stmt::If { condition, then, otherwise } = stmt
+                && let Some(taken) = self.has_name(*condition)
+            {
+                self.block(if taken { then } else { otherwise });
                 continue;
             }
             self.nested += 1;
@@ -365,6 +378,18 @@ impl Collector<'_> {
             }
             self.nested -= 1;
         }
+    }
+
+    /// `hasattr(triton.language, "name")`, as the version that is spoken has it; `None` for any other condition.
+    fn has_name(&self, condition: ExprId) -> Option<bool> {
+        if let Expr::Unary { op: UnaryOp::Not, operand } = self.body.expr(condition) {
+            return self.has_name(*operand).map(|has| !has);
+        }
+        let Expr::Call { callee, args } = self.body.expr(condition) else { return None };
+        let [module, name] = &args[..] else { return None };
+        let (Expr::Name(called), Expr::Str(name)) = (self.body.expr(*callee), self.body.expr(name.value)) else { return None };
+        let path = self.items.path(self.body, module.value).filter(|p| p.starts_with("triton.language"))?;
+        (called == "hasattr").then(|| crate::builtins::find(&format!("{path}.{name}")).is_some())
     }
 
     fn target(&mut self, target: ExprId, value: Option<ExprId>) {

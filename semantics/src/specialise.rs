@@ -1,7 +1,7 @@
 //! From a kernel and a launch to the instance that Triton would compile; from a kernel alone to the instances assumed for it.
 //!
-//! **Invariant:** every kernel has at least one instance unless a compile-time argument cannot be assumed (a function, say); instances
-//! from launches come first, assumed ones only where there is no launch.
+//! **Invariant:** every kernel has at least one instance; instances from launches come first, assumed ones only where there is no launch.
+//! Of an argument that cannot be assumed (a function, a tuple, a descriptor) nothing is known, and nothing that depends on it is checked.
 
 use smol_str::SmolStr;
 
@@ -80,15 +80,29 @@ pub fn specialise(db: &dyn Db, launch: &Launch) -> Instance {
             }
             let special = item.is_none_or(|item| !item.unspecialised.contains(&i));
             match launch.args.get(&param.name) {
-                Some(LaunchArg::Tensor(t)) => pointer(launch.tensors[*t].dtype, param.annotation),
-                Some(LaunchArg::Int(value)) => integer(*value, param.annotation, special),
-                Some(LaunchArg::Float(_)) => fixed(param.annotation, DType::F32),
-                Some(LaunchArg::Bool(_)) => fixed(param.annotation, DType::I1),
-                Some(LaunchArg::None) | None => Argument::Constexpr(Const::None),
+                Some(arg) => argument(launch, arg, param.annotation, special),
+                None => Argument::Constexpr(Const::None),
             }
         })
         .collect();
     Instance::new(db, launch.kernel, arguments, version(db))
+}
+
+fn argument(launch: &Launch, arg: &LaunchArg, annotation: Annotation, special: bool) -> Argument {
+    match arg {
+        LaunchArg::Tensor(t) => pointer(launch.tensors[*t].dtype, annotation),
+        LaunchArg::Int(value) => integer(*value, annotation, special),
+        LaunchArg::Float(_) => fixed(annotation, DType::F32),
+        LaunchArg::Bool(_) => fixed(annotation, DType::I1),
+        LaunchArg::None => Argument::Constexpr(Const::None),
+        // The items of a tuple have no annotation, and are always specialised.
+        LaunchArg::Tuple(items) => {
+            Argument::Tuple(items.iter().map(|item| argument(launch, item, Annotation::None, true)).collect())
+        }
+        LaunchArg::Descriptor { tensor, block, nan } => {
+            Argument::Descriptor { elem: launch.tensors[*tensor].dtype, block: block.clone(), nan: *nan }
+        }
+    }
 }
 
 fn version(db: &dyn Db) -> SmolStr {
@@ -171,17 +185,14 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
         };
         for row in rows {
             let tuned = |name: &str| row.and_then(|r| configs[r].meta.get(name).cloned());
-            let arguments: Option<Vec<Argument>> =
+            let arguments: Vec<Argument> =
                 (0..item.params.len()).map(|i| assume(db, item, i, flow, assumption, &tuned)).collect();
-            if let Some(arguments) = arguments {
-                out.push((Instance::new(db, kernel, arguments, version(db)), row.map(|r| r as u32)));
-            }
+            out.push((Instance::new(db, kernel, arguments, version(db)), row.map(|r| r as u32)));
         }
     }
     out
 }
 
-/// `None` if nothing sensible can be assumed.
 fn assume(
     db: &dyn Db,
     item: &FunctionItem,
@@ -189,26 +200,29 @@ fn assume(
     flow: &Flow,
     assumption: Assumption,
     tuned: &dyn Fn(&str) -> Option<Const>,
-) -> Option<Argument> {
+) -> Argument {
     let param = &item.params[index];
     if let Some(value) = tuned(&param.name) {
-        return Some(Argument::Constexpr(value));
+        return Argument::Constexpr(value);
     }
     let role = flow.roles.get(index).copied().unwrap_or(Role::Number);
-    let runtime = |dtype: DType, divisible_by_16: bool| Some(Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 });
+    let runtime = |dtype: DType, divisible_by_16: bool| Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 };
     match param.annotation {
-        Annotation::Constexpr => constexpr(db, item, index, role, flow, assumption).map(Argument::Constexpr),
+        Annotation::Constexpr => {
+            constexpr(db, item, index, role, flow, assumption).map_or(Argument::Unknown, Argument::Constexpr)
+        }
         Annotation::Scalar(dtype) => runtime(dtype, false),
-        Annotation::Pointer { elem, .. } => Some(pointer(elem, param.annotation)),
-        Annotation::ConstPointer => Some(pointer(DType::F32, param.annotation)),
+        Annotation::Pointer { elem, .. } => pointer(elem, param.annotation),
+        Annotation::ConstPointer => pointer(DType::F32, param.annotation),
         Annotation::None => match role {
-            Role::Pointer => Some(pointer(DType::F32, param.annotation)),
-            Role::IndexPointer => Some(pointer(DType::I32, param.annotation)),
-            Role::Compound => None,
+            Role::Pointer => pointer(DType::F32, param.annotation),
+            Role::IndexPointer => pointer(DType::I32, param.annotation),
+            Role::Compound => Argument::Unknown,
+            Role::One => Argument::Constexpr(Const::Int(1)),
             Role::Number | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
                 match host::default_of(db, item.function, index) {
                     Some(Const::Float(_)) => runtime(DType::F32, false),
-                    Some(Const::None) => Some(Argument::Constexpr(Const::None)),
+                    Some(Const::None) => Argument::Constexpr(Const::None),
                     Some(Const::Bool(_)) => runtime(DType::I1, false),
                     _ if sounds_like_a_float(&param.name) => runtime(DType::F32, false),
                     _ => runtime(DType::I32, true),
@@ -234,6 +248,7 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
         (_, Some(value)) => return Some(value.clone()),
         (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
         (Role::Function | Role::Compound, None) => return None,
+        (Role::One, None) => return Some(Const::Int(1)),
         (Role::Choice(i), None) => {
             let choices = flow.choices.get(i as usize).map_or(&[][..], Vec::as_slice);
             match (choices, flag) {

@@ -85,6 +85,7 @@ fn show(db: &Database, launch: &Launch) -> String {
             LaunchArg::Float(f) => write!(out, " {name}={f:?}"),
             LaunchArg::Bool(b) => write!(out, " {name}={b}"),
             LaunchArg::None => write!(out, " {name}=None"),
+            other => write!(out, " {name}={other:?}"),
         };
     }
     for (name, value) in &launch.meta {

@@ -175,6 +175,8 @@ pub enum Ty {
     Tile(TileType),
     Constexpr(Const),
     Tuple(Vec<Ty>),
+    /// An aggregate: its class and the types of its fields.
+    Record(SmolStr, Vec<Ty>),
     /// A pointer or block type as a value (`x.dtype`, `x.type`).
     Type(TileType),
     /// A block pointer, by what it points to.
@@ -192,14 +194,14 @@ impl Ty {
     pub fn symbolic(&self) -> Option<String> {
         match self {
             Ty::Tile(ty) | Ty::Type(ty) | Ty::BlockPointer(ty) | Ty::Descriptor(ty) => symbolic_shape(&ty.shape),
-            Ty::Unknown | Ty::Constexpr(_) | Ty::Tuple(_) | Ty::Callable(_) | Ty::Void => None,
+            Ty::Unknown | Ty::Constexpr(_) | Ty::Tuple(_) | Ty::Record(..) | Ty::Callable(_) | Ty::Void => None,
         }
     }
 
     pub fn is_known(&self) -> bool {
         match self {
             Ty::Unknown => false,
-            Ty::Tuple(items) => items.iter().all(Ty::is_known),
+            Ty::Tuple(items) | Ty::Record(_, items) => items.iter().all(Ty::is_known),
             Ty::Tile(_)
             | Ty::Constexpr(_)
             | Ty::Type(_)
@@ -220,6 +222,10 @@ impl fmt::Display for Ty {
             Ty::Tuple(items) => {
                 let items: Vec<String> = items.iter().map(Ty::to_string).collect();
                 if items.len() == 1 { write!(f, "({},)", items[0]) } else { write!(f, "({})", items.join(", ")) }
+            }
+            Ty::Record(name, items) => {
+                let items: Vec<String> = items.iter().map(Ty::to_string).collect();
+                write!(f, "{name}({})", items.join(", "))
             }
             Ty::Type(ty) => write!(f, "type[{ty}]"),
             Ty::BlockPointer(ty) => write!(f, "block_ptr<{ty}>"),

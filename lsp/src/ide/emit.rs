@@ -120,6 +120,13 @@ impl Analysis {
         }
         let name = active.instance.function(self.db()).name(self.db());
         let mut message = format!("`{name}` does not compile:");
+        let item = items::items(self.db(), active.instance.function(self.db()).file(self.db()));
+        let params = item.function(active.instance.function(self.db())).map(|item| &item.params);
+        for (param, argument) in params.into_iter().flatten().zip(active.instance.arguments(self.db())) {
+            if *argument == Argument::Unknown {
+                message += &format!("\n  nothing is known of `{}`: give a launch, or say what is passed", param.name);
+            }
+        }
         for problem in &elaborated.problems {
             message += &format!("\n  {}: {}", problem.code.as_str(), problem.message);
         }

@@ -121,6 +121,12 @@ impl<'a> Evaluator<'a> {
                 self.call_function(expr, function, positional, keywords)
             }
             Value::Predicate(answer) => Ok(Value::bool(answer)),
+            Value::RecordClass(class) => self.construct(&class, positional, keywords, expr),
+            Value::Bound(receiver, method) => {
+                positional.insert(0, (*receiver, callee));
+                self.call_function(expr, method, positional, keywords)
+            }
+            Value::ConstexprFunction(function) => self.call_constexpr_function(function, &positional, &keywords),
             Value::Module(path) if super::constexpr::is_math(&path) => {
                 let values: Vec<Value> = positional.into_iter().map(|(v, _)| v).collect();
                 self.math_call(&path, &values, expr)
@@ -143,6 +149,22 @@ impl<'a> Evaluator<'a> {
                 Err(self.problem(Code::LNG003, place, format!("`{text}` is {} and cannot be called", other.ty())))
             }
         }
+    }
+
+    /// Runs a `@triton.constexpr_function` on compile-time values, as Python would.
+    fn call_constexpr_function(
+        &mut self,
+        function: Function,
+        positional: &[(Value, ExprId)],
+        keywords: &[(SmolStr, Value, ExprId)],
+    ) -> Eval<Value> {
+        let positional: Option<Vec<Const>> = positional.iter().map(|(v, _)| v.to_const()).collect();
+        let keywords: Option<Vec<(SmolStr, Const)>> =
+            keywords.iter().map(|(name, v, _)| v.to_const().map(|known| (name.clone(), known))).collect();
+        // It may look at a run-time value's type, and more than is followed here.
+        let known = positional.zip(keywords).and_then(|(p, k)| crate::host::call_constexpr_function(self.db, function, p, k));
+        self.complete &= known.is_some();
+        known.map(Value::constant).ok_or(Silenced)
     }
 
     /// Calls a function value with positional arguments: a combine function.
@@ -901,6 +923,9 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::Tile(tile) => CallArgument::Tile(tile.ty.plain()),
         Value::Const(constant) => CallArgument::Const(constant.value.clone()),
         Value::Tuple(items) => CallArgument::Tuple(items.iter().map(call_argument).collect::<Option<_>>()?),
+        Value::Record(record) => {
+            CallArgument::Record(record.class.clone(), record.items.iter().map(call_argument).collect::<Option<_>>()?)
+        }
         Value::Type(ty) => CallArgument::Type(ty.plain()),
         Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
         Value::Library(function) => CallArgument::Library(*function),

@@ -1043,6 +1043,10 @@ fn merge_facts(a: &Value, b: &Value) -> Value {
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => {
             Value::Tuple(a.iter().zip(b).map(|(a, b)| merge_facts(a, b)).collect())
         }
+        (Value::Record(a), Value::Record(b)) if a.class == b.class => {
+            let mut others = b.items.iter();
+            a.map(|item| others.next().map_or(Value::Unknown, |other| merge_facts(item, other)))
+        }
         _ => a.clone(),
     }
 }
@@ -1052,6 +1056,7 @@ fn forget_facts(value: &Value) -> Value {
     match value {
         Value::Tile(tile) => Value::Tile(Tile { varies: Tile::all_axes(tile.ty.rank()), ..tile.clone() }),
         Value::Tuple(items) => Value::Tuple(items.iter().map(forget_facts).collect()),
+        Value::Record(record) => record.map(forget_facts),
         other => other.clone(),
     }
 }

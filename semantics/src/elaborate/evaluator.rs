@@ -198,6 +198,18 @@ impl<'a> Evaluator<'a> {
                     .map(|(i, item)| self.parameter(&SmolStr::from(format!("{name}_{i}")), place, item, divisibility))
                     .collect(),
             ),
+            CallArgument::Record(class, items) => {
+                let items = items
+                    .into_iter()
+                    .zip(&class.fields)
+                    .map(|(item, field)| {
+                        // A compile-time field is named in messages, a run-time one in the tile IR.
+                        let dot = if matches!(item, CallArgument::Const(_)) { '.' } else { '_' };
+                        self.parameter(&SmolStr::from(format!("{name}{dot}{}", field.name)), place, item, divisibility)
+                    })
+                    .collect();
+                Value::Record(super::value::Record { class, items })
+            }
             CallArgument::Type(ty) => Value::Type(ty),
             CallArgument::Builtin(builtin) => Value::Builtin(builtin),
             CallArgument::Library(function) => Value::Library(function),

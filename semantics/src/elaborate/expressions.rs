@@ -367,16 +367,32 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::LNG016, place, format!("{ty} cannot be indexed")));
         };
         let body = self.body;
-        if let Expr::Slice { lower, upper, step: None } = body.expr(index) {
+        if let Expr::Slice { lower, upper, step } = body.expr(index) {
             let bound = |s: &mut Self, e: Option<ExprId>, default: i128| match e {
                 Some(e) => s.eval(e).as_const().and_then(Const::as_int).ok_or(Silenced),
                 None => Ok(default),
             };
             let count = items.len() as i128;
-            let wrap = |i: i128| (if i < 0 { i + count } else { i }).clamp(0, count) as usize;
-            let start = wrap(bound(self, *lower, 0)?);
-            let end = wrap(bound(self, *upper, count)?);
-            return Ok(Value::Tuple(items.get(start..end).unwrap_or_default().to_vec()));
+            let step = bound(self, *step, 1)?;
+            if step == 0 {
+                let place = self.place(index);
+                return Err(self.problem(Code::LNG016, place, "the step of a slice must not be 0"));
+            }
+            // Backwards, a slice goes from the last item to before the first.
+            let (first, last, low, high) = if step > 0 { (0, count, 0, count) } else { (count - 1, -1, -1, count - 1) };
+            let at = |given: Option<i128>, default: i128| match given {
+                None => default,
+                Some(i) => (if i < 0 { i.saturating_add(count) } else { i }).clamp(low, high),
+            };
+            let lower = lower.map(|e| bound(self, Some(e), 0)).transpose()?;
+            let upper = upper.map(|e| bound(self, Some(e), 0)).transpose()?;
+            let (mut next, end) = (at(lower, first), at(upper, last));
+            let mut taken = Vec::new();
+            while if step > 0 { next < end } else { next > end } {
+                taken.extend(usize::try_from(next).ok().and_then(|i| items.get(i)).cloned());
+                next = next.saturating_add(step);
+            }
+            return Ok(Value::Tuple(taken));
         }
         let at = self.eval(index);
         let Some(position) = at.as_const().and_then(Const::as_int) else {

@@ -125,8 +125,10 @@ impl<'a> Evaluator<'a> {
                 Value::Unknown
             }
             Global::PythonFunction => Value::PythonFunction(name.clone()),
+            Global::ConstexprFunction(function) => Value::ConstexprFunction(function),
+            Global::Record(class) => Value::RecordClass(class),
             // Their calls run in Python, which is not followed; nothing is wrong with them.
-            Global::ConstexprFunction(_) | Global::Class | Global::Opaque => {
+            Global::Class | Global::Opaque => {
                 self.complete = false;
                 Value::Unknown
             }
@@ -256,6 +258,7 @@ impl<'a> Evaluator<'a> {
                     None => self.no_attribute(expr, &Value::BlockPointer(pointer), name),
                 },
             },
+            Value::Record(record) => self.record_attribute(expr, record, name),
             Value::Descriptor(descriptor) => self.descriptor_attribute(expr, descriptor, name),
             Value::Const(Constant { value: Const::DType(dtype), .. }) => {
                 self.type_attribute(expr, &TileType::scalar(dtype), name)

@@ -268,7 +268,8 @@ impl<'a> Evaluator<'a> {
                 Value::Tuple(ref items) if items.iter().any(only_compile_time) => {
                     "a tuple with a type, a string or a function in it"
                 }
-                Value::Builtin(_) | Value::Method(..) => "a function",
+                Value::Builtin(_) | Value::Method(..) | Value::Bound(..) | Value::ConstexprFunction(_) => "a function",
+                Value::RecordClass(_) => "a class",
                 Value::Module(_) | Value::File(_) => "a module",
                 _ => return self.decay(value, from.unwrap_or(target)).unwrap_or(Value::Unknown),
             },
@@ -301,6 +302,10 @@ impl<'a> Evaluator<'a> {
                 }
                 _ => Ok(value),
             },
+            Value::Record(record) if value.items().is_some() => {
+                let items = record.items.iter().map(|v| self.decay(v.clone(), at)).collect::<Eval<_>>()?;
+                Ok(Value::Record(super::value::Record { class: record.class.clone(), items }))
+            }
             Value::Tuple(items) => Ok(Value::Tuple(items.clone().into_iter().map(|v| self.decay(v, at)).collect::<Eval<_>>()?)),
             _ => Ok(value),
         }

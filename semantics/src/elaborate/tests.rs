@@ -4,6 +4,7 @@ mod builtins;
 mod descriptors;
 mod kernels;
 mod language;
+mod objects;
 mod probes;
 mod problems;
 mod promotion;

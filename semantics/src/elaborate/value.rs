@@ -2,14 +2,17 @@
 //!
 //! **Invariant:** a value that carries tile IR ids is a [`Value::Tile`] or a tuple that holds one; everything else is known at compile time.
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 use tritium_tile::ValueId;
 
 use crate::{
-    SourceFile,
+    Function, SourceFile,
     builtins::{Builtin, Class, Library, Python},
     constant::Const,
     dtype::DType,
+    items::{RecordClass, RecordKind},
     problem::Place,
     types::{Dim, Dims, TileType, Ty},
 };
@@ -21,6 +24,14 @@ pub(crate) enum Value {
     Const(Constant),
     Tile(Tile),
     Tuple(Vec<Value>),
+    /// A named tuple or an aggregate.
+    Record(Record),
+    /// The class of such objects.
+    RecordClass(Arc<RecordClass>),
+    /// A `@triton.jit` method of an object.
+    Bound(Box<Value>, Function),
+    /// A `@triton.constexpr_function`.
+    ConstexprFunction(Function),
     /// A pointer or block type.
     Type(TileType),
     Builtin(Builtin),
@@ -51,6 +62,12 @@ pub(crate) struct BlockPointer {
     pub parts: Vec<Tile>,
     pub block: Dims,
     pub pointee: DType,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Record {
+    pub class: Arc<RecordClass>,
+    pub items: Vec<Value>,
 }
 
 /// A tensor in memory that is read and written by blocks; see [`super::descriptors`].
@@ -135,6 +152,7 @@ impl Value {
     pub(crate) fn items(&self) -> Option<Vec<Value>> {
         match self {
             Value::Tuple(items) => Some(items.clone()),
+            Value::Record(record) if record.class.kind == RecordKind::NamedTuple => Some(record.items.clone()),
             Value::Const(Constant { value: Const::Tuple(items), .. }) => {
                 Some(items.iter().cloned().map(Value::constant).collect())
             }
@@ -145,7 +163,7 @@ impl Value {
     pub(crate) fn has_unknown(&self) -> bool {
         match self {
             Value::Unknown => true,
-            Value::Tuple(items) => items.iter().any(Value::has_unknown),
+            Value::Tuple(items) | Value::Record(Record { items, .. }) => items.iter().any(Value::has_unknown),
             _ => false,
         }
     }
@@ -154,7 +172,7 @@ impl Value {
     pub(crate) fn has_tile(&self) -> bool {
         match self {
             Value::Tile(_) | Value::BlockPointer(_) | Value::Descriptor(_) => true,
-            Value::Tuple(items) => items.iter().any(Value::has_tile),
+            Value::Tuple(items) | Value::Record(Record { items, .. }) => items.iter().any(Value::has_tile),
             _ => false,
         }
     }
@@ -163,7 +181,7 @@ impl Value {
     pub(crate) fn leaves(&self, out: &mut Vec<Tile>) {
         match self {
             Value::Tile(tile) => out.push(tile.clone()),
-            Value::Tuple(items) => items.iter().for_each(|v| v.leaves(out)),
+            Value::Tuple(items) | Value::Record(Record { items, .. }) => items.iter().for_each(|v| v.leaves(out)),
             Value::BlockPointer(pointer) => out.extend(pointer.parts.iter().cloned()),
             Value::Descriptor(descriptor) => out.extend(descriptor.parts.iter().cloned()),
             _ => {}
@@ -178,6 +196,7 @@ impl Value {
                 None => Value::Unknown,
             },
             Value::Tuple(items) => Value::Tuple(items.iter().map(|v| v.with_ids(ids)).collect()),
+            Value::Record(record) => record.map(|v| v.with_ids(ids)),
             Value::BlockPointer(pointer) => Value::BlockPointer(BlockPointer {
                 parts: pointer.parts.iter().map(|t| Tile { id: ids.next().unwrap_or(t.id), ..t.clone() }).collect(),
                 ..pointer.clone()
@@ -195,6 +214,9 @@ impl Value {
         match (self, other) {
             (Value::Tile(a), Value::Tile(b)) => a.ty.same(&b.ty),
             (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_type(b)),
+            (Value::Record(a), Value::Record(b)) => {
+                a.class == b.class && a.items.iter().zip(&b.items).all(|(a, b)| a.same_type(b))
+            }
             (Value::BlockPointer(a), Value::BlockPointer(b)) => {
                 a.pointee == b.pointee && crate::types::same_shape(&a.block, &b.block)
             }
@@ -215,6 +237,9 @@ impl Value {
         match (self, other) {
             (Value::Tile(a), Value::Tile(b)) => a.id == b.id,
             (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.unchanged(b)),
+            (Value::Record(a), Value::Record(b)) => {
+                a.class == b.class && a.items.iter().zip(&b.items).all(|(a, b)| a.unchanged(b))
+            }
             (Value::BlockPointer(a), Value::BlockPointer(b)) => a.parts.iter().map(|t| t.id).eq(b.parts.iter().map(|t| t.id)),
             (Value::Descriptor(a), Value::Descriptor(b)) => a.parts.iter().map(|t| t.id).eq(b.parts.iter().map(|t| t.id)),
             (Value::Const(a), Value::Const(b)) => a.value == b.value,
@@ -228,6 +253,15 @@ impl Value {
             Value::Const(c) => Ty::Constexpr(c.value.clone()),
             Value::Tile(tile) => Ty::Tile(tile.ty.clone()),
             Value::Tuple(items) => Ty::Tuple(items.iter().map(Value::ty).collect()),
+            Value::Record(record) => {
+                let items = record.items.iter().map(Value::ty).collect();
+                match record.class.kind {
+                    RecordKind::NamedTuple => Ty::Tuple(items),
+                    RecordKind::Aggregate { .. } => Ty::Record(record.class.name.clone(), items),
+                }
+            }
+            Value::RecordClass(class) => Ty::Callable(class.name.clone()),
+            Value::Bound(..) | Value::ConstexprFunction(_) => Ty::Callable("function".into()),
             Value::Type(ty) => Ty::Type(ty.clone()),
             Value::Library(function) => Ty::Callable(function.spelling().into()),
             Value::Builtin(builtin) => Ty::Callable(builtin.spelling().into()),
@@ -251,6 +285,12 @@ impl BlockPointer {
     /// What it points to.
     pub(crate) fn ty(&self) -> TileType {
         TileType { elem: self.pointee.into(), shape: self.block.clone() }
+    }
+}
+
+impl Record {
+    pub(crate) fn map(&self, change: impl FnMut(&Value) -> Value) -> Value {
+        Value::Record(Record { class: self.class.clone(), items: self.items.iter().map(change).collect() })
     }
 }
 

@@ -376,7 +376,9 @@ impl<'db> Host<'db> {
                     Some(Item::Member { member, .. }) => return self.member_of_import(file, name, member),
                     _ => Value::unknown(format!("`{name}` is not followed")),
                 },
-                Global::Value(None) | Global::Class | Global::Opaque => Value::unknown(format!("`{name}` is not followed")),
+                Global::Value(None) | Global::Record(_) | Global::Class | Global::Opaque => {
+                    Value::unknown(format!("`{name}` is not followed"))
+                }
             },
         };
         module.names.borrow_mut().insert(name.clone(), value.clone());
@@ -761,7 +763,7 @@ impl<'db> Host<'db> {
     }
 
     /// Runs the body of a `@triton.constexpr_function`.
-    fn call_constexpr_function(&mut self, function: Function, args: &Args) -> Value {
+    pub(crate) fn call_constexpr_function(&mut self, function: Function, args: &Args) -> Value {
         let Some((body, stmt)) = items::function_body(self.db, function) else { return Value::unknown("the function is gone") };
         let file = function.file(self.db);
         let chunk = items_of(self.db, file).function(function).map_or(0, |i| i.chunk);

@@ -260,15 +260,13 @@ impl Host<'_> {
                 meta.insert(param.name.clone(), known);
                 continue;
             }
-            let arg = match value {
-                Value::Tensor(t) => LaunchArg::Tensor(tensors.index(t, &param.name)?),
-                Value::Const(Const::Int(i)) => LaunchArg::Int(*i),
-                Value::Const(Const::Float(f)) => LaunchArg::Float(f.get()),
-                Value::Const(Const::Bool(b)) => LaunchArg::Bool(*b),
-                Value::Const(Const::None) => LaunchArg::None,
-                other => return Err(Not::Known(reason(other, &format!("`{}`", param.name)))),
-            };
-            args.insert(param.name.clone(), arg);
+            if config.has_pre_hook && matches!(value, Value::Descriptor(_)) {
+                return Err(Not::Known(format!(
+                    "the block of `{}` may be set by a `pre_hook`, which is not followed",
+                    param.name
+                )));
+            }
+            args.insert(param.name.clone(), tensors.argument(value, &param.name)?);
         }
         Ok(Launch {
             name,
@@ -303,6 +301,29 @@ fn grid_sizes(grid: &Value) -> Result<[u64; 3], Not> {
     Ok(out)
 }
 
+/// Why a descriptor cannot be made of a tensor, as `TensorDescriptor` says it.
+pub(crate) fn descriptor_problem(tensor: &Tensor, block: &[u32], nan: bool) -> Option<String> {
+    let rank = tensor.shape.len();
+    let bytes = u64::from(tensor.dtype.bytes());
+    let inner = tensor.strides.split_last();
+    if !(1..=5).contains(&rank) || block.len() != rank {
+        return Some(format!("a descriptor has 1 to 5 axes, and a block extent for each; these are {rank} and {}", block.len()));
+    }
+    if inner.is_some_and(|(last, _)| *last != 1) {
+        return Some("the last axis of a descriptor's tensor is contiguous".to_owned());
+    }
+    if let Some(stride) = inner.and_then(|(_, rest)| rest.iter().find(|&&s| s.saturating_mul(bytes) % 16 != 0)) {
+        return Some(format!("a stride of {stride} elements of {} is not a multiple of 16 bytes", tensor.dtype));
+    }
+    if u64::from(block[rank - 1]) * bytes < 16 {
+        return Some(format!(
+            "the last axis of a block is {} bytes, and a descriptor moves at least 16",
+            u64::from(block[rank - 1]) * bytes
+        ));
+    }
+    (nan && tensor.dtype.is_int()).then(|| format!("{} has no NaN to pad with", tensor.dtype))
+}
+
 /// The tensors of one launch; one that is passed twice is there once.
 #[derive(Default)]
 struct Tensors {
@@ -311,6 +332,29 @@ struct Tensors {
 }
 
 impl Tensors {
+    fn argument(&mut self, value: &Value, param: &SmolStr) -> Result<LaunchArg, Not> {
+        Ok(match value {
+            Value::Tensor(t) => LaunchArg::Tensor(self.index(t, param)?),
+            Value::Descriptor(d) => {
+                let tensor = self.index(&d.tensor, param)?;
+                // A block that cannot be is one that is set later.
+                match descriptor_problem(&self.rows[tensor], &d.block, d.nan) {
+                    None => LaunchArg::Descriptor { tensor, block: d.block.clone(), nan: d.nan },
+                    Some(message) => return Err(Not::Known(format!("the descriptor `{param}`: {message}"))),
+                }
+            }
+            Value::Tuple(items) => {
+                let parts = items.iter().enumerate().map(|(i, item)| self.argument(item, &format!("{param}_{i}").into()));
+                LaunchArg::Tuple(parts.collect::<Result<_, _>>()?)
+            }
+            Value::Const(Const::Int(i)) => LaunchArg::Int(*i),
+            Value::Const(Const::Float(f)) => LaunchArg::Float(f.get()),
+            Value::Const(Const::Bool(b)) => LaunchArg::Bool(*b),
+            Value::Const(Const::None) => LaunchArg::None,
+            other => return Err(Not::Known(reason(other, &format!("`{param}`")))),
+        })
+    }
+
     fn index(&mut self, t: &super::value::TensorValue, param: &SmolStr) -> Result<usize, Not> {
         let shared: Vec<usize> = (0..self.seen.len()).filter(|&i| Rc::ptr_eq(&self.seen[i].storage, &t.storage)).collect();
         if let Some(&i) = shared.iter().find(|&&i| self.seen[i].shape == t.shape && self.seen[i].strides == t.strides) {

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use super::{
     interpret::{Host, LONGEST},
     torch::{self, Args},
-    value::{Config, IndexMapOf, Value},
+    value::{Config, DescriptorValue, IndexMapOf, Value},
 };
 use crate::{
     body::{BinaryOp, CompareOp},
@@ -31,6 +31,8 @@ impl Host<'_> {
             "triton.cdiv" => int(0, "x").zip(int(1, "y")).and_then(|(a, b)| cdiv(a, b)).map(Value::int),
             "triton.next_power_of_2" => int(0, "n").and_then(next_power_of_2).map(Value::int),
             "triton.Config" => config(args),
+            "triton.tools.tensor_descriptor.TensorDescriptor" => descriptor(args, false),
+            "triton.tools.tensor_descriptor.TensorDescriptor.from_tensor" => descriptor(args, true),
             "triton.language.constexpr" => args.positional.first().cloned(),
             "math.ceil" => number(0).and_then(whole).map(|x| Value::int(x.ceil() as i128)),
             "math.floor" => number(0).and_then(whole).map(|x| Value::int(x.floor() as i128)),
@@ -137,6 +139,20 @@ fn product(args: &Args) -> Option<Value> {
 }
 
 /// `triton.Config({…}, num_warps=…, num_stages=…)`
+/// `TensorDescriptor(base, shape, strides, block_shape, padding)`, `TensorDescriptor.from_tensor(tensor, block_shape, padding)`
+fn descriptor(args: &Args, whole: bool) -> Option<Value> {
+    let (base, block, padding) = if whole { ("tensor", 1, 2) } else { ("base", 3, 4) };
+    let Value::Tensor(tensor) = args.get(0, base)? else { return None };
+    let numbers = |index: usize, name: &str| Value::as_shape(&args.get(index, name)?.items()?);
+    let tensor = match whole {
+        true => tensor.clone(),
+        false => tensor.view(numbers(1, "shape")?, numbers(2, "strides")?),
+    };
+    let block = numbers(block, "block_shape")?.into_iter().map(|n| u32::try_from(n).ok()).collect::<Option<Vec<u32>>>()?;
+    let nan = args.get(padding, "padding").is_some_and(|p| p.to_const() == Some(Const::Str("nan".into())));
+    Some(Value::Descriptor(Rc::new(DescriptorValue { tensor, block, nan })))
+}
+
 fn config(args: &Args) -> Option<Value> {
     let Value::Dict(meta) = args.get(0, "kwargs")? else { return None };
     let meta = meta
@@ -152,5 +168,6 @@ fn config(args: &Args) -> Option<Value> {
         meta: IndexMapOf(meta),
         num_warps: option(1, "num_warps"),
         num_stages: option(2, "num_stages"),
+        has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
     })))
 }

@@ -45,6 +45,8 @@ pub(crate) enum Value {
     Gridded(Function, Rc<Value>),
     /// `triton.Config(…)`
     Config(Rc<Config>),
+    /// `TensorDescriptor(…)`
+    Descriptor(Rc<DescriptorValue>),
 }
 
 /// A row of `@triton.autotune(configs=…)`.
@@ -53,6 +55,8 @@ pub struct Config {
     pub meta: IndexMapOf<Const>,
     pub num_warps: Option<u32>,
     pub num_stages: Option<u32>,
+    /// A function of the host that may change arguments first.
+    pub has_pre_hook: bool,
 }
 
 /// An [`IndexMap`] from names whose order counts when it is compared and hashed.
@@ -69,6 +73,14 @@ impl<T> IndexMapOf<T> {
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
+}
+
+#[derive(Debug)]
+pub(crate) struct DescriptorValue {
+    /// The view that its shape and strides describe.
+    pub(crate) tensor: TensorValue,
+    pub(crate) block: Vec<u32>,
+    pub(crate) nan: bool,
 }
 
 #[derive(Debug)]
@@ -272,9 +284,13 @@ impl Value {
             Value::Dict(items) => Some(!items.borrow().is_empty()),
             Value::Range { .. } => Some(!self.items()?.is_empty()),
             Value::Path(_) => None,
-            Value::File(_) | Value::Closure(_) | Value::Class(_) | Value::Method(_) | Value::Gridded(..) | Value::Config(_) => {
-                Some(true)
-            }
+            Value::File(_)
+            | Value::Closure(_)
+            | Value::Class(_)
+            | Value::Method(_)
+            | Value::Gridded(..)
+            | Value::Config(_)
+            | Value::Descriptor(_) => Some(true),
         }
     }
 

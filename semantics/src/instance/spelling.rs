@@ -58,6 +58,9 @@ fn literal(text: &str) -> Option<Const> {
         "None" => Const::None,
         "True" => Const::Bool(true),
         "False" => Const::Bool(false),
+        _ if text.starts_with('(') && text.ends_with(')') => {
+            Const::Tuple(pieces(&text[1..text.len() - 1]).into_iter().map(literal).collect::<Option<_>>()?)
+        }
         _ => match (text.parse::<i128>(), text.parse::<f64>()) {
             (Ok(int), _) => Const::Int(int),
             (_, Ok(float)) => Const::float(float),
@@ -104,6 +107,7 @@ mod tests {
             "unknown",
             "constexpr[\"relu\"]",
             "constexpr[0.5]",
+            "constexpr[(1, 2)]",
         ] {
             assert_eq!(parse_argument(text).map(|a| a.to_string()).as_deref(), Ok(text));
         }

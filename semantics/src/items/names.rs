@@ -3,11 +3,14 @@
 //! Asks [`Items`](super::Items), never the bodies of functions. **Invariant:** `None` means that the file does not bind the name; what it
 //! binds in a way that is not followed is [`Global::Opaque`], which silences its users.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use smol_str::SmolStr;
 
-use super::{Item, chunk_body, conventional, items};
+use super::{Item, RecordClass, chunk_body, conventional, items, records};
 use crate::{
     Db, Function, SourceFile,
     body::{ArgKind, Body, Expr, ExprId},
@@ -36,6 +39,8 @@ pub enum Global {
     Value(Option<Const>),
     /// A plain `def`, which a kernel may not call.
     PythonFunction,
+    /// A class whose objects kernels hold.
+    Record(Arc<RecordClass>),
     Class,
     /// Bound, but to what is not known.
     Opaque,
@@ -68,7 +73,9 @@ pub fn resolve(db: &dyn Db, file: SourceFile, name: SmolStr) -> Option<Global> {
         Some(Item::Function(f)) => Some(Global::Function(*f)),
         Some(Item::ConstexprFunction(f)) => Some(Global::ConstexprFunction(*f)),
         Some(Item::PythonFunction { .. }) => Some(Global::PythonFunction),
-        Some(Item::Class) => Some(Global::Class),
+        Some(Item::Class { chunk, stmt, methods }) => Some(
+            records::of_class(db, file, *chunk, *stmt, methods).map_or(Global::Class, |class| Global::Record(Arc::new(class))),
+        ),
         Some(Item::Opaque) => Some(Global::Opaque),
         Some(Item::Module(path)) => Some(module_at(db, file, 0, path)),
         Some(Item::Member { level, module, member }) => Some(match module_at(db, file, *level, module) {
@@ -78,6 +85,9 @@ pub fn resolve(db: &dyn Db, file: SourceFile, name: SmolStr) -> Option<Global> {
         }),
         Some(Item::Value { chunk, value }) => {
             let body = chunk_body(db, file, *chunk)?;
+            if let Some(class) = records::of_call(db, file, *chunk, &body, *value) {
+                return Some(Global::Record(Arc::new(class)));
+            }
             Some(value_of(db, file, &body, *value))
         }
     }

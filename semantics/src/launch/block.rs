@@ -208,7 +208,7 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
         }
     }
 
-    let (mut args, mut tensors) = (IndexMap::new(), Vec::new());
+    let (mut args, mut tensors) = (IndexMap::new(), Vec::<Tensor>::new());
     for (key, value) in entries(&fields, "args", &mut take) {
         let name = key.get_ref().as_ref();
         let Some(param) = item.params.iter().find(|p| p.name == name) else {
@@ -224,17 +224,16 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
             }
             continue;
         }
-        match argument(name, value, &sizes) {
-            Ok(Given::Tensor(tensor)) => {
-                args.insert(SmolStr::from(name), LaunchArg::Tensor(tensors.len()));
-                tensors.push(tensor);
-            }
-            Ok(Given::Value(arg)) => {
+        match compound(name, value, &sizes, &mut tensors) {
+            Ok(arg) => {
                 args.insert(SmolStr::from(name), arg);
             }
             Err(w) => take(Err(w)),
         }
     }
+
+    let position = |name: &SmolStr| item.params.iter().position(|p| p.name == *name);
+    args.sort_by(|a, _, b, _| position(a).cmp(&position(b)));
 
     let mut option = |name: &str| match fields.get(name).map(|e| (e.1.span(), integer(e.1, &sizes))) {
         None => None,
@@ -479,12 +478,61 @@ fn scalar(value: &Const) -> Option<LaunchArg> {
 
 fn constant(arg: &LaunchArg) -> Option<Const> {
     Some(match arg {
-        LaunchArg::Tensor(_) => return None,
+        LaunchArg::Tensor(_) | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => return None,
         LaunchArg::Int(i) => Const::Int(*i),
         LaunchArg::Float(f) => Const::float(*f),
         LaunchArg::Bool(b) => Const::Bool(*b),
         LaunchArg::None => Const::None,
     })
+}
+
+/// A tuple as a list, a descriptor as `{ tensor = "f16[M, N]", block = [64, 64], padding = "nan" }`, or something simple.
+fn compound(
+    name: &str,
+    value: &Spanned<DeValue<'_>>,
+    sizes: &IndexMap<String, Const>,
+    tensors: &mut Vec<Tensor>,
+) -> Result<LaunchArg, Wrong> {
+    match value.get_ref() {
+        DeValue::Array(items) => {
+            let items = items.iter().enumerate().map(|(i, item)| compound(&format!("{name}_{i}"), item, sizes, tensors));
+            items.collect::<Result<_, _>>().map(LaunchArg::Tuple)
+        }
+        DeValue::Table(fields) => {
+            const FORM: &str =
+                "a descriptor is `{ tensor = \"f16[M, N]\", block = [64, 64] }`, with `padding = \"nan\"` if wanted";
+            let field = |key: &str| fields.iter().find(|(k, _)| k.get_ref().as_ref() == key).map(|(_, v)| v);
+            let (Some(tensor), Some(block)) = (field("tensor"), field("block")) else { return wrong(value.span(), FORM) };
+            let (Given::Tensor(tensor), DeValue::Array(block)) = (argument(name, tensor, sizes)?, block.get_ref()) else {
+                return wrong(value.span(), FORM);
+            };
+            let mut sides = Vec::new();
+            for side in block {
+                let size = integer(side, sizes)?;
+                match u32::try_from(size).ok().filter(|n| n.is_power_of_two()) {
+                    Some(n) => sides.push(n),
+                    None => return wrong(side.span(), format!("the extent of a block is a power of two, not {size}")),
+                }
+            }
+            let nan = match field("padding").map(|p| p.get_ref()) {
+                None => false,
+                Some(DeValue::String(word)) if word == "nan" || word == "zero" => word == "nan",
+                Some(_) => return wrong(value.span(), FORM),
+            };
+            if let Some(message) = host::descriptor_problem(&tensor, &sides, nan) {
+                return wrong(value.span(), message);
+            }
+            tensors.push(tensor);
+            Ok(LaunchArg::Descriptor { tensor: tensors.len() - 1, block: sides, nan })
+        }
+        _ => match argument(name, value, sizes)? {
+            Given::Tensor(tensor) => {
+                tensors.push(tensor);
+                Ok(LaunchArg::Tensor(tensors.len() - 1))
+            }
+            Given::Value(arg) => Ok(arg),
+        },
+    }
 }
 
 fn argument(name: &str, value: &Spanned<DeValue<'_>>, sizes: &IndexMap<String, Const>) -> Result<Given, Wrong> {

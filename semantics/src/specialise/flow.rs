@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 use crate::{
     Db, Function,
     body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Stmt},
+    builtins::{self, Builtin},
     constant::Const,
     items::{self, Global, Node, function_body, items as items_of, walk},
 };
@@ -28,8 +29,10 @@ pub(super) enum Role {
     Function,
     /// Compared with words or numbers: an index into [`Flow::choices`].
     Choice(u32),
-    /// A tensor descriptor, whose own methods load and store, or a tuple.
+    /// A tensor descriptor, whose own methods load and store, a tuple, or another object.
     Compound,
+    /// The last stride of a tensor descriptor, which must be 1.
+    One,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,6 +86,14 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
             Stmt::If { condition, .. } | Stmt::While { condition, .. } => reader.flags(*condition, &mut roles),
+            // `a, b = x`
+            Stmt::Assign { targets, value } => {
+                if let ([target], Some(param)) = (&targets[..], reader.param(*value))
+                    && matches!(body.expr(*target), Expr::Tuple(_))
+                {
+                    roles[param] = Role::Compound;
+                }
+            }
             _ => {}
         },
         Node::Expr(id) => match body.expr(id) {
@@ -103,10 +114,18 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     roles[param] = Role::Function;
                 }
                 if let Expr::Attribute { receiver, name } = body.expr(*callee)
-                    && matches!(name.as_str(), "load" | "store" | "gather" | "scatter")
                     && let Some(param) = reader.param(*receiver)
+                    && (matches!(name.as_str(), "load" | "store" | "gather" | "scatter") || takes_offsets(&body, name, args))
                 {
                     roles[param] = Role::Compound;
+                }
+                for value in reader.compounds(*callee, args) {
+                    if let Some(param) = reader.param(value) {
+                        roles[param] = Role::Compound;
+                    }
+                }
+                if let Some(param) = reader.last_stride(*callee, args) {
+                    roles[param] = Role::One;
                 }
                 let is_cast = matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "to");
                 for (i, arg) in args.iter().enumerate() {
@@ -116,6 +135,23 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     {
                         roles[param] = Role::Dtype;
                     }
+                }
+            }
+            // An attribute that no number, pointer or type has is a field.
+            Expr::Attribute { receiver, name } => {
+                let is_common = Builtin::method(name).is_some()
+                    || builtins::find(&format!("triton.language.{name}")).is_some()
+                    || matches!(name.as_str(), "shape" | "dtype" | "type" | "T" | "numel" | "value" | "to" | "element_ty")
+                    || matches!(name.as_str(), "scalar" | "primitive_bitwidth" | "itemsize" | "name")
+                    || name.starts_with("is_")
+                    || name.starts_with("atomic_");
+                if let (false, Some(param)) = (is_common, reader.param(*receiver)) {
+                    roles[param] = Role::Compound;
+                }
+            }
+            Expr::Starred(inner) => {
+                if let Some(param) = reader.param(*inner) {
+                    roles[param] = Role::Compound;
                 }
             }
             // `x[0]`: a tuple of pointers, whose length nobody knows here.
@@ -173,6 +209,11 @@ fn nothing(_: &dyn Db, _: salsa::Id, _: Function) -> Flow {
     Flow::default()
 }
 
+/// `d.atomic_add([0, 0], x)`: the first argument is a list of offsets.
+fn takes_offsets(body: &Body, name: &str, args: &[Arg]) -> bool {
+    name.starts_with("atomic_") && args.first().is_some_and(|a| matches!(body.expr(a.value), Expr::List(_) | Expr::Tuple(_)))
+}
+
 struct Reader<'a> {
     db: &'a dyn Db,
     function: Function,
@@ -227,6 +268,24 @@ impl Reader<'_> {
             return if takes_address { argument(0, &["pointer", "base"]).into_iter().collect() } else { vec![] };
         }
         // A helper's own pointers.
+        self.helper_arguments(callee, args, |role| matches!(role, Role::Pointer | Role::IndexPointer))
+    }
+
+    /// The arguments of a call that are descriptors, tuples or other objects.
+    fn compounds(&self, callee: ExprId, args: &[Arg]) -> Vec<ExprId> {
+        let first = || args.first().map(|a| a.value).into_iter().collect();
+        if matches!(self.body.expr(callee), Expr::Name(name) if name == "len") {
+            return first();
+        }
+        if let Some(name) = self.builtin(callee) {
+            return if name.ends_with("_tensor_descriptor") && name != "make_tensor_descriptor" { first() } else { vec![] };
+        }
+        let spread = args.iter().filter(|a| a.kind == ArgKind::Spread).map(|a| a.value);
+        spread.chain(self.helper_arguments(callee, args, |role| role == Role::Compound)).collect()
+    }
+
+    /// What a call of a helper gives for its parameters of some roles.
+    fn helper_arguments(&self, callee: ExprId, args: &[Arg], wanted: impl Fn(Role) -> bool) -> Vec<ExprId> {
         let Expr::Name(name) = self.body.expr(callee) else { return vec![] };
         let Some(Global::Function(helper)) = items::resolve(self.db, self.function.file(self.db), name.clone()) else {
             return vec![];
@@ -234,9 +293,27 @@ impl Reader<'_> {
         let Some(item) = items_of(self.db, helper.file(self.db)).function(helper) else { return vec![] };
         let roles = &flow(self.db, helper).roles;
         (0..roles.len().min(item.params.len()))
-            .filter(|&i| matches!(roles[i], Role::Pointer | Role::IndexPointer))
-            .filter_map(|i| argument(i, &[item.params[i].name.as_str()]))
+            .filter(|&i| wanted(roles[i]))
+            .filter_map(|i| {
+                let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if *k == item.params[i].name));
+                keyword.or_else(|| args.get(i).filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
+            })
             .collect()
+    }
+
+    /// The parameter that is the last stride in a call of `make_tensor_descriptor`.
+    fn last_stride(&self, callee: ExprId, args: &[Arg]) -> Option<usize> {
+        // A wrapper of it is named alike.
+        let named = match self.body.expr(callee) {
+            Expr::Name(name) | Expr::Attribute { name, .. } => name.contains("make_tensor_desc"),
+            _ => false,
+        };
+        let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == "strides"));
+        let strides = keyword.or_else(|| args.get(2).filter(|a| a.kind == ArgKind::Positional)).filter(|_| named)?.value;
+        match self.body.expr(strides) {
+            Expr::List(items) | Expr::Tuple(items) => self.param(*items.last()?),
+            _ => None,
+        }
     }
 
     /// The parameters that an address may start from, each with the leaf of the sum that leads to it.

@@ -115,6 +115,56 @@ fn a_function_cannot_be_assumed() {
 def kernel(x, F: tl.constexpr):
     tl.store(x, F(tl.load(x)))
 "#,
-        expect![[""]],
+        expect![[r#"
+            kernel? x:*f32 F:unknown
+        "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_assumed_is_unknown() {
+    check(
+        "
+@triton.jit
+def window(desc, x, out, stride_m, stride_n, M, ACT: tl.constexpr, SHAPE: tl.constexpr, B: tl.constexpr):
+    d = tl.make_tensor_descriptor(x, [M, M], [stride_m, stride_n], [B, B])
+    y = ACT(desc.load([0, 0]) + d.load([0, 0])) * SHAPE[0]
+    tl.store(out, y)
+
+
+@triton.jit
+def gather(ptrs, meta, out):
+    a, b = ptrs
+    tl.store(out, tl.load(a) + meta.offset)
+",
+        expect![[r#"
+            window? desc:unknown x:*f32 out:*f32 stride_m:i32/16 stride_n:1 M:i32/16 ACT:unknown SHAPE:unknown B:64
+            gather? ptrs:unknown meta:unknown out:*f32
+        "#]],
+    );
+}
+
+#[test]
+fn descriptors_and_tuples_of_a_launch() {
+    check(
+        "
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def copy(d, t, out):
+    tl.store(out, tl.sum(d.load([0, 0])) + tl.load(t[0]) + t[1])
+
+
+x = torch.zeros((64, 64), dtype=torch.float16)
+y = torch.zeros(64)
+copy[(1,)](TensorDescriptor.from_tensor(x, [16, 32]), (y, 1, 48, 2.0), y)
+copy[(1,)](TensorDescriptor(x, [32, 64], [128, 1], [8, 8], padding='nan'), (y, 3), y)
+copy[(1,)](TensorDescriptor.from_tensor(x, [1, 1]), (y, 3), y)
+",
+        expect![[r#"
+            copy d:tensordesc<f16[16, 32]> t:(*f32, constexpr[1], i32, f32) out:*f32
+            copy d:tensordesc<f16[8, 8]> t:(*f32, i32) out:*f32
+        "#]],
     );
 }
