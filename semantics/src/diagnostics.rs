@@ -77,6 +77,7 @@ diagnostics! {
     SHP007 "scalar-pointer-tile-value" Error;
     SHP008 "implicit-rank-broadcast" Warning;
     SHP010 "join-split-permute" Error;
+    SHP011 "tile-step-mismatch" Warning;
     // control flow
     CTL001 "if-on-block" Error;
     CTL002 "while-on-block" Error;
@@ -85,6 +86,7 @@ diagnostics! {
     CTL005 "loop-carried-type-change" Error;
     CTL006 "ternary-type-mismatch" Error;
     CTL007 "static-range-needs-constexpr" Error;
+    CTL008 "runtime-step-sign" Warning;
     CTL009 "bad-loop-bound" Error;
     CTL010 "condition-type" Error;
     CTL011 "kept-after-branch" Warning;
@@ -133,8 +135,13 @@ diagnostics! {
     MSK001 "other-without-mask" Error;
     MSK003 "masked-load-without-other-reduced" Warning;
     MSK004 "wrong-identity" Warning;
+    MSK005 "mask-axis-swapped" Warning;
     MSK006 "where-does-not-guard-load" Warning;
     MSK007 "asymmetric-mask" Warning;
+    MSK009 "wrap-around-store" Warning;
+    MSK011 "negative-offset" Warning;
+    // races
+    RAC001 "store-independent-of-program-id" Warning;
     // memory access
     MEM006 "bad-cache-modifier" Error;
     // element types

@@ -6,16 +6,23 @@
 
 mod asymmetric_mask;
 mod chained_boolean;
+mod dependence;
 mod filled;
 mod fp8_target;
 mod guarded_load;
 mod implicit_broadcast;
 mod kernel;
 mod leftover_print;
+mod mask_axis;
 mod masks;
+mod negative_offset;
 mod offset_overflow;
+mod program_store;
 mod shallow;
+mod step_sign;
+mod tile_step;
 mod unused_parameter;
+mod wrapped_store;
 mod wrong_identity;
 
 use tritium_tile::{facts::Launched, facts::Range, inline, verify};
@@ -44,8 +51,19 @@ pub struct Circumstances {
 type Rule = fn(&mut Kernel<'_>);
 
 /// All rules, in the order of their codes' families.
-const RULES: &[Rule] =
-    &[implicit_broadcast::rule, wrong_identity::rule, guarded_load::rule, asymmetric_mask::rule, offset_overflow::rule];
+const RULES: &[Rule] = &[
+    implicit_broadcast::rule,
+    tile_step::rule,
+    step_sign::rule,
+    wrong_identity::rule,
+    mask_axis::rule,
+    guarded_load::rule,
+    asymmetric_mask::rule,
+    wrapped_store::rule,
+    negative_offset::rule,
+    offset_overflow::rule,
+    program_store::rule,
+];
 
 /// Operations of a kernel and its helpers; past that it was unrolled beyond what anybody compiles.
 const MOST_OPS: usize = 1 << 15;

@@ -30,6 +30,8 @@ pub(super) struct Kernel<'a> {
     pub numbers: Numbers,
     pub meanings: Meanings,
     pub users: Vec<Vec<OpId>>,
+    /// Nothing was left out of the IR: what is absent there is absent.
+    pub complete: bool,
     /// Whether launches are known that make this specialisation.
     pub is_launched: bool,
     elaborated: &'a Elaborated,
@@ -54,6 +56,7 @@ impl<'a> Kernel<'a> {
             numbers: facts::numbers(function),
             meanings,
             users: rewrite::users(function),
+            complete: elaborated.complete,
             is_launched: launched.grid[0].is_some(),
             facts,
             elaborated,
@@ -84,6 +87,20 @@ impl<'a> Kernel<'a> {
 
     pub(super) fn operands(&self, op: OpId) -> &'a [ValueId] {
         &self.function.op(op).operands
+    }
+
+    /// By op: whether an `if` decides that it runs.
+    pub(super) fn guarded(&self) -> Vec<bool> {
+        let mut out = vec![false; self.function.ops.len()];
+        let mut pending = vec![(self.function.body, false)];
+        while let Some((block, guarded)) = pending.pop() {
+            for &op in &self.function.block(block).ops {
+                out[op.index()] = guarded;
+                let inner = guarded || matches!(self.function.op(op).kind, OpKind::If | OpKind::While);
+                pending.extend(self.function.op(op).regions.iter().map(|&r| (r, inner)));
+            }
+        }
+        out
     }
 
     /// The value before it was stretched, turned or widened.

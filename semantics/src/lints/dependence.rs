@@ -1,0 +1,141 @@
+//! What values depend on, of what tells programs of a grid apart.
+//!
+//! **Invariant:** a value that may differ between two programs of an axis depends on that axis; what comes of an atomic, or of memory that
+//! the kernel writes, may be anything and depends on [`ANY`].
+
+use tritium_tile::{BlockId, OpId, OpKind, ValueId};
+
+use super::kernel::Kernel;
+
+/// Bit `i`: `tl.program_id(i)`.
+pub(super) type Programs = u8;
+
+pub(super) const ANY: Programs = 1 << 7;
+
+pub(super) struct Dependence {
+    values: Vec<Programs>,
+    /// For each block, what decides whether it runs, and how often.
+    blocks: Vec<Programs>,
+    stands_in: Vec<Option<BlockId>>,
+}
+
+impl Dependence {
+    pub(super) fn of(&self, value: ValueId) -> Programs {
+        self.values[value.index()]
+    }
+
+    /// What decides whether an op runs.
+    pub(super) fn guard(&self, op: OpId) -> Programs {
+        self.stands_in[op.index()].map_or(0, |block| self.blocks[block.index()])
+    }
+}
+
+pub(super) fn dependence(kernel: &Kernel<'_>) -> Dependence {
+    let function = kernel.function;
+    let mut walk = Walk {
+        kernel,
+        out: Dependence {
+            values: vec![0; function.values.len()],
+            blocks: vec![0; function.blocks.len()],
+            stands_in: vec![None; function.ops.len()],
+        },
+        changed: true,
+    };
+    // Dependences only grow: what loops carry settles after a few rounds.
+    while std::mem::take(&mut walk.changed) {
+        walk.block(function.body, 0);
+    }
+    walk.out
+}
+
+struct Walk<'k, 'a> {
+    kernel: &'k Kernel<'a>,
+    out: Dependence,
+    changed: bool,
+}
+
+impl Walk<'_, '_> {
+    fn add(&mut self, value: ValueId, programs: Programs) {
+        let own = &mut self.out.values[value.index()];
+        if *own | programs != *own {
+            *own |= programs;
+            self.changed = true;
+        }
+    }
+
+    fn all(&self, values: &[ValueId]) -> Programs {
+        values.iter().fold(0, |bits, &v| bits | self.out.of(v))
+    }
+
+    fn block(&mut self, block: BlockId, guard: Programs) {
+        let function = self.kernel.function;
+        self.out.blocks[block.index()] |= guard;
+        for &id in &function.block(block).ops {
+            self.out.stands_in[id.index()] = Some(block);
+            let op = function.op(id);
+            let inputs = self.all(&op.operands);
+            let own = match op.kind {
+                OpKind::ProgramId { axis } if self.kernel.facts.range(op.results[0]).constant().is_none() => 1 << axis.min(6),
+                OpKind::ProgramId { .. } | OpKind::NumPrograms { .. } => 0,
+                OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::SpecialRegister(_) | OpKind::InlineAsm(_) => ANY,
+                OpKind::Call { .. } => ANY,
+                _ => 0,
+            };
+            if op.regions.is_empty() {
+                op.results.iter().for_each(|&r| self.add(r, inputs | own));
+                continue;
+            }
+            for &region in &op.regions {
+                for (index, &arg) in function.block(region).args.iter().enumerate() {
+                    // A carried value also depends on how often the loop runs.
+                    let initial = match op.kind {
+                        OpKind::For(_) if index > 0 => op.operands.get(2 + index).map_or(0, |&v| self.out.of(v)),
+                        _ => inputs,
+                    };
+                    self.add(arg, initial);
+                }
+                let inner = match op.kind {
+                    OpKind::For(_) => self.all(&op.operands[..3.min(op.operands.len())]),
+                    OpKind::While => self.passed(op.regions[0]).first().map_or(0, |&c| self.out.of(c)),
+                    OpKind::If => inputs,
+                    _ => 0,
+                };
+                self.block(region, guard | inner);
+                let passed: Vec<ValueId> = self.passed(region).to_vec();
+                let skip = usize::from(matches!(op.kind, OpKind::While) && region == op.regions[0]);
+                let passed = &passed[skip.min(passed.len())..];
+                let carried = match op.kind {
+                    OpKind::For(_) => &function.block(region).args[1..],
+                    OpKind::While => &function.block(op.regions[0]).args[..],
+                    _ => &[],
+                };
+                for (&from, &to) in passed.iter().zip(carried) {
+                    self.add(to, self.out.of(from));
+                }
+                for (&from, &to) in passed.iter().zip(&op.results) {
+                    self.add(to, self.out.of(from) | inner);
+                }
+                if let OpKind::While = op.kind {
+                    for (&from, &to) in passed.iter().zip(&function.block(*op.regions.last().unwrap_or(&region)).args) {
+                        self.add(to, self.out.of(from));
+                    }
+                }
+            }
+            if !matches!(op.kind, OpKind::For(_) | OpKind::While | OpKind::If) {
+                op.results.iter().for_each(|&r| self.add(r, inputs));
+            } else if let OpKind::For(_) = op.kind {
+                for (&init, &result) in op.operands[3..].iter().zip(&op.results) {
+                    self.add(result, self.out.of(init));
+                }
+            }
+        }
+    }
+
+    fn passed(&self, block: BlockId) -> &[ValueId] {
+        let function = self.kernel.function;
+        match function.block(block).ops.last() {
+            Some(&last) if function.op(last).kind.is_terminator() => &function.op(last).operands,
+            _ => &[],
+        }
+    }
+}
