@@ -17,10 +17,13 @@ pub(crate) struct Analysing {
     /// Board (H100, H200, A100, …) or bare SM (sm_90).
     #[arg(long, value_name = "BOARD|sm_NN")]
     pub(crate) gpu: Option<String>,
-    /// Version of the Triton language.
+    /// Version of the Triton language; else what `[tool.tritium]` says, the version installed in the Python environment, or 3.6.
     #[arg(long, value_name = "VERSION")]
     pub(crate) triton: Option<String>,
-    /// Autotune configuration: a number, `all` or `first`.
+    /// Python environment in which imports are looked up: its folder or its interpreter; else `[tool.tritium]`, $VIRTUAL_ENV or `.venv`.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python_env: Option<PathBuf>,
+    /// Autotune configuration: a number (a kernel with fewer takes its last), `all` or `first`.
     #[arg(long, value_name = "INDEX|all|first", default_value = "all")]
     pub(crate) config: ConfigChoice,
 }

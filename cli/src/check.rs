@@ -16,20 +16,6 @@ use crate::{
     session::{self, Failure},
 };
 
-/// Which codes are wanted: `SHP001` or a family `SHP`.
-pub(crate) struct Filter {
-    pub(crate) select: Vec<String>,
-    pub(crate) ignore: Vec<String>,
-}
-
-impl Filter {
-    fn keeps(&self, diagnostic: &Diagnostic) -> bool {
-        let named = |list: &[String]| list.iter().any(|prefix| diagnostic.code.starts_with(prefix.as_str()));
-        let wanted = if self.select.is_empty() { diagnostic.is_default } else { named(&self.select) };
-        wanted && !named(&self.ignore)
-    }
-}
-
 struct Checked {
     path: PathBuf,
     text: String,
@@ -41,14 +27,13 @@ pub(crate) fn check(
     mut host: tritium_lsp::ide::Host,
     paths: &[PathBuf],
     format: CheckFormat,
-    filter: &Filter,
     fix: bool,
 ) -> Result<ExitCode, Failure> {
-    let files = session::python_files(paths)?;
+    let files = session::python_files(&host, paths)?;
     let mut checked = Vec::new();
     let mut fixed = 0;
     for path in &files {
-        let mut result = check_file(&host.snapshot(), path, filter)?;
+        let mut result = check_file(&session::at(&host, path)?, path)?;
         if fix {
             // Fixes can uncover or overlap others: apply what does not overlap, look again, a few times.
             for _ in 0..10 {
@@ -56,7 +41,7 @@ pub(crate) fn check(
                 fs::write(path, &text).map_err(|e| Failure::io(path, &e))?;
                 fixed += count;
                 host.set_text(path, text);
-                result = check_file(&host.snapshot(), path, filter)?;
+                result = check_file(&session::at(&host, path)?, path)?;
             }
         }
         checked.push(result);
@@ -80,10 +65,9 @@ pub(crate) fn check(
     Ok(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn check_file(analysis: &Analysis, path: &Path, filter: &Filter) -> Result<Checked, Failure> {
+fn check_file(analysis: &Analysis, path: &Path) -> Result<Checked, Failure> {
     let text = analysis.text(path).ok_or_else(|| Failure::unreadable(path))?;
-    let diagnostics = if analysis.is_triton(path) { analysis.every_diagnostic(path) } else { Vec::new() };
-    let diagnostics = diagnostics.into_iter().filter(|d| filter.keeps(d)).collect();
+    let diagnostics = if analysis.is_triton(path) { analysis.diagnostics(path) } else { Vec::new() };
     Ok(Checked { path: path.to_owned(), kernels: analysis.kernel_count(path), text, diagnostics })
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn emit(
         args::Stage::Ptx => Stage::Ptx,
         args::Stage::Sass => Stage::Sass,
     };
-    let analysis = host.snapshot();
+    let analysis = session::at(host, file)?;
     analysis.text(file).ok_or_else(|| Failure::unreadable(file))?;
     match analysis.emit(file, stage, choice) {
         Ok(text) => {

@@ -59,7 +59,10 @@ fn start_tracing() {
 fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Check { paths, output_format, select, ignore, fix, analysing } => {
-            check::check(session::host(&analysing)?, &paths, output_format, &check::Filter { select, ignore }, fix)
+            let mut options = session::options(&analysing)?;
+            options.select = if select.is_empty() { None } else { Some(session::selectors(&select)?) };
+            options.ignore = session::selectors(&ignore)?;
+            check::check(session::host_with(options), &paths, output_format, fix)
         }
         Command::Emit { file, kernel, stage, args, sets, num_warps, num_stages, launch, output, analysing } => {
             let choice = Choice { kernel, launch, args, sets, num_warps, num_stages };

@@ -20,8 +20,8 @@ pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analys
         ConfigChoice::Index(index) => Some(index),
     };
     let mut rows = Vec::new();
-    for path in session::python_files(paths)? {
-        let analysis = host.snapshot();
+    for path in session::python_files(host, paths)? {
+        let analysis = session::at(host, &path)?;
         analysis.text(&path).ok_or_else(|| Failure::unreadable(&path))?;
         if analysis.is_triton(&path) {
             rows.extend(analysis.report(&path, config));

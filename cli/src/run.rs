@@ -21,7 +21,7 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let options = session::options(analysing)?;
+    let host = session::host(analysing)?;
     let limit = Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
     let bytes = fs::read(&request.file).map_err(|e| Failure::io(&request.file, &e))?;
@@ -36,6 +36,8 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         }
     };
     let expect = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
+    let analysis = session::at(&host, &request.file)?;
+    let project = analysis.project(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?.clone();
     let job = Job {
         path: request.file,
         text: String::from_utf8_lossy(&bytes).into_owned(),
@@ -43,8 +45,8 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         device: request.device,
         verify: if request.verify { Verify::Required } else { Verify::Never },
         save: request.save,
-        triton: options.triton,
-        gpu: options.gpu,
+        triton: project.triton,
+        gpu: project.gpu,
         config,
         expect,
     };

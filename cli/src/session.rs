@@ -6,10 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tritium_lsp::ide::{Host, Options};
-use tritium_semantics::target::{BOARDS, Gpu, SMS};
+use tritium_lsp::ide::{Analysis, Host, Options};
+use tritium_semantics::{
+    project::Selector,
+    target::{BOARDS, Gpu, SMS},
+};
 
-use crate::args::Analysing;
+use crate::args::{Analysing, ConfigChoice};
 
 /// Wrong use or failed I/O: exit status 2.
 #[derive(Debug)]
@@ -53,32 +56,64 @@ pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
             names.collect::<Vec<_>>().join(", ")
         };
         let gpu = Gpu::find(name).ok_or_else(|| Failure(format!("unknown GPU `{name}`; known are {}", known())))?;
-        options.gpu = gpu.name().to_owned();
+        options.gpu = Some(gpu.name().to_owned());
     }
     if let Some(version) = &analysing.triton {
         if tritium_semantics::versions::rules(version).is_none() {
             return Err(Failure(format!("`{version}` is no version of Triton; 3.6 is one")));
         }
-        options.triton.clone_from(version);
+        options.triton = Some(version.clone());
+    }
+    options.config = match analysing.config {
+        ConfigChoice::All => None,
+        ConfigChoice::Index(index) => Some(index),
+    };
+    if let Some(environment) = &analysing.python_env {
+        options.environment = Some(std::path::absolute(environment).map_err(|e| Failure::io(environment, &e))?);
     }
     Ok(options)
 }
 
+/// A file's analysis under its project's settings. A configuration that cannot be followed is wrong use, told once.
+pub(crate) fn at(host: &Host, path: &Path) -> Result<Analysis, Failure> {
+    let analysis = host.snapshot_at(path);
+    if let Some(problem) = analysis.project(path).and_then(|p| p.problems.first()) {
+        return Err(Failure(problem.to_string()));
+    }
+    Ok(analysis)
+}
+
 pub(crate) fn host(analysing: &Analysing) -> Result<Host, Failure> {
+    Ok(host_with(options(analysing)?))
+}
+
+pub(crate) fn host_with(options: Options) -> Host {
     let mut host = Host::default();
-    host.configure(options(analysing)?);
-    Ok(host)
+    host.configure(options);
+    host
+}
+
+pub(crate) fn selectors(words: &[String]) -> Result<Vec<Selector>, Failure> {
+    words.iter().map(|word| Selector::parse(word).map_err(Failure)).collect()
 }
 
 /// Folders that hold other people's or generated files.
 const SKIPPED: &[&str] = &["node_modules", "__pycache__", "site-packages", "target"];
 
-/// The Python files under the paths, sorted; a file named outright is taken whatever its name. Hidden folders are not entered.
-pub(crate) fn python_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// The Python files under the paths, sorted; a file named outright is taken whatever its name and its project say. Hidden folders are not
+/// entered.
+pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let analysis = host.snapshot();
     let mut files = Vec::new();
     for path in paths {
         let meta = fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
-        if meta.is_dir() { walk(path, &mut files)? } else { files.push(path.clone()) }
+        if meta.is_dir() {
+            let mut found = Vec::new();
+            walk(path, &mut found)?;
+            files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
+        } else {
+            files.push(path.clone());
+        }
     }
     files.sort();
     files.dedup();

@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: TextFormat) -> Result<ExitCode, Failure> {
-    let files = session::python_files(paths)?;
+    let files = session::python_files(host, paths)?;
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(files.len() as u64) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}") {
         bar.set_style(style);
@@ -19,7 +19,7 @@ pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: Te
     let mut stats = Stats { version: 1, ..Stats::default() };
     for path in &files {
         bar.set_message(path.display().to_string());
-        host.snapshot().count(path, through.into(), &mut stats);
+        session::at(host, path)?.count(path, through.into(), &mut stats);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -41,6 +41,11 @@ fn text(stats: &Stats) -> String {
         format!("kernels, helpers    {:>8}  {}\n", stats.kernels, stats.helpers),
         format!("elaborated          {:>8}  {elaborated:.1} %\n", stats.elaborated),
         format!("compiled            {:>8}  {compiled:.1} %\n", stats.compiled),
+        format!("autotuned           {:>8}  {} with known configurations\n", stats.tuned, stats.tuned_known),
+        format!(
+            "launches            {:>8}  {} known, {} in part\n",
+            stats.launch_sites, stats.launch_sites_resolved, stats.launch_sites_partly
+        ),
         format!("expressions         {:>8}  {} not reached\n", stats.expressions, stats.unreached),
         format!("  typed             {:>8}  {typed:.1} % of those reached\n", stats.typed_expressions),
         format!("panics              {:>8}\n", stats.panics),

@@ -24,8 +24,10 @@ use std::{
 
 use serde_json::Value;
 use tritium_semantics::{
-    Database, Db as _, SourceFile, System,
+    Chosen, Database, Db as _, SourceFile, System,
+    project::{self, Project, Selector},
     target::{self, Gpu},
+    versions,
 };
 
 pub use code_actions::Action;
@@ -38,9 +40,20 @@ pub use inlay_hints::InlayHint;
 /// What the person chose; editors send it as settings, the command line as flags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    pub triton: String,
+    /// Where these are not chosen, the project says.
+    pub triton: Option<String>,
     /// A board or a bare SM.
-    pub gpu: String,
+    pub gpu: Option<String>,
+    /// Of every tuning this row alone.
+    pub config: Option<usize>,
+    /// A Python environment: its folder, or its interpreter.
+    pub environment: Option<PathBuf>,
+    /// The environment that is active where the program was started.
+    pub virtual_env: Option<PathBuf>,
+    /// Codes, families or names: only these. The project says where it is `None`.
+    pub select: Option<Vec<Selector>>,
+    /// Not these; beside what the project ignores.
+    pub ignore: Vec<Selector>,
     /// Where ▶ Run runs.
     pub device: String,
     pub run_timeout_seconds: u64,
@@ -53,8 +66,13 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            triton: target::DEFAULT_TRITON.to_owned(),
-            gpu: target::DEFAULT_BOARD.to_owned(),
+            triton: None,
+            gpu: None,
+            config: None,
+            environment: None,
+            virtual_env: std::env::var_os("VIRTUAL_ENV").filter(|v| !v.is_empty()).map(PathBuf::from),
+            select: None,
+            ignore: Vec::new(),
             device: "cpu".to_owned(),
             run_timeout_seconds: 60,
             hover: true,
@@ -71,8 +89,9 @@ impl Options {
         let mut options = Options::default();
         let text = |keys: &[&str]| lookup(settings, keys).and_then(Value::as_str).filter(|s| !s.is_empty()).map(str::to_owned);
         let flag = |keys: &[&str], default| lookup(settings, keys).and_then(Value::as_bool).unwrap_or(default);
-        options.triton = text(&["triton"]).unwrap_or(options.triton);
-        options.gpu = text(&["gpu"]).filter(|name| Gpu::find(name).is_some()).unwrap_or(options.gpu);
+        options.triton = text(&["triton"]).filter(|version| versions::rules(version).is_some());
+        options.gpu = text(&["gpu"]).filter(|name| Gpu::find(name).is_some());
+        options.environment = text(&["environment"]).map(PathBuf::from);
         options.device = text(&["device"]).unwrap_or(options.device);
         options.run_timeout_seconds =
             lookup(settings, &["run", "timeout"]).and_then(Value::as_u64).unwrap_or(options.run_timeout_seconds);
@@ -106,6 +125,10 @@ impl System for Disk {
     fn is_file(&self, path: &Path) -> bool {
         path.is_file()
     }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    }
 }
 
 /// The owner of the database.
@@ -134,9 +157,19 @@ impl Host {
         self.db.reload(path);
     }
 
+    /// Files have come or gone: imports and configuration are looked for again.
+    pub fn tree_changed(&mut self) {
+        self.db.tree_changed();
+    }
+
     pub fn configure(&mut self, options: Options) {
-        self.db.set_triton(&options.triton);
-        self.db.set_gpu(&options.gpu);
+        self.db.choose(Chosen {
+            triton: options.triton.clone(),
+            gpu: options.gpu.clone(),
+            environment: options.environment.clone(),
+            config: options.config,
+            virtual_env: options.virtual_env.clone(),
+        });
         self.options = options;
     }
 
@@ -145,8 +178,23 @@ impl Host {
     }
 
     pub fn snapshot(&self) -> Analysis {
-        Analysis { db: self.db.clone(), options: self.options.clone(), artefacts: Arc::clone(&self.artefacts) }
+        let gpu = self.options.gpu.as_deref().and_then(Gpu::find);
+        Analysis {
+            db: self.db.clone(),
+            options: self.options.clone(),
+            artefacts: Arc::clone(&self.artefacts),
+            gpu: gpu.unwrap_or_else(default_gpu),
+        }
     }
+
+    /// A snapshot with the settings of a file's project.
+    pub fn snapshot_at(&self, path: &Path) -> Analysis {
+        self.snapshot().at(path)
+    }
+}
+
+fn default_gpu() -> Gpu {
+    Gpu::find(target::DEFAULT_BOARD).expect("the default board has a row")
 }
 
 /// A snapshot: reads of it are consistent, and unwind with [`salsa::Cancelled`] when the host changes.
@@ -154,9 +202,26 @@ pub struct Analysis {
     db: Database,
     options: Options,
     artefacts: Arc<Artefacts>,
+    gpu: Gpu,
 }
 
 impl Analysis {
+    /// With the settings of a file's project.
+    pub fn at(mut self, path: &Path) -> Analysis {
+        self.gpu = self.project(path).and_then(|p| Gpu::find(&p.gpu)).unwrap_or(self.gpu);
+        self
+    }
+
+    /// The project of a file; `None` if the file cannot be read.
+    pub fn project(&self, path: &Path) -> Option<&Project> {
+        Some(project::project(&self.db, self.file(path)?))
+    }
+
+    /// The project of a folder's files.
+    pub fn project_of_folder(&self, folder: &Path) -> &Project {
+        project::project_at(&self.db, &self.db.system().absolute(folder))
+    }
+
     pub fn db(&self) -> &Database {
         &self.db
     }
@@ -170,7 +235,7 @@ impl Analysis {
     }
 
     pub fn gpu(&self) -> Gpu {
-        Gpu::find(&self.options.gpu).or_else(|| Gpu::find(target::DEFAULT_BOARD)).expect("the default board has a row")
+        self.gpu
     }
 
     pub fn file(&self, path: &Path) -> Option<SourceFile> {

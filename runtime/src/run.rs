@@ -166,6 +166,10 @@ impl System for Beside {
     fn is_file(&self, path: &Path) -> bool {
         path.is_file()
     }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+    }
 }
 
 /// Runs a job's launches in this process.

@@ -229,6 +229,13 @@ pub enum Stmt {
         module: SmolStr,
         names: Vec<ImportAlias>,
     },
+    Try {
+        body: Vec<StmtId>,
+        /// The exceptions, and what runs then.
+        handlers: Vec<(Option<ExprId>, Vec<StmtId>)>,
+        otherwise: Vec<StmtId>,
+        finally: Vec<StmtId>,
+    },
     /// Statements kernels cannot hold and host evaluation does not follow; the word names them in messages.
     Other {
         keyword: &'static str,

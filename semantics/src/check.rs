@@ -350,7 +350,8 @@ impl Entry {
     fn into_diagnostic(self, db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
         let (_, range) = range_of(db, self.place)?;
         let problem = &self.problem;
-        let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted));
+        let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted))
+            && items::alternatives(db, problem.place.function).is_empty();
         // A remark about types that were only assumed.
         if !certain && problem.severity() != Severity::Error && self.kernels.iter().all(|s| s.refuted) {
             return None;

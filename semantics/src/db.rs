@@ -1,7 +1,7 @@
 //! The salsa database and its inputs.
 //!
-//! **Invariant:** everything else is derived from these inputs; a path becomes an input on first request and files are read through
-//! [`System`] only.
+//! **Invariant:** everything else is derived from these inputs; a path becomes an input on first request, is known by its absolute form
+//! alone, and files are read through [`System`] only.
 
 use std::{
     collections::BTreeMap,
@@ -17,6 +17,10 @@ pub trait System: Send + Sync {
     fn read(&self, path: &Path) -> io::Result<String>;
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
     fn is_file(&self, path: &Path) -> bool;
+    /// The same place, from the root; folders above the current one are found by it.
+    fn absolute(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
 }
 
 /// One text file.
@@ -31,15 +35,28 @@ pub struct SourceFile {
     pub sidecar: Option<String>,
 }
 
-/// What the user chose: by flag, by `[tool.tritium]`, by editor setting.
+/// What the user chose by flag or editor setting; it goes before what `[tool.tritium]` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chosen {
+    /// The version of the Triton language: `1.0`, `3.6`, …
+    pub triton: Option<String>,
+    /// A row of [`crate::target::BOARDS`] or [`crate::target::SMS`], by name.
+    pub gpu: Option<String>,
+    /// A Python environment: its folder, or its interpreter.
+    pub environment: Option<PathBuf>,
+    /// Of every tuning this row alone; the last one where there are fewer.
+    pub config: Option<usize>,
+    /// The environment that is active in the user's shell; counts only where nothing else names one.
+    pub virtual_env: Option<PathBuf>,
+}
+
 #[salsa::input(singleton, debug)]
 pub struct Settings {
-    /// The version of the Triton language: `1.0`, `3.6`, …
     #[returns(ref)]
-    pub triton: String,
-    /// A row of [`crate::target::BOARDS`] or [`crate::target::SMS`], by name.
-    #[returns(ref)]
-    pub gpu: String,
+    pub chosen: Chosen,
+    /// Counts up whenever files may have come or gone: what looked for a file looks again.
+    #[returns(copy)]
+    pub tree: u64,
 }
 
 #[salsa::db]
@@ -67,13 +84,14 @@ impl Database {
     /// `on_event` sees every query that runs: tests list them.
     pub fn with_events(system: Arc<dyn System>, on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Database {
         let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default() };
-        Settings::new(&db, crate::target::DEFAULT_TRITON.to_owned(), crate::target::DEFAULT_BOARD.to_owned());
+        Settings::new(&db, Chosen::default(), 0);
         db
     }
 
     /// Sets a file's text (an editor's buffer), making the file known.
     pub fn set_text(&mut self, path: &Path, text: String) -> SourceFile {
-        let known = self.files().get(path).copied();
+        let path = self.system.absolute(path);
+        let known = self.files().get(&path).copied();
         match known {
             Some(file) => {
                 if file.text(self) != &text {
@@ -82,8 +100,8 @@ impl Database {
                 file
             }
             None => {
-                let file = SourceFile::new(self, path.to_owned(), text, self.read_sidecar(path));
-                self.files().insert(path.to_owned(), file);
+                let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path));
+                self.files().insert(path, file);
                 file
             }
         }
@@ -91,30 +109,41 @@ impl Database {
 
     /// Reads a file and its sidecar again, if the file is known.
     pub fn reload(&mut self, path: &Path) {
-        let Some(file) = self.files().get(path).copied() else { return };
-        if let Ok(text) = self.system.read(path)
+        let path = self.system.absolute(path);
+        let Some(file) = self.files().get(&path).copied() else { return };
+        if let Ok(text) = self.system.read(&path)
             && file.text(self) != &text
         {
             file.set_text(self).to(text);
         }
-        let sidecar = self.read_sidecar(path);
+        let sidecar = self.read_sidecar(&path);
         if file.sidecar(self) != &sidecar {
             file.set_sidecar(self).to(sidecar);
         }
     }
 
-    pub fn set_triton(&mut self, version: &str) {
+    /// Files have come or gone: imports and configuration are looked for again.
+    pub fn tree_changed(&mut self) {
         let settings = self.settings();
-        if settings.triton(self) != version {
-            settings.set_triton(self).to(version.to_owned());
+        let next = settings.tree(self) + 1;
+        settings.set_tree(self).to(next);
+    }
+
+    pub fn choose(&mut self, chosen: Chosen) {
+        let settings = self.settings();
+        if settings.chosen(self) != &chosen {
+            settings.set_chosen(self).to(chosen);
         }
     }
 
+    pub fn set_triton(&mut self, version: &str) {
+        let chosen = Chosen { triton: Some(version.to_owned()), ..self.settings().chosen(self).clone() };
+        self.choose(chosen);
+    }
+
     pub fn set_gpu(&mut self, gpu: &str) {
-        let settings = self.settings();
-        if settings.gpu(self) != gpu {
-            settings.set_gpu(self).to(gpu.to_owned());
-        }
+        let chosen = Chosen { gpu: Some(gpu.to_owned()), ..self.settings().chosen(self).clone() };
+        self.choose(chosen);
     }
 
     fn files(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, SourceFile>> {
@@ -139,12 +168,15 @@ impl Db for Database {
     }
 
     fn file(&self, path: &Path) -> Option<SourceFile> {
-        if let Some(&file) = self.files().get(path) {
+        let path = self.system.absolute(path);
+        // One asker at a time makes the input, so that two readers never know one file as two.
+        let mut files = self.files();
+        if let Some(&file) = files.get(&path) {
             return Some(file);
         }
-        let text = self.system.read(path).ok()?;
-        let file = SourceFile::new(self, path.to_owned(), text, self.read_sidecar(path));
-        self.files().insert(path.to_owned(), file);
+        let text = self.system.read(&path).ok()?;
+        let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path));
+        files.insert(path, file);
         Some(file)
     }
 

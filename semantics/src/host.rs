@@ -6,11 +6,13 @@
 
 use smol_str::SmolStr;
 
-use crate::{Db, Function, SourceFile, body::ExprId, diagnostics::Code, launch::Launch};
+use crate::{Db, Function, SourceFile, body::ExprId, constant::Const, diagnostics::Code, launch::Launch};
 
+mod calls;
 mod interpret;
 mod launch;
 mod library;
+mod statements;
 mod torch;
 mod value;
 
@@ -48,11 +50,24 @@ pub struct HostUnknown {
     pub reason: String,
 }
 
+/// `kernel[grid](…)` in the text, whether or not it is known to run: what it gives, as far as that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    pub place: HostPlace,
+    pub kernel: Function,
+    /// Arguments whose values are known, by parameter.
+    pub known: Vec<(SmolStr, Const)>,
+    /// A launch came of it.
+    pub is_resolved: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HostLaunches {
     pub launches: Vec<HostLaunch>,
     pub problems: Vec<HostProblem>,
     pub unknown: Vec<HostUnknown>,
+    /// Each place and each different way to launch there once.
+    pub sites: Vec<Site>,
 }
 
 /// The launches of a file's host code, in the order of evaluation.
@@ -60,13 +75,47 @@ pub struct HostLaunches {
 pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
     let mut host = interpret::Host::new(db, file);
     host.run();
-    HostLaunches { launches: host.launches, problems: host.problems, unknown: host.unknown }
+    host.survey();
+    HostLaunches { launches: host.launches, problems: host.problems, unknown: host.unknown, sites: host.sites }
+}
+
+/// What `@triton.autotune` says of a function.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tuned {
+    /// The rows of `configs`; empty where they are not known.
+    pub configs: Vec<Config>,
+    /// `prune_configs_by` may take some away.
+    pub is_pruned: bool,
+    /// Each row is possible; which of them there are hangs on what is not known.
+    pub is_open: bool,
+    /// Why `configs` are not known.
+    pub unknown: Option<SmolStr>,
+}
+
+/// The tuning of a function; `None` where it has none.
+#[salsa::tracked(returns(ref))]
+pub fn tuned(db: &dyn Db, function: Function) -> Option<Tuned> {
+    let tuning = interpret::Host::new(db, function.file(db)).tuning(function);
+    let launch::Tuning { is_tuned, configs, is_pruned, is_open, unknown, .. } = tuning;
+    is_tuned.then_some(Tuned { configs, is_pruned, is_open, unknown })
 }
 
 /// The rows of `@triton.autotune(configs=…)` of a function; empty where there is none or it is not followed.
-#[salsa::tracked(returns(ref))]
-pub fn configs(db: &dyn Db, function: Function) -> Vec<Config> {
-    interpret::Host::new(db, function.file(db)).tuning(function).configs
+pub fn configs(db: &dyn Db, function: Function) -> &[Config] {
+    tuned(db, function).as_ref().map_or(&[], |t| &t.configs)
+}
+
+/// Whether a module-level condition holds, as far as running the file's statements tells.
+#[salsa::tracked(returns(copy), cycle_result = not_known)]
+pub(crate) fn condition(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<bool> {
+    let body = crate::items::chunk_body(db, file, chunk)?;
+    let mut host = interpret::Host::new(db, file);
+    let frame = host.frame(file, chunk, body);
+    host.expr(&frame, expr).truth()
+}
+
+fn not_known(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) -> Option<bool> {
+    None
 }
 
 /// What `@triton.heuristics` add to known arguments: compile-time values by name, as far as they can be evaluated.

@@ -5,21 +5,25 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use indexmap::IndexMap;
 use smol_str::SmolStr;
 use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
 
 use crate::{
     Db, Function, SourceFile,
-    body::{Arg, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, UnaryOp, lower},
+    body::{Arg, ArgKind, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower},
     dtype::DType,
 };
 
+mod declare;
+mod decorators;
 mod names;
 mod records;
 
-pub use names::{Global, external, member_of_file, resolve};
-pub(crate) use names::{cdiv, imported_file, next_power_of_2, python_float};
+use decorators::Makes;
+
+pub(crate) use declare::{Bound, declared};
+pub use names::{Global, alternatives, external, member_of_file, resolve};
+pub(crate) use names::{Meaning, cdiv, imported, meanings, next_power_of_2, path, python_float, version_number};
 pub use records::{RecordClass, RecordField, RecordKind};
 
 /// The text of one top-level statement.
@@ -89,6 +93,8 @@ pub struct FunctionItem {
     pub is_alone: bool,
     /// Under `@triton.autotune` or `@triton.heuristics`: launched, never called.
     pub is_tuned: bool,
+    /// Defined under a condition: other functions of the same name may take its place.
+    pub is_conditional: bool,
     pub params: Vec<ParamItem>,
     /// `do_not_specialize` of the decorator: parameters by position.
     pub unspecialised: BTreeSet<usize>,
@@ -119,45 +125,11 @@ pub enum Annotation {
     ConstPointer,
 }
 
-/// A module-level name.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Item {
-    Function(Function),
-    ConstexprFunction(Function),
-    /// A plain `def`: the chunk and its statement.
-    PythonFunction {
-        chunk: usize,
-        stmt: StmtId,
-    },
-    /// A `class`: the chunk, its statement, and the `@triton.jit` functions in it.
-    Class {
-        chunk: usize,
-        stmt: StmtId,
-        methods: Vec<Function>,
-    },
-    /// `import a.b as name`; without an alias, `import a.b` binds `a`.
-    Module(SmolStr),
-    /// `from module import member`; relative if `level > 0`.
-    Member {
-        level: u32,
-        module: SmolStr,
-        member: SmolStr,
-    },
-    /// `name = value`, once.
-    Value {
-        chunk: usize,
-        value: ExprId,
-    },
-    /// Bound in a way that is not followed.
-    Opaque,
-}
-
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Items {
     pub functions: Vec<FunctionItem>,
-    pub names: IndexMap<SmolStr, Item>,
-    /// `from module import *`, relative if the number is not 0.
-    pub stars: Vec<(u32, SmolStr)>,
+    /// For each of the file's `def`s: the kernel or helper it makes.
+    pub(crate) of_definition: Vec<Option<Function>>,
     pub imports_triton: bool,
 }
 
@@ -170,17 +142,80 @@ impl Items {
 /// What the file declares.
 #[salsa::tracked(returns(ref))]
 pub fn items(db: &dyn Db, file: SourceFile) -> Items {
-    let bodies: Vec<Arc<Body>> = (0..chunk_count(db, file)).filter_map(|i| chunk_body(db, file, i)).collect();
-    let mut items = Items::default();
-    // Imports first: they tell what a decorator is, wherever they stand.
-    for body in &bodies {
-        imports(body, &body.root, &mut items);
-    }
-    for (chunk, body) in bodies.iter().enumerate() {
-        let mut collector = Collector { db, file, chunk, body, items: &mut items, ordinals: IndexMap::new(), nested: 0 };
-        collector.block(&body.root);
+    let declared = declared(db, file);
+    let mut items = Items { imports_triton: declared.imports_triton, ..Items::default() };
+    // Functions that are compiled after their definition: `kernel = triton.jit(function)`.
+    let compiled = compiled_by_name(db, file);
+    for definition in &declared.definitions {
+        let found = function_item(db, file, definition, &items, &compiled);
+        items.of_definition.push(found.as_ref().map(|f| f.function));
+        items.functions.extend(found);
     }
     items
+}
+
+/// The names that a module-level `x = triton.jit(name)` compiles.
+fn compiled_by_name(db: &dyn Db, file: SourceFile) -> BTreeSet<SmolStr> {
+    let mut out = BTreeSet::new();
+    for way in declared(db, file).names.values().flatten() {
+        let Bound::Value { chunk, value } = way.to else { continue };
+        let Some(body) = chunk_body(db, file, chunk) else { continue };
+        if let Expr::Call { callee, args } = body.expr(value)
+            && let [arg] = &args[..]
+            && let Expr::Name(name) = body.expr(arg.value)
+            && decorators::compiles(db, file, &body, *callee)
+        {
+            out.insert(name.clone());
+        }
+    }
+    out
+}
+
+fn function_item(
+    db: &dyn Db,
+    file: SourceFile,
+    definition: &declare::Definition,
+    known: &Items,
+    compiled: &BTreeSet<SmolStr>,
+) -> Option<FunctionItem> {
+    let body = chunk_body(db, file, definition.chunk)?;
+    let Stmt::Function(def) = body.stmt(definition.stmt) else { return None };
+    let makes: Vec<Makes> = def.decorators.iter().map(|&d| decorators::decorator(db, file, &body, d)).collect();
+    let kind = if makes.contains(&Makes::Jit) || compiled.contains(&def.name) {
+        FunctionKind::Jit
+    } else if makes.contains(&Makes::ConstexprFunction) {
+        FunctionKind::Constexpr
+    } else {
+        return None;
+    };
+    let nth = known.functions.iter().filter(|f| f.function.name(db) == &def.name).count() as u32;
+    let function = Function::new(db, file, def.name.clone(), nth);
+    let params: Vec<ParamItem> = def
+        .params
+        .iter()
+        .map(|p| ParamItem {
+            name: p.name.clone(),
+            kind: p.kind,
+            annotation: p.annotation.map_or(Annotation::None, |a| annotation(&body, a)),
+            default: p.default,
+        })
+        .collect();
+    // A tuner of the project's own says so by its configurations.
+    let has_configs = def.decorators.iter().any(|&d| match body.expr(d) {
+        Expr::Call { args, .. } => args.iter().any(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == "configs")),
+        _ => false,
+    });
+    Some(FunctionItem {
+        function,
+        kind,
+        chunk: definition.chunk,
+        ordinal: definition.ordinal,
+        is_alone: body.root == [definition.stmt],
+        is_tuned: has_configs || makes.contains(&Makes::Tuned),
+        is_conditional: definition.is_conditional,
+        unspecialised: unspecialised(&body, def, &params),
+        params,
+    })
 }
 
 /// Whether the file has anything to do with Triton; others get no answers.
@@ -257,7 +292,7 @@ pub fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Function> {
         .collect()
 }
 
-/// The statement of the `ordinal`th function called `name` in a chunk, in the order [`Collector`] meets them.
+/// The statement of the `ordinal`th function called `name` in a chunk, in the order [`declare`] meets them.
 fn nth_function(body: &Body, name: &str, ordinal: usize) -> Option<StmtId> {
     fn search(body: &Body, stmts: &[StmtId], name: &str, left: &mut usize) -> Option<StmtId> {
         for &id in stmts {
@@ -287,231 +322,29 @@ fn module_blocks(stmt: &Stmt) -> Vec<&[StmtId]> {
         Stmt::If { then, otherwise, .. } => vec![then, otherwise],
         Stmt::With { body, .. } | Stmt::Class { body, .. } | Stmt::Other { body, .. } => vec![body],
         Stmt::For { body, otherwise, .. } | Stmt::While { body, otherwise, .. } => vec![body, otherwise],
+        Stmt::Try { body, handlers, otherwise, finally } => {
+            let handlers = handlers.iter().map(|h| h.1.as_slice());
+            [body.as_slice(), otherwise, finally].into_iter().chain(handlers).collect()
+        }
         _ => vec![],
     }
 }
 
-fn imports(body: &Body, stmts: &[StmtId], items: &mut Items) {
-    for &id in stmts {
-        let stmt = body.stmt(id);
-        match stmt {
-            Stmt::Import { modules } => {
-                for import in modules {
-                    let root = import.path.split('.').next().unwrap_or_default();
-                    items.imports_triton |= root == "triton";
-                    let (name, path) = match &import.alias {
-                        Some(alias) => (alias.clone(), import.path.clone()),
-                        None => (root.into(), root.into()),
-                    };
-                    items.names.entry(name).or_insert(Item::Module(path));
-                }
-            }
-            Stmt::ImportFrom { level, module, names } => {
-                items.imports_triton |= *level == 0 && module.split('.').next() == Some("triton");
-                if names.is_empty() {
-                    items.stars.push((*level, module.clone()));
-                }
-                for import in names {
-                    let name = import.alias.clone().unwrap_or_else(|| import.path.clone());
-                    let item = Item::Member { level: *level, module: module.clone(), member: import.path.clone() };
-                    items.names.entry(name).or_insert(item);
-                }
-            }
-            _ => {}
-        }
-        for block in module_blocks(stmt) {
-            imports(body, block, items);
-        }
-    }
-}
-
-/// Gathers the functions and names of one chunk.
-struct Collector<'a> {
-    db: &'a dyn Db,
-    file: SourceFile,
-    chunk: usize,
-    body: &'a Body,
-    items: &'a mut Items,
-    /// How many functions of each name this chunk had so far.
-    ordinals: IndexMap<SmolStr, usize>,
-    /// Inside an `if`, a `try`, a loop: a name bound here may be bound otherwise elsewhere.
-    nested: usize,
-}
-
-impl Collector<'_> {
-    fn block(&mut self, stmts: &[StmtId]) {
-        let body = self.body;
-        for &id in stmts {
-            let stmt = body.stmt(id);
-            match stmt {
-                Stmt::Function(def) => self.function(id, def),
-                Stmt::Assign { targets, value } => {
-                    for &target in targets {
-                        self.target(target, Some(*value));
-                    }
-                }
-                Stmt::AnnAssign { target, value, .. } => self.target(*target, *value),
-                Stmt::AugAssign { target, .. } => self.target(*target, None),
-                Stmt::For { target, .. } => self.target(*target, None),
-                Stmt::With { items, .. } => items.iter().filter_map(|i| i.1).for_each(|t| self.target(t, None)),
+fn unspecialised(body: &Body, def: &FunctionDef, params: &[ParamItem]) -> BTreeSet<usize> {
+    let mut out = BTreeSet::new();
+    for &decorator in &def.decorators {
+        let Expr::Call { args, .. } = body.expr(decorator) else { continue };
+        let listed = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == "do_not_specialize"));
+        let Some(Expr::List(listed) | Expr::Tuple(listed)) = listed.map(|a| body.expr(a.value)) else { continue };
+        for &item in listed {
+            match body.expr(item) {
+                Expr::Int(index) => out.extend(usize::try_from(*index)),
+                Expr::Str(name) => out.extend(params.iter().position(|p| p.name == name.as_str())),
                 _ => {}
             }
-            if let Stmt::Class { name, body: members, .. } = stmt {
-                // Kernels among the members are found; their names are not module-level.
-                let before = self.items.names.clone();
-                let first = self.items.functions.len();
-                self.block(members);
-                self.items.names = before;
-                let methods = self.items.functions[first..].iter().map(|f| f.function).collect();
-                self.bind(name, Item::Class { chunk: self.chunk, stmt: id, methods });
-                continue;
-            }
-            if let Stmt::If { condition, then, otherwise } = stmt
-                && let Some(taken) = self.has_name(*condition)
-            {
-                self.block(if taken { then } else { otherwise });
-                continue;
-            }
-            self.nested += 1;
-            for block in module_blocks(stmt) {
-                self.block(block);
-            }
-            self.nested -= 1;
         }
     }
-
-    /// `hasattr(triton.language, "name")`, as the version that is spoken has it; `None` for any other condition.
-    fn has_name(&self, condition: ExprId) -> Option<bool> {
-        if let Expr::Unary { op: UnaryOp::Not, operand } = self.body.expr(condition) {
-            return self.has_name(*operand).map(|has| !has);
-        }
-        let Expr::Call { callee, args } = self.body.expr(condition) else { return None };
-        let [module, name] = &args[..] else { return None };
-        let (Expr::Name(called), Expr::Str(name)) = (self.body.expr(*callee), self.body.expr(name.value)) else { return None };
-        let path = self.items.path(self.body, module.value).filter(|p| p.starts_with("triton.language"))?;
-        (called == "hasattr").then(|| crate::builtins::find(&format!("{path}.{name}")).is_some())
-    }
-
-    fn target(&mut self, target: ExprId, value: Option<ExprId>) {
-        match self.body.expr(target) {
-            Expr::Name(name) => {
-                let item = match value {
-                    Some(value) => Item::Value { chunk: self.chunk, value },
-                    None => Item::Opaque,
-                };
-                self.bind(name, item);
-            }
-            Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&t| self.target(t, None)),
-            Expr::Starred(inner) => self.target(*inner, None),
-            _ => {}
-        }
-    }
-
-    fn bind(&mut self, name: &SmolStr, item: Item) {
-        let known = self.items.names.get(name);
-        let item = match known {
-            Some(known) if self.nested > 0 && *known != item => match (known, item) {
-                // `try: import x` / `except ImportError: x = None`: what is imported is what is meant.
-                (Item::Module(_) | Item::Member { .. }, _) => return,
-                // Bound one way or another: no telling which.
-                _ => Item::Opaque,
-            },
-            _ => item,
-        };
-        self.items.names.insert(name.clone(), item);
-    }
-
-    fn function(&mut self, id: StmtId, def: &FunctionDef) {
-        let ordinal = self.ordinals.entry(def.name.clone()).or_default();
-        let here = *ordinal;
-        *ordinal += 1;
-        let paths: Vec<String> = def.decorators.iter().map(|&d| self.decorator(d)).collect();
-        let kind = if paths.iter().any(|p| is_jit(p)) {
-            FunctionKind::Jit
-        } else if paths.iter().any(|p| p == "triton.constexpr_function" || p == "triton.language.constexpr_function") {
-            FunctionKind::Constexpr
-        } else {
-            self.bind(&def.name, Item::PythonFunction { chunk: self.chunk, stmt: id });
-            return;
-        };
-        let nth = self.items.functions.iter().filter(|f| f.function.name(self.db) == &def.name).count() as u32;
-        let function = Function::new(self.db, self.file, def.name.clone(), nth);
-        let params: Vec<ParamItem> = def
-            .params
-            .iter()
-            .map(|p| ParamItem {
-                name: p.name.clone(),
-                kind: p.kind,
-                annotation: p.annotation.map_or(Annotation::None, |a| annotation(self.body, a)),
-                default: p.default,
-            })
-            .collect();
-        let unspecialised = self.unspecialised(def, &params);
-        self.items.functions.push(FunctionItem {
-            function,
-            kind,
-            chunk: self.chunk,
-            ordinal: here,
-            is_alone: self.body.root == [id],
-            is_tuned: paths.iter().any(|p| p.ends_with(".autotune") || p.ends_with(".heuristics")),
-            params,
-            unspecialised,
-        });
-        self.bind(
-            &def.name,
-            match kind {
-                FunctionKind::Jit => Item::Function(function),
-                FunctionKind::Constexpr => Item::ConstexprFunction(function),
-            },
-        );
-    }
-
-    /// The full path of a decorator, or of what it calls; empty if it is neither.
-    fn decorator(&self, id: ExprId) -> String {
-        let callee = match self.body.expr(id) {
-            Expr::Call { callee, .. } => *callee,
-            _ => id,
-        };
-        self.items.path(self.body, callee).unwrap_or_default()
-    }
-
-    fn unspecialised(&self, def: &FunctionDef, params: &[ParamItem]) -> BTreeSet<usize> {
-        let mut out = BTreeSet::new();
-        for &decorator in &def.decorators {
-            let Expr::Call { args, .. } = self.body.expr(decorator) else { continue };
-            let listed = args.iter().find(|a| matches!(&a.kind, crate::body::ArgKind::Keyword(k) if k == "do_not_specialize"));
-            let Some(Expr::List(listed) | Expr::Tuple(listed)) = listed.map(|a| self.body.expr(a.value)) else { continue };
-            for &item in listed {
-                match self.body.expr(item) {
-                    Expr::Int(index) => out.extend(usize::try_from(*index)),
-                    Expr::Str(name) => out.extend(params.iter().position(|p| p.name == name.as_str())),
-                    _ => {}
-                }
-            }
-        }
-        out
-    }
-}
-
-fn is_jit(path: &str) -> bool {
-    matches!(path, "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit")
-}
-
-impl Items {
-    /// The full dotted path that `a.b.c` means by this file's imports.
-    pub fn path(&self, body: &Body, expr: ExprId) -> Option<String> {
-        match body.expr(expr) {
-            Expr::Name(name) => match self.names.get(name) {
-                Some(Item::Module(path)) => Some(path.to_string()),
-                Some(Item::Member { level: 0, module, member }) => Some(format!("{module}.{member}")),
-                Some(_) => None,
-                // A snippet without its imports still says what it means.
-                None => conventional(name).map(str::to_owned),
-            },
-            Expr::Attribute { receiver, name } => Some(format!("{}.{name}", self.path(body, *receiver)?)),
-            _ => None,
-        }
-    }
+    out
 }
 
 /// What a name means by custom where the file does not say.
@@ -635,6 +468,10 @@ pub fn walk(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
                 decorators.iter().for_each(|&d| expr(d));
                 bases.iter().for_each(|b| expr(b.value));
                 vec![body]
+            }
+            Stmt::Try { handlers, .. } => {
+                handlers.iter().filter_map(|h| h.0).for_each(&mut expr);
+                module_blocks(body.stmt(id))
             }
             Stmt::Other { exprs, body, .. } => {
                 exprs.iter().for_each(|&e| expr(e));

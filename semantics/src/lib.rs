@@ -22,12 +22,13 @@ pub mod items;
 pub mod launch;
 pub mod lints;
 pub mod problem;
+pub mod project;
 pub mod specialise;
 pub mod target;
 pub mod types;
 pub mod versions;
 
-pub use db::{Database, Db, Settings, SourceFile, System};
+pub use db::{Chosen, Database, Db, Settings, SourceFile, System};
 pub use elaborate::Elaborated;
 pub use instance::{ArgType, Argument, Function, Instance};
 

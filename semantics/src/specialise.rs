@@ -12,6 +12,7 @@ use crate::{
     host,
     items::{Annotation, FunctionItem, ParamItem, items},
     launch::{Launch, LaunchArg, launches},
+    project,
 };
 
 mod flow;
@@ -44,7 +45,10 @@ impl Specialisation {
 #[salsa::tracked(returns(ref))]
 pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut out: Vec<Specialisation> = Vec::new();
-    for (index, launch) in launches(db, kernel.file(db)).launches.iter().enumerate().filter(|(_, l)| l.kernel == kernel) {
+    let row = chosen_row(db, kernel);
+    let is_chosen = |config: Option<u32>| row.is_none() || config.is_none() || config == row;
+    let launches = launches(db, kernel.file(db)).launches.iter().enumerate();
+    for (index, launch) in launches.filter(|(_, l)| l.kernel == kernel && is_chosen(l.config)) {
         let instance = specialise(db, launch);
         match out.iter().position(|s| s.instance == instance) {
             Some(known) => out[known].launches.push(index),
@@ -60,6 +64,13 @@ pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
         }
     }
     out
+}
+
+/// The row of a kernel's tuning that was chosen, if one was and there is a tuning.
+fn chosen_row(db: &dyn Db, kernel: Function) -> Option<u32> {
+    let chosen = db.settings().chosen(db).config?;
+    let last = host::configs(db, kernel).len().checked_sub(1)?;
+    u32::try_from(chosen.min(last)).ok()
 }
 
 /// The file's kernels with what they are checked under.
@@ -85,7 +96,7 @@ pub fn specialise(db: &dyn Db, launch: &Launch) -> Instance {
             }
         })
         .collect();
-    Instance::new(db, launch.kernel, arguments, version(db))
+    Instance::new(db, launch.kernel, arguments, version(db, launch.kernel))
 }
 
 fn argument(launch: &Launch, arg: &LaunchArg, annotation: Annotation, special: bool) -> Argument {
@@ -105,8 +116,8 @@ fn argument(launch: &Launch, arg: &LaunchArg, annotation: Annotation, special: b
     }
 }
 
-fn version(db: &dyn Db) -> SmolStr {
-    db.settings().triton(db).as_str().into()
+fn version(db: &dyn Db, kernel: Function) -> SmolStr {
+    project::triton(db, kernel.file(db)).into()
 }
 
 fn fixed(annotation: Annotation, inferred: DType) -> Argument {
@@ -173,21 +184,24 @@ struct Assumption {
 fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
     let flow = flow::flow(db, kernel);
-    let configs = host::configs(db, kernel);
+    let (configs, row) = (host::configs(db, kernel), chosen_row(db, kernel));
     let mut out = Vec::new();
     for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
         // A tuning gives the blocks; all its rows are tried under the first assumption alone.
         let rows: Vec<Option<usize>> = match (configs.len(), out.is_empty()) {
             (0, _) => vec![None],
-            (n, true) => (0..n.min(MOST_ROWS)).map(Some).collect(),
-            (_, false) => vec![Some(0)],
+            (n, true) => match row {
+                Some(row) => vec![Some(row as usize)],
+                None => (0..n.min(MOST_ROWS)).map(Some).collect(),
+            },
+            (_, false) => vec![Some(row.map_or(0, |r| r as usize))],
         };
         for row in rows {
             let tuned = |name: &str| row.and_then(|r| configs[r].meta.get(name).cloned());
             let arguments: Vec<Argument> =
                 (0..item.params.len()).map(|i| assume(db, item, i, flow, assumption, &tuned)).collect();
-            out.push((Instance::new(db, kernel, arguments, version(db)), row.map(|r| r as u32)));
+            out.push((Instance::new(db, kernel, arguments, version(db, kernel)), row.map(|r| r as u32)));
         }
     }
     out

@@ -96,7 +96,7 @@ pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through)
     let outcome = serde_json::from_str::<Request>(line).map_err(|e| format!("this is not a request: {e}")).and_then(|request| {
         answer.id = request.id.clone();
         configure(host, defaults, &request)?;
-        host.snapshot().fill(&request, through, &mut answer)
+        host.snapshot_at(Path::new(&request.file)).fill(&request, through, &mut answer)
     });
     if let Err(message) = outcome {
         answer.ok = false;
@@ -109,11 +109,11 @@ pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through)
 fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(), String> {
     let mut options = defaults.clone();
     if let Some(gpu) = &request.gpu {
-        options.gpu = Gpu::find(gpu).ok_or_else(|| format!("unknown GPU `{gpu}`"))?.name().to_owned();
+        options.gpu = Some(Gpu::find(gpu).ok_or_else(|| format!("unknown GPU `{gpu}`"))?.name().to_owned());
     }
     if let Some(triton) = &request.triton {
         tritium_semantics::versions::rules(triton).ok_or_else(|| format!("unknown Triton version `{triton}`"))?;
-        options.triton.clone_from(triton);
+        options.triton = Some(triton.clone());
     }
     host.configure(options);
     Ok(())

@@ -2,9 +2,12 @@
 //
 //! Everything wrong in a file, in text order, each with its origins, the configurations it holds in, and its fixes.
 
-use std::{ops::Range, path::Path};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
-use tritium_semantics::{SourceFile, check, diagnostics::Code};
+use tritium_semantics::{Db as _, SourceFile, check, diagnostics::Code, project::Selector};
 
 pub use tritium_semantics::diagnostics::Severity;
 
@@ -17,8 +20,6 @@ pub struct Diagnostic {
     /// `incompatible-broadcast`
     pub name: &'static str,
     pub severity: Severity,
-    /// Told without being selected.
-    pub is_default: bool,
     pub message: String,
     pub range: Range<usize>,
     /// The kernel it was found in, if in one.
@@ -74,17 +75,42 @@ impl Diagnostic {
 }
 
 impl Analysis {
-    /// What is told without being asked for.
     pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
-        let mut found = self.every_diagnostic(path);
-        found.retain(|d| d.is_default);
-        found
+        let Some(file) = self.file(path) else { return Vec::new() };
+        let found = check::check(self.db(), file).iter();
+        found.filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect()
     }
 
-    /// The codes that only those who select them are told as well.
-    pub fn every_diagnostic(&self, path: &Path) -> Vec<Diagnostic> {
-        let Some(file) = self.file(path) else { return Vec::new() };
-        check::check(self.db(), file).iter().map(|found| from_check(file, found)).collect()
+    /// Whether a code is selected for a file: by what was chosen, else by its project; per-file ignores always hold.
+    fn wants(&self, path: &Path, code: Code) -> bool {
+        let named = |list: &[Selector]| list.iter().any(|s| s.matches(code));
+        let options = self.options();
+        let Some(project) = self.project(path) else { return true };
+        let (selected, ignored) = match &options.select {
+            Some(select) => (named(select), false),
+            // Some are told only to those who ask for them.
+            None if project.config.select.is_empty() => (code.is_default(), named(&project.config.ignore)),
+            None => (named(&project.config.select), named(&project.config.ignore)),
+        };
+        let here = || {
+            let path = self.in_project(path)?;
+            Some(project.config.per_file_ignores.iter().any(|(glob, codes)| glob.matches(&path) && named(codes)))
+        };
+        selected && !ignored && !named(&options.ignore) && !here().unwrap_or(false)
+    }
+
+    /// The path as the project's patterns see it.
+    fn in_project(&self, path: &Path) -> Option<PathBuf> {
+        let path = self.db().system().absolute(path);
+        let root = self.project_of_folder(path.parent()?).root.as_ref()?;
+        path.strip_prefix(root).ok().map(Path::to_owned)
+    }
+
+    /// Whether the project leaves a file out; one that is named outright is checked all the same.
+    pub fn is_excluded(&self, path: &Path) -> bool {
+        let Some(inside) = self.in_project(path) else { return false };
+        let Some(folder) = path.parent() else { return false };
+        self.project_of_folder(folder).config.exclude.iter().any(|glob| glob.matches(&inside))
     }
 }
 
@@ -99,7 +125,6 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         code: found.code.as_str(),
         name: found.code.name(),
         severity: found.severity,
-        is_default: found.code.is_default(),
         message: found.message.clone(),
         range: found.range.clone(),
         kernel: found.kernel.as_ref().map(ToString::to_string),

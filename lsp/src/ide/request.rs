@@ -15,6 +15,7 @@ use tritium_semantics::{
     host,
     instance::parse_argument,
     items::{self, FunctionItem},
+    project,
 };
 
 /// Arguments by name.
@@ -94,7 +95,7 @@ impl Arguments {
                 None => return Err(format!("nothing is given for parameter `{name}` of `{}`", function.name(db))),
             }
         }
-        Ok(Instance::new(db, function, arguments, SmolStr::from(db.settings().triton(db).as_str())))
+        Ok(Instance::new(db, function, arguments, SmolStr::from(project::triton(db, file))))
     }
 }
 

@@ -4,13 +4,14 @@
 
 use std::{path::Path, time::Instant};
 
+use indexmap::IndexMap;
 use serde::Serialize;
 use tritium_codegen as codegen;
 use tritium_semantics::{
-    Db, Function,
+    Db, Function, SourceFile,
     body::{ExprId, Stmt},
     elaborate::{self, Elaborated},
-    items,
+    host, items,
     specialise::specialisations,
     types::Ty,
 };
@@ -36,11 +37,20 @@ pub struct Stats {
     pub typed_expressions: usize,
     /// Kernels in which nothing unknown reaches a side effect.
     pub elaborated: usize,
+    /// Kernels under `@triton.autotune`, and those of them whose configurations are known.
+    pub tuned: usize,
+    pub tuned_known: usize,
+    /// Places that launch a kernel, those of them that give a whole launch, and those that give a part of one.
+    pub launch_sites: usize,
+    pub launch_sites_resolved: usize,
+    pub launch_sites_partly: usize,
     /// Kernels that reached the stage asked for.
     pub compiled: usize,
     pub panics: usize,
     pub ms: Milliseconds,
     pub peak_rss_mb: Option<f64>,
+    /// Tunings and launches that are not known: the kernel, what and why.
+    pub unknown: Vec<Row>,
     pub rows: Vec<Row>,
 }
 
@@ -74,6 +84,7 @@ impl Analysis {
         let kernels = items::kernels(self.db(), file).clone();
         stats.kernels += kernels.len();
         stats.helpers += items::items(self.db(), file).functions.len() - kernels.len();
+        self.count_host_code(file, &kernels, stats);
         for function in kernels {
             let name = function.name(self.db()).to_string();
             let counted = crate::ide::guarded(|| self.count_kernel(function, through, stats));
@@ -83,6 +94,34 @@ impl Analysis {
             stats.compiled += usize::from(status == "compiled");
             stats.rows.push(Row { file: path.display().to_string(), kernel: name, status, reason });
         }
+    }
+
+    fn count_host_code(&self, file: SourceFile, kernels: &[Function], stats: &mut Stats) {
+        let mut unknown = |kernel: Function, status: &'static str, reason: &str| {
+            let (file, kernel) = (file.path(self.db()).display().to_string(), kernel.name(self.db()).to_string());
+            stats.unknown.push(Row { file, kernel, status, reason: reason.to_owned() });
+        };
+        for kernel in kernels {
+            if let Some(why) = host::tuned(self.db(), *kernel).as_ref().and_then(|t| t.unknown.as_ref()) {
+                unknown(*kernel, "configs", why);
+            }
+        }
+        for launch in &host::host_launches(self.db(), file).unknown {
+            unknown(launch.kernel, "launch", &launch.reason);
+        }
+        for tuned in kernels.iter().filter_map(|&k| host::tuned(self.db(), k).as_ref()) {
+            stats.tuned += 1;
+            stats.tuned_known += usize::from(!tuned.configs.is_empty());
+        }
+        let mut places: IndexMap<host::HostPlace, (bool, bool)> = IndexMap::new();
+        for site in &host::host_launches(self.db(), file).sites {
+            let (resolved, partly) = places.entry(site.place).or_default();
+            *resolved |= site.is_resolved;
+            *partly |= !site.known.is_empty();
+        }
+        stats.launch_sites += places.len();
+        stats.launch_sites_resolved += places.values().filter(|p| p.0).count();
+        stats.launch_sites_partly += places.values().filter(|p| !p.0 && p.1).count();
     }
 
     fn count_kernel(&self, function: Function, through: Through, stats: &mut Stats) -> (&'static str, String) {

@@ -78,11 +78,11 @@ impl Owner {
     /// Runs `read` on a snapshot.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Analysis) -> T + Send + 'static,
+        read: impl FnOnce(Analysis) -> T + Send + 'static,
     ) -> Result<T, ReadError> {
         let (answer, answered) = oneshot::channel();
         self.send(Task::Read(Box::new(move |analysis| {
-            let _ = answer.send(guarded(|| read(&analysis)));
+            let _ = answer.send(guarded(|| read(analysis)));
         })));
         answered.await.unwrap_or(Err(ReadError::Stopped))
     }

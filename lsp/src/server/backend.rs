@@ -101,12 +101,13 @@ impl Backend {
         let Some(path) = convert::path(uri) else { return Ok(None) };
         let (uri, encoding) = (uri.clone(), self.encoding());
         let answer = self.owner.read(move |analysis| {
+            let analysis = analysis.at(&path);
             let text = analysis.text(&path)?;
             if !analysis.is_triton(&path) {
                 return None;
             }
             let index = LineIndex::new(&text);
-            Some(read(&Document { analysis, path, uri, index, encoding }))
+            Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
         });
         answer.await.map_err(to_error)
     }
@@ -137,6 +138,9 @@ impl Document<'_> {
 
     fn diagnostics(&self) -> Vec<lsp::Diagnostic> {
         let convert = |d: &ide::Diagnostic| convert::diagnostic(d, &self.uri, &self.index, self.encoding);
+        if self.analysis.is_excluded(&self.path) {
+            return Vec::new();
+        }
         self.analysis.diagnostics(&self.path).iter().map(convert).collect()
     }
 }
@@ -161,7 +165,8 @@ fn publisher(client: Client, files: Arc<Files>, encoding: Arc<OnceLock<Encoding>
         let text = analysis.text(&path).unwrap_or_default();
         let index = LineIndex::new(&text);
         let encoding = encoding.get().copied().unwrap_or(Encoding::Utf16);
-        let found = if analysis.is_triton(&path) { analysis.diagnostics(&path) } else { Vec::new() };
+        let wanted = analysis.is_triton(&path) && !analysis.is_excluded(&path);
+        let found = if wanted { analysis.diagnostics(&path) } else { Vec::new() };
         let found = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
         if files.get(&path).is_some_and(|file| file.version == version) {
             let client = client.clone();
@@ -373,9 +378,11 @@ impl LanguageServer for Backend {
         let request = run::Request::from_json(&argument).map_err(Error::invalid_params)?;
         let path = convert::path(&request.uri).ok_or_else(|| Error::invalid_params("only files can be run"))?;
         let read_path = path.clone();
-        let found = self.owner.read(move |analysis| (analysis.text(&read_path), analysis.options().clone())).await;
-        let (text, options) = found.map_err(to_error)?;
+        let found = self.owner.read(move |analysis| {
+            (analysis.text(&read_path), analysis.options().clone(), analysis.project(&read_path).cloned().unwrap_or_default())
+        });
+        let (text, options, project) = found.await.map_err(to_error)?;
         let text = text.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
-        Ok(Some(run::run(path, text, request, &options).await))
+        Ok(Some(run::run(path, text, request, &options, &project).await))
     }
 }

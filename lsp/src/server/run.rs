@@ -8,6 +8,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use serde_json::{Value, json};
 use tower_lsp::ls_types::Uri;
 use tritium_runtime::exec;
+use tritium_semantics::project::Project;
 
 use crate::ide::Options;
 
@@ -27,7 +28,7 @@ impl Request {
 }
 
 /// `{ok, summary, text, …}`: `summary` is one line and `text` the whole, for people; a finished run adds the fields of `tritium run --output-format json`.
-pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: &Options) -> Value {
+pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: &Options, project: &Project) -> Value {
     let job = exec::Job {
         path,
         text,
@@ -35,8 +36,8 @@ pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: 
         device: options.device.clone(),
         verify: exec::Verify::WherePossible,
         save: None,
-        triton: options.triton.clone(),
-        gpu: options.gpu.clone(),
+        triton: project.triton.clone(),
+        gpu: project.gpu.clone(),
         config: None,
         expect: Vec::new(),
     };

@@ -146,15 +146,11 @@ impl Lowering {
                 Stmt::With { items, body: self.block(s.body()) }
             }
             ast::Stmt::TryStmt(s) => {
-                let mut exprs = Vec::new();
-                let mut body = self.block(s.body());
-                body.extend(self.block(s.else_clause().and_then(|e| e.body())));
-                body.extend(self.block(s.finally_clause().and_then(|e| e.body())));
-                for clause in s.except_clauses() {
-                    exprs.extend(self.opt(clause.exception()));
-                    body.extend(self.block(clause.body()));
-                }
-                Stmt::Other { keyword: "try", exprs, body }
+                let body = self.block(s.body());
+                let otherwise = self.block(s.else_clause().and_then(|e| e.body()));
+                let finally = self.block(s.finally_clause().and_then(|e| e.body()));
+                let handlers = s.except_clauses().map(|c| (self.opt(c.exception()), self.block(c.body()))).collect();
+                Stmt::Try { body, handlers, otherwise, finally }
             }
             ast::Stmt::MatchStmt(s) => {
                 let exprs = self.opt(s.subject()).into_iter().collect();

@@ -82,6 +82,18 @@ impl Body {
                 let names = if names.is_empty() { "*".to_owned() } else { joined(names.iter().map(alias)) };
                 format!("from {}{module} import {names}", ".".repeat(*level as usize))
             }
+            Stmt::Try { body, handlers, otherwise: rest, finally } => {
+                let mut out = format!("{pad}try:\n{}", block(body));
+                for (exception, body) in handlers {
+                    let exception = exception.map_or_else(String::new, |e| format!(" {}", show(e)));
+                    out += &format!("{pad}except{exception}:\n{}", block(body));
+                }
+                out += &otherwise(rest);
+                if !finally.is_empty() {
+                    out += &format!("{pad}finally:\n{}", block(finally));
+                }
+                return out;
+            }
             Stmt::Other { keyword, exprs, body } => {
                 let line = format!("{pad}{keyword} {}", list(exprs));
                 return format!("{}\n{}", line.trim_end(), if body.is_empty() { String::new() } else { block(body) });

@@ -869,10 +869,18 @@ impl<'a> Evaluator<'a> {
                 }
             });
         }
+        // Functions that may stand in its place must give the same, or nobody knows what this gives.
+        let alternatives = crate::items::alternatives(self.db, function).iter();
+        let others: Vec<Call> =
+            alternatives.map(|&f| Call::new(self.db, f, key.clone(), self.triton.clone(), self.depth + 1)).collect();
         let call = Call::new(self.db, function, key, self.triton.clone(), self.depth + 1);
         let callee = elaborate_call(self.db, call);
         let id = self.splice(call, callee, at);
         if callee.returns.has_unknown() {
+            return Err(Silenced);
+        }
+        if others.into_iter().any(|other| elaborate_call(self.db, other).returns.ty() != callee.returns.ty()) {
+            self.complete = false;
             return Err(Silenced);
         }
         let operands: Vec<_> = leaves.iter().map(|t| t.id).collect();

@@ -54,7 +54,7 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        let gpu = crate::db::Settings::get(self.db).gpu(self.db);
+        let gpu = &crate::project::project(self.db, self.function.file(self.db)).gpu;
         match crate::target::has_capability(gpu, numbers[0], numbers[1]) {
             Some(answer) => Ok(Value::bool(answer)),
             None => Err(Silenced),

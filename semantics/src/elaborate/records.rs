@@ -152,7 +152,7 @@ impl<'a> Evaluator<'a> {
             },
             // `tl.constexpr(x)`, `_unwrap_if_constexpr(x)`
             Expr::Call { callee, args } => {
-                let path = items::items(self.db, class.file).path(body, *callee).unwrap_or_default();
+                let path = items::path(self.db, class.file, body, *callee).unwrap_or_default();
                 let wraps = path.ends_with("constexpr") && crate::builtins::find(&path) != Some(Known::Module);
                 match &args[..] {
                     [arg] if wraps && arg.kind == ArgKind::Positional => self.plain_value(class, body, arg.value, names),

@@ -22,6 +22,10 @@ pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut IndexSet
                 }
                 Stmt::While { body: inner, otherwise, .. } => lists.extend([inner.as_slice(), otherwise.as_slice()]),
                 Stmt::With { body: inner, .. } | Stmt::Other { body: inner, .. } => lists.push(inner),
+                Stmt::Try { body: inner, handlers, otherwise, finally } => {
+                    lists.extend([inner.as_slice(), otherwise.as_slice(), finally.as_slice()]);
+                    lists.extend(handlers.iter().map(|h| h.1.as_slice()));
+                }
                 Stmt::Missing
                 | Stmt::Expr(_)
                 | Stmt::Return(_)

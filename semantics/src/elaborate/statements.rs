@@ -158,6 +158,9 @@ impl<'a> Evaluator<'a> {
             Stmt::Import { .. } | Stmt::ImportFrom { .. } => {
                 self.unsupported(place, "`import`", "import at the top of the file");
             }
+            Stmt::Try { .. } => {
+                self.unsupported(place, "`try`", "kernels hold assignments, `if`, `for`, `while`, `return` and calls");
+            }
             Stmt::Other { keyword, .. } => {
                 let remedy = match *keyword {
                     "break" | "continue" => {

@@ -3,26 +3,34 @@
 //! **Invariant:** total and fuelled. What is not followed is unknown, and so is everything that may depend on it: the names that a branch
 //! of unknown condition binds, the result of a call of an unknown function.
 
-use std::{collections::HashMap, rc::Rc, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{HashMap, HashSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 
 use super::{
-    HostLaunch, HostPlace, HostProblem, HostUnknown,
+    HostLaunch, HostPlace, HostProblem, HostUnknown, Site,
+    statements::Flow,
     torch::{self, Args},
-    value::{Class, Closure, Code, Scope, Value},
+    value::{Class, Closure, Code, Method, Scope, Value},
 };
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, Param, ParamKind, Stmt, StmtId},
+    body::{ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
     constant::{self, Const},
-    items::{self, Global, Item, Node, chunk_body, items as items_of},
+    items::{self, Meaning, Node, chunk_body, items as items_of},
 };
 
 /// Statements and expressions evaluated before the rest is unknown.
 const FUEL: u32 = 400_000;
+/// The same, of a function that is entered without knowing its arguments.
+const SURVEY_FUEL: u32 = 20_000;
 /// Calls within calls.
 const DEPTH: usize = 48;
 /// Items of a list that host code may build.
@@ -31,8 +39,21 @@ pub(super) const LONGEST: usize = 1 << 16;
 pub(crate) struct Host<'db> {
     pub(crate) db: &'db dyn Db,
     pub(crate) file: SourceFile,
-    fuel: u32,
+    pub(super) fuel: u32,
     modules: HashMap<SourceFile, Rc<Scope>, FxBuildHasher>,
+    /// Modules whose statements have begun to run.
+    ran: HashSet<SourceFile, FxBuildHasher>,
+    /// The file is run as a script.
+    is_main: bool,
+    /// Functions whose bodies were entered.
+    pub(super) entered: HashSet<(SourceFile, usize, StmtId), FxBuildHasher>,
+    /// Why what runs now may not run at all, outermost first; empty: it does.
+    pub(super) doubts: Vec<SmolStr>,
+    pub(crate) sites: Vec<Site>,
+    /// An exception that an expression raises for sure.
+    pub(super) raised: Option<SmolStr>,
+    /// The next function that is entered may get anything.
+    pub(super) is_open_call: bool,
     /// The calls being evaluated, outermost first.
     calls: Vec<HostPlace>,
     /// Names being looked up lazily, so that one defined by itself ends.
@@ -44,20 +65,20 @@ pub(crate) struct Host<'db> {
 
 /// Where evaluation stands.
 pub(crate) struct Frame {
-    file: SourceFile,
-    chunk: usize,
-    body: Arc<Body>,
-    scope: Rc<Scope>,
+    pub(super) file: SourceFile,
+    pub(super) chunk: usize,
+    pub(super) body: Arc<Body>,
+    pub(super) scope: Rc<Scope>,
+    /// What the function may already have returned.
+    pub(super) early: RefCell<Vec<Value>>,
+    /// A loop may already have ended, or gone on: what it binds is not known.
+    pub(super) leaps: Cell<bool>,
 }
 
-/// How a block ends.
-enum Flow {
-    Next,
-    Break,
-    Continue,
-    Return(Value),
-    /// An exception, or a way out that is not followed: the function's result is unknown.
-    Abandon(SmolStr),
+impl Frame {
+    pub(super) fn new(file: SourceFile, chunk: usize, body: Arc<Body>, scope: Rc<Scope>) -> Frame {
+        Frame { file, chunk, body, scope, early: RefCell::default(), leaps: Cell::new(false) }
+    }
 }
 
 impl<'db> Host<'db> {
@@ -67,6 +88,13 @@ impl<'db> Host<'db> {
             file,
             fuel: FUEL,
             modules: HashMap::default(),
+            ran: HashSet::default(),
+            is_main: false,
+            entered: HashSet::default(),
+            doubts: vec![],
+            sites: vec![],
+            raised: None,
+            is_open_call: false,
             calls: vec![],
             looking_up: vec![],
             launches: vec![],
@@ -75,269 +103,134 @@ impl<'db> Host<'db> {
         }
     }
 
-    /// Runs the file's own statements, in order.
+    /// Runs the file's own statements, in order, as a script.
     pub(crate) fn run(&mut self) {
-        let scope = self.module(self.file);
-        let functions = &items_of(self.db, self.file).functions;
-        for chunk in 0..items::chunk_count(self.db, self.file) {
+        self.is_main = true;
+        self.run_module(self.file);
+    }
+
+    /// Runs the statements of a module once.
+    fn run_module(&mut self, file: SourceFile) {
+        if !self.ran.insert(file) {
+            return;
+        }
+        let scope = self.module(file);
+        let functions = &items_of(self.db, file).functions;
+        for chunk in 0..items::chunk_count(self.db, file) {
             // A chunk that is a kernel is not read here, so that typing in a kernel does not run the host code again.
             if functions.iter().any(|f| f.chunk == chunk && f.is_alone) {
                 continue;
             }
-            let Some(body) = chunk_body(self.db, self.file, chunk) else { continue };
-            let frame = Frame { file: self.file, chunk, body: body.clone(), scope: scope.clone() };
+            let Some(body) = chunk_body(self.db, file, chunk) else { continue };
+            let frame = Frame::new(file, chunk, body.clone(), scope.clone());
             if let Flow::Abandon(_) = self.block(&frame, &body.root) {
                 break;
             }
         }
     }
 
-    fn module(&mut self, file: SourceFile) -> Rc<Scope> {
+    /// Enters the functions that nothing has called with known arguments: what their launches give is known in part.
+    pub(crate) fn survey(&mut self) {
+        let definitions = &items::declared(self.db, self.file).definitions;
+        let of_definition = &items_of(self.db, self.file).of_definition;
+        for (definition, function) in definitions.iter().zip(of_definition) {
+            if function.is_some() || self.entered.contains(&(self.file, definition.chunk, definition.stmt)) {
+                continue;
+            }
+            let Some(body) = chunk_body(self.db, self.file, definition.chunk) else { continue };
+            // Most functions of a library launch nothing.
+            if !self.may_launch(&body, definition.stmt) {
+                continue;
+            }
+            self.fuel = SURVEY_FUEL;
+            self.doubts = vec!["the arguments of the function around it are not known".into()];
+            let scope = self.module(self.file);
+            let closure = Closure {
+                file: self.file,
+                chunk: definition.chunk,
+                body,
+                code: Code::Function(definition.stmt),
+                scope,
+                method: Method::Plain,
+            };
+            self.is_open_call = true;
+            self.call_closure(&closure, &Args::default(), &[]);
+            self.doubts.clear();
+        }
+    }
+
+    /// Whether a function holds a call of a subscripted name or attribute: `kernel[grid](…)`.
+    fn may_launch(&self, body: &Body, stmt: StmtId) -> bool {
+        let mut found = false;
+        items::walk(body, &[stmt], &mut |node| {
+            if let Node::Expr(id) = node
+                && let Expr::Call { callee, .. } = body.expr(id)
+            {
+                found |= matches!(body.expr(*callee), Expr::Subscript { .. });
+            }
+        });
+        found
+    }
+
+    pub(super) fn module(&mut self, file: SourceFile) -> Rc<Scope> {
         self.modules.entry(file).or_insert_with(|| Scope::new(None)).clone()
     }
 
     /// A frame at module level, to evaluate an expression of a chunk.
     pub(crate) fn frame(&mut self, file: SourceFile, chunk: usize, body: Arc<Body>) -> Frame {
-        Frame { file, chunk, body, scope: self.module(file) }
+        Frame::new(file, chunk, body, self.module(file))
     }
 
-    // ---- statements
-
-    fn block(&mut self, frame: &Frame, stmts: &[StmtId]) -> Flow {
-        for &id in stmts {
-            self.db.unwind_if_revision_cancelled();
-            if !self.burn() {
-                return Flow::Abandon("host code ran for too long".into());
-            }
-            match self.stmt(frame, id) {
-                Flow::Next => {}
-                other => return other,
-            }
-        }
-        Flow::Next
-    }
-
-    fn burn(&mut self) -> bool {
+    pub(super) fn burn(&mut self) -> bool {
         self.fuel = self.fuel.saturating_sub(1);
         self.fuel > 0
     }
 
-    fn stmt(&mut self, frame: &Frame, id: StmtId) -> Flow {
-        let body = &frame.body;
-        match body.stmt(id) {
-            Stmt::Missing | Stmt::Pass | Stmt::Assert { .. } => {}
-            Stmt::Expr(e) => {
-                self.expr(frame, *e);
-            }
-            Stmt::Assign { targets, value } => {
-                let value = self.expr(frame, *value);
-                for &target in targets {
-                    self.assign(frame, target, value.clone());
-                }
-            }
-            Stmt::AnnAssign { target, value, .. } => {
-                if let Some(value) = value {
-                    let value = self.expr(frame, *value);
-                    self.assign(frame, *target, value);
-                }
-            }
-            Stmt::AugAssign { target, op, value } => {
-                let (old, by) = (self.expr(frame, *target), self.expr(frame, *value));
-                let new = self.binary(*op, old, by);
-                self.assign(frame, *target, new);
-            }
-            Stmt::Return(value) => {
-                let value = value.map_or(Value::NONE, |v| self.expr(frame, v));
-                return Flow::Return(value);
-            }
-            Stmt::If { condition, then, otherwise } => {
-                let value = self.expr(frame, *condition);
-                match value.truth() {
-                    Some(true) => return self.block(frame, then),
-                    Some(false) => return self.block(frame, otherwise),
-                    None => return self.either(frame, &[then, otherwise], &reason(&value, "the condition")),
-                }
-            }
-            Stmt::For { target, iterable, body: inner, otherwise, .. } => {
-                let iterable = self.expr(frame, *iterable);
-                let Some(values) = iterable.items() else {
-                    return self.either(frame, &[inner, otherwise], &reason(&iterable, "what the loop runs over"));
-                };
-                for value in values {
-                    self.assign(frame, *target, value);
-                    match self.block(frame, inner) {
-                        Flow::Next | Flow::Continue => {}
-                        Flow::Break => return Flow::Next,
-                        other => return other,
-                    }
-                }
-                return self.block(frame, otherwise);
-            }
-            Stmt::While { condition, body: inner, otherwise } => loop {
-                let value = self.expr(frame, *condition);
-                match value.truth() {
-                    Some(true) if self.burn() => {}
-                    Some(true) => return Flow::Abandon("host code ran for too long".into()),
-                    Some(false) => return self.block(frame, otherwise),
-                    None => return self.either(frame, &[inner, otherwise], &reason(&value, "the condition")),
-                }
-                match self.block(frame, inner) {
-                    Flow::Next | Flow::Continue => {}
-                    Flow::Break => break,
-                    other => return other,
-                }
-            },
-            Stmt::With { items, body: inner } => {
-                for (context, target) in items {
-                    self.expr(frame, *context);
-                    if let Some(target) = target {
-                        self.assign(frame, *target, Value::unknown("what `with` binds is not followed"));
-                    }
-                }
-                return self.block(frame, inner);
-            }
-            Stmt::Function(def) => {
-                let value = self.define(frame, id, &def.name, &def.decorators);
-                frame.scope.set(&def.name, value);
-            }
-            Stmt::Class { name, body: inner, .. } => {
-                let scope = Scope::new(Some(frame.scope.clone()));
-                let within = Frame { file: frame.file, chunk: frame.chunk, body: frame.body.clone(), scope: scope.clone() };
-                self.block(&within, inner);
-                let members = scope.names.take();
-                frame.scope.set(name, Value::Class(Rc::new(Class { members })));
-            }
-            // Names from imports are looked up when they are used.
-            Stmt::Import { .. } | Stmt::ImportFrom { .. } => {}
-            Stmt::Other { keyword, body: inner, exprs } => match *keyword {
-                "break" => return Flow::Break,
-                "continue" => return Flow::Continue,
-                "raise" => return Flow::Abandon("an exception is raised".into()),
-                "try" | "match" => return self.either(frame, &[inner], &format!("`{keyword}` is not followed")),
-                _ => exprs.iter().for_each(|&e| {
-                    self.expr(frame, e);
-                }),
-            },
-        }
-        Flow::Next
-    }
-
-    /// Blocks that may run or not: what they bind is unknown, and so is what they launch.
-    fn either(&mut self, frame: &Frame, blocks: &[&[StmtId]], why: &str) -> Flow {
-        let body = frame.body.clone();
-        let mut leaves = false;
-        for block in blocks {
-            // A block that only raises is a check of the arguments: it is taken to pass.
-            let checks_only =
-                matches!(block, [only] if matches!(body.stmt(*only), Stmt::Other { keyword: "raise", .. } | Stmt::Pass));
-            items::walk(&body, block, &mut |node| match node {
-                Node::Stmt(id) => match body.stmt(id) {
-                    Stmt::Assign { targets, .. } => targets.iter().for_each(|&t| self.forget(frame, t, why)),
-                    Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
-                        self.forget(frame, *target, why);
-                    }
-                    Stmt::Function(def) => frame.scope.set(&def.name, Value::unknown(why)),
-                    Stmt::Return(_) => leaves = true,
-                    Stmt::Other { keyword: "raise", .. } => leaves |= !checks_only,
-                    _ => {}
-                },
-                Node::Expr(id) => {
-                    if let Expr::Call { callee, .. } = body.expr(id)
-                        && let Expr::Subscript { receiver, .. } = body.expr(*callee)
-                        && let Expr::Name(name) = body.expr(*receiver)
-                        && let Some(Value::Const(Const::Function(kernel))) = self.name(frame, name)
-                    {
-                        self.not_launched(frame, id, kernel, why);
-                    }
-                }
-            });
-        }
-        if leaves { Flow::Abandon(why.into()) } else { Flow::Next }
-    }
-
-    fn forget(&mut self, frame: &Frame, target: ExprId, why: &str) {
-        match frame.body.expr(target) {
-            Expr::Name(name) => frame.scope.set(name, Value::unknown(why)),
-            Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&i| self.forget(frame, i, why)),
-            Expr::Starred(inner) => self.forget(frame, *inner, why),
-            _ => {}
-        }
-    }
-
-    fn assign(&mut self, frame: &Frame, target: ExprId, value: Value) {
-        let body = frame.body.clone();
-        match body.expr(target) {
-            Expr::Name(name) => frame.scope.set(name, value),
-            Expr::Tuple(targets) | Expr::List(targets) => match value.items() {
-                Some(values) if values.len() == targets.len() => {
-                    for (&t, v) in targets.iter().zip(values) {
-                        self.assign(frame, t, v);
-                    }
-                }
-                _ => {
-                    let why = reason(&value, "what is unpacked");
-                    targets.iter().for_each(|&t| self.forget(frame, t, &why));
-                }
-            },
-            Expr::Starred(inner) => self.forget(frame, *inner, "a starred target is not followed"),
-            Expr::Subscript { receiver, index } => {
-                let (receiver, index) = (self.expr(frame, *receiver), self.expr(frame, *index));
-                match (&receiver, index.to_const()) {
-                    (Value::Dict(items), Some(key)) => {
-                        items.borrow_mut().insert(key, value);
-                    }
-                    (Value::List(items), Some(key)) => {
-                        let at = key.as_int().and_then(|i| usize::try_from(i).ok());
-                        if let Some(slot) =
-                            at.and_then(|i| items.borrow_mut().get_mut(i).map(|slot| std::mem::replace(slot, value)))
-                        {
-                            drop(slot);
-                        }
-                    }
-                    (Value::Tensor(t), _) => *t.storage.init.borrow_mut() = None,
-                    _ => {}
-                }
-            }
-            Expr::Attribute { receiver, name } => {
-                if let Value::Object(fields) = self.expr(frame, *receiver) {
-                    fields.borrow_mut().insert(name.clone(), value);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// The value of a `def`: a kernel, a function, or unknown under decorators that are not followed.
-    fn define(&mut self, frame: &Frame, id: StmtId, name: &SmolStr, decorators: &[ExprId]) -> Value {
-        let items = items_of(self.db, frame.file);
-        for &decorator in decorators {
-            let callee = match frame.body.expr(decorator) {
-                Expr::Call { callee, .. } => *callee,
-                _ => decorator,
-            };
-            let path = items.path(&frame.body, callee).unwrap_or_default();
-            let keeps = matches!(frame.body.expr(callee), Expr::Name(n) if n == "staticmethod" || n == "property")
-                || path.starts_with("torch.")
-                || path.starts_with("functools.");
-            if !keeps {
-                if let Some(Item::Function(f) | Item::ConstexprFunction(f)) = items.names.get(name) {
-                    return Value::Const(Const::Function(*f));
-                }
-                return Value::unknown(format!("the decorators of `{name}` are not followed"));
-            }
+    pub(super) fn define(&mut self, frame: &Frame, id: StmtId, name: &SmolStr, decorators: &[ExprId]) -> Value {
+        if let Some(function) = self.function_at(frame, id) {
+            return Value::Const(Const::Function(function));
         }
-        Value::Closure(Rc::new(Closure {
+        let is = |word: &str| decorators.iter().any(|&d| matches!(frame.body.expr(d), Expr::Name(n) if n == word));
+        let mut value = Value::Closure(Rc::new(Closure {
             file: frame.file,
             chunk: frame.chunk,
             body: frame.body.clone(),
             code: Code::Function(id),
             scope: frame.scope.clone(),
-        }))
+            method: match (is("staticmethod"), is("classmethod")) {
+                (true, _) => Method::Static,
+                (_, true) => Method::Class,
+                _ => Method::Plain,
+            },
+        }));
+        for &decorator in decorators.iter().rev() {
+            let callee = match frame.body.expr(decorator) {
+                Expr::Call { callee, .. } => *callee,
+                _ => decorator,
+            };
+            if let Expr::Name(n) = frame.body.expr(callee)
+                && (n == "staticmethod" || n == "property" || n == "classmethod")
+            {
+                continue;
+            }
+            value = match self.expr(frame, callee) {
+                // What a library adds (caching, compilation, no gradients) does not change what is launched.
+                Value::Path(_) => value,
+                Value::Partial(partial) if matches!(partial.0, Value::Path(_)) => value,
+                Value::Unknown(_) => return Value::unknown(format!("the decorators of `{name}` are not followed")),
+                _ => {
+                    let decorator = self.expr(frame, decorator);
+                    self.call(decorator, Args { positional: vec![value], keywords: vec![] })
+                }
+            };
+        }
+        value
     }
 
     // ---- names
 
-    fn name(&mut self, frame: &Frame, name: &SmolStr) -> Option<Value> {
+    pub(super) fn name(&mut self, frame: &Frame, name: &SmolStr) -> Option<Value> {
         frame.scope.get(name).or_else(|| self.global(frame.file, name))
     }
 
@@ -351,46 +244,74 @@ impl<'db> Host<'db> {
         if self.looking_up.contains(&key) {
             return Some(Value::unknown(format!("`{name}` is defined by itself")));
         }
-        let items = items_of(self.db, file);
-        let value = match items.names.get(name)? {
-            Item::PythonFunction { chunk, stmt } => {
-                let body = chunk_body(self.db, file, *chunk)?;
-                let Stmt::Function(def) = body.stmt(*stmt) else { return None };
-                let frame = Frame { file, chunk: *chunk, body: body.clone(), scope: module.clone() };
-                self.define(&frame, *stmt, &def.name, &def.decorators)
+        // A list that later statements fill is only known once they have run.
+        if items::declared(self.db, file).changes.contains(name) && !self.ran.contains(&file) {
+            self.run_module(file);
+            if let Some(found) = module.names.borrow().get(name) {
+                return Some(found.clone());
             }
-            Item::Value { chunk, value } => {
-                let body = chunk_body(self.db, file, *chunk)?;
-                let frame = Frame { file, chunk: *chunk, body, scope: module.clone() };
-                self.looking_up.push(key);
-                let found = self.expr(&frame, *value);
-                self.looking_up.pop();
-                found
-            }
-            _ => match items::resolve(self.db, file, name.clone())? {
-                Global::Module(path) | Global::Builtin(path) | Global::External(path) => Value::Path(path),
-                Global::File(other) => Value::File(other),
-                Global::Function(f) | Global::ConstexprFunction(f) => Value::Const(Const::Function(f)),
-                Global::Constexpr(known) | Global::Value(Some(known)) => Value::from_const(known),
-                Global::PythonFunction => match items.names.get(name) {
-                    Some(Item::Member { member, .. }) => return self.member_of_import(file, name, member),
-                    _ => Value::unknown(format!("`{name}` is not followed")),
-                },
-                Global::Value(None) | Global::Record(_) | Global::Class | Global::Opaque => {
-                    Value::unknown(format!("`{name}` is not followed"))
-                }
+        }
+        let found = items::meanings(self.db, file, name.clone(), false);
+        let value = match &found[..] {
+            [] => return None,
+            [one] => self.meaning(file, name, one),
+            // Bound one way or another: modules and kernels are known by the likeliest, values are not.
+            [first, ..] => match self.meaning(file, name, first) {
+                known @ (Value::Path(_) | Value::File(_) | Value::Const(Const::Function(_))) => known,
+                _ => Value::unknown(format!("`{name}` is bound one way or another")),
             },
         };
         module.names.borrow_mut().insert(name.clone(), value.clone());
         Some(value)
     }
 
-    /// A plain function imported from a file of the workspace.
-    fn member_of_import(&mut self, file: SourceFile, name: &SmolStr, member: &SmolStr) -> Option<Value> {
-        match items::imported_file(self.db, file, name) {
-            Some(other) if other != file => self.global(other, member),
-            _ => Some(Value::unknown(format!("`{name}` is not followed"))),
+    fn meaning(&mut self, file: SourceFile, name: &SmolStr, meaning: &Meaning) -> Value {
+        match meaning {
+            Meaning::Path(path) => Value::Path(path.clone()),
+            Meaning::File(other) => Value::File(*other),
+            Meaning::Definition(other, index) => {
+                let Some(definition) = items::declared(self.db, *other).definitions.get(*index) else { return Value::NONE };
+                let Some(body) = chunk_body(self.db, *other, definition.chunk) else { return Value::NONE };
+                let frame = self.frame(*other, definition.chunk, body.clone());
+                match body.stmt(definition.stmt) {
+                    Stmt::Function(def) => self.define(&frame, definition.stmt, &def.name, &def.decorators),
+                    _ => Value::NONE,
+                }
+            }
+            Meaning::Class(other, chunk, stmt) => {
+                let Some(body) = chunk_body(self.db, *other, *chunk) else { return Value::NONE };
+                let frame = self.frame(*other, *chunk, body.clone());
+                match body.stmt(*stmt) {
+                    Stmt::Class { body: members, .. } => self.class(&frame, members),
+                    _ => Value::NONE,
+                }
+            }
+            Meaning::Value(other, chunk, value) => {
+                let Some(body) = chunk_body(self.db, *other, *chunk) else { return Value::NONE };
+                let frame = self.frame(*other, *chunk, body);
+                let key = (file, name.clone());
+                self.looking_up.push(key);
+                let found = self.expr(&frame, *value);
+                self.looking_up.pop();
+                found
+            }
+            Meaning::Opaque => Value::unknown(format!("`{name}` is not followed")),
         }
+    }
+
+    /// The kernel or helper that a `def` makes.
+    fn function_at(&self, frame: &Frame, stmt: StmtId) -> Option<Function> {
+        let definitions = &items::declared(self.db, frame.file).definitions;
+        let index = definitions.iter().position(|d| d.chunk == frame.chunk && d.stmt == stmt)?;
+        items_of(self.db, frame.file).of_definition.get(index).copied().flatten()
+    }
+
+    pub(super) fn class(&mut self, frame: &Frame, members: &[StmtId]) -> Value {
+        let scope = Scope::new(Some(frame.scope.clone()));
+        let within = Frame::new(frame.file, frame.chunk, frame.body.clone(), scope.clone());
+        self.block(&within, members);
+        let members = scope.names.take();
+        Value::Class(Rc::new(Class { members }))
     }
 
     // ---- expressions
@@ -409,7 +330,10 @@ impl<'db> Host<'db> {
             Expr::Missing => Value::unknown("a syntax error"),
             Expr::Name(name) => match self.name(frame, name) {
                 Some(value) => value,
-                None if name == "__name__" => Value::Const(Const::Str("__main__".into())),
+                None if name == "__name__" => {
+                    let is_main = self.is_main && frame.file == self.file;
+                    Value::Const(Const::Str(if is_main { "__main__" } else { "imported" }.into()))
+                }
                 None if BUILTINS.contains(&name.as_str()) => Value::Path(format!("builtins.{name}").into()),
                 None => items::conventional(name)
                     .map_or_else(|| Value::unknown(format!("`{name}` is not known")), |path| Value::Path(path.into())),
@@ -419,10 +343,13 @@ impl<'db> Host<'db> {
             Expr::Str(s) => Value::Const(Const::Str(s.clone())),
             Expr::Bool(b) => Value::bool(*b),
             Expr::None => Value::NONE,
-            Expr::HugeInt | Expr::Imaginary(_) | Expr::Bytes(_) | Expr::Ellipsis | Expr::Set(_) | Expr::Slice { .. } => {
+            Expr::HugeInt | Expr::Imaginary(_) | Expr::Bytes(_) | Expr::Ellipsis | Expr::Slice { .. } => {
                 Value::unknown("a value of this kind is not followed")
             }
-            Expr::FString(_) => Value::unknown("an f-string is not followed"),
+            Expr::Set(items) => self
+                .sequence(frame, items)
+                .map_or_else(|| Value::unknown("an unpacked value"), |items| Value::list(distinct(items))),
+            Expr::FString(parts) => self.f_string(frame, parts),
             Expr::Await(_) | Expr::Yield(_) => Value::unknown("`await` and `yield` are not followed"),
             Expr::Tuple(items) => self.sequence(frame, items).map_or_else(|| Value::unknown("an unpacked value"), Value::tuple),
             Expr::List(items) => self.sequence(frame, items).map_or_else(|| Value::unknown("an unpacked value"), Value::list),
@@ -447,7 +374,7 @@ impl<'db> Host<'db> {
             }
             Expr::Comprehension { kind, key, element, clauses } => {
                 let scope = Scope::new(Some(frame.scope.clone()));
-                let within = Frame { file: frame.file, chunk: frame.chunk, body: frame.body.clone(), scope };
+                let within = Frame::new(frame.file, frame.chunk, frame.body.clone(), scope);
                 let mut out = Vec::new();
                 match self.comprehend(&within, clauses, *key, *element, &mut out) {
                     Err(why) => Value::Unknown(why),
@@ -460,7 +387,7 @@ impl<'db> Host<'db> {
                                 out.into_iter().map(|(k, v)| Some((k?.to_const()?, v))).collect();
                             entries.map_or_else(|| Value::unknown("a key is not known"), |e| Value::Dict(Rc::new(e.into())))
                         }
-                        ComprehensionKind::Set => Value::unknown("sets are not followed"),
+                        ComprehensionKind::Set => Value::list(distinct(out.into_iter().map(|e| e.1).collect())),
                     },
                 }
             }
@@ -486,7 +413,12 @@ impl<'db> Host<'db> {
                 match (lhs.truth(), op) {
                     (Some(true), BoolOp::And) | (Some(false), BoolOp::Or) => self.expr(frame, *rhs),
                     (Some(_), _) => lhs,
-                    (None, _) => Value::Unknown(reason(&lhs, "an operand").into()),
+                    // Whatever the left side is, the right one may decide.
+                    (None, _) => match (self.expr(frame, *rhs).truth(), op) {
+                        (Some(true), BoolOp::Or) => Value::bool(true),
+                        (Some(false), BoolOp::And) => Value::bool(false),
+                        _ => Value::Unknown(reason(&lhs, "an operand").into()),
+                    },
                 }
             }
             Expr::Compare { first, rest } => {
@@ -519,6 +451,7 @@ impl<'db> Host<'db> {
                 body: frame.body.clone(),
                 code: Code::Lambda(id),
                 scope: frame.scope.clone(),
+                method: Method::Plain,
             })),
             Expr::Named { name, value } => {
                 let value = self.expr(frame, *value);
@@ -573,6 +506,32 @@ impl<'db> Host<'db> {
         }
     }
 
+    /// `import module as …`, `from module import member`, where a function or a branch does it.
+    pub(super) fn imported(&mut self, frame: &Frame, level: u32, module: &SmolStr, member: Option<&SmolStr>) -> Value {
+        match items::imported(self.db, frame.file, level, module, member) {
+            Some(meaning) => self.meaning(frame.file, member.unwrap_or(module), &meaning),
+            None => Value::unknown(format!("`{module}` is not found")),
+        }
+    }
+
+    fn f_string(&mut self, frame: &Frame, parts: &[FStringPart]) -> Value {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                FStringPart::Text(piece) => text += piece,
+                FStringPart::Value { value, conversion: None, format: None } => {
+                    let value = self.expr(frame, *value);
+                    match value.to_const().and_then(|c| python_str(&c)) {
+                        Some(piece) => text += &piece,
+                        None => return Value::Unknown(reason(&value, "a part of a string").into()),
+                    }
+                }
+                FStringPart::Value { .. } => return Value::unknown("a formatted value is not followed"),
+            }
+        }
+        Value::Const(Const::Str(text))
+    }
+
     fn spread_of_unknown(&mut self, frame: &Frame, call: ExprId, callee: &Value, value: &Value) -> Value {
         let why = reason(value, "what `*` unpacks");
         if let Value::Gridded(kernel, _) = callee {
@@ -581,7 +540,7 @@ impl<'db> Host<'db> {
         Value::Unknown(why.into())
     }
 
-    fn not_launched(&mut self, frame: &Frame, call: ExprId, kernel: Function, why: &str) {
+    pub(super) fn not_launched(&mut self, frame: &Frame, call: ExprId, kernel: Function, why: &str) {
         let place = self.calls.iter().find(|p| p.file == self.file).copied().unwrap_or(HostPlace {
             file: frame.file,
             chunk: frame.chunk,
@@ -646,7 +605,7 @@ impl<'db> Host<'db> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, lhs: Value, rhs: Value) -> Value {
+    pub(super) fn binary(&mut self, op: BinaryOp, lhs: Value, rhs: Value) -> Value {
         if let (Value::List(a), Value::List(b)) = (&lhs, &rhs)
             && op == BinaryOp::Add
         {
@@ -682,6 +641,7 @@ impl<'db> Host<'db> {
                     "math.pi" => Value::Const(Const::float(std::f64::consts::PI)),
                     "math.inf" | "torch.inf" => Value::Const(Const::float(f64::INFINITY)),
                     "torch.version.hip" => Value::NONE,
+                    "triton.__version__" => Value::Const(Const::Str(self.triton())),
                     // Tritium speaks to NVIDIA's devices.
                     TARGET_BACKEND => Value::Const(Const::Str("cuda".into())),
                     _ => Value::Path(path.into()),
@@ -695,10 +655,27 @@ impl<'db> Host<'db> {
                 Some(member) => member.clone(),
                 None => Value::Method(Rc::new((receiver.clone(), name.clone()))),
             },
-            Value::Object(fields) => match fields.borrow().get(name) {
+            Value::Object(object) => match object.fields.borrow().get(name) {
                 Some(field) => field.clone(),
-                None => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+                None => match object.class.as_ref().and_then(|c| c.members.get(name)) {
+                    None | Some(Value::Closure(_)) => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+                    Some(member) => member.clone(),
+                },
             },
+            Value::Config(config) => match name.as_str() {
+                "kwargs" => config.kwargs(),
+                "num_warps" => Value::int(config.num_warps.unwrap_or(4)),
+                "num_stages" => Value::int(config.num_stages.unwrap_or(3)),
+                "num_ctas" => Value::int(1),
+                _ => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+            },
+            Value::Either(all) => {
+                let all: Vec<Value> = all.iter().map(|v| self.attribute(v.clone(), name)).collect();
+                let why = "it may be one thing or another";
+                all.into_iter().reduce(|a, b| a.or(b, why)).unwrap_or_else(|| Value::unknown(why))
+            }
+            // The member of an enumeration, and what `tl.constexpr` holds.
+            Value::Const(_) if name == "value" => receiver,
             Value::Const(Const::DType(d)) if name == "itemsize" => Value::int(d.bytes()),
             Value::Const(Const::DType(d)) if name == "is_floating_point" => Value::bool(d.is_float()),
             _ => Value::Method(Rc::new((receiver.clone(), name.clone()))),
@@ -736,148 +713,27 @@ impl<'db> Host<'db> {
         let found = match &receiver {
             Value::Tuple(items) => at(items.len()).and_then(|i| items.get(i).cloned()),
             Value::List(items) => at(items.borrow().len()).and_then(|i| items.borrow().get(i).cloned()),
-            Value::Dict(items) => index.to_const().and_then(|k| items.borrow().get(&k).cloned()),
+            Value::Dict(items) => index.to_const().and_then(|k| {
+                let found = items.borrow().get(&k).cloned();
+                if found.is_none() {
+                    self.raised = Some("a key is missing".into());
+                }
+                found
+            }),
+            // An enumeration.
+            Value::Class(class) => match &index {
+                Value::Const(Const::Str(name)) => {
+                    let found = class.members.get(name.as_str()).cloned();
+                    if found.is_none() {
+                        self.raised = Some("a key is missing".into());
+                    }
+                    found
+                }
+                _ => None,
+            },
             _ => None,
         };
         found.unwrap_or_else(|| Value::Unknown(reason(&receiver, "an element").into()))
-    }
-
-    // ---- calls
-
-    pub(crate) fn call(&mut self, callee: Value, args: Args) -> Value {
-        match callee {
-            Value::Closure(closure) => self.call_closure(&closure, &args, &[]),
-            Value::Path(path) => self.call_path(&path, &args),
-            Value::Gridded(kernel, grid) => {
-                self.launch(kernel, &grid, &args);
-                Value::NONE
-            }
-            Value::Method(method) => self.call_method(&method.0, &method.1, &args),
-            Value::Const(Const::Function(f)) => match items_of(self.db, f.file(self.db)).function(f).map(|i| i.kind) {
-                Some(items::FunctionKind::Constexpr) => self.call_constexpr_function(f, &args),
-                _ => Value::unknown(format!("`{}` is called without a grid", f.name(self.db))),
-            },
-            Value::Unknown(why) => Value::Unknown(why),
-            other => Value::Unknown(reason(&other, "what is called").into()),
-        }
-    }
-
-    /// Runs the body of a `@triton.constexpr_function`.
-    pub(crate) fn call_constexpr_function(&mut self, function: Function, args: &Args) -> Value {
-        let Some((body, stmt)) = items::function_body(self.db, function) else { return Value::unknown("the function is gone") };
-        let file = function.file(self.db);
-        let chunk = items_of(self.db, file).function(function).map_or(0, |i| i.chunk);
-        let scope = self.module(file);
-        self.call_closure(&Closure { file, chunk, body, code: Code::Function(stmt), scope }, args, &[])
-    }
-
-    fn call_closure(&mut self, closure: &Closure, args: &Args, first: &[Value]) -> Value {
-        let body = closure.body.clone();
-        let (params, code): (&[Param], _) = match closure.code {
-            Code::Function(id) => match body.stmt(id) {
-                Stmt::Function(def) => (&def.params, Ok(&def.body)),
-                _ => return Value::unknown("the function is gone"),
-            },
-            Code::Lambda(id) => match body.expr(id) {
-                Expr::Lambda { params, body } => (params, Err(*body)),
-                _ => return Value::unknown("the function is gone"),
-            },
-        };
-        let scope = Scope::new(Some(closure.scope.clone()));
-        let frame = Frame { file: closure.file, chunk: closure.chunk, body: body.clone(), scope: scope.clone() };
-        let mut positional = first.iter().chain(&args.positional).cloned();
-        let mut keywords = args.keywords.clone();
-        for param in params {
-            let value = match param.kind {
-                ParamKind::Rest => Value::tuple(positional.by_ref().collect()),
-                ParamKind::RestKeywords => Value::Dict(Rc::new(
-                    keywords.drain(..).map(|(k, v)| (Const::Str(k.to_string()), v)).collect::<IndexMap<_, _>>().into(),
-                )),
-                ParamKind::KeywordOnly | ParamKind::Normal | ParamKind::PositionalOnly => {
-                    let given = if param.kind == ParamKind::KeywordOnly { None } else { positional.next() };
-                    let named = keywords.iter().position(|(k, _)| *k == param.name);
-                    match given.or_else(|| named.map(|i| keywords.remove(i).1)) {
-                        Some(value) => value,
-                        None => match param.default {
-                            Some(default) => {
-                                let outer = Frame {
-                                    file: frame.file,
-                                    chunk: frame.chunk,
-                                    body: body.clone(),
-                                    scope: closure.scope.clone(),
-                                };
-                                self.expr(&outer, default)
-                            }
-                            None => Value::unknown(format!("no argument for `{}`", param.name)),
-                        },
-                    }
-                }
-            };
-            scope.set(&param.name, value);
-        }
-        match code {
-            Err(expr) => self.expr(&frame, expr),
-            Ok(stmts) => match self.block(&frame, stmts) {
-                Flow::Return(value) => value,
-                Flow::Next | Flow::Break | Flow::Continue => Value::NONE,
-                Flow::Abandon(why) => Value::Unknown(why),
-            },
-        }
-    }
-
-    fn call_method(&mut self, receiver: &Value, name: &str, args: &Args) -> Value {
-        let found = match receiver {
-            Value::Tensor(t) => torch::method(t, name, args),
-            Value::Class(class) if name == "apply" => {
-                let context = Value::Object(Rc::default());
-                match class.members.get("forward") {
-                    Some(Value::Closure(forward)) => Some(self.call_closure(&forward.clone(), args, &[context])),
-                    _ => None,
-                }
-            }
-            // What a context is told to keep does not matter here.
-            Value::Object(_) => Some(Value::NONE),
-            Value::List(items) => match (name, &args.positional[..]) {
-                ("append", [item]) if items.borrow().len() < LONGEST => {
-                    items.borrow_mut().push(item.clone());
-                    Some(Value::NONE)
-                }
-                ("extend", [more]) => more.items().filter(|m| m.len() + items.borrow().len() <= LONGEST).map(|more| {
-                    items.borrow_mut().extend(more);
-                    Value::NONE
-                }),
-                _ => None,
-            },
-            Value::Tuple(items) if name == "numel" => {
-                let dims = Value::as_shape(&[Value::Tuple(items.clone())]);
-                dims.map(|d| Value::int(d.iter().product::<u64>()))
-            }
-            Value::Dict(items) => match (name, &args.positional[..]) {
-                ("get", [key, rest @ ..]) => key
-                    .to_const()
-                    .map(|k| items.borrow().get(&k).cloned().unwrap_or_else(|| rest.first().cloned().unwrap_or(Value::NONE))),
-                ("keys", []) => receiver.items().map(Value::list),
-                ("values", []) => Some(Value::list(items.borrow().values().cloned().collect())),
-                ("items", []) => Some(Value::list(
-                    items.borrow().iter().map(|(k, v)| Value::tuple(vec![Value::from_const(k.clone()), v.clone()])).collect(),
-                )),
-                ("copy", []) => Some(Value::Dict(Rc::new(items.borrow().clone().into()))),
-                _ => None,
-            },
-            Value::Const(Const::Int(i)) if name == "bit_length" => Some(Value::int(128 - i.unsigned_abs().leading_zeros())),
-            Value::Const(Const::Function(kernel)) if name == "run" || name == "warmup" => match args.keyword("grid") {
-                Some(grid) if name == "run" => {
-                    let grid = grid.clone();
-                    let mut rest = args.clone();
-                    rest.keywords.retain(|(k, _)| k != "grid" && k != "warmup");
-                    self.launch(*kernel, &grid, &rest);
-                    Some(Value::NONE)
-                }
-                _ => Some(Value::NONE),
-            },
-            _ => None,
-        };
-        found.unwrap_or_else(|| Value::unknown(format!("`.{name}(…)` is not followed here")))
     }
 }
 
@@ -886,18 +742,31 @@ const TARGET_BACKEND: &str = "triton.runtime.driver.active.get_current_target.ba
 /// Python's own functions that host code may call.
 const BUILTINS: &[&str] = &[
     "abs",
+    "all",
+    "any",
     "bool",
     "dict",
     "enumerate",
+    "filter",
     "float",
+    "frozenset",
+    "getattr",
+    "hasattr",
     "int",
+    "isinstance",
     "len",
     "list",
+    "map",
     "max",
     "min",
+    "pow",
     "print",
     "range",
     "reversed",
+    "round",
+    "set",
+    "sorted",
+    "str",
     "sum",
     "tuple",
     "zip",
@@ -921,6 +790,26 @@ fn compare(op: CompareOp, lhs: &Value, rhs: &Value) -> Option<bool> {
         return Some(found == (op == CompareOp::In));
     }
     constant::compare(op, &lhs.to_const()?, &rhs.to_const()?)
+}
+
+/// Without repetitions: what a set holds, in the order of the text.
+pub(super) fn distinct(values: Vec<Value>) -> Vec<Value> {
+    let mut out: Vec<Value> = Vec::new();
+    for value in values {
+        if !out.iter().any(|known| known.same(&value)) {
+            out.push(value);
+        }
+    }
+    out
+}
+
+/// `str(value)`
+pub(super) fn python_str(value: &Const) -> Option<String> {
+    match value {
+        Const::Str(text) => Some(text.clone()),
+        Const::None | Const::Bool(_) | Const::Int(_) => Some(value.to_string()),
+        Const::Float(_) | Const::DType(_) | Const::Tuple(_) | Const::Function(_) => None,
+    }
 }
 
 /// Why a value stops evaluation: its own reason, or that it is of no use here.

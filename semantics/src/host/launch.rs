@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
-    Config, HostLaunch, HostPlace, HostProblem, HostUnknown,
+    Config, HostLaunch, HostPlace, HostProblem, HostUnknown, Site,
     interpret::{Host, reason},
     torch::Args,
     value::Value,
@@ -55,7 +55,42 @@ const OPTIONS: &[&str] = &[
 pub(crate) struct Tuning {
     pub(crate) is_tuned: bool,
     pub(crate) configs: Vec<Config>,
+    pub(crate) is_pruned: bool,
+    pub(crate) is_open: bool,
+    pub(crate) unknown: Option<SmolStr>,
     heuristics: Vec<(SmolStr, Value)>,
+}
+
+/// The rows of a list of configurations, or of all lists that it may be; `None` if some row is not known.
+fn rows(configs: &Value) -> Option<Vec<Config>> {
+    let mut out: Vec<Config> = Vec::new();
+    match configs {
+        Value::Either(all) => {
+            for list in all.iter().filter(|list| !matches!(list, Value::Unknown(_))) {
+                for row in rows(list)? {
+                    if !out.contains(&row) {
+                        out.push(row);
+                    }
+                }
+            }
+        }
+        _ => {
+            for item in configs.items()? {
+                match item {
+                    Value::Config(config) => out.push(Config::clone(&config)),
+                    _ => return None,
+                }
+            }
+        }
+    }
+    out.truncate(MOST_CONFIGS);
+    Some(out)
+}
+
+fn unknown_row(configs: &Value) -> String {
+    let rows = configs.items().unwrap_or_default();
+    let row = rows.iter().find(|row| !matches!(row, Value::Config(_)));
+    reason(row.unwrap_or(configs), "a configuration")
 }
 
 /// Why there is no launch.
@@ -74,19 +109,24 @@ impl Host<'_> {
         let frame = self.frame(file, item.chunk, body.clone());
         for &decorator in &def.decorators {
             let Expr::Call { callee, args } = body.expr(decorator) else { continue };
-            let path = items_of(self.db, file).path(&body, *callee).unwrap_or_default();
+            let path = items::path(self.db, file, &body, *callee).unwrap_or_default();
             let argument = |name: &str| {
                 let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
                 keyword.or_else(|| args.first().filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
             };
-            if path.ends_with(".autotune") {
+            let keyword = |name: &str| args.iter().any(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
+            // A tuner of the project's own names its configurations as Triton's does.
+            if path.ends_with(".autotune") || (path.is_empty() && keyword("configs")) {
                 tuning.is_tuned = true;
-                let configs = argument("configs").map(|e| self.expr(&frame, e)).and_then(|v| v.items()).unwrap_or_default();
-                let configs = configs.iter().take(MOST_CONFIGS).filter_map(|c| match c {
-                    Value::Config(c) => Some(Config::clone(c)),
-                    _ => None,
-                });
-                tuning.configs = configs.collect();
+                tuning.is_pruned |= keyword("prune_configs_by");
+                let configs = argument("configs").map(|e| self.expr(&frame, e));
+                tuning.is_open = matches!(configs, Some(Value::Either(_)));
+                let found = configs.as_ref().and_then(rows);
+                if found.is_none() {
+                    let why = configs.as_ref().map_or_else(|| "it has no `configs`".to_owned(), |c| unknown_row(c));
+                    tuning.unknown = Some(why.into());
+                }
+                tuning.configs = found.unwrap_or_default();
             } else if path.ends_with(".heuristics")
                 && let Some(Value::Dict(values)) = argument("values").map(|e| self.expr(&frame, e))
             {
@@ -132,15 +172,48 @@ impl Host<'_> {
             return self.refuse(place, kernel, Not::Known("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
+        let known = self.known(&item, args);
+        if let Some(why) = self.doubts.last().cloned() {
+            self.site(Site { place, kernel, known, is_resolved: false });
+            return self.refuse(place, kernel, Not::Known(why.to_string()));
+        }
+        let before = self.launches.len();
+        self.launch_rows(&item, place, &tuning, grid, args);
+        let is_resolved = self.launches.len() > before || self.launches.iter().any(|l| l.place == place);
+        self.site(Site { place, kernel, known, is_resolved });
+    }
+
+    fn site(&mut self, site: Site) {
+        if self.sites.len() < MOST_LAUNCHES && !self.sites.contains(&site) {
+            self.sites.push(site);
+        }
+    }
+
+    /// What a launch gives for sure: arguments whose values are known.
+    fn known(&self, item: &FunctionItem, args: &Args) -> Vec<(SmolStr, Const)> {
+        let positional = item.params.iter().map(|p| &p.name).zip(&args.positional);
+        let keywords = args.keywords.iter().map(|(k, v)| (k, v)).filter(|(k, _)| item.params.iter().any(|p| p.name == **k));
+        positional.chain(keywords).filter_map(|(name, value)| Some((name.clone(), value.to_const()?))).collect()
+    }
+
+    fn launch_rows(&mut self, item: &FunctionItem, place: HostPlace, tuning: &Tuning, grid: &Value, args: &Args) {
+        let kernel = item.function;
         if tuning.is_tuned && tuning.configs.is_empty() {
-            return self.refuse(place, kernel, Not::Known("the autotune configurations are not known".into()));
+            return self.refuse(
+                place,
+                kernel,
+                Not::Known(match &tuning.unknown {
+                    Some(why) => format!("the autotune configurations are not known: {why}"),
+                    None => "there are no autotune configurations".to_owned(),
+                }),
+            );
         }
         let rows: Vec<(Option<u32>, Config)> = match tuning.is_tuned {
             true => tuning.configs.iter().enumerate().map(|(i, c)| (Some(i as u32), c.clone())).collect(),
             false => vec![(None, Config::default())],
         };
         for (index, config) in rows {
-            match self.launch_under(&item, grid, args, &tuning, &config) {
+            match self.launch_under(item, grid, args, tuning, &config) {
                 Ok(mut launch) => {
                     launch.config = index;
                     let same = |l: &HostLaunch| {

@@ -8,23 +8,31 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
-    interpret::{Host, LONGEST},
+    interpret::{Host, LONGEST, distinct, python_str},
     torch::{self, Args},
     value::{Config, DescriptorValue, IndexMapOf, Value},
 };
 use crate::{
     body::{BinaryOp, CompareOp},
     constant::{self, Const},
-    items::{cdiv, next_power_of_2, python_float},
+    items::{cdiv, next_power_of_2, python_float, version_number},
+    project,
+    target::Gpu,
 };
 
 impl Host<'_> {
     pub(super) fn call_path(&mut self, path: &str, args: &Args) -> Value {
-        let unknown = || Value::unknown(format!("`{}` is not followed", path.strip_prefix("builtins.").unwrap_or(path)));
+        let unknown = || {
+            let given = args.positional.iter().chain(args.keywords.iter().map(|k| &k.1));
+            match given.into_iter().find(|v| matches!(v, Value::Unknown(_))) {
+                Some(unknown) => unknown.clone(),
+                None => Value::unknown(format!("`{}` is not followed", path.strip_prefix("builtins.").unwrap_or(path))),
+            }
+        };
         let number = |i: usize| args.positional.get(i).and_then(Value::as_float);
         let int = |i: usize, name: &str| args.get(i, name).and_then(Value::as_int);
         let float = |x: Option<f64>| x.map(|x| Value::Const(Const::float(x)));
-        if let Some(name) = path.strip_prefix("torch.") {
+        if let Some(name) = path.strip_prefix("torch.").filter(|n| *n != "cuda.get_device_capability") {
             return torch::call(name, args).unwrap_or_else(unknown);
         }
         let found = match path {
@@ -58,7 +66,7 @@ impl Host<'_> {
                 },
                 _ => None,
             },
-            "builtins.min" | "builtins.max" => extreme(path == "builtins.max", args),
+            "builtins.min" | "builtins.max" => self.extreme(path == "builtins.max", args),
             "builtins.int" => args.positional.first().and_then(|v| match v {
                 Value::Const(Const::Float(f)) => whole(f.get()).map(|x| Value::int(x.trunc() as i128)),
                 Value::Const(Const::Str(s)) => s.trim().parse::<i128>().ok().map(Value::int),
@@ -97,6 +105,127 @@ impl Host<'_> {
                 args.positional.is_empty().then(|| Value::Dict(Rc::new(entries.collect::<IndexMap<_, _>>().into())))
             }
             "builtins.print" => Some(Value::NONE),
+            "builtins.set" | "builtins.frozenset" => {
+                args.positional.first().map_or_else(|| Some(vec![]), Value::items).map(|items| Value::list(distinct(items)))
+            }
+            "builtins.str" => {
+                args.positional.first().and_then(|v| python_str(&v.to_const()?)).map(|s| Value::Const(Const::Str(s)))
+            }
+            "builtins.any" | "builtins.all" => {
+                let stops = path == "builtins.any";
+                let truths =
+                    args.positional.first().and_then(Value::items).map(|i| i.iter().map(Value::truth).collect::<Vec<_>>());
+                truths.and_then(|truths| match truths.iter().any(|t| *t == Some(stops)) {
+                    true => Some(Value::bool(stops)),
+                    false => truths.iter().all(Option::is_some).then(|| Value::bool(!stops)),
+                })
+            }
+            "builtins.sorted" => self.sorted(args),
+            "builtins.map" => match &args.positional[..] {
+                [function, items] => items.items().map(|items| {
+                    let call = |v| self.call(function.clone(), Args { positional: vec![v], keywords: vec![] });
+                    Value::list(items.into_iter().map(call).collect())
+                }),
+                _ => None,
+            },
+            "builtins.filter" => match &args.positional[..] {
+                [function, items] => items.items().and_then(|items| {
+                    let mut out = Vec::new();
+                    for item in items {
+                        let kept = self.call(function.clone(), Args { positional: vec![item.clone()], keywords: vec![] });
+                        if kept.truth()? {
+                            out.push(item);
+                        }
+                    }
+                    Some(Value::list(out))
+                }),
+                _ => None,
+            },
+            "builtins.isinstance" => match &args.positional[..] {
+                [Value::Tensor(_), Value::Path(class)] if class == "torch.Tensor" => Some(Value::bool(true)),
+                [Value::Const(value), Value::Path(class)] => {
+                    let is = match class.as_str() {
+                        "builtins.int" => matches!(value, Const::Int(_) | Const::Bool(_)),
+                        "builtins.float" => matches!(value, Const::Float(_)),
+                        "builtins.str" => matches!(value, Const::Str(_)),
+                        "builtins.bool" => matches!(value, Const::Bool(_)),
+                        "torch.Tensor" => false,
+                        _ => return unknown(),
+                    };
+                    Some(Value::bool(is))
+                }
+                _ => None,
+            },
+            "builtins.hasattr" => match &args.positional[..] {
+                [Value::Path(module), Value::Const(Const::Str(name))] if module.starts_with("triton.language") => {
+                    Some(Value::bool(crate::builtins::find(&format!("{module}.{name}")).is_some()))
+                }
+                _ => None,
+            },
+            "builtins.getattr" => match &args.positional[..] {
+                [of, Value::Const(Const::Str(name)), ..] => match self.attribute(of.clone(), &name.into()) {
+                    Value::Unknown(_) | Value::Method(_) => args.positional.get(2).cloned(),
+                    found => Some(found),
+                },
+                _ => None,
+            },
+            "builtins.pow" => match &args.positional[..] {
+                [a, b] => a
+                    .to_const()
+                    .zip(b.to_const())
+                    .and_then(|(a, b)| constant::binary(BinaryOp::Pow, &a, &b))
+                    .map(Value::from_const),
+                _ => None,
+            },
+            "builtins.round" => match &args.positional[..] {
+                [x] => x.as_float().and_then(whole).map(|x| Value::int(x.round_ties_even() as i128)),
+                _ => None,
+            },
+            "functools.partial" => args.positional.split_first().map(|(callee, rest)| {
+                Value::Partial(Rc::new((callee.clone(), Args { positional: rest.to_vec(), keywords: args.keywords.clone() })))
+            }),
+            "functools.reduce" => match &args.positional[..] {
+                [function, items, rest @ ..] => items.items().and_then(|items| {
+                    let mut all = rest.iter().cloned().chain(items);
+                    let first = all.next()?;
+                    Some(all.fold(first, |a, b| self.call(function.clone(), Args { positional: vec![a, b], keywords: vec![] })))
+                }),
+                _ => None,
+            },
+            "itertools.chain" => {
+                let all: Option<Vec<Vec<Value>>> = args.positional.iter().map(Value::items).collect();
+                all.map(|all| Value::list(all.concat())).filter(|v| v.items().is_some_and(|i| i.len() <= LONGEST))
+            }
+            "operator.ge" | "operator.gt" | "operator.le" | "operator.lt" | "operator.eq" | "operator.ne" => {
+                let op = match path {
+                    "operator.ge" => CompareOp::Ge,
+                    "operator.gt" => CompareOp::Gt,
+                    "operator.le" => CompareOp::Le,
+                    "operator.lt" => CompareOp::Lt,
+                    "operator.eq" => CompareOp::Eq,
+                    _ => CompareOp::Ne,
+                };
+                match &args.positional[..] {
+                    [a, b] => a.to_const().zip(b.to_const()).and_then(|(a, b)| constant::compare(op, &a, &b)).map(Value::bool),
+                    _ => None,
+                }
+            }
+            "packaging.version.parse" | "packaging.version.Version" => match args.positional.first() {
+                Some(Value::Const(Const::Str(text))) => version_number(text).map(Value::from_const),
+                _ => None,
+            },
+            "importlib.metadata.version" => match args.positional.first() {
+                Some(Value::Const(Const::Str(package))) if package == "triton" => Some(Value::Const(Const::Str(self.triton()))),
+                _ => None,
+            },
+            "importlib.import_module" => match args.positional.first() {
+                Some(Value::Const(Const::Str(name))) if name == "triton" => Some(Value::Path("triton".into())),
+                _ => None,
+            },
+            // Tritium speaks to NVIDIA's devices, to the board that the project names.
+            "torch.cuda.get_device_capability" => self.capability(),
+            "triton.runtime.driver.active.utils.get_device_properties" => self.device_properties(),
+            "triton.runtime.driver.active.get_current_device" => Some(Value::int(0)),
             "triton.runtime.driver.active.get_current_target" => Some(Value::Path(path.into())),
             "itertools.product" => product(args),
             _ => None,
@@ -105,25 +234,86 @@ impl Host<'_> {
     }
 }
 
+impl Host<'_> {
+    /// `triton.__version__`
+    pub(super) fn triton(&self) -> String {
+        let version = project::triton(self.db, self.file);
+        if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
+    }
+
+    /// `min(…)`, `max(…)`, with `key=…` or without.
+    fn extreme(&mut self, largest: bool, args: &Args) -> Option<Value> {
+        let items = match &args.positional[..] {
+            [one] => one.items()?,
+            many => many.to_vec(),
+        };
+        let op = if largest { CompareOp::Gt } else { CompareOp::Lt };
+        let mut best: Option<(Const, Value)> = None;
+        for item in items {
+            let key = match args.keyword("key") {
+                Some(function) => self.call(function.clone(), Args { positional: vec![item.clone()], keywords: vec![] }),
+                None => item.clone(),
+            };
+            let key = key.to_const()?;
+            let better = match &best {
+                Some((known, _)) => constant::compare(op, &key, known)?,
+                None => true,
+            };
+            if better {
+                best = Some((key, item));
+            }
+        }
+        best.map(|b| b.1)
+    }
+
+    /// What the driver tells of the board that the project names.
+    fn device_properties(&self) -> Option<Value> {
+        let gpu = Gpu::find(&project::project(self.db, self.file).gpu)?;
+        let rows = [
+            ("max_shared_mem", Some(gpu.sm.shared_per_cta)),
+            ("warpSize", Some(32)),
+            ("multiprocessor_count", gpu.board.map(|b| b.sm_count)),
+        ];
+        let rows = rows.into_iter().filter_map(|(name, value)| Some((Const::Str(name.to_owned()), Value::int(value?))));
+        Some(Value::Dict(Rc::new(rows.collect::<IndexMap<_, _>>().into())))
+    }
+
+    fn capability(&self) -> Option<Value> {
+        let gpu = Gpu::find(&project::project(self.db, self.file).gpu)?;
+        let digits: u32 = gpu.sm.name.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse().ok()?;
+        Some(Value::tuple(vec![Value::int(digits / 10), Value::int(digits % 10)]))
+    }
+
+    /// `sorted(items, key=…, reverse=…)`
+    fn sorted(&mut self, args: &Args) -> Option<Value> {
+        let items = args.positional.first()?.items()?;
+        let mut keyed = Vec::new();
+        for item in items {
+            let key = match args.keyword("key") {
+                Some(function) => self.call(function.clone(), Args { positional: vec![item.clone()], keywords: vec![] }),
+                None => item.clone(),
+            };
+            keyed.push((key.to_const()?, item));
+        }
+        // Every pair must compare, or Python would raise.
+        for pair in keyed.windows(2) {
+            constant::compare(CompareOp::Lt, &pair[0].0, &pair[1].0)?;
+        }
+        keyed.sort_by(|a, b| match constant::compare(CompareOp::Lt, &a.0, &b.0) {
+            Some(true) => std::cmp::Ordering::Less,
+            _ if constant::compare(CompareOp::Lt, &b.0, &a.0) == Some(true) => std::cmp::Ordering::Greater,
+            _ => std::cmp::Ordering::Equal,
+        });
+        if args.keyword("reverse").and_then(Value::truth).unwrap_or(false) {
+            keyed.reverse();
+        }
+        Some(Value::list(keyed.into_iter().map(|k| k.1).collect()))
+    }
+}
+
 /// Floats whose whole part fits an integer.
 fn whole(x: f64) -> Option<f64> {
     (x.is_finite() && x.abs() < 1e30).then_some(x)
-}
-
-fn extreme(largest: bool, args: &Args) -> Option<Value> {
-    let items = match &args.positional[..] {
-        [one] => one.items()?,
-        many => many.to_vec(),
-    };
-    let mut best = items.first()?.to_const()?;
-    for item in &items[1..] {
-        let item = item.to_const()?;
-        let op = if largest { CompareOp::Gt } else { CompareOp::Lt };
-        if constant::compare(op, &item, &best)? {
-            best = item;
-        }
-    }
-    Some(Value::from_const(best))
 }
 
 fn product(args: &Args) -> Option<Value> {
@@ -170,4 +360,23 @@ fn config(args: &Args) -> Option<Value> {
         num_stages: option(2, "num_stages"),
         has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
     })))
+}
+
+impl Config {
+    /// `config.kwargs`
+    pub(super) fn kwargs(&self) -> Value {
+        let meta = self.meta.0.iter().map(|(k, v)| (Const::Str(k.to_string()), Value::from_const(v.clone())));
+        Value::Dict(Rc::new(meta.collect::<IndexMap<_, _>>().into()))
+    }
+
+    /// `config.all_kwargs()`
+    pub(super) fn all_kwargs(&self) -> Value {
+        let all = self.kwargs();
+        if let Value::Dict(items) = &all {
+            let mut items = items.borrow_mut();
+            items.insert(Const::Str("num_warps".to_owned()), Value::int(self.num_warps.unwrap_or(4)));
+            items.insert(Const::Str("num_stages".to_owned()), Value::int(self.num_stages.unwrap_or(3)));
+        }
+        all
+    }
 }

@@ -121,6 +121,7 @@ pub(crate) fn call(name: &str, args: &Args) -> Option<Value> {
         "manual_seed" | "cuda.synchronize" | "cuda.manual_seed" | "set_default_device" | "cuda.set_device" => Some(Value::NONE),
         "cuda.is_available" => Some(Value::bool(true)),
         "cuda.current_device" => Some(Value::int(0)),
+        "cuda.device_count" => Some(Value::int(1)),
         "transpose" | "permute" | "reshape" | "numel" | "clone" | "t" => match args.positional.split_first()? {
             (Value::Tensor(t), rest) => method(t, name, &Args { positional: rest.to_vec(), keywords: args.keywords.clone() }),
             _ => None,

@@ -16,6 +16,8 @@ use crate::{
     launch::Init,
 };
 
+use super::torch::Args;
+
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     /// Why it is not known.
@@ -38,7 +40,11 @@ pub(crate) enum Value {
     Closure(Rc<Closure>),
     Class(Rc<Class>),
     /// An object with attributes, such as the context of a `torch.autograd.Function`.
-    Object(Rc<RefCell<IndexMap<SmolStr, Value>>>),
+    Object(Rc<Object>),
+    /// `functools.partial(callee, …)`
+    Partial(Rc<(Value, Args)>),
+    /// One of several, nobody knows which.
+    Either(Rc<Vec<Value>>),
     /// `receiver.name`, about to be called.
     Method(Rc<(Value, SmolStr)>),
     /// `kernel[grid]`
@@ -90,6 +96,17 @@ pub(crate) struct Closure {
     pub(crate) body: Arc<Body>,
     pub(crate) code: Code,
     pub(crate) scope: Rc<Scope>,
+    pub(crate) method: Method,
+}
+
+/// What a function of a class gets before its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// The object.
+    Plain,
+    /// The class.
+    Class,
+    Static,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +118,12 @@ pub(crate) enum Code {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) members: IndexMap<SmolStr, Value>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Object {
+    pub(crate) class: Option<Rc<Class>>,
+    pub(crate) fields: RefCell<IndexMap<SmolStr, Value>>,
 }
 
 /// The names of a function call or of a module.
@@ -284,7 +307,12 @@ impl Value {
             Value::Dict(items) => Some(!items.borrow().is_empty()),
             Value::Range { .. } => Some(!self.items()?.is_empty()),
             Value::Path(_) => None,
-            Value::File(_)
+            Value::Either(all) => {
+                let first = all.first()?.truth()?;
+                all.iter().all(|v| v.truth() == Some(first)).then_some(first)
+            }
+            Value::Partial(_)
+            | Value::File(_)
             | Value::Closure(_)
             | Value::Class(_)
             | Value::Method(_)

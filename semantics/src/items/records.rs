@@ -4,7 +4,7 @@
 
 use smol_str::SmolStr;
 
-use super::{chunk_body, items};
+use super::{chunk_body, declare::declared, items, names::path};
 use crate::{
     Db, Function, SourceFile,
     body::{Arg, ArgKind, Body, Expr, ExprId, Stmt, StmtId},
@@ -44,11 +44,10 @@ impl RecordClass {
 }
 
 /// What a class statement of a file describes.
-pub(super) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId, methods: &[Function]) -> Option<RecordClass> {
+pub(super) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId) -> Option<RecordClass> {
     let body = chunk_body(db, file, chunk)?;
     let Stmt::Class { name, decorators, bases, body: members } = body.stmt(stmt) else { return None };
-    let items = items(db, file);
-    let path = |e: ExprId| items.path(&body, e).unwrap_or_default();
+    let path = |e: ExprId| path(db, file, &body, e).unwrap_or_default();
     let is_named = bases.iter().any(|b| matches!(path(b.value).as_str(), "typing.NamedTuple" | "typing_extensions.NamedTuple"));
     let is_aggregate = decorators.iter().any(|&d| path(d).ends_with("._aggregate"));
     let kind = match (is_named, is_aggregate) {
@@ -66,13 +65,16 @@ pub(super) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId
             fields.push(RecordField { name: name.clone(), default: *value });
         }
     }
-    Some(RecordClass { file, name: name.clone(), kind, fields, chunk, methods: methods.to_vec() })
+    let definitions = declared(db, file).definitions.iter().zip(&items(db, file).of_definition);
+    let own = definitions.filter(|(d, _)| d.chunk == chunk && d.class == Some(stmt));
+    let methods = own.filter_map(|(_, function)| *function).collect();
+    Some(RecordClass { file, name: name.clone(), kind, fields, chunk, methods })
 }
 
 /// `namedtuple("P", ["x", "y"])`, `namedtuple("P", "x y")`, `NamedTuple("P", [("x", int)])`.
 pub(super) fn of_call(db: &dyn Db, file: SourceFile, chunk: usize, body: &Body, call: ExprId) -> Option<RecordClass> {
     let Expr::Call { callee, args } = body.expr(call) else { return None };
-    let path = items(db, file).path(body, *callee)?;
+    let path = path(db, file, body, *callee)?;
     if !matches!(path.as_str(), "collections.namedtuple" | "typing.NamedTuple") {
         return None;
     }

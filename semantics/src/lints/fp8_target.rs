@@ -18,7 +18,9 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, elaborated: &Elaborated)
     // The first place of each function: one reason, one message.
     for (&function, types) in &elaborated.types {
         let Some((&expr, ty)) = types.iter().find(|(_, ty)| holds(ty)) else { continue };
-        let Some(gpu) = Gpu::find(db.settings().gpu(db)).filter(|g| !g.sm.has(Feature::Fp8)) else { return };
+        let Some(gpu) = Gpu::find(&crate::project::project(db, function.file(db)).gpu).filter(|g| !g.sm.has(Feature::Fp8)) else {
+            return;
+        };
         out.push(Problem {
             code: Code::DTY014,
             message: format!(

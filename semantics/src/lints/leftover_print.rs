@@ -5,18 +5,17 @@ use crate::{
     body::{Body, Expr, FunctionDef, Stmt, StmtId},
     diagnostics::Code,
     elaborate::removal_of,
-    items::items,
+    items,
     problem::{At, Fix, Place, Problem},
 };
 
 pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body: &Body, def: &FunctionDef) {
-    let names = items(db, function.file(db));
     let prints = |stmt: StmtId| {
         let Stmt::Expr(call) = body.stmt(stmt) else { return None };
         let Expr::Call { callee, .. } = body.expr(*call) else { return None };
         let is_print = match body.expr(*callee) {
             Expr::Name(name) if name == "print" => true,
-            _ => names.path(body, *callee).is_some_and(|p| p == "triton.language.device_print"),
+            _ => items::path(db, function.file(db), body, *callee).is_some_and(|p| p == "triton.language.device_print"),
         };
         is_print.then_some(*callee)
     };

@@ -252,7 +252,7 @@ impl Reader<'_> {
         {
             return Some(name.to_string());
         }
-        let path = items_of(self.db, self.function.file(self.db)).path(self.body, callee)?;
+        let path = items::path(self.db, self.function.file(self.db), self.body, callee)?;
         path.strip_prefix("triton.language.").map(str::to_owned)
     }
 

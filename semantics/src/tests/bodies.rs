@@ -71,10 +71,12 @@ match x:
                 with a as b, c:
                     del b
                 assert x, "why"
-                try E
+                try:
                     import os.path as p, sys
-                    global
+                except E:
                     from ..a.b import c as d, e
+                finally:
+                    global
             class C(B, metaclass=M):
                 from m import *
             match x

@@ -75,8 +75,8 @@ rows[(n,)](x, x, 1, 16, BLOCK=16)
 rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)
 ",
         expect![[r#"
-            unknown: `int` is not followed at "rows[(1,)](x, x, 1, 16, BLOCK=16)"
-            unknown: `int` is not followed at "rows[(n,)](x, x, 1, 16, BLOCK=16)"
+            unknown: an element is not known at "rows[(1,)](x, x, 1, 16, BLOCK=16)"
+            unknown: an element is not known at "rows[(n,)](x, x, 1, 16, BLOCK=16)"
             unknown: the contents of `x` are computed by the host at "rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)"
         "#]],
     );

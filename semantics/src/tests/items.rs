@@ -20,7 +20,7 @@ fn check(text: &str, expected: Expect) {
     }
     let kernels: Vec<_> = items::kernels(&db, file).iter().map(|f| f.name(&db).as_str()).collect();
     let _ = writeln!(out, "kernels: {}", kernels.join(" "));
-    for name in found.names.keys() {
+    for name in items::declared(&db, file).names.keys() {
         let _ = match items::resolve(&db, file, name.clone()) {
             Some(items::Global::Function(f)) => writeln!(out, "{name} = function {}", f.name(&db)),
             Some(other) => writeln!(out, "{name} = {other:?}"),
@@ -74,12 +74,12 @@ loop = loop
             load = Builtin("triton.language.load")
             f = Constexpr(DType(F32))
             h = External("unknown_library.helper")
-            fast = Module("fast")
             A = Constexpr(Int(7))
             B = Value(Some(Int(8)))
             C = Value(Some(Int(17)))
             D = Constexpr(DType(F16))
             E = Constexpr(None)
+            fast = External("fast")
             add = function add
             kernel = function kernel
             plain = PythonFunction

@@ -1,0 +1,255 @@
+//! Calls of functions, kernels, classes and methods.
+//!
+//! **Invariant:** a call of what is not known gives what is not known, and names it.
+
+use std::{cell::RefCell, rc::Rc};
+
+use indexmap::IndexMap;
+
+use super::{
+    interpret::{Frame, Host, LONGEST, python_str, reason},
+    statements::Flow,
+    torch::{self, Args},
+    value::{Class, Closure, Code, Method, Object, Scope, Value},
+};
+use crate::{
+    Function,
+    body::{Expr, Param, ParamKind, Stmt},
+    constant::Const,
+    items::{self, items as items_of},
+};
+
+impl Host<'_> {
+    // ---- calls
+
+    pub(crate) fn call(&mut self, callee: Value, args: Args) -> Value {
+        match callee {
+            Value::Closure(closure) => self.call_closure(&closure, &args, &[]),
+            Value::Path(path) => self.call_path(&path, &args),
+            Value::Gridded(kernel, grid) => {
+                self.launch(kernel, &grid, &args);
+                Value::NONE
+            }
+            Value::Method(method) => self.call_method(&method.0, &method.1, &args),
+            Value::Const(Const::Function(f)) => match items_of(self.db, f.file(self.db)).function(f).map(|i| i.kind) {
+                Some(items::FunctionKind::Constexpr) => self.call_constexpr_function(f, &args),
+                _ => Value::unknown(format!("`{}` is called without a grid", f.name(self.db))),
+            },
+            Value::Partial(partial) => {
+                let (callee, first) = (&partial.0, &partial.1);
+                let mut all = first.clone();
+                all.keywords.retain(|(name, _)| args.keyword(name).is_none());
+                all.positional.extend(args.positional);
+                all.keywords.extend(args.keywords);
+                self.call(callee.clone(), all)
+            }
+            Value::Class(class) => self.instantiate(&class, &args),
+            Value::Unknown(why) => Value::Unknown(why),
+            other => Value::Unknown(reason(&other, "what is called").into()),
+        }
+    }
+
+    /// `Class(…)`
+    fn instantiate(&mut self, class: &Rc<Class>, args: &Args) -> Value {
+        let object = Value::Object(Rc::new(Object { class: Some(class.clone()), fields: RefCell::default() }));
+        if let Some(Value::Closure(init)) = class.members.get("__init__") {
+            self.call_closure(&init.clone(), args, &[object.clone()]);
+        } else if !args.positional.is_empty() || !args.keywords.is_empty() {
+            return Value::unknown("what the class makes of its arguments is not followed");
+        }
+        object
+    }
+
+    /// Runs the body of a `@triton.constexpr_function`.
+    pub(crate) fn call_constexpr_function(&mut self, function: Function, args: &Args) -> Value {
+        let Some((body, stmt)) = items::function_body(self.db, function) else { return Value::unknown("the function is gone") };
+        let file = function.file(self.db);
+        let chunk = items_of(self.db, file).function(function).map_or(0, |i| i.chunk);
+        let scope = self.module(file);
+        self.call_closure(&Closure { file, chunk, body, code: Code::Function(stmt), scope, method: Method::Plain }, args, &[])
+    }
+
+    pub(super) fn call_closure(&mut self, closure: &Closure, args: &Args, first: &[Value]) -> Value {
+        let body = closure.body.clone();
+        let (params, code): (&[Param], _) = match closure.code {
+            Code::Function(id) => match body.stmt(id) {
+                Stmt::Function(def) => {
+                    self.entered.insert((closure.file, closure.chunk, id));
+                    (&def.params, Ok(&def.body))
+                }
+                _ => return Value::unknown("the function is gone"),
+            },
+            Code::Lambda(id) => match body.expr(id) {
+                Expr::Lambda { params, body } => (params, Err(*body)),
+                _ => return Value::unknown("the function is gone"),
+            },
+        };
+        let scope = Scope::new(Some(closure.scope.clone()));
+        let frame = Frame::new(closure.file, closure.chunk, body.clone(), scope.clone());
+        let mut positional = first.iter().chain(&args.positional).cloned();
+        let mut keywords = args.keywords.clone();
+        let is_open = std::mem::take(&mut self.is_open_call);
+        for param in params {
+            let value = match param.kind {
+                _ if is_open => Value::unknown(format!("`{}` is not known", param.name)),
+                ParamKind::Rest => Value::tuple(positional.by_ref().collect()),
+                ParamKind::RestKeywords => Value::Dict(Rc::new(
+                    keywords.drain(..).map(|(k, v)| (Const::Str(k.to_string()), v)).collect::<IndexMap<_, _>>().into(),
+                )),
+                ParamKind::KeywordOnly | ParamKind::Normal | ParamKind::PositionalOnly => {
+                    let given = if param.kind == ParamKind::KeywordOnly { None } else { positional.next() };
+                    let named = keywords.iter().position(|(k, _)| *k == param.name);
+                    match given.or_else(|| named.map(|i| keywords.remove(i).1)) {
+                        Some(value) => value,
+                        None => match param.default {
+                            Some(default) => {
+                                let outer = Frame::new(frame.file, frame.chunk, body.clone(), closure.scope.clone());
+                                self.expr(&outer, default)
+                            }
+                            None => Value::unknown(format!("no argument for `{}`", param.name)),
+                        },
+                    }
+                }
+            };
+            scope.set(&param.name, value);
+        }
+        match code {
+            Err(expr) => self.expr(&frame, expr),
+            Ok(stmts) => {
+                // What is in doubt in the function is not in doubt after it.
+                let doubts = self.doubts.len();
+                let last = match self.block(&frame, stmts) {
+                    Flow::Return(value) => value,
+                    Flow::Next | Flow::Break | Flow::Continue => Value::NONE,
+                    Flow::Abandon(why) => Value::Unknown(why),
+                };
+                self.doubts.truncate(doubts);
+                Host::returned(&frame, last)
+            }
+        }
+    }
+
+    fn call_method(&mut self, receiver: &Value, name: &str, args: &Args) -> Value {
+        let found = match receiver {
+            Value::Tensor(t) => torch::method(t, name, args),
+            Value::Class(class) if name == "apply" => {
+                let context = Value::Object(Rc::default());
+                match class.members.get("forward") {
+                    Some(Value::Closure(forward)) => Some(self.call_closure(&forward.clone(), args, &[context])),
+                    _ => None,
+                }
+            }
+            Value::Class(class) => match class.members.get(name) {
+                Some(Value::Closure(method)) => {
+                    let first = if method.method == Method::Class { vec![receiver.clone()] } else { vec![] };
+                    Some(self.call_closure(&method.clone(), args, &first))
+                }
+                _ => None,
+            },
+            Value::Object(object) => match object.class.as_ref().map(|c| c.members.get(name)) {
+                Some(Some(Value::Closure(method))) => {
+                    let first = match (method.method, &object.class) {
+                        (Method::Plain, _) => vec![receiver.clone()],
+                        (Method::Class, Some(class)) => vec![Value::Class(class.clone())],
+                        _ => vec![],
+                    };
+                    Some(self.call_closure(&method.clone(), args, &first))
+                }
+                Some(_) => None,
+                // What a context is told to keep does not matter here.
+                None => Some(Value::NONE),
+            },
+            Value::Config(config) => match (name, &args.positional[..]) {
+                ("all_kwargs", []) => Some(config.all_kwargs()),
+                _ => None,
+            },
+            Value::Const(Const::Str(text)) => string_method(text, name, args),
+            Value::List(items) => match (name, &args.positional[..]) {
+                ("append", [item]) if items.borrow().len() < LONGEST => {
+                    items.borrow_mut().push(item.clone());
+                    Some(Value::NONE)
+                }
+                ("index", [item]) => items.borrow().iter().position(|i| i.same(item)).map(|i| Value::int(i as i128)),
+                ("count", [item]) => Some(Value::int(items.borrow().iter().filter(|i| i.same(item)).count() as i128)),
+                ("copy", []) => Some(Value::list(items.borrow().clone())),
+                ("insert", [at, item]) => at.as_int().and_then(|at| usize::try_from(at).ok()).map(|at| {
+                    let mut items = items.borrow_mut();
+                    let at = at.min(items.len());
+                    items.insert(at, item.clone());
+                    Value::NONE
+                }),
+                ("pop", []) => items.borrow_mut().pop(),
+                ("extend", [more]) => more.items().filter(|m| m.len() + items.borrow().len() <= LONGEST).map(|more| {
+                    items.borrow_mut().extend(more);
+                    Value::NONE
+                }),
+                _ => None,
+            },
+            Value::Tuple(items) if name == "numel" => {
+                let dims = Value::as_shape(&[Value::Tuple(items.clone())]);
+                dims.map(|d| Value::int(d.iter().product::<u64>()))
+            }
+            Value::Dict(items) => match (name, &args.positional[..]) {
+                ("get", [key, rest @ ..]) => key
+                    .to_const()
+                    .map(|k| items.borrow().get(&k).cloned().unwrap_or_else(|| rest.first().cloned().unwrap_or(Value::NONE))),
+                ("keys", []) => receiver.items().map(Value::list),
+                ("values", []) => Some(Value::list(items.borrow().values().cloned().collect())),
+                ("items", []) => Some(Value::list(
+                    items.borrow().iter().map(|(k, v)| Value::tuple(vec![Value::from_const(k.clone()), v.clone()])).collect(),
+                )),
+                ("copy", []) => Some(Value::Dict(Rc::new(items.borrow().clone().into()))),
+                ("update", given) => match given {
+                    [] | [Value::Dict(_)] => {
+                        let more =
+                            given.first().map(|g| if let Value::Dict(d) = g { d.borrow().clone() } else { IndexMap::new() });
+                        items.borrow_mut().extend(more.unwrap_or_default());
+                        items.borrow_mut().extend(args.keywords.iter().map(|(k, v)| (Const::Str(k.to_string()), v.clone())));
+                        Some(Value::NONE)
+                    }
+                    _ => None,
+                },
+                ("setdefault", [key, default]) => {
+                    key.to_const().map(|k| items.borrow_mut().entry(k).or_insert_with(|| default.clone()).clone())
+                }
+                ("pop", [key, rest @ ..]) => {
+                    key.to_const().and_then(|k| items.borrow_mut().shift_remove(&k).or_else(|| rest.first().cloned()))
+                }
+                _ => None,
+            },
+            Value::Const(Const::Int(i)) if name == "bit_length" => Some(Value::int(128 - i.unsigned_abs().leading_zeros())),
+            Value::Const(Const::Function(kernel)) if name == "run" || name == "warmup" => match args.keyword("grid") {
+                Some(grid) if name == "run" => {
+                    let grid = grid.clone();
+                    let mut rest = args.clone();
+                    rest.keywords.retain(|(k, _)| k != "grid" && k != "warmup");
+                    self.launch(*kernel, &grid, &rest);
+                    Some(Value::NONE)
+                }
+                _ => Some(Value::NONE),
+            },
+            _ => None,
+        };
+        found.unwrap_or_else(|| Value::unknown(format!("`.{name}(…)` is not followed here")))
+    }
+}
+
+fn string_method(text: &str, name: &str, args: &Args) -> Option<Value> {
+    let strings: Option<Vec<String>> = args.positional.iter().map(|v| python_str(&v.to_const()?)).collect();
+    let strings = strings?;
+    let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
+    let str = |text: String| Some(Value::Const(Const::Str(text)));
+    let list = |parts: Vec<&str>| Some(Value::list(parts.into_iter().map(|p| Value::Const(Const::Str(p.to_owned()))).collect()));
+    match (name, &strings[..]) {
+        ("lower", []) => str(text.to_lowercase()),
+        ("upper", []) => str(text.to_uppercase()),
+        ("strip", []) => str(text.trim().to_owned()),
+        ("replace", [from, to]) if !from.is_empty() => str(text.replace(from, to)),
+        ("startswith", [prefix]) => Some(Value::bool(text.starts_with(prefix))),
+        ("endswith", [suffix]) => Some(Value::bool(text.ends_with(suffix))),
+        ("isdigit", []) => Some(Value::bool(!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))),
+        ("split", []) => list(text.split_whitespace().collect()),
+        ("split", [by]) if !by.is_empty() => list(text.split(by).collect()),
+        _ => None,
+    }
+}

@@ -1,0 +1,526 @@
+//! Statements of host code.
+//!
+//! **Invariant:** where it is not known which way the code goes, every way is walked, each from the same state: what they agree on is
+//! known afterwards, what they do not is one of several values or unknown, and what they launch is in doubt.
+
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use smol_str::SmolStr;
+
+use super::{
+    interpret::{Frame, Host, reason},
+    value::Value,
+};
+use crate::{
+    body::{Body, Expr, ExprId, Stmt, StmtId},
+    constant::Const,
+    items::{self, Node},
+};
+
+/// How a block ends.
+pub(super) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return(Value),
+    /// An exception, or a way out that is not followed: the function's result is unknown.
+    Abandon(SmolStr),
+}
+
+/// Alternatives of one value that are kept apart.
+const MOST_ALTERNATIVES: usize = 8;
+
+impl Host<'_> {
+    pub(super) fn block(&mut self, frame: &Frame, stmts: &[StmtId]) -> Flow {
+        for &id in stmts {
+            self.db.unwind_if_revision_cancelled();
+            if !self.burn() {
+                return Flow::Abandon("host code ran for too long".into());
+            }
+            let flow = self.stmt(frame, id);
+            if let Some(why) = self.raised.take() {
+                return Flow::Abandon(why);
+            }
+            match flow {
+                Flow::Next => {}
+                other => return other,
+            }
+        }
+        Flow::Next
+    }
+
+    fn stmt(&mut self, frame: &Frame, id: StmtId) -> Flow {
+        let body = &frame.body;
+        match body.stmt(id) {
+            Stmt::Missing | Stmt::Pass | Stmt::Assert { .. } => {}
+            Stmt::Expr(e) => {
+                self.expr(frame, *e);
+            }
+            Stmt::Assign { targets, value } => {
+                let value = self.expr(frame, *value);
+                for &target in targets {
+                    self.assign(frame, target, value.clone());
+                }
+            }
+            Stmt::AnnAssign { target, value, .. } => {
+                if let Some(value) = value {
+                    let value = self.expr(frame, *value);
+                    self.assign(frame, *target, value);
+                }
+            }
+            Stmt::AugAssign { target, op, value } => {
+                let (old, by) = (self.expr(frame, *target), self.expr(frame, *value));
+                let new = self.binary(*op, old, by);
+                self.assign(frame, *target, new);
+            }
+            Stmt::Return(value) => {
+                let value = value.map_or(Value::NONE, |v| self.expr(frame, v));
+                return Flow::Return(value);
+            }
+            Stmt::If { condition, then, otherwise } => {
+                let value = self.expr(frame, *condition);
+                match value.truth() {
+                    Some(true) => return self.block(frame, then),
+                    Some(false) => return self.block(frame, otherwise),
+                    None => return self.either(frame, &[then, otherwise], &reason(&value, "the condition")),
+                }
+            }
+            Stmt::For { target, iterable, body: inner, otherwise, .. } => {
+                let iterable = self.expr(frame, *iterable);
+                let Some(values) = iterable.items() else {
+                    let why = reason(&iterable, "what the loop runs over");
+                    self.forget(frame, *target, &why);
+                    return self.perhaps_repeated(frame, &[inner, otherwise], &why);
+                };
+                for value in values {
+                    if !self.burn() {
+                        return Flow::Abandon("host code ran for too long".into());
+                    }
+                    self.assign(frame, *target, value);
+                    match self.block(frame, inner) {
+                        Flow::Next | Flow::Continue => {}
+                        Flow::Break => return Flow::Next,
+                        other => return other,
+                    }
+                    if frame.leaps.replace(false) {
+                        self.forget_all(frame, inner, "a loop ends or goes on under a condition that is not known");
+                        return Flow::Next;
+                    }
+                }
+                return self.block(frame, otherwise);
+            }
+            Stmt::While { condition, body: inner, otherwise } => loop {
+                let value = self.expr(frame, *condition);
+                match value.truth() {
+                    Some(true) if self.burn() => {}
+                    Some(true) => return Flow::Abandon("host code ran for too long".into()),
+                    Some(false) => return self.block(frame, otherwise),
+                    None => return self.perhaps_repeated(frame, &[inner, otherwise], &reason(&value, "the condition")),
+                }
+                match self.block(frame, inner) {
+                    Flow::Next | Flow::Continue => {}
+                    Flow::Break => break,
+                    other => return other,
+                }
+                if frame.leaps.replace(false) {
+                    self.forget_all(frame, inner, "a loop ends or goes on under a condition that is not known");
+                    return Flow::Next;
+                }
+            },
+            Stmt::With { items, body: inner } => {
+                for (context, target) in items {
+                    self.expr(frame, *context);
+                    if let Some(target) = target {
+                        self.assign(frame, *target, Value::unknown("what `with` binds is not followed"));
+                    }
+                }
+                return self.block(frame, inner);
+            }
+            Stmt::Try { body: inner, handlers, otherwise, finally } => {
+                // What is tried is taken to succeed, unless it raises outright: then a handler runs, and nobody knows which.
+                let flow = match self.block(frame, inner) {
+                    Flow::Next => self.block(frame, otherwise),
+                    Flow::Abandon(why) => {
+                        let blocks: Vec<&[StmtId]> = handlers.iter().map(|h| h.1.as_slice()).collect();
+                        match &blocks[..] {
+                            [] => Flow::Abandon(why),
+                            [one] => self.block(frame, one),
+                            _ => self.either(frame, &blocks, &why),
+                        }
+                    }
+                    flow => flow,
+                };
+                return match self.block(frame, finally) {
+                    Flow::Next => flow,
+                    out => out,
+                };
+            }
+            Stmt::Function(def) => {
+                let value = self.define(frame, id, &def.name, &def.decorators);
+                frame.scope.set(&def.name, value);
+            }
+            Stmt::Class { name, body: inner, .. } => {
+                let class = self.class(frame, inner);
+                frame.scope.set(name, class);
+            }
+            // Names from the module's imports are looked up when they are used; a function's own are here.
+            Stmt::Import { modules } => {
+                for import in modules {
+                    if let Some(name) = &import.alias {
+                        frame.scope.set(name, self.imported(frame, 0, &import.path, None));
+                    }
+                }
+            }
+            Stmt::ImportFrom { level, module, names } => {
+                for import in names {
+                    let name = import.alias.as_ref().unwrap_or(&import.path);
+                    let is_known = frame.scope.parent.is_none() && items::declared(self.db, frame.file).names.contains_key(name);
+                    if !is_known {
+                        let value = self.imported(frame, *level, module, Some(&import.path));
+                        frame.scope.set(name, value);
+                    }
+                }
+            }
+            Stmt::Other { keyword, body: inner, exprs } => match *keyword {
+                "break" => return Flow::Break,
+                "continue" => return Flow::Continue,
+                "raise" => return Flow::Abandon("an exception is raised".into()),
+                "match" => return self.either(frame, &[inner, &[]], "`match` is not followed"),
+                _ => exprs.iter().for_each(|&e| {
+                    self.expr(frame, e);
+                }),
+            },
+        }
+        Flow::Next
+    }
+
+    /// Blocks of which one runs, nobody knows which.
+    fn either(&mut self, frame: &Frame, blocks: &[&[StmtId]], why: &str) -> Flow {
+        let before = State::of(frame);
+        let mut ends: Vec<State> = Vec::new();
+        let mut raised = 0;
+        // A block that only raises is a check of the arguments: it is taken to pass.
+        let checks =
+            |block: &[StmtId]| matches!(block, [only] if matches!(frame.body.stmt(*only), Stmt::Other { keyword: "raise", .. }));
+        let doubtful = blocks.iter().filter(|b| !checks(b)).count() > 1;
+        let mut leaves = false;
+        for block in blocks {
+            if doubtful {
+                self.doubts.push(why.into());
+            }
+            let level = self.doubts.len();
+            match self.block(frame, block) {
+                Flow::Next => ends.push(State::of(frame)),
+                Flow::Return(value) => {
+                    frame.early.borrow_mut().push(value);
+                    leaves = true;
+                }
+                Flow::Abandon(_) => {
+                    raised += 1;
+                    leaves |= !checks(block);
+                }
+                Flow::Break | Flow::Continue => {
+                    frame.leaps.set(true);
+                    leaves = true;
+                }
+            }
+            self.doubts.truncate(level);
+            if doubtful {
+                self.doubts.pop();
+            }
+            before.restore(frame);
+        }
+        if ends.is_empty() {
+            // Every way leaves.
+            let early = frame.early.borrow();
+            return match (early.last(), raised == blocks.len(), frame.leaps.get()) {
+                (_, _, true) => Flow::Break,
+                (Some(value), _, _) => Flow::Return(value.clone()),
+                _ => Flow::Abandon(why.into()),
+            };
+        }
+        State::merge(frame, ends, why);
+        if leaves {
+            // Whether the rest runs is not known: until the function ends.
+            self.doubts.push(why.into());
+        }
+        Flow::Next
+    }
+
+    /// Blocks that run an unknown number of times, or not at all.
+    fn perhaps_repeated(&mut self, frame: &Frame, blocks: &[&[StmtId]], why: &str) -> Flow {
+        blocks.iter().for_each(|block| self.forget_all(frame, block, why));
+        let level = self.doubts.len();
+        self.doubts.push(why.into());
+        for block in blocks {
+            match self.block(frame, block) {
+                Flow::Return(value) => frame.early.borrow_mut().push(value),
+                Flow::Next | Flow::Break | Flow::Continue | Flow::Abandon(_) => {}
+            }
+            frame.leaps.set(false);
+        }
+        self.doubts.truncate(level);
+        blocks.iter().for_each(|block| self.forget_all(frame, block, why));
+        Flow::Next
+    }
+
+    /// Everything that a block may change is unknown.
+    fn forget_all(&mut self, frame: &Frame, block: &[StmtId], why: &str) {
+        let body = frame.body.clone();
+        let name_of = |e: ExprId| match body.expr(e) {
+            Expr::Name(name) => Some(name.clone()),
+            Expr::Subscript { receiver, .. } | Expr::Attribute { receiver, .. } => match body.expr(*receiver) {
+                Expr::Name(name) => Some(name.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        items::walk(&body, block, &mut |node| match node {
+            Node::Stmt(id) => match body.stmt(id) {
+                Stmt::Assign { targets, .. } => targets.iter().for_each(|&t| self.forget(frame, t, why)),
+                Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
+                    self.forget(frame, *target, why);
+                }
+                _ => {}
+            },
+            Node::Expr(id) => {
+                if let Expr::Call { callee, .. } = body.expr(id)
+                    && let Expr::Attribute { name: method, .. } = body.expr(*callee)
+                    && CHANGES.contains(&method.as_str())
+                    && let Some(name) = name_of(*callee)
+                {
+                    frame.scope.set(&name, Value::unknown(why));
+                }
+            }
+        });
+    }
+
+    fn forget(&mut self, frame: &Frame, target: ExprId, why: &str) {
+        match frame.body.expr(target) {
+            Expr::Name(name) => frame.scope.set(name, Value::unknown(why)),
+            Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&i| self.forget(frame, i, why)),
+            Expr::Starred(inner) => self.forget(frame, *inner, why),
+            // A part of it changes: the rest may be read by other names, so what holds it is not known either.
+            Expr::Subscript { receiver, .. } => {
+                if let Expr::Name(name) = frame.body.expr(*receiver) {
+                    frame.scope.set(name, Value::unknown(why));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn assign(&mut self, frame: &Frame, target: ExprId, value: Value) {
+        let body = frame.body.clone();
+        match body.expr(target) {
+            Expr::Name(name) => frame.scope.set(name, value),
+            Expr::Tuple(targets) | Expr::List(targets) => self.unpack(frame, &body, targets, &value),
+            Expr::Starred(inner) => self.forget(frame, *inner, "a starred target is not followed"),
+            Expr::Subscript { receiver, index } => {
+                let (holder, index) = (self.expr(frame, *receiver), self.expr(frame, *index));
+                match (&holder, index.to_const()) {
+                    (Value::Dict(items), Some(key)) => {
+                        items.borrow_mut().insert(key, value);
+                    }
+                    (Value::List(items), Some(Const::Int(i))) => {
+                        let len = items.borrow().len() as i128;
+                        let at = usize::try_from(if i < 0 { i + len } else { i }).unwrap_or(usize::MAX);
+                        if let Some(slot) = items.borrow_mut().get_mut(at) {
+                            *slot = value;
+                        }
+                    }
+                    (Value::Dict(_) | Value::List(_), None) => {
+                        self.forget(frame, target, "an element is set whose place is not known");
+                    }
+                    _ => {}
+                }
+            }
+            Expr::Attribute { receiver, name } => {
+                if let Value::Object(object) = self.expr(frame, *receiver) {
+                    object.fields.borrow_mut().insert(name.clone(), value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn unpack(&mut self, frame: &Frame, body: &Body, targets: &[ExprId], value: &Value) {
+        let star = targets.iter().position(|&t| matches!(body.expr(t), Expr::Starred(_)));
+        match (value.items(), star) {
+            (Some(values), None) if values.len() == targets.len() => {
+                for (&t, v) in targets.iter().zip(values) {
+                    self.assign(frame, t, v);
+                }
+            }
+            // `a, *rest, b = values`
+            (Some(values), Some(at)) if values.len() + 1 >= targets.len() => {
+                let after = targets.len() - at - 1;
+                for (&t, v) in targets[..at].iter().zip(&values) {
+                    self.assign(frame, t, v.clone());
+                }
+                for (&t, v) in targets[at + 1..].iter().zip(&values[values.len() - after..]) {
+                    self.assign(frame, t, v.clone());
+                }
+                if let Expr::Starred(inner) = body.expr(targets[at]) {
+                    self.assign(frame, *inner, Value::list(values[at..values.len() - after].to_vec()));
+                }
+            }
+            _ => {
+                let why = reason(value, "what is unpacked");
+                targets.iter().for_each(|&t| self.forget(frame, t, &why));
+            }
+        }
+    }
+
+    /// What a function returns: its last value, unless it may have returned another before.
+    pub(super) fn returned(frame: &Frame, last: Value) -> Value {
+        let early = frame.early.take();
+        early.into_iter().rev().fold(last, |known, other| known.or(other, "the function returns one thing or another"))
+    }
+}
+
+/// Methods that change what they are called on.
+const CHANGES: &[&str] =
+    &["append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "sort", "reverse", "add"];
+
+type Contents = Vec<(Value, Held)>;
+
+/// What a list or a dictionary held.
+#[derive(Clone)]
+enum Held {
+    List(Vec<Value>),
+    Dict(IndexMap<Const, Value>),
+}
+
+/// The names of a function or module at one time, and what the lists and dictionaries among them held.
+struct State {
+    names: IndexMap<SmolStr, Value>,
+    contents: Contents,
+}
+
+impl State {
+    fn of(frame: &Frame) -> State {
+        let names = frame.scope.names.borrow().clone();
+        let contents = names.values().filter_map(|value| Some((value.clone(), held(value)?))).collect();
+        State { names, contents }
+    }
+
+    fn restore(&self, frame: &Frame) {
+        *frame.scope.names.borrow_mut() = self.names.clone();
+        for (holder, held) in &self.contents {
+            match (holder, held) {
+                (Value::List(list), Held::List(items)) => list.borrow_mut().clone_from(items),
+                (Value::Dict(dict), Held::Dict(items)) => dict.borrow_mut().clone_from(items),
+                _ => {}
+            }
+        }
+    }
+
+    /// What several ways agree on.
+    fn merge(frame: &Frame, ends: Vec<State>, why: &str) {
+        let Some((first, rest)) = ends.split_first() else { return };
+        first.restore(frame);
+        if rest.is_empty() {
+            return;
+        }
+        let mut merged = first.names.clone();
+        for end in rest {
+            for (name, value) in &end.names {
+                let known = merged.get(name).cloned();
+                merged.insert(
+                    name.clone(),
+                    match known {
+                        Some(known) => known.or(value.clone(), why),
+                        // Bound on one way alone: on the other, reading it is an error.
+                        None => value.clone(),
+                    },
+                );
+            }
+        }
+        // A list that the ways fill differently.
+        for value in merged.values_mut() {
+            let Some(now) = held(value) else { continue };
+            let differs = |end: &State| {
+                let then = end.contents.iter().find(|(holder, _)| holder.same(value));
+                then.is_some_and(|(_, then)| !then.same(&now))
+            };
+            if rest.iter().any(differs) {
+                *value = Value::unknown(why);
+            }
+        }
+        *frame.scope.names.borrow_mut() = merged;
+    }
+}
+
+fn held(value: &Value) -> Option<Held> {
+    match value {
+        Value::List(items) => Some(Held::List(items.borrow().clone())),
+        Value::Dict(items) => Some(Held::Dict(items.borrow().clone())),
+        _ => None,
+    }
+}
+
+impl Held {
+    fn same(&self, other: &Held) -> bool {
+        match (self, other) {
+            (Held::List(a), Held::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
+            (Held::Dict(a), Held::Dict(b)) => {
+                a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|other| v.same(other)))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Value {
+    /// Whether two values are the same one, as far as is known.
+    pub(super) fn same(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::List(a), Value::List(b)) => Rc::ptr_eq(a, b),
+            (Value::Dict(a), Value::Dict(b)) => Rc::ptr_eq(a, b),
+            (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.same(b)),
+            (Value::Const(a), Value::Const(b)) => a == b,
+            (Value::Path(a), Value::Path(b)) => a == b,
+            (Value::File(a), Value::File(b)) => a == b,
+            (Value::Tensor(a), Value::Tensor(b)) => {
+                Rc::ptr_eq(&a.storage, &b.storage) && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides
+            }
+            (Value::Closure(a), Value::Closure(b)) => Rc::ptr_eq(a, b),
+            (Value::Class(a), Value::Class(b)) => Rc::ptr_eq(a, b),
+            (Value::Object(a), Value::Object(b)) => Rc::ptr_eq(a, b),
+            (Value::Config(a), Value::Config(b)) => a == b,
+            (Value::Either(a), Value::Either(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.same(b)),
+            (Value::Range { start, stop, step }, Value::Range { start: s, stop: t, step: u }) => (start, stop, step) == (s, t, u),
+            _ => false,
+        }
+    }
+
+    /// One value or another.
+    pub(super) fn or(self, other: Value, why: &str) -> Value {
+        if self.same(&other) {
+            return self;
+        }
+        let alternatives = |value: Value| match value {
+            Value::Either(all) => all.to_vec(),
+            one => vec![one],
+        };
+        let mut all = alternatives(self);
+        for value in alternatives(other) {
+            if !all.iter().any(|known| known.same(&value)) {
+                all.push(value);
+            }
+        }
+        // Lists are worth knowing in part; of one number or another there is nothing to say.
+        let is_list = |v: &Value| matches!(v, Value::List(_) | Value::Tuple(_));
+        let unknown = all.iter().filter(|v| matches!(v, Value::Unknown(_))).count();
+        if all.len() > MOST_ALTERNATIVES || (unknown > 0 && !all.iter().any(is_list)) {
+            return Value::unknown(why);
+        }
+        if unknown > 0 {
+            all.retain(|v| !matches!(v, Value::Unknown(_)));
+            all.push(Value::unknown(why));
+        }
+        Value::Either(Rc::new(all))
+    }
+}

@@ -1,0 +1,185 @@
+//! The project that a file belongs to: its configuration, its Python environment, the version of Triton it is written for.
+//!
+//! `[tool.tritium]` of the nearest `pyproject.toml` that has one; what was chosen by flag or setting goes before it. **Invariant:** nothing
+//! is crawled: the folders above the file are asked for `pyproject.toml` and `.venv`, the environment for its `site-packages` and the
+//! names in it; what is wrong with a configuration is a [`ConfigProblem`], and the rest of it still counts.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    Db, SourceFile,
+    target::{DEFAULT_BOARD, DEFAULT_TRITON, Gpu},
+    versions,
+};
+
+mod config;
+mod glob;
+
+pub use config::{Config, ConfigProblem, Selector, read as read_config};
+pub use glob::Glob;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Project {
+    /// The folder that paths of the configuration count from.
+    pub root: Option<PathBuf>,
+    pub config: Config,
+    pub problems: Vec<ConfigProblem>,
+    pub triton: String,
+    pub triton_from: Source,
+    /// A board or a bare SM that has a row.
+    pub gpu: String,
+    /// Folders that imports are looked up in after those above the file.
+    pub packages: Vec<PathBuf>,
+}
+
+/// Where a setting comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Source {
+    /// A flag or an editor's setting.
+    Chosen,
+    /// `[tool.tritium]`
+    Configured,
+    /// The metadata of the package in the environment.
+    Installed,
+    #[default]
+    Default,
+}
+
+/// A folder that files lie in.
+#[salsa::interned(debug)]
+struct Folder<'db> {
+    #[returns(ref)]
+    path: PathBuf,
+}
+
+/// The project of a file.
+pub fn project(db: &dyn Db, file: SourceFile) -> &Project {
+    project_at(db, file.path(db).parent().unwrap_or(Path::new("")))
+}
+
+/// The project of the files in a folder.
+pub fn project_at<'db>(db: &'db dyn Db, folder: &Path) -> &'db Project {
+    of_folder(db, Folder::new(db, folder.to_owned()))
+}
+
+/// The version of Triton that a file is checked against.
+pub fn triton(db: &dyn Db, file: SourceFile) -> &str {
+    &project(db, file).triton
+}
+
+#[salsa::tracked(returns(ref))]
+fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
+    let settings = db.settings();
+    // Files that come and go change the answer.
+    let _ = settings.tree(db);
+    let chosen = settings.chosen(db);
+    let mut project = Project::default();
+    let mut nearest = None;
+    for above in folder.path(db).ancestors() {
+        let path = above.join("pyproject.toml");
+        if !db.system().is_file(&path) {
+            continue;
+        }
+        let Some(file) = db.file(&path) else { continue };
+        nearest.get_or_insert_with(|| above.to_owned());
+        if let Some((config, problems)) = config::read(&path, file.text(db)) {
+            project.root = Some(above.to_owned());
+            (project.config, project.problems) = (config, problems);
+            break;
+        }
+    }
+    let root = project.root.clone().or(nearest);
+
+    let named = chosen.environment.clone().or_else(|| {
+        let written = project.config.environment.as_deref()?;
+        Some(project.root.as_deref().unwrap_or(Path::new("")).join(written))
+    });
+    let environment = match &named {
+        Some(environment) => {
+            let found = site_packages(db, environment);
+            if found.is_empty() {
+                let message = format!(
+                    "{} is no Python environment: it has no lib/python3.*/site-packages; name the environment's folder or its interpreter",
+                    environment.display()
+                );
+                project.problems.push(ConfigProblem { path: environment.clone(), line: 0, message });
+            }
+            found
+        }
+        None => {
+            let beside = root.iter().map(|r| r.join(".venv")).chain(folder.path(db).ancestors().map(|f| f.join(".venv")));
+            let candidates = chosen.virtual_env.iter().cloned().chain(beside);
+            candidates.map(|c| site_packages(db, &c)).find(|found| !found.is_empty()).unwrap_or_default()
+        }
+    };
+
+    let known = |version: &&String| versions::rules(version).is_some();
+    let installed =
+        || environment.iter().find_map(|folder| installed_triton(db, folder)).filter(|v| versions::rules(v).is_some());
+    (project.triton, project.triton_from) = if let Some(version) = chosen.triton.as_ref().filter(known) {
+        (version.clone(), Source::Chosen)
+    } else if let Some(version) = &project.config.triton {
+        (version.clone(), Source::Configured)
+    } else if let Some(version) = installed() {
+        (version, Source::Installed)
+    } else {
+        (DEFAULT_TRITON.to_owned(), Source::Default)
+    };
+    let gpu = chosen.gpu.as_deref().or(project.config.gpu.as_deref()).and_then(Gpu::find);
+    project.gpu = gpu.map_or(DEFAULT_BOARD, |gpu| gpu.name()).to_owned();
+
+    if let Some(root) = root {
+        project.packages.extend([root.clone(), root.join("src")]);
+    }
+    for folder in environment {
+        let editable = editable_roots(db, &folder);
+        project.packages.push(folder);
+        project.packages.extend(editable);
+    }
+    project.packages.dedup();
+    project
+}
+
+/// The `site-packages` of an environment, which is named by its folder or by its interpreter.
+fn site_packages(db: &dyn Db, environment: &Path) -> Vec<PathBuf> {
+    let list = |folder: &Path| db.system().list(folder).unwrap_or_default();
+    if environment.ends_with("site-packages") {
+        return if list(environment).is_empty() { vec![] } else { vec![environment.to_owned()] };
+    }
+    // `…/bin/python3`, `…\Scripts\python.exe`
+    let is_interpreter = environment.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python"));
+    let home = if is_interpreter { environment.parent().and_then(Path::parent).unwrap_or(environment) } else { environment };
+    let mut found: Vec<PathBuf> = ["lib", "lib64"]
+        .iter()
+        .flat_map(|lib| list(&home.join(lib)))
+        .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3")))
+        .flat_map(|p| [p.join("site-packages"), p.join("dist-packages")])
+        .chain([home.join("Lib").join("site-packages")])
+        .filter(|p| !list(p).is_empty())
+        .collect();
+    found.dedup();
+    found
+}
+
+/// The version in the name of `triton-3.6.0.dist-info`.
+fn installed_triton(db: &dyn Db, packages: &Path) -> Option<String> {
+    db.system().list(packages).ok()?.iter().find_map(|entry| {
+        let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
+        let (package, version) = name.split_once('-')?;
+        let is_triton = matches!(package.to_ascii_lowercase().as_str(), "triton" | "pytorch_triton" | "triton_windows");
+        // `3.6.0+git1234` is 3.6.0.
+        is_triton.then(|| version.split('+').next().unwrap_or(version).to_owned())
+    })
+}
+
+/// The folders that `.pth` files add: packages installed in place.
+fn editable_roots(db: &dyn Db, packages: &Path) -> Vec<PathBuf> {
+    let entries = db.system().list(packages).unwrap_or_default();
+    let links = entries.iter().filter(|p| p.extension().is_some_and(|e| e == "pth"));
+    links
+        .filter_map(|p| db.system().read(p).ok())
+        .flat_map(|text| text.lines().map(|l| PathBuf::from(l.trim())).collect::<Vec<_>>())
+        .filter(|p| p.is_absolute())
+        .take(64)
+        .collect()
+}
