@@ -7,6 +7,7 @@
 mod asymmetric_mask;
 mod chained_boolean;
 mod dependence;
+mod described;
 mod filled;
 mod fp8_target;
 mod guarded_load;
@@ -29,12 +30,13 @@ use tritium_tile::{facts::Launched, facts::Range, inline, verify};
 
 use crate::{
     Db, Function, Instance,
-    elaborate::elaborate,
+    elaborate::{Elaborated, elaborate},
     launch::{Launch, LaunchArg, launches},
     problem::Problem,
     specialise::Specialisation,
 };
 
+pub use described::described;
 use kernel::Kernel;
 pub(crate) use shallow::{of_function, of_target};
 
@@ -72,14 +74,7 @@ const MOST_OPS: usize = 1 << 15;
 #[salsa::tracked(returns(ref))]
 pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
     let elaborated = elaborate(db, circumstances.instance(db));
-    // Where an unknown value left something out the rest may still be whole; rules that draw on absence ask.
-    if elaborated.module.functions.iter().map(|f| f.ops.len()).sum::<usize>() > MOST_OPS {
-        return vec![];
-    }
-    if !elaborated.complete && !verify(&elaborated.module).is_empty() {
-        return vec![];
-    }
-    let Ok(function) = inline::inlined(&elaborated.module) else { return vec![] };
+    let Some(function) = whole(elaborated) else { return vec![] };
     let mut kernel = Kernel::new(db, elaborated, &function, circumstances.launched(db));
     for rule in RULES {
         db.unwind_if_revision_cancelled();
@@ -88,12 +83,28 @@ pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
     kernel.into_problems()
 }
 
+/// The kernel with its helpers in it. Where an unknown value left something out the rest may still be whole; rules that draw on absence
+/// ask.
+fn whole(elaborated: &Elaborated) -> Option<tritium_tile::Function> {
+    let module = &elaborated.module;
+    let ops: usize = module.functions.iter().map(|f| f.ops.len()).sum();
+    if ops > MOST_OPS || !elaborated.complete && !verify(module).is_empty() {
+        return None;
+    }
+    inline::inlined(module).ok()
+}
+
 /// The circumstances of a specialisation.
 pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Circumstances {
     let all = &launches(db, kernel.file(db)).launches;
-    let launched = specialisation.launches.iter().filter_map(|&i| all.get(i)).map(of_launch);
-    let launched = launched.reduce(|a, b| a.join(&b)).unwrap_or_default();
-    Circumstances::new(db, specialisation.instance, launched)
+    let launches: Vec<&Launch> = specialisation.launches.iter().filter_map(|&i| all.get(i)).collect();
+    under(db, specialisation.instance, &launches)
+}
+
+/// An instance as some launches run it.
+pub fn under(db: &dyn Db, instance: Instance, launches: &[&Launch]) -> Circumstances {
+    let launched = launches.iter().map(|launch| of_launch(launch)).reduce(|a, b| a.join(&b)).unwrap_or_default();
+    Circumstances::new(db, instance, launched)
 }
 
 /// The numbers of one launch, as far as the kernel takes them at run time.

@@ -1,6 +1,7 @@
 // Feature: Hover
 //
-//! A value: its type, shape in numbers and in the user's names, layout after the passes. A kernel's name: its resources and roofline.
+//! A value: its type, shape in numbers and in the user's names, what its axes run along, its bounds and alignment with where they come
+//! from, layout after the passes. A kernel's name: its resources and roofline.
 //! A builtin: its page. Lists, never tables: some editors show Markdown tables raw.
 
 use std::{ops::Range, path::Path};
@@ -9,7 +10,7 @@ use tritium_semantics::{
     Function,
     body::{Body, Expr, ExprId, Stmt},
     builtins::{Builtin, LIBRARY_PAGE, Library},
-    items,
+    items, lints,
     problem::{At, Place},
     types::Ty,
 };
@@ -86,6 +87,9 @@ impl Analysis {
             facts.push(format!("shape `{symbolic}`"));
         }
         let made = made_by(&body, id).unwrap_or(id);
+        let launches: Vec<_> = kernel.active.launch.iter().collect();
+        let circumstances = lints::under(db, kernel.active.instance, &launches);
+        facts.extend(lints::described(db, circumstances, Place { function, at: At::Expr(made) }));
         if let Some(layout) = self.layout_facts(kernel, Place { function, at: At::Expr(made) }) {
             facts.extend(layout);
         }

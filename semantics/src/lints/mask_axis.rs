@@ -96,6 +96,10 @@ fn exchanged(kernel: &mut Kernel<'_>, all: &[Bound]) {
             // As written elsewhere in the kernel, and not in this way anywhere else.
             let alone = !has(first.root, first.bound) && !has(second.root, second.bound);
             let by_name = named_for(kernel, first.index, second.bound) && named_for(kernel, second.index, first.bound);
+            // Of two ways the one that the names speak for is right.
+            if named_for(kernel, first.index, first.bound) && named_for(kernel, second.index, second.bound) {
+                continue;
+            }
             if !(elsewhere && alone || by_name && !elsewhere && alone) {
                 continue;
             }

@@ -99,6 +99,8 @@ def kernel(x, out, n, B: tl.constexpr):
             7: warning MSK006 "tl.load(x + i - 1)": `tl.where` does not keep this load from running: where `i > 0` is false, it reads at `i` all the same, which may be outside the tensor. Give the load `mask=i > 0` and `other=`
                 "tl.where(i > 0, tl.load(x + i - 1), 0.0)": the value is picked here, after it was loaded
                 fix: Give the load the condition as its mask [("", ", mask=i > 0, other=0.0")]
+            7: warning MSK011 "tl.load(x + i - 1)": this reads 1 element in front of the tensor: in the first program the index begins at 0, and 1 is taken from it. Mask it off, or start later
+                "x + i - 1": the address is made here
             8: warning MSK006 "tl.load(x + i)": `tl.where` does not keep this load from running: where `i >= n` is true, it reads at `i` all the same, which may be outside the tensor. Give the load `mask=~(i >= n)` and `other=`
                 "tl.where(i >= n, 0.0, tl.load(x + i))": the value is picked here, after it was loaded
                 fix: Give the load the condition as its mask [("", ", mask=~(i >= n), other=0.0")]
@@ -143,6 +145,156 @@ rows[(262144,)](large, large.stride(0), 128)
             7: error DTY012 "row * stride": `row` * `stride` is computed in 32 bits and reaches 4294950912 in this file's launches, past 2^31: it wraps, and the address is wrong. Widen the index, `row.to(tl.int64)`
                 "x + row * stride": added to a pointer here
                 safe fix: Widen the index to 64 bits [("", ".to(tl.int64)")]
+        "#]],
+    );
+}
+
+/// What a hover says of every value that is given a name.
+fn described_values(text: &str) -> String {
+    use crate::{
+        body::{Expr, Stmt},
+        items,
+        lints::{circumstances, described},
+        problem::{At, Place},
+        specialise::specialisations,
+    };
+    let (db, file) = super::database(&format!("import torch, triton\nimport triton.language as tl\n{text}"));
+    let mut out = String::new();
+    for &kernel in items::kernels(&db, file) {
+        let (body, _) = items::function_body(&db, kernel).expect("a kernel has a body");
+        let circumstances = circumstances(&db, kernel, &specialisations(&db, kernel)[0]);
+        for stmt in &body.stmts {
+            let Stmt::Assign { targets, value } = stmt else { continue };
+            let Expr::Name(name) = body.expr(targets[0]) else { continue };
+            let place = Place { function: kernel, at: At::Expr(*value) };
+            out += &format!("{name}\n");
+            for line in described(&db, circumstances, place) {
+                out += &format!("    {line}\n");
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn values_tell_what_is_known_of_them() {
+    expect![[r#"
+        pid_m
+            between 0 and 7
+        offs_m
+            runs along `offs_m` (below `M`)
+            between 0 and 1023
+            contiguous: all 128; begins at a multiple of 128
+        offs_n
+            runs along `offs_n` (below `N`)
+            between 0 and 1023
+            contiguous: all 64; begins at a multiple of 64
+        wrapped
+            runs along `offs_m` (below `M`)
+            between 0 and 1023
+            contiguous: runs of 16; begins at a multiple of 16 (from `M` divisible by 16)
+        offs_k
+            runs along `offs_k` (below `K`)
+            between 0 and 31
+            contiguous: all 32; begins at 0
+        a_ptrs
+            axis 0 runs along `offs_m` (below `M`), axis 1 runs along `offs_k` (below `K`)
+            contiguous along axis 1: all 32; begins at a multiple of 16 bytes (from `a` divisible by 16, `M` divisible by 16, `stride_a` divisible by 16)
+        b_ptrs
+            axis 0 runs along `offs_k` (below `K`), axis 1 runs along `offs_n` (below `N`)
+            contiguous along axis 1: all 64; begins at a multiple of 16 bytes (from `b` divisible by 16, `stride_b` divisible by 16)
+        acc
+        left
+            axis 0 runs along `offs_m` (below `M`), axis 1 runs along `offs_k` (below `K`)
+        right
+            axis 0 runs along `offs_k` (below `K`), axis 1 runs along `offs_n` (below `N`)
+        acc
+            axis 0 runs along `offs_m` (below `M`), axis 1 runs along `offs_n` (below `N`)
+        mask
+            axis 0 runs along `offs_m` (below `M`), axis 1 runs along `offs_n` (below `N`)
+    "#]].assert_eq(&described_values(
+        r#"
+@triton.jit
+def matmul(a, b, c, M, N, K, stride_a, stride_b, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    pid_m = tl.program_id(0)
+    offs_m = pid_m * BM + tl.arange(0, BM)
+    offs_n = tl.program_id(1) * BN + tl.arange(0, BN)
+    wrapped = offs_m % M
+    offs_k = tl.arange(0, BK)
+    a_ptrs = a + wrapped[:, None] * stride_a + offs_k[None, :]
+    b_ptrs = b + offs_k[:, None] * stride_b + offs_n[None, :]
+    acc = tl.zeros([BM, BN], tl.float32)
+    for k in range(0, K, BK):
+        left = tl.load(a_ptrs + k, mask=offs_k[None, :] + k < K, other=0.0)
+        right = tl.load(b_ptrs + k * stride_b, mask=offs_n[None, :] < N, other=0.0)
+        acc = tl.dot(left, right, acc)
+    mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
+    tl.store(c + offs_m[:, None] * 4096 + offs_n[None, :], acc, mask=mask)
+
+x = torch.empty(1024, 1024)
+matmul[(8, 16)](x, x, x, 1024, 1024, 1024, 1024, 1024, 128, 64, 32)
+"#,
+    ));
+}
+
+#[test]
+fn masks_are_turned_or_exchanged() {
+    check_text(
+        r#"
+@triton.jit
+def turned(x, M, N, B: tl.constexpr):
+    offs_m = tl.program_id(0) * B + tl.arange(0, B)
+    offs_n = tl.program_id(1) * B + tl.arange(0, B)
+    tl.store(x + offs_m[:, None] * 4096 + offs_n[None, :], 1.0, mask=(offs_m[None, :] < M) & (offs_n[:, None] < N))
+
+@triton.jit
+def exchanged(x, y, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    offs_m = tl.program_id(0) * BM + tl.arange(0, BM)
+    offs_n = tl.program_id(1) * BN + tl.arange(0, BN)
+    p = offs_m[:, None] * 4096 + offs_n[None, :]
+    v = tl.load(x + p, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N), other=0.0)
+    tl.store(y + p, v, mask=(offs_m[:, None] < N) & (offs_n[None, :] < M))
+
+@triton.jit
+def transposed(x, y, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    offs_m = tl.program_id(0) * BM + tl.arange(0, BM)
+    offs_n = tl.program_id(1) * BN + tl.arange(0, BN)
+    v = tl.load(x + offs_m[:, None] * 4096 + offs_n[None, :], mask=(offs_m[:, None] < M) & (offs_n[None, :] < N), other=0.0)
+    tl.store(y + offs_n[:, None] * 4096 + offs_m[None, :], tl.trans(v), mask=(offs_n[:, None] < N) & (offs_m[None, :] < M))
+"#,
+        expect![[r#"
+            8: warning MSK005 "tl.store(x + offs_m[:, None] * 4096 + offs_n[None, :], 1.0, mask=(offs_m[None, :] < M) & (offs_n[:, None] < N))": `offs_m[None, :] < M` bounds the columns of this mask, but the address runs along it over the rows: the mask is turned. Write `[:, None]` in the mask as in the address
+                "offs_m[None, :] < M": bounded here
+                "x + offs_m[:, None] * 4096 + offs_n[None, :]": the address is made here
+            16: warning MSK005 "tl.store(y + p, v, mask=(offs_m[:, None] < N) & (offs_n[None, :] < M))": the bounds of this mask are exchanged: `offs_m` is compared with `N` and `offs_n` with `M`, and elsewhere in the kernel the other way round
+                "offs_m[:, None] < N": compared here
+                "offs_n[None, :] < M": and here
+                fix: Exchange the bounds [("N", "M"), ("M", "N")]
+        "#]],
+    );
+}
+
+#[test]
+fn programs_must_not_write_over_each_other() {
+    check_text(
+        r#"
+@triton.jit
+def one_of_many(x, out, n, B: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * B + tl.arange(0, B)
+    total = tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0)
+    if pid == 0:
+        tl.store(out, total)
+    tl.store(out + 1, 1.0)
+    slot = tl.atomic_add(out + 2, 1.0).to(tl.int32)
+    tl.store(out + slot, total)
+    for k in range(pid, n, tl.num_programs(0)):
+        tl.store(out + k, total)
+    tl.store(out + tl.program_id(1), total)
+"#,
+        expect![[r#"
+            16: warning RAC001 "tl.store(out + tl.program_id(1), total)": every program along axis 0 stores a value of its own to these same addresses, and the last one wins: neither the address nor the mask depends on `tl.program_id(0)`, and the stored `total` does
+                "tl.program_id(0)": programs are told apart here
         "#]],
     );
 }
