@@ -11,7 +11,7 @@ use crate::kind::SyntaxKind::*;
 use crate::lexer::lex;
 use crate::parser::Parser;
 use crate::tree::{Green, TextRange, TextSize};
-use crate::{Parse, PythonVersion, SyntaxError, grammar};
+use crate::{Parse, PythonVersion, SyntaxError, grammar, validate};
 
 /// One top-level statement of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,9 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
             }
             kind => {
                 if line_start && kind != NEWLINE {
-                    let continues = decorated || matches!(kind, ELIF_KW | ELSE_KW | EXCEPT_KW | FINALLY_KW);
+                    // A byte order mark begins a file and so a first chunk only.
+                    let is_mark = kind == ERROR_TOKEN && text[range.clone()].starts_with('\u{feff}');
+                    let continues = decorated || is_mark || matches!(kind, ELIF_KW | ELSE_KW | EXCEPT_KW | FINALLY_KW);
                     if column_is_zero {
                         if has_statement && !continues {
                             starts.push(boundary);
@@ -89,7 +91,10 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
 pub fn parse_chunk(text: &str, version: PythonVersion) -> Parse {
     let mut parser = Parser::new(text, version);
     grammar::module(&mut parser);
-    let (green, errors) = parser.finish_module();
+    let (green, mut errors) = parser.finish_module();
+    if errors.is_empty() {
+        errors = validate::chunk(&green.syntax(), version);
+    }
     Parse::new(green, errors)
 }
 

@@ -23,7 +23,9 @@ mod kind;
 pub mod lexer;
 pub mod line_index;
 mod parser;
+pub mod source;
 pub mod tree;
+mod validate;
 mod version;
 
 pub use ast::{AstNode, AstPtr};
@@ -74,10 +76,14 @@ impl Parse {
     }
 }
 
-/// Parses a whole file: the chunks one by one, joined.
+/// Parses a whole file: the chunks one by one, joined, and what only the whole file shows.
 pub fn parse(text: &str, version: PythonVersion) -> Parse {
     let parts: Vec<Parse> = chunks(text).iter().map(|chunk| parse_chunk(chunk.text(text), version)).collect();
-    join(&parts)
+    let mut whole = join(&parts);
+    if whole.errors.is_empty() {
+        whole.errors = validate::across_chunks(&whole, version).into();
+    }
+    whole
 }
 
 /// The tree as indented text, one node or token a line: what tests and `emit --stage tree` show.

@@ -76,6 +76,11 @@ impl<'t> Parser<'t> {
         self.input.get(self.pos + ahead).map_or(EOF, |lexeme| lexeme.kind)
     }
 
+    /// The kind of a lexeme that was taken already, by its number.
+    pub(crate) fn taken(&self, position: usize) -> SyntaxKind {
+        self.input.get(position).map_or(EOF, |lexeme| lexeme.kind)
+    }
+
     pub(crate) fn at(&self, kind: SyntaxKind) -> bool {
         self.current() == kind
     }

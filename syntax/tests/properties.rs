@@ -36,7 +36,7 @@ class Op(torch.autograd.Function):
             raise ValueError(f"bad {x!r:>{w}} {{}} {d['a']}") from e
         try:
             match x:
-                case [1, *_] | {"a": b}: pass
+                case [1, *_] | {"a": _}: pass
         except (A, B) as e: pass
         finally:
             return [k for k, v in {**a}.items() if v]

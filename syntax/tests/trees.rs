@@ -43,6 +43,12 @@ type X[T: int, *Ts, **P] = list[T]
         (SIMPLE_STMTS (NONLOCAL_STMT nonlocal c))
         (SIMPLE_STMTS (ASSIGN_STMT type = 3))
         (SIMPLE_STMTS (TYPE_ALIAS_STMT type X (TYPE_PARAMS [ (TYPE_PARAM T : int) , (TYPE_PARAM * Ts) , (TYPE_PARAM ** P) ]) = (SUBSCRIPT_EXPR list [ T ])))
+        6:7 "yield" `yield` stands outside a function
+        7:1 "return" `return` stands outside a function
+        8:1 "return 1, 2" `return` stands outside a function
+        9:7 "break" `break` stands outside a loop
+        9:14 "continue" `continue` stands outside a loop
+        15:1 "nonlocal c" `nonlocal` stands outside a function
     "#]].assert_eq(&outline(source));
 }
 
@@ -139,6 +145,9 @@ except* (A, B) as e: pass
         (TRY_STMT try : (BLOCK
           (SIMPLE_STMTS (PASS_STMT pass))) (EXCEPT_CLAUSE except * (TUPLE_EXPR ( A , B )) as e : (BLOCK
           (SIMPLE_STMTS (PASS_STMT pass)))))
+        14:7 "yield" `yield` stands outside a function
+        15:1 "async" `async with` stands outside an `async` function
+        16:1 "async" `async for` stands outside an `async` function
     "#]]
     .assert_eq(&outline(source));
 }
@@ -195,6 +204,8 @@ print(a := 1, b)
         (SIMPLE_STMTS (EXPR_STMT (PAREN_EXPR ( (YIELD_EXPR yield) ))))
         (SIMPLE_STMTS (ASSIGN_STMT x = (LAMBDA_EXPR lambda (LAMBDA_PARAMS) : (PAREN_EXPR ( (YIELD_EXPR yield) )))))
         (SIMPLE_STMTS (EXPR_STMT (CALL_EXPR print (ARG_LIST ( (ARG (NAMED_EXPR a := 1)) , (ARG b) )))))
+        7:1 "await x" `await` stands outside an `async` function
+        9:2 "yield" `yield` stands outside a function
     "#]].assert_eq(&outline(source));
 }
 
@@ -234,6 +245,7 @@ x[*a, 1:]
         (SIMPLE_STMTS (EXPR_STMT (SET_COMP { x (COMP_FOR async for x in y) })))
         (SIMPLE_STMTS (EXPR_STMT (DICT_COMP { (DICT_ITEM k : v) (COMP_FOR for (TUPLE_EXPR k , v) in d) })))
         (SIMPLE_STMTS (EXPR_STMT (GENERATOR_EXPR ( x (COMP_FOR for x in y) ))))
+        14:4 "async for x in y" an asynchronous comprehension stands outside an `async` function
     "#]].assert_eq(&outline(source));
 }
 
@@ -255,6 +267,7 @@ b"""
         (SIMPLE_STMTS (EXPR_STMT (STRING_EXPR """a
         b""")))
         (SIMPLE_STMTS (EXPR_STMT (IF_EXPR 1 if x else 2)))
+        4:9 "b\"c\"" bytes cannot follow text in one literal
     "#]]
     .assert_eq(&outline(source));
 }

@@ -1,8 +1,11 @@
-//! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`.
+//! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`,
+//! `cargo xtask corpora`, `cargo xtask verdicts`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
 mod accuracy;
 mod codegen;
+mod corpora;
+mod syntax_verdicts;
 mod tidy;
 
 use std::path::PathBuf;
@@ -19,8 +22,12 @@ fn main() -> ExitCode {
             Some(_) => Err("usage: cargo xtask codegen [--check]".to_owned()),
         }),
         Some("accuracy") => finish(accuracy::run(arguments)),
+        Some("corpora") => finish(corpora::run()),
+        Some("verdicts") => finish(syntax_verdicts::run()),
         _ => {
-            eprintln!("usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list]");
+            eprintln!(
+                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts"
+            );
             ExitCode::from(2)
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! **A list always ends at its bracket or at the line end**, with one message for what is wrong between two commas.
 
-use super::expressions::{comprehension_clauses, expression, named_expression, starts_expression};
+use super::expressions::{comprehension_clauses, expression, named_expression, starred, starts_expression};
 use super::name;
 use crate::PythonVersion;
 use crate::kind::SyntaxKind::{self, *};
@@ -84,9 +84,17 @@ pub(crate) fn param_list(p: &mut Parser) {
 }
 
 fn param(p: &mut Parser) {
+    let first = p.position();
     param_name(p);
+    let takes_rest = p.taken(first) == STAR;
     if p.eat(COLON) {
-        named_expression(p);
+        if takes_rest && p.at(STAR) {
+            let first = p.position();
+            starred(p);
+            p.require(PythonVersion::Py311, first, "`*` in an annotation");
+        } else {
+            expression(p);
+        }
     }
     param_default(p);
 }
@@ -134,6 +142,9 @@ pub(crate) fn type_params(p: &mut Parser) {
     let first = p.position();
     p.start(TYPE_PARAMS);
     let starts = |kind| matches!(kind, IDENT | STAR | STAR2);
+    if p.nth(1) == R_BRACK {
+        p.error("a list of type parameters cannot be empty");
+    }
     delimited(p, R_BRACK, "expected `]` after the type parameters", starts, type_param);
     p.finish();
     p.require(PythonVersion::Py312, first, "a list of type parameters");
@@ -141,16 +152,25 @@ pub(crate) fn type_params(p: &mut Parser) {
 
 fn type_param(p: &mut Parser) {
     p.start(TYPE_PARAM);
-    if matches!(p.current(), STAR | STAR2) {
+    let kind = p.current();
+    if matches!(kind, STAR | STAR2) {
         p.bump();
     }
     name(p, "expected the name of a type parameter");
-    if p.eat(COLON) {
+    if p.at(COLON) {
+        if matches!(kind, STAR | STAR2) {
+            p.error("only a plain type parameter can have a bound");
+        }
+        p.bump();
         expression(p);
     }
     let first = p.position();
     if p.eat(EQ) {
-        named_expression(p);
+        if kind == STAR && p.at(STAR) {
+            starred(p)
+        } else {
+            expression(p)
+        }
         p.require(PythonVersion::Py313, first, "a default of a type parameter");
     }
     p.finish();

@@ -185,17 +185,20 @@ pub(crate) fn with_statement(p: &mut Parser, start: Checkpoint) {
 
 /// Whether the bracket after `with` holds items rather than starting an expression.
 fn items_are_parenthesised(p: &Parser) -> bool {
-    let mut depth = 0;
+    let (mut depth, mut before) = (0, EOF);
     let (mut has_as, mut expression_only) = (false, false);
     let mut rest = p.rest_of_line();
     for kind in rest.by_ref() {
         match kind {
             L_PAREN | L_BRACK | L_CURLY => depth += 1,
+            R_PAREN if depth == 1 && before == L_PAREN => return false,
             R_PAREN | R_BRACK | R_CURLY => depth -= 1,
             AS_KW if depth == 1 => has_as = true,
             FOR_KW | COLON_EQ | YIELD_KW if depth == 1 => expression_only = true,
+            STAR if depth == 1 && matches!(before, L_PAREN | COMMA) => expression_only = true,
             _ => {}
         }
+        before = kind;
         if depth == 0 {
             break;
         }
@@ -219,8 +222,12 @@ pub(crate) fn try_statement(p: &mut Parser) {
     if !matches!(p.current(), EXCEPT_KW | FINALLY_KW) {
         p.error_missing("expected `except` or `finally` after the block of `try`");
     }
+    let handled = p.at(EXCEPT_KW);
     while p.at(EXCEPT_KW) {
         except_clause(p);
+    }
+    if p.at(ELSE_KW) && !handled {
+        p.error("`else` needs an `except` above it");
     }
     else_clause(p);
     if p.at(FINALLY_KW) {
@@ -238,6 +245,9 @@ fn except_clause(p: &mut Parser) {
     let first = p.position();
     if p.eat(STAR) {
         p.require(PythonVersion::Py311, first, "`except*`");
+        if p.at(COLON) {
+            p.error("`except*` needs the kind of exception");
+        }
     }
     if !p.at(COLON) && !p.at_line_end() {
         let (first, start) = (p.position(), p.checkpoint());
@@ -249,6 +259,9 @@ fn except_clause(p: &mut Parser) {
             }
             p.finish();
             p.require(PythonVersion::Py314, first, "more than one exception without parentheses");
+            if p.at(AS_KW) {
+                p.error("several exceptions need parentheses before `as`");
+            }
         }
         if p.eat(AS_KW) {
             name(p, "expected a name after `as`");

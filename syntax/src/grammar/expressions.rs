@@ -4,6 +4,7 @@
 
 use super::arguments::{argument_list, items, lambda_params};
 use super::{name, patterns, strings};
+use crate::PythonVersion;
 use crate::kind::SyntaxKind::{self, *};
 use crate::parser::Parser;
 
@@ -36,14 +37,38 @@ pub(crate) fn starts_expression(kind: SyntaxKind) -> bool {
     )
 }
 
-/// `a` or `a, b`, with `*a`, `a := b` and `yield`: what may stand on a line, after `return`, after `in`.
+/// `a` or `a, *b`: what may stand after `return` and after `in`.
 pub(crate) fn expression_list(p: &mut Parser) {
+    list_of(p, star_expression);
+}
+
+/// What may stand on a line of its own and right of `=`: a list or `yield`.
+pub(crate) fn assignment_value(p: &mut Parser) {
+    if p.at(YIELD_KW) { p.deeper(yield_expression) } else { expression_list(p) }
+}
+
+/// The subject of `match`: a list whose items may be `a := b`.
+pub(crate) fn named_expression_list(p: &mut Parser) {
     list_of(p, named_expression);
 }
 
-/// The right side of an assignment.
-pub(crate) fn assignment_value(p: &mut Parser) {
-    expression_list(p);
+/// The pattern of a `case`: one, or several with commas.
+pub(crate) fn pattern_list(p: &mut Parser) {
+    list_of(p, named_expression);
+}
+
+fn star_expression(p: &mut Parser) {
+    if p.at(STAR) {
+        starred(p);
+    } else {
+        let first = p.position();
+        if p.at(IDENT) && p.nth(1) == COLON_EQ {
+            named_expression(p);
+            p.error_since(first, "an assignment with `:=` needs parentheses here");
+        } else {
+            expression(p);
+        }
+    }
 }
 
 /// The left side of `in`.
@@ -53,7 +78,7 @@ pub(crate) fn target_list(p: &mut Parser) {
 
 /// One item, or a tuple without parentheses.
 fn list_of(p: &mut Parser, item: fn(&mut Parser)) {
-    let start = p.checkpoint();
+    let (start, first, star) = (p.checkpoint(), p.position(), p.at(STAR));
     item(p);
     if p.at(COMMA) {
         p.start_at(start, TUPLE_EXPR);
@@ -61,7 +86,13 @@ fn list_of(p: &mut Parser, item: fn(&mut Parser)) {
             item(p);
         }
         p.finish();
+    } else if star {
+        lone_star(p, first);
     }
+}
+
+fn lone_star(p: &mut Parser, first: usize) {
+    p.error_since(first, "`*` unpacks into a list of values; a comma after this makes it one");
 }
 
 /// Something that can be assigned to: it binds tighter than comparisons, so that `in` ends it.
@@ -73,7 +104,8 @@ pub(crate) fn target(p: &mut Parser) {
     }
 }
 
-fn starred(p: &mut Parser) {
+/// `*a`.
+pub(crate) fn starred(p: &mut Parser) {
     p.start(STARRED_EXPR);
     p.bump();
     p.deeper(|p| binary(p, 0));
@@ -109,8 +141,14 @@ pub(crate) fn expression(p: &mut Parser) {
     }
     p.deeper(|p| match p.current() {
         LAMBDA_KW => lambda(p),
-        YIELD_KW => yield_expression(p),
-        STAR => starred(p),
+        YIELD_KW => {
+            p.error("`yield` needs parentheses here");
+            yield_expression(p);
+        }
+        STAR => {
+            p.error("`*` cannot stand here");
+            starred(p);
+        }
         _ => {
             let start = p.checkpoint();
             disjunction(p);
@@ -260,7 +298,7 @@ fn awaited(p: &mut Parser) {
     if p.at(AWAIT_KW) {
         p.start(AWAIT_EXPR);
         p.bump();
-        p.deeper(awaited);
+        primary(p);
         p.finish();
     } else {
         primary(p);
@@ -303,14 +341,17 @@ fn subscript(p: &mut Parser) {
     if p.at(R_BRACK) {
         p.error("expected an index between `[` and `]`");
     } else {
-        let start = p.checkpoint();
+        let (start, first, star) = (p.checkpoint(), p.position(), p.at(STAR));
         slice(p);
-        if p.at(COMMA) {
+        if p.at(COMMA) || star {
             p.start_at(start, TUPLE_EXPR);
             while p.eat(COMMA) && (starts_expression(p.current()) || p.at(COLON)) {
                 slice(p);
             }
             p.finish();
+        }
+        if star {
+            p.require(PythonVersion::Py311, first, "`*` in an index");
         }
     }
     p.in_pattern = outside;
@@ -327,11 +368,18 @@ fn closes(kind: SyntaxKind) -> bool {
 }
 
 fn slice(p: &mut Parser) {
-    let start = p.checkpoint();
+    let (start, first) = (p.checkpoint(), p.position());
+    let is_plain = !p.at(STAR) && p.nth(1) != COLON_EQ;
     if !p.at(COLON) {
         named_expression(p);
+        if first < p.position() && !is_plain {
+            p.require(PythonVersion::Py310, first, "`*` or `:=` in an index");
+        }
     }
     if p.at(COLON) {
+        if !is_plain {
+            p.error("a bound of a slice cannot be `*a` or `a := b`");
+        }
         p.start_at(start, SLICE_EXPR);
         p.bump();
         if starts_expression(p.current()) {
@@ -408,7 +456,18 @@ fn parenthesised(p: &mut Parser) {
         p.finish();
         return;
     }
+    if p.at(YIELD_KW) {
+        p.deeper(yield_expression);
+        p.start_at(start, PAREN_EXPR);
+        close(p, R_PAREN, "expected `)`");
+        p.finish();
+        return;
+    }
+    let (first, star) = (p.position(), p.at(STAR));
     named_expression(p);
+    if star && !p.at(COMMA) {
+        if p.in_pattern { sequence_only(p, first) } else { lone_star(p, first) }
+    }
     if matches!(p.current(), FOR_KW | ASYNC_KW) {
         p.start_at(start, GENERATOR_EXPR);
         comprehension_clauses(p);
@@ -424,6 +483,10 @@ fn parenthesised(p: &mut Parser) {
     p.finish();
 }
 
+fn sequence_only(p: &mut Parser, first: usize) {
+    p.error_since(first, "`*` stands in a pattern of a sequence only; a comma after this makes it one");
+}
+
 /// The closing bracket, past what does not belong.
 fn close(p: &mut Parser, kind: SyntaxKind, message: &str) {
     if !p.at(kind) {
@@ -437,17 +500,23 @@ fn list(p: &mut Parser) {
     let start = p.checkpoint();
     p.bump();
     if starts_expression(p.current()) {
+        let star = p.at(STAR);
         named_expression(p);
         if matches!(p.current(), FOR_KW | ASYNC_KW) {
+            if star {
+                p.error("a comprehension cannot unpack with `*`");
+            }
             p.start_at(start, LIST_COMP);
             comprehension_clauses(p);
             close(p, R_BRACK, "expected `]`");
             p.finish();
             return;
         }
+        p.start_at(start, LIST_EXPR);
+        separated(p);
+    } else {
+        p.start_at(start, LIST_EXPR);
     }
-    p.start_at(start, LIST_EXPR);
-    separated(p);
     items(p, R_BRACK, "expected `]`", starts_expression, named_expression);
     p.finish();
 }
@@ -471,12 +540,17 @@ fn dict_or_set(p: &mut Parser) {
         return;
     }
     let first = p.checkpoint();
+    let unpacks = matches!(p.current(), STAR | STAR2);
     let is_dict = if p.at(STAR2) {
         dict_item(p);
         true
     } else {
+        let is_key = !unpacks && p.nth(1) != COLON_EQ;
         named_expression(p);
         if p.at(COLON) {
+            if !is_key {
+                p.error("a key of a dictionary cannot be `*a` or `a := b`");
+            }
             p.start_at(first, DICT_ITEM);
             p.bump();
             expression(p);
@@ -487,6 +561,9 @@ fn dict_or_set(p: &mut Parser) {
         }
     };
     if matches!(p.current(), FOR_KW | ASYNC_KW) {
+        if unpacks {
+            p.error("a comprehension cannot unpack with `*` or `**`");
+        }
         p.start_at(start, if is_dict { DICT_COMP } else { SET_COMP });
         comprehension_clauses(p);
         close(p, R_CURLY, "expected `}`");
@@ -537,9 +614,8 @@ pub(crate) fn comprehension_clauses(p: &mut Parser) {
                 p.start(COMP_IF);
                 p.bump();
                 if p.at(IDENT) && p.nth(1) == COLON_EQ {
+                    p.error("an assignment with `:=` needs parentheses here");
                     named_expression(p);
-                } else if p.at(LAMBDA_KW) {
-                    p.deeper(lambda);
                 } else {
                     p.deeper(disjunction);
                 }

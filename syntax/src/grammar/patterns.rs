@@ -3,7 +3,7 @@
 //! **A pattern is read by the expression grammar with `in_pattern` set**; `x as y` becomes a nested pattern node.
 
 use super::compound::{block, colon};
-use super::expressions::{self, expression_list, named_expression, starts_expression};
+use super::expressions::{self, named_expression, named_expression_list, starts_expression};
 use super::name;
 use super::statements::{error_line, statement};
 use crate::PythonVersion;
@@ -27,7 +27,7 @@ pub(crate) fn match_statement(p: &mut Parser) {
     p.start(MATCH_STMT);
     p.bump_as(MATCH_KW);
     p.require(PythonVersion::Py310, first, "`match`");
-    expression_list(p);
+    named_expression_list(p);
     colon(p, "the subject of `match`");
     p.eat(NEWLINE);
     if p.eat(INDENT) {
@@ -59,7 +59,7 @@ fn case_clause(p: &mut Parser) {
     p.bump_as(CASE_KW);
     p.start(PATTERN);
     let outside = std::mem::replace(&mut p.in_pattern, true);
-    expressions::expression_list(p);
+    expressions::pattern_list(p);
     p.in_pattern = outside;
     p.finish();
     if p.eat(IF_KW) {

@@ -300,7 +300,7 @@ fn augmented(kind: SyntaxKind) -> bool {
 
 fn expression_statement(p: &mut Parser) {
     let start = p.checkpoint();
-    expression_list(p);
+    assignment_value(p);
     match p.current() {
         EQ => {
             p.start_at(start, ASSIGN_STMT);
