@@ -52,6 +52,15 @@ fn the_announcement_needs_one_fix_under_3_6() {
     assert!(done.status.success() && text(&done.stdout).contains("verified"), "{}{}", text(&done.stdout), text(&done.stderr));
 }
 
+/// Descriptors, tuples and named tuples as arguments; products of batches and of packed floats: what they give is asserted in the file.
+#[test]
+fn compound_arguments_and_small_floats() {
+    let done = run(&["tests/data/run/objects.py", "--verify"]);
+    let out = text(&done.stdout);
+    assert!(done.status.success(), "{out}{}", text(&done.stderr));
+    assert_eq!(out.matches("verified").count(), 5, "{out}");
+}
+
 /// A wrong reference is a mismatch with the worst element, and exit status 1.
 #[test]
 fn a_mismatch_says_where() {

@@ -603,15 +603,17 @@ impl<'a> Evaluator<'a> {
                 Some(Const::Str(name)) => Ok(self.attribute(at, value.clone(), &name.into())),
                 _ => Err(Silenced),
             },
-            (Python::HasAttr | Python::Print, _) => {
-                self.complete = false;
-                let name = python.name();
-                Err(self.problem(
-                    Code::LIM002,
-                    place,
-                    format!("`{name}` is part of Triton, but Tritium does not know it yet: what depends on it is not checked"),
-                ))
-            }
+            (Python::GetAttr, [(value, _), (name, _), (default, _)]) => match name.to_const() {
+                Some(Const::Str(name)) => {
+                    let found = self.attribute_if_any(at, value, &name);
+                    Ok(found.unwrap_or_else(|| default.clone()))
+                }
+                _ => Err(Silenced),
+            },
+            (Python::HasAttr, [(value, _), (name, _)]) => match name.to_const() {
+                Some(Const::Str(name)) => Ok(Value::bool(self.attribute_if_any(at, value, &name).is_some())),
+                _ => Err(Silenced),
+            },
             (Python::Range, _) => {
                 self.unsupported(place, "`range` outside a `for`", "loop over it: `for i in range(…)`");
                 Err(Silenced)
@@ -622,6 +624,16 @@ impl<'a> Evaluator<'a> {
                 format!("`{}` does not take {} arguments", python.name(), positional.len()),
             )),
         }
+    }
+
+    /// An attribute, or `None` and no message where there is none.
+    fn attribute_if_any(&mut self, at: ExprId, value: &Value, name: &str) -> Option<Value> {
+        let (problems, complete) = (self.problems.len(), self.complete);
+        let found = self.attribute(at, value.clone(), &name.into());
+        let missing = self.problems.len() > problems;
+        self.problems.truncate(problems);
+        self.complete = complete;
+        (!missing).then_some(found)
     }
 
     fn call_class(&mut self, class: Class, at: ExprId, positional: Positional, keywords: Keywords) -> Eval<Value> {

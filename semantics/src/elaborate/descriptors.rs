@@ -198,7 +198,7 @@ impl<'a> Evaluator<'a> {
     /// Where a block starts: 32-bit scalars.
     fn descriptor_offset(&mut self, value: &Value, expr: ExprId) -> Eval<Tile> {
         let tile = self.integer_scalar(value, "offsets", expr)?;
-        if tile.ty.elem.bits() == 64 && value.to_const().is_none() {
+        if tile.ty.elem.bits() != 32 && value.to_const().is_none() {
             let place = self.place(expr);
             let text = self.text(expr);
             let message = format!(
@@ -411,7 +411,16 @@ impl<'a> Evaluator<'a> {
         let lines = self.rows(&descriptor, arguments, "scatter", at)?;
         let (address, mask) = self.descriptor_window_at(&descriptor, lines);
         let value = self.block_value(&descriptor, &address.ty.shape.clone(), arguments, at)?;
-        let value = self.cast(value, descriptor.pointee.into(), arguments.expr("value").unwrap_or(at))?;
+        if value.ty.elem != descriptor.pointee.into() {
+            let expr = arguments.expr("value").unwrap_or(at);
+            let place = self.place(expr);
+            let elem = descriptor.pointee;
+            let message =
+                format!("`{}` is {}, and a scatter into {elem} does not convert it: cast it", self.text(expr), value.ty);
+            let edits = self.append(expr, &format!(".to({})", crate::builtins::dtype_spelling(elem)));
+            self.report(problem(Code::TMA005, place, message).fix(format!("Cast to {elem}"), true, edits));
+            return Err(Silenced);
+        }
         let operands: Vec<_> = [address.id, value.id].into_iter().chain(mask.map(|m| m.id)).collect();
         self.emit(OpKind::Store(StoreAttrs::default()), &operands, [], &[]);
         Ok(Value::Void)

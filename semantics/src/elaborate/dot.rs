@@ -237,7 +237,11 @@ impl<'a> Evaluator<'a> {
                 )),
             },
             None if arguments.value("input_precision").has_unknown() => Err(Silenced),
-            _ => Err(self.not_constexpr(place, expr, "the input precision")),
+            Some(other) => {
+                let message = format!("`{}` is {other}, and an input precision is a word: \"tf32\", \"ieee\"", self.text(expr));
+                Err(self.problem(Code::LNG011, place, message))
+            }
+            None => Err(self.not_constexpr(place, expr, "the input precision")),
         }
     }
 }

@@ -89,7 +89,7 @@ pub(super) struct Evaluator<'a> {
     pub loops: u32,
     pub types: IndexMap<Function, IndexMap<ExprId, Ty>>,
     pub bindings: IndexMap<Place, (SmolStr, Ty)>,
-    problems: IndexMap<(Code, Place), Problem>,
+    pub(super) problems: IndexMap<(Code, Place), Problem>,
     /// Names already told to be compile-time: one message each.
     pub blamed: FxHashSet<Place>,
     fuel: u32,

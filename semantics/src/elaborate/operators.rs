@@ -372,6 +372,10 @@ impl<'a> Evaluator<'a> {
                 _ => Err(self.incomparable(op, lhs, &a, rhs, &b, at)),
             };
         }
+        // Tuples of the very same values are equal; others would ask at run time, which a tuple cannot.
+        if matches!(op, CompareOp::Eq | CompareOp::Ne) && a.items().is_some() && a.unchanged(&b) {
+            return Ok(Value::bool(op == CompareOp::Eq));
+        }
         let pointer = |v: &Value| matches!(v, Value::Tile(t) if t.ty.elem.is_ptr());
         if pointer(&a) || pointer(&b) || a.is_none() || b.is_none() || a.items().is_some() || b.items().is_some() {
             return Err(self.incomparable(op, lhs, &a, rhs, &b, at));

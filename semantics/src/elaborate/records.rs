@@ -44,6 +44,14 @@ impl<'a> Evaluator<'a> {
             }
             RecordKind::Aggregate { init: Some(init) } => {
                 let Stmt::Function(def) = body.stmt(init) else { return Err(Silenced) };
+                if def.decorators.is_empty() {
+                    let place = self.place(at);
+                    let message = format!(
+                        "`{}.__init__` is a plain Python function: decorate it with `@triton.constexpr_function` to call it from a kernel",
+                        class.name
+                    );
+                    return Err(self.problem(Code::LNG003, place, message));
+                }
                 let [own, params @ ..] = &def.params[..] else { return Err(Silenced) };
                 // Triton's own handles are passed by Triton.
                 let params: Vec<&Param> = params.iter().filter(|p| !p.name.starts_with('_')).collect();

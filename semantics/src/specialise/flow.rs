@@ -127,6 +127,12 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                 if let Some(param) = reader.last_stride(*callee, args) {
                     roles[param] = Role::One;
                 }
+                for (param, word) in reader.words(*callee, args) {
+                    if roles[param] == Role::Number {
+                        roles[param] = Role::Choice(choices.len() as u32);
+                        choices.push(vec![word.clone(), word]);
+                    }
+                }
                 let is_cast = matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "to");
                 for (i, arg) in args.iter().enumerate() {
                     let names_a_dtype = matches!(&arg.kind, ArgKind::Keyword(k) if k.ends_with("dtype"));
@@ -286,19 +292,52 @@ impl Reader<'_> {
 
     /// What a call of a helper gives for its parameters of some roles.
     fn helper_arguments(&self, callee: ExprId, args: &[Arg], wanted: impl Fn(Role) -> bool) -> Vec<ExprId> {
-        let Expr::Name(name) = self.body.expr(callee) else { return vec![] };
-        let Some(Global::Function(helper)) = items::resolve(self.db, self.function.file(self.db), name.clone()) else {
-            return vec![];
-        };
-        let Some(item) = items_of(self.db, helper.file(self.db)).function(helper) else { return vec![] };
+        let Some(helper) = self.helper(callee) else { return vec![] };
         let roles = &flow(self.db, helper).roles;
-        (0..roles.len().min(item.params.len()))
-            .filter(|&i| wanted(roles[i]))
-            .filter_map(|i| {
-                let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if *k == item.params[i].name));
-                keyword.or_else(|| args.get(i).filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
-            })
-            .collect()
+        (0..roles.len()).filter(|&i| wanted(roles[i])).filter_map(|i| self.helper_argument(helper, i, args)).collect()
+    }
+
+    /// The parameters that a call takes as one of a few words, each with the one that means nothing special.
+    fn words(&self, callee: ExprId, args: &[Arg]) -> Vec<(usize, Const)> {
+        let word = |keyword: &str| match keyword {
+            "input_precision" | "fp_downcast_rounding" | "sem" | "scope" => Some(Const::None),
+            "cache_modifier" | "eviction_policy" | "padding_option" => Some(Const::Str(String::new())),
+            _ => None,
+        };
+        let mut out = Vec::new();
+        for arg in args {
+            if let ArgKind::Keyword(keyword) = &arg.kind
+                && let (Some(param), Some(word)) = (self.param(arg.value), word(keyword))
+            {
+                out.push((param, word));
+            }
+        }
+        let Some(helper) = self.helper(callee) else { return out };
+        let flow = flow(self.db, helper);
+        for (index, role) in flow.roles.iter().enumerate() {
+            if let Role::Choice(choice) = role
+                && let Some(first) = flow.choices.get(*choice as usize).and_then(|c| c.first())
+                && let Some(param) = self.helper_argument(helper, index, args).and_then(|value| self.param(value))
+            {
+                out.push((param, first.clone()));
+            }
+        }
+        out
+    }
+
+    fn helper(&self, callee: ExprId) -> Option<Function> {
+        let Expr::Name(name) = self.body.expr(callee) else { return None };
+        match items::resolve(self.db, self.function.file(self.db), name.clone()) {
+            Some(Global::Function(helper)) => Some(helper),
+            _ => None,
+        }
+    }
+
+    /// What a call gives for a helper's parameter.
+    fn helper_argument(&self, helper: Function, index: usize, args: &[Arg]) -> Option<ExprId> {
+        let name = &items_of(self.db, helper.file(self.db)).function(helper)?.params.get(index)?.name;
+        let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
+        keyword.or_else(|| args.get(index).filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
     }
 
     /// The parameter that is the last stride in a call of `make_tensor_descriptor`.

@@ -168,3 +168,24 @@ copy[(1,)](TensorDescriptor.from_tensor(x, [1, 1]), (y, 3), y)
         "#]],
     );
 }
+
+#[test]
+fn words_are_assumed_to_say_nothing() {
+    check(
+        "
+@triton.jit
+def product(a, b, P: tl.constexpr):
+    return tl.dot(a, b, input_precision=P)
+
+
+@triton.jit
+def kernel(x, out, PRECISION: tl.constexpr, CACHE: tl.constexpr):
+    i = tl.arange(0, 16)
+    a = tl.load(x + i[:, None] * 16 + i[None, :], cache_modifier=CACHE)
+    tl.store(out, tl.sum(product(a, a, PRECISION)))
+",
+        expect![[r#"
+            kernel? x:*f32 out:*f32 PRECISION:None CACHE:""
+        "#]],
+    );
+}
