@@ -237,6 +237,8 @@ builtins! {
     Ravel         "ravel"          Shape Pure    Lower::Own, method "(x: tile[T, S], can_reorder: const bool = False) -> tile[T, (N,)]";
     Join          "join"           Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, append[S, 2]]";
     Split         "split"          Shape Pure    Lower::Own, method "(a: tile[T, append[S, 2]]) -> (tile[T, S], tile[T, S])";
+    LogicalAnd    "logical_and"    Math Pure     Lower::Own, method "(x: tile[i1, S], y: tile[i1, S]) -> tile[i1, S]";
+    LogicalOr     "logical_or"     Math Pure     Lower::Own, method "(x: tile[i1, S], y: tile[i1, S]) -> tile[i1, S]";
     Item          "item"           Shape Pure    Lower::Own, method "(input: tile[T, S]) -> T";
 
     AtomicAdd     "atomic_add"     Atomic Write  Lower::Atomic(Atomic::Add),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
@@ -311,6 +313,7 @@ pub enum Known {
     DType(DType),
     /// A type of pointers.
     Pointer(DType),
+    CustomFloat(CustomFloat),
     /// A module, by its full path.
     Module,
     Class(Class),
@@ -319,6 +322,34 @@ pub enum Known {
     PropagateNan(bool),
     /// A public name that this compiler has no meaning for yet.
     Unsupported,
+}
+
+/// 8-bit floats that the hardware compiled for does not have: compile-time values to compare with, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CustomFloat {
+    /// Converted in software by Triton.
+    E4B15,
+    /// Of AMD GPUs.
+    E4B8,
+    E5B16,
+}
+
+impl CustomFloat {
+    pub const ALL: [CustomFloat; 3] = [CustomFloat::E4B15, CustomFloat::E4B8, CustomFloat::E5B16];
+
+    /// Behind `tl.float` and `fp`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CustomFloat::E4B15 => "8e4b15",
+            CustomFloat::E4B8 => "8e4b8",
+            CustomFloat::E5B16 => "8e5b16",
+        }
+    }
+
+    fn named(name: &str) -> Option<CustomFloat> {
+        let name = name.strip_prefix("float")?;
+        CustomFloat::ALL.into_iter().find(|f| f.name() == name)
+    }
 }
 
 /// Classes that kernels name in annotations and `isinstance`.
@@ -436,10 +467,16 @@ impl Library {
         format!("libdevice.{}", self.row().name)
     }
 
+    /// It answers a question: the library's integer is given as `i1`.
+    pub fn is_predicate(self) -> bool {
+        matches!(self.row().name, "isnan" | "isinf" | "finitef" | "isfinited")
+    }
+
     /// Every overload: `(f32) -> f32, (f64) -> f64`.
     pub fn signature(self) -> String {
+        let result = |o: &libdevice::Overload| if self.is_predicate() { "i1" } else { library_type(o.result) };
         let overloads: Vec<String> =
-            self.row().overloads.iter().map(|o| format!("{} -> {}", library_arguments(o), library_type(o.result))).collect();
+            self.row().overloads.iter().map(|o| format!("{} -> {}", library_arguments(o), result(o))).collect();
         overloads.join(", ")
     }
 }
@@ -472,7 +509,7 @@ const MATH: &[Builtin] = &[
 /// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
 #[rustfmt::skip]
 const UNSUPPORTED: &[&str] = &[
-    "float8e4b15", "float8e4b8", "float8e5b16", "squeeze", "unsqueeze", "expect_zero", "atomic_load", "atomic_store",
+    "squeeze", "unsqueeze", "expect_zero", "atomic_load", "atomic_store",
     "atomic_poll", "async_task", "max_autotune", "str_to_ty", "ir", "semantic", "tensor_descriptor_type", "nv_tma_desc_type",
     "dot_precision", "must_use_result",
 ];
@@ -530,11 +567,16 @@ fn find_in_language(name: &str) -> Option<Known> {
         _ => {}
     }
     let name = ["core.", "standard.", "random."].iter().find_map(|module| name.strip_prefix(module)).unwrap_or(name);
-    if let Some(builtin) = Builtin::named(name).filter(|b| !matches!(b, Builtin::To | Builtin::Item)) {
+    if let Some(builtin) =
+        Builtin::named(name).filter(|b| !matches!(b, Builtin::To | Builtin::Item | Builtin::LogicalAnd | Builtin::LogicalOr))
+    {
         return Some(Known::Builtin(builtin));
     }
     if let Some((_, dtype)) = DTYPES.iter().find(|(n, _)| *n == name) {
         return Some(Known::DType(*dtype));
+    }
+    if let Some(float) = CustomFloat::named(name) {
+        return Some(Known::CustomFloat(float));
     }
     if let Some((_, class)) = CLASSES.iter().find(|(n, _)| *n == name) {
         return Some(Known::Class(*class));

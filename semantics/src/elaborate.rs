@@ -95,6 +95,7 @@ pub enum CallArgument {
     Type(TileType),
     Builtin(crate::builtins::Builtin),
     Library(crate::builtins::Library),
+    CustomFloat(crate::builtins::CustomFloat),
     Module(SmolStr),
     /// The types of its parts, its block and its element.
     BlockPointer(Vec<TileType>, TileType),

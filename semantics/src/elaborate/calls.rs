@@ -171,7 +171,14 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_value(&mut self, expr: ExprId, callee: ExprId, function: Value, positional: Positional) -> Eval<Value> {
         match function {
             Value::Unknown => Err(Silenced),
-            Value::Builtin(builtin) => self.call_builtin(builtin, expr, positional, Vec::new()),
+            Value::Builtin(builtin) => {
+                let place = self.place(callee);
+                let name = builtin.spelling();
+                let message = format!(
+                    "{name} is built in, and a `@triton.jit` function is needed here: define one that returns {name} of its parameters"
+                );
+                Err(self.problem(Code::LNG003, place, message))
+            }
             Value::Const(Constant { value: Const::Function(function), .. }) => {
                 self.call_function(expr, function, positional, Vec::new())
             }
@@ -356,6 +363,8 @@ impl<'a> Evaluator<'a> {
             Builtin::Fma => self.call_fma(arguments, at),
             Builtin::Fdiv => self.call_division(builtin, TileOp::DivF, arguments, at),
             Builtin::DivRn => self.call_division(builtin, TileOp::DivRn, arguments, at),
+            Builtin::LogicalAnd => self.call_logical(BinaryOp::BitAnd, arguments, at),
+            Builtin::LogicalOr => self.call_logical(BinaryOp::BitOr, arguments, at),
             Builtin::Umulhi => self.call_umulhi(arguments, at),
             Builtin::Swizzle2d => self.call_swizzle(arguments, at),
             Builtin::InlineAsm => self.call_inline_asm(arguments, at),
@@ -949,6 +958,7 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::Type(ty) => CallArgument::Type(ty.plain()),
         Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
         Value::Library(function) => CallArgument::Library(*function),
+        Value::CustomFloat(float) => CallArgument::CustomFloat(*float),
         Value::Module(path) => CallArgument::Module(path.clone()),
         Value::BlockPointer(pointer) => {
             CallArgument::BlockPointer(pointer.parts.iter().map(|t| t.ty.plain()).collect(), pointer.ty().plain())
@@ -967,7 +977,9 @@ fn is_instance(value: &Value, class: &Value) -> bool {
         Class::Int => matches!(value.as_const(), Some(Const::Int(_) | Const::Bool(_))),
         Class::Float => matches!(value.as_const(), Some(Const::Float(_))),
         Class::Descriptor => matches!(value, Value::Descriptor(_)),
-        Class::DType => matches!(value, Value::Type(_)) || matches!(value.as_const(), Some(Const::DType(_))),
+        Class::DType => {
+            matches!(value, Value::Type(_) | Value::CustomFloat(_)) || matches!(value.as_const(), Some(Const::DType(_)))
+        }
         // Compile-time values are unwrapped before they are asked.
         Class::PointerType => matches!(value, Value::Type(ty) if ty.is_scalar() && ty.elem.is_ptr()),
         Class::BlockType => matches!(value, Value::Type(ty) if !ty.is_scalar()),

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     body::ExprId,
+    builtins::CustomFloat,
     constant::Const,
     diagnostics::Code,
     dtype::DType,
@@ -114,6 +115,24 @@ impl<'a> Evaluator<'a> {
             Value::Unknown => Err(Silenced),
             Value::Const(Constant { value: Const::DType(dtype), .. }) => Ok((*dtype).into()),
             Value::Type(ty) if ty.is_scalar() => Ok(ty.elem),
+            Value::CustomFloat(float) => {
+                let place = self.place(expr);
+                let name = float.name();
+                Err(match float {
+                    CustomFloat::E4B15 => {
+                        self.complete = false;
+                        let message = format!(
+                            "tiles of `tl.float{name}` are part of Triton, but Tritium does not know them yet: what depends on them is not checked"
+                        );
+                        self.problem(Code::LIM002, place, message)
+                    }
+                    CustomFloat::E4B8 | CustomFloat::E5B16 => {
+                        let message =
+                            format!("`tl.float{name}` is a type of AMD GPUs; NVIDIA GPUs have `tl.float8e4nv` and `tl.float8e5`");
+                        self.problem(Code::DTY016, place, message)
+                    }
+                })
+            }
             other => {
                 let place = self.place(expr);
                 let text = self.text(expr);

@@ -213,6 +213,7 @@ impl<'a> Evaluator<'a> {
             CallArgument::Type(ty) => Value::Type(ty),
             CallArgument::Builtin(builtin) => Value::Builtin(builtin),
             CallArgument::Library(function) => Value::Library(function),
+            CallArgument::CustomFloat(float) => Value::CustomFloat(float),
             CallArgument::Module(path) => Value::Module(path),
             CallArgument::BlockPointer(parts, ty) => {
                 let tiles = self.part_parameters(name, place, parts, divisibility);

@@ -76,7 +76,8 @@ impl<'a> Evaluator<'a> {
         let operands: Vec<&Tile> = operands.iter().collect();
         let overload = symbol.overload();
         let ty = operands[0].ty.with_elem(dtype_of(overload.result));
-        Ok(Value::Tile(self.emit_like(operation(symbol), &operands, ty)))
+        let result = self.emit_like(operation(symbol), &operands, ty);
+        Ok(Value::Tile(if function.is_predicate() { self.cast(result, DType::I1.into(), at)? } else { result }))
     }
 
     fn no_overload(&mut self, function: Library, given: &[(Value, ExprId)], tiles: &[(ExprId, Tile)], at: ExprId) -> Silenced {

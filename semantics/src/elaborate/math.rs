@@ -169,9 +169,9 @@ impl<'a> Evaluator<'a> {
         let shape = a.ty.shape.clone();
         let b = self.broadcast_tile(b, &shape);
         if common.is_int() {
-            let ty = a.ty.clone();
-            let product = self.emit_like(OpKind::Binary(TileOp::MulI), &[&a, &b], ty.clone());
-            return Ok(Value::Tile(self.emit_like(OpKind::Binary(TileOp::AddI), &[&product, &c], ty)));
+            let place = self.place(at);
+            let message = format!("tl.fma takes floats, and these are {common}: write `x * y + z`");
+            return Err(self.problem(Code::DTY017, place, message));
         }
         let ty = a.ty.clone();
         Ok(Value::Tile(self.emit_like(OpKind::Fma, &[&a, &b, &c], ty)))
@@ -206,6 +206,23 @@ impl<'a> Evaluator<'a> {
         let (a, b) = self.broadcast_pair((x, a), (y, b), &builtin.spelling(), at)?;
         let ty = a.ty.clone();
         Ok(Value::Tile(self.emit_like(OpKind::Binary(op), &[&a, &b], ty)))
+    }
+
+    /// What `and` and `or` mean on tiles.
+    pub(super) fn call_logical(&mut self, op: BinaryOp, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let mut sides = Vec::new();
+        for name in ["x", "y"] {
+            let expr = arguments.expr(name).unwrap_or(at);
+            let tile = self.as_tile(arguments.value(name), expr)?;
+            if tile.ty.elem != Element::Scalar(DType::I1) {
+                let place = self.place(expr);
+                let text = self.text(expr);
+                return Err(self.problem(Code::DTY017, place, format!("`{text}` is {}, and i1 is needed: compare it", tile.ty)));
+            }
+            sides.push((expr, Value::Tile(tile)));
+        }
+        let [(x, a), (y, b)] = [sides[0].clone(), sides[1].clone()];
+        self.binary(op, x, a, y, b, at)
     }
 
     pub(super) fn call_umulhi(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {

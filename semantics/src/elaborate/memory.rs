@@ -319,6 +319,11 @@ impl<'a> Evaluator<'a> {
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
         let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, &name);
         let mask = self.mask_argument(arguments, at);
+        if let Some(known) = arguments.value("mask").as_const().filter(|m| **m != Const::None) {
+            let place = self.place(arguments.expr("mask").unwrap_or(at));
+            let message = format!("the mask of {name} is a tile, and this is {known}: leave it out, or compare tiles");
+            return Err(self.problem(Code::DTY011, place, message));
+        }
         let (sem, scope) = self.atomic_order(arguments, at)?;
         let (pointer, pointee, is_const) = pointer?;
         let mask = mask?;

@@ -148,6 +148,7 @@ impl<'a> Evaluator<'a> {
         match builtins::find(path) {
             Some(Known::Builtin(builtin)) => Value::Builtin(builtin),
             Some(Known::Library(function)) => Value::Library(function),
+            Some(Known::CustomFloat(float)) => Value::CustomFloat(float),
             Some(Known::Pointer(pointee)) => {
                 Value::Type(TileType::scalar(crate::types::Element::Ptr { pointee, is_const: false }))
             }
@@ -264,6 +265,7 @@ impl<'a> Evaluator<'a> {
                 self.type_attribute(expr, &TileType::scalar(dtype), name)
             }
             Value::Type(ty) => self.type_attribute(expr, &ty, name),
+            Value::CustomFloat(float) => self.custom_float_attribute(expr, float, name),
             Value::Const(ref constant) => match (name.as_str(), &constant.value) {
                 // `C.value` unwraps; `1.to(…)` is what an integer specialised to 1 meets.
                 ("value", _) => receiver,
@@ -275,6 +277,20 @@ impl<'a> Evaluator<'a> {
                 _ => self.no_attribute(expr, &receiver, name),
             },
             other => self.no_attribute(expr, &other, name),
+        }
+    }
+
+    fn custom_float_attribute(&mut self, expr: ExprId, float: builtins::CustomFloat, name: &SmolStr) -> Value {
+        let own = format!("is_fp{}", float.name());
+        match name.as_str() {
+            "primitive_bitwidth" => Value::int(8),
+            "itemsize" => Value::int(1),
+            "name" => Value::constant(Const::Str(format!("fp{}", float.name()))),
+            "is_fp8" | "is_floating" => Value::Predicate(true),
+            "scalar" => Value::CustomFloat(float),
+            other if other == own => Value::Predicate(true),
+            other if other.starts_with("is_") => Value::Predicate(false),
+            _ => self.no_attribute(expr, &Value::CustomFloat(float), name),
         }
     }
 
@@ -344,12 +360,16 @@ impl<'a> Evaluator<'a> {
             "primitive_bitwidth" => Value::int(i128::from(elem.bits())),
             "itemsize" => Value::int(i128::from(elem.bits().div_ceil(8))),
             "name" => Value::constant(Const::Str(dtype.map_or_else(|| elem.to_string(), builtins::dtype_signature))),
-            "is_floating" | "is_standard_floating" => int(DType::is_float),
+            "is_floating" => int(DType::is_float),
+            "is_standard_floating" => int(|d| d.is_float() && d.bits() > 8),
             "is_int" => int(|d| d.is_int()),
             "is_int_signed" => int(DType::is_signed_int),
             "is_int_unsigned" => int(super::promote::is_unsigned),
             "is_bool" | "is_int1" => is(dtype == Some(DType::I1)),
             "is_fp8" => int(|d| d.is_float() && d.bits() == 8),
+            "is_fp8e4nv" => is(dtype == Some(DType::F8E4M3)),
+            "is_fp8e5" => is(dtype == Some(DType::F8E5M2)),
+            "is_fp8e4b15" | "is_fp8e4b8" | "is_fp8e5b16" => is(false),
             "is_fp16" => is(dtype == Some(DType::F16)),
             "is_bf16" => is(dtype == Some(DType::BF16)),
             "is_fp32" => is(dtype == Some(DType::F32)),
@@ -363,6 +383,10 @@ impl<'a> Evaluator<'a> {
             "is_uint32" => is(dtype == Some(DType::U32)),
             "is_uint64" => is(dtype == Some(DType::U64)),
             "is_ptr" => is(elem.is_ptr()),
+            "is_const" => is(matches!(elem, Element::Ptr { is_const: true, .. })),
+            "numel" if !ty.is_scalar() => Value::int(i128::from(ty.num_elements())),
+            "nbytes" if !ty.is_scalar() => Value::int(i128::from(ty.num_elements()) * i128::from(elem.bits().div_ceil(8))),
+            "int_bitwidth" if dtype.is_some_and(DType::is_int) => Value::int(i128::from(elem.bits())),
             "is_block" => is(!ty.is_scalar()),
             _ => {
                 let value = Value::Type(ty.clone());

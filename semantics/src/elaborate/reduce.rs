@@ -74,7 +74,7 @@ impl<'a> Evaluator<'a> {
         let axis_value = arguments.value("axis");
         let text = self.text(expr);
         let axis = if axis_value.is_none() {
-            if indices || matches!(fold, Fold::Or) {
+            if indices {
                 let place = self.place(at);
                 return Err(self.problem(
                     Code::LNG011,

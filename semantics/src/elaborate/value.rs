@@ -9,7 +9,7 @@ use tritium_tile::ValueId;
 
 use crate::{
     Function, SourceFile,
-    builtins::{Builtin, Class, Library, Python},
+    builtins::{Builtin, Class, CustomFloat, Library, Python},
     constant::Const,
     dtype::DType,
     items::{RecordClass, RecordKind},
@@ -36,6 +36,7 @@ pub(crate) enum Value {
     Type(TileType),
     Builtin(Builtin),
     Library(Library),
+    CustomFloat(CustomFloat),
     Method(Box<Value>, Builtin),
     /// A predicate of an element type: `x.dtype.is_floating`, already answered.
     Predicate(bool),
@@ -263,6 +264,7 @@ impl Value {
             Value::RecordClass(class) => Ty::Callable(class.name.clone()),
             Value::Bound(..) | Value::ConstexprFunction(_) => Ty::Callable("function".into()),
             Value::Type(ty) => Ty::Type(ty.clone()),
+            Value::CustomFloat(float) => Ty::Callable(format!("tl.float{}", float.name()).into()),
             Value::Library(function) => Ty::Callable(function.spelling().into()),
             Value::Builtin(builtin) => Ty::Callable(builtin.spelling().into()),
             Value::Method(_, builtin) => Ty::Callable(builtin.spelling().into()),

@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 
 use super::database;
-use crate::{check::check, diagnostics::Code};
+use crate::{
+    builtins::{Builtin, LIBRARY_PAGE},
+    check::check,
+    diagnostics::{Code, Severity},
+};
 
 /// The Python below a heading.
 fn example(page: &str, heading: &str) -> Option<Example> {
@@ -57,6 +61,25 @@ fn examples_do_what_they_say() {
         let found = codes(&good, code);
         if !found.is_empty() {
             let _ = writeln!(wrong, "{code}: the right example gives {found:?}");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Every function's page: its example is understood, and no error is in it.
+#[test]
+fn examples_of_functions_are_clean() {
+    let mut wrong = String::new();
+    let pages = Builtin::ALL.iter().map(|b| (b.row().name, b.row().page)).chain([("libdevice", LIBRARY_PAGE)]);
+    for (name, page) in pages {
+        let Some(text) = example(page, "Example") else {
+            let _ = writeln!(wrong, "{name}: no example");
+            continue;
+        };
+        let mut found = codes(&text, Code::LIM002);
+        found.retain(|(code, _)| *code == Code::LIM002 || code.severity() == Severity::Error);
+        if !found.is_empty() {
+            let _ = writeln!(wrong, "{name}: {found:?}");
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

@@ -421,7 +421,7 @@ fn library_functions_have_their_own_types() {
         a: f32[4]
         b: f64
         c: i64[4]
-        d: i32[4]
+        d: i1[4]
         e: f32[4]
         9: DTY005 at `tl.extra.libdevice.tan(h)`: libdevice.tan takes (f32) or (f64), and `h` is f16: cast with `.to(tl.float32)`
             fix: Cast to float32: `.to(tl.float32)` after `h`
@@ -527,6 +527,9 @@ fn mistakes_are_named() {
         23: SHP001 at `m`: the value `m` has shape [4, 4] and the pointer `x + i` has shape [4]: it must broadcast to the pointer's shape
             7: `tl.arange(0, 4)`: the shape of the value comes from here
             7: `tl.arange(0, 4)`: the shape of the pointer comes from here
+        24: DTY017 at `tl.fma(i, i, 2)`: tl.fma takes floats, and these are i32: write `x * y + z`
+        25: LNG003 at `tl.maximum`: tl.maximum is built in, and a `@triton.jit` function is needed here: define one that returns tl.maximum of its parameters
+        26: LNG011 at `tl.static_assert(cond=True)`: tl.static_assert takes its arguments by position: `tl.static_assert(condition, "message")`
     "#]]
     .assert_eq(
         &problems(
@@ -550,6 +553,9 @@ fn mistakes_are_named() {
             tl.device_print(i)
             tl.umulhi(i, f)
             tl.atomic_add(x + i, m)
+            tl.fma(i, i, 2)
+            tl.reduce(i, 0, tl.maximum)
+            tl.static_assert(cond=True)
     ",
             "x: *i32; b: *bf16; h: *i8",
         ),
@@ -567,4 +573,40 @@ fn a_kernel_returns_nothing() {
     let given: Result<Vec<Data>, _> =
         interpreter.run(FunctionId(0), &[Arg::Int(1)], [0; 3], [1; 3], &Memory::new(), &Limits::default());
     assert_eq!(given.map(|values| values.len()), Ok(0));
+}
+
+/// Types that no NVIDIA GPU has are compared with, not computed in.
+#[test]
+fn foreign_floats_are_names() {
+    expect![[r#"
+        a: constexpr[False]
+        b: constexpr[True]
+        c: constexpr[True]
+        d: constexpr[(True, False)]
+        11: DTY016 at `tl.float8e4b8`: `tl.float8e4b8` is a type of AMD GPUs; NVIDIA GPUs have `tl.float8e4nv` and `tl.float8e5`
+        12: LIM002 at `tl.float8e4b15`: tiles of `tl.float8e4b15` are part of Triton, but Tritium does not know them yet: what depends on them is not checked
+    "#]]
+    .assert_eq(
+        &types(
+            "
+        @triton.jit
+        def kernel(x):
+            a: tl.constexpr = x.dtype.element_ty == tl.float8e4b8
+            b: tl.constexpr = tl.float8e4b8.is_fp8() and not x.dtype.element_ty.is_fp8e4b15()
+            c: tl.constexpr = tl.float8e4b15 != tl.float8e5b16
+            d: tl.constexpr = (hasattr(x, 'dtype'), hasattr(x, 'nothing'))
+            tl.load(x).to(tl.float8e4b8)
+            tl.load(x).to(tl.float8e4b15)
+    ",
+            "x: *f32",
+        )
+        .lines()
+        .filter(|l| !l.starts_with("x: "))
+        .map(|l| format!("{l}\n"))
+        .collect::<String>(),
+    );
+    assert_eq!(
+        problems("@triton.jit\ndef kernel(x):\n    tl.atomic_add(x, 1, mask=True)", "x: *i32"),
+        "7: DTY011 at `True`: the mask of tl.atomic_add is a tile, and this is True: leave it out, or compare tiles\n"
+    );
 }
