@@ -14,19 +14,29 @@ mod scope;
 mod strings;
 mod targets;
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use crate::kind::SyntaxKind::{self, *};
 use crate::tree::{SyntaxNode, TextRange};
 use crate::{PythonVersion, SyntaxError};
 
 pub(crate) use file::across_chunks;
 
-/// Where the rules put what they find.
+/// Where the rules put what they find, and what they remember of scopes, so that the whole stays linear.
 pub(crate) struct Findings {
     version: PythonVersion,
     errors: Vec<SyntaxError>,
+    mentions: HashMap<SyntaxNode, Rc<names::Mentions>>,
+    /// Whether a function is a generator.
+    yields: HashMap<SyntaxNode, bool>,
 }
 
 impl Findings {
+    fn new(version: PythonVersion) -> Findings {
+        Findings { version, errors: Vec::new(), mentions: HashMap::new(), yields: HashMap::new() }
+    }
+
     fn report(&mut self, range: TextRange, message: impl Into<String>) {
         self.errors.push(SyntaxError { message: message.into(), range });
     }
@@ -70,7 +80,7 @@ fn rules(kind: SyntaxKind) -> &'static [Rule] {
 
 /// Checks one chunk whose grammar is right.
 pub(crate) fn chunk(root: &SyntaxNode, version: PythonVersion) -> Vec<SyntaxError> {
-    let mut findings = Findings { version, errors: Vec::new() };
+    let mut findings = Findings::new(version);
     for node in root.descendants() {
         for rule in rules(node.kind()) {
             rule(&mut findings, &node);

@@ -259,6 +259,11 @@ fn many_open_brackets_stay_linear() {
         "(\n".to_owned() + &"@a\n".repeat(n),
         "(".repeat(n) + &"\n (".repeat(n),
         "f'{a:".to_owned() + &"{a:".repeat(n),
+        "def f():\n".to_owned() + &" global x\n".repeat(n),
+        "async def f():\n yield\n".to_owned() + &" return\n".repeat(n),
+        "f(".to_owned() + &(0..n).map(|at| format!("a{at}=1,")).collect::<String>() + ")\n",
+        "def f(".to_owned() + &(0..n).map(|at| format!("a{at},")).collect::<String>() + "): pass\n",
+        "match x:\n case [".to_owned() + &(0..n).map(|at| format!("a{at},")).collect::<String>() + "]: pass\n",
     ];
     for text in texts {
         let parse = parse(&text, PythonVersion::default());

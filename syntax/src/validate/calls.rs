@@ -1,5 +1,7 @@
 //! The arguments of calls and classes.
 
+use std::collections::HashSet;
+
 use super::Findings;
 use crate::ast::{ArgList, AstNode, Expr};
 use crate::kind::SyntaxKind::*;
@@ -16,7 +18,7 @@ pub(super) fn arguments(f: &mut Findings, node: &SyntaxNode) {
     let args: Vec<_> = list.args().collect();
     let commas = node.children_with_tokens().filter(|element| element.kind() == COMMA).count();
     let (mut named, mut unpacked) = (false, false);
-    let mut names: Vec<String> = Vec::new();
+    let mut names: HashSet<String> = HashSet::new();
     for arg in &args {
         let range = arg.range();
         if arg.star2_token().is_some() {
@@ -31,7 +33,7 @@ pub(super) fn arguments(f: &mut Findings, node: &SyntaxNode) {
             if names.contains(&name) {
                 f.report(range, format!("the argument `{name}` is given twice"));
             }
-            names.push(name);
+            names.insert(name);
         } else {
             if unpacked {
                 f.report(range, "an argument without a name must stand before `**` arguments");

@@ -45,7 +45,7 @@ const LATE: &str = "`from __future__` must stand before all other statements of 
 /// The rules over the chunks of a whole file; ranges count from the start of the file.
 pub(crate) fn across_chunks(whole: &Parse, version: PythonVersion) -> Vec<SyntaxError> {
     let root = whole.syntax();
-    let mut findings = Findings { version, errors: Vec::new() };
+    let mut findings = Findings::new(version);
     let mut at_start = true;
     let mut has_global = false;
     let mut is_first = true;

@@ -13,7 +13,7 @@ pub(super) fn return_statement(f: &mut Findings, node: &SyntaxNode) {
         return f.report(node.text_range(), "`return` stands outside a function");
     };
     let with_value = ReturnStmt::cast(node.clone()).is_some_and(|statement| statement.expr().is_some());
-    if with_value && is_async(&function) && yields(&function) {
+    if with_value && is_async(&function) && yields(f, &function) {
         f.report(node.text_range(), "an asynchronous generator cannot return a value; `return` alone ends it");
     }
     if in_except_star(node, false) {
@@ -21,10 +21,12 @@ pub(super) fn return_statement(f: &mut Findings, node: &SyntaxNode) {
     }
 }
 
-fn yields(function: &FunctionDef) -> bool {
-    let Some(body) = function.body() else { return false };
-    let expressions = body.syntax().descendants().filter(|node| node.kind() == YIELD_EXPR);
-    expressions.into_iter().any(|node| scope_of(&node).node() == function.syntax())
+fn yields(f: &mut Findings, function: &FunctionDef) -> bool {
+    let generator = || {
+        let mut expressions = function.syntax().descendants().filter(|node| node.kind() == YIELD_EXPR);
+        expressions.any(|node| scope_of(&node).node() == function.syntax())
+    };
+    *f.yields.entry(function.syntax().clone()).or_insert_with(generator)
 }
 
 /// `break` and `continue` outside a loop or in `except*`.

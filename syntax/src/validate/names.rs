@@ -1,5 +1,8 @@
 //! Names and the scopes that they belong to: `global`, `nonlocal`, `import *`, and `:=` in comprehensions.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use super::Findings;
 use super::scope::{Scope, in_iterable, scope_of};
 use super::targets::is_target;
@@ -75,7 +78,7 @@ fn loop_variables(comprehension: &SyntaxNode) -> Vec<String> {
 
 /// How a scope mentions a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mention {
+pub(super) enum Mention {
     Use,
     Bind,
     Parameter,
@@ -84,15 +87,20 @@ enum Mention {
     Nonlocal,
 }
 
-struct Named {
-    name: String,
-    mention: Mention,
-    range: TextRange,
+/// The names that a scope mentions, each with the first place of every way.
+pub(super) type Mentions = HashMap<String, Vec<(Mention, TextRange)>>;
+
+fn first_of(mentions: &Mentions, name: &str, mention: Mention) -> Option<TextRange> {
+    mentions.get(name)?.iter().find(|(other, _)| *other == mention).map(|(_, range)| *range)
+}
+
+fn mentions(f: &mut Findings, scope: &SyntaxNode) -> Rc<Mentions> {
+    f.mentions.entry(scope.clone()).or_insert_with(|| Rc::new(mentions_of(scope))).clone()
 }
 
 /// Every name that a scope mentions itself, in text order; scopes inside it have their own.
-fn mentions(scope: &SyntaxNode) -> Vec<Named> {
-    let mut out: Vec<Named> = Vec::new();
+fn mentions_of(scope: &SyntaxNode) -> Mentions {
+    let mut out = Mentions::new();
     let own_function = FunctionDef::can_cast(scope.kind());
     let mut walk = scope.preorder();
     while let Some(event) = walk.next() {
@@ -178,8 +186,11 @@ fn mentions(scope: &SyntaxNode) -> Vec<Named> {
     out
 }
 
-fn push(out: &mut Vec<Named>, node: &SyntaxNode, mention: Mention) {
-    out.push(Named { name: node.text().to_string(), mention, range: node.text_range() });
+fn push(out: &mut Mentions, node: &SyntaxNode, mention: Mention) {
+    let seen = out.entry(node.text().to_string()).or_default();
+    if seen.iter().all(|(other, _)| *other != mention) {
+        seen.push((mention, node.text_range()));
+    }
 }
 
 /// `global x` after `x` was used, or of a parameter.
@@ -199,7 +210,7 @@ pub(super) fn nonlocal(f: &mut Findings, node: &SyntaxNode) {
     let names: Vec<_> = statement.names().map(|name| (name.text(), name.range())).collect();
     declared(f, node, "nonlocal", &names);
     for (name, range) in names {
-        match binding_around(scope.node(), &name) {
+        match binding_around(f, scope.node(), &name) {
             Around::Function => {}
             Around::TypeParameter => {
                 f.report(range, format!("`nonlocal` cannot bind the type parameter `{name}`"));
@@ -216,7 +227,7 @@ enum Around {
 }
 
 /// What the nearest function or list of type parameters around a scope says of a name.
-fn binding_around(scope: &SyntaxNode, name: &str) -> Around {
+fn binding_around(f: &mut Findings, scope: &SyntaxNode, name: &str) -> Around {
     let has_type_param = |definition: &SyntaxNode| {
         let params = definition.children().filter(|child| child.kind() == TYPE_PARAMS);
         let names = params.flat_map(|params| params.descendants().filter(|node| node.kind() == NAME && is_type_param(node)));
@@ -233,12 +244,10 @@ fn binding_around(scope: &SyntaxNode, name: &str) -> Around {
             Scope::Class(_) if name == "__class__" => return Around::Function,
             Scope::Class(_) => {}
             Scope::Function(function) => {
-                let mentions = mentions(function.syntax());
-                let of_name = || mentions.iter().filter(|named| named.name == name);
-                let is_global = of_name().any(|named| named.mention == Mention::Global);
-                let is_nonlocal = of_name().any(|named| named.mention == Mention::Nonlocal);
-                let binds =
-                    of_name().any(|named| matches!(named.mention, Mention::Bind | Mention::Parameter | Mention::Annotation));
+                let mentions = mentions(f, function.syntax());
+                let has = |mention| first_of(&mentions, name, mention).is_some();
+                let (is_global, is_nonlocal) = (has(Mention::Global), has(Mention::Nonlocal));
+                let binds = has(Mention::Bind) || has(Mention::Parameter) || has(Mention::Annotation);
                 if is_global {
                     return Around::Nothing;
                 }
@@ -259,31 +268,37 @@ fn is_type_param(name: &SyntaxNode) -> bool {
 /// What a declaration of names may not follow.
 fn declared(f: &mut Findings, node: &SyntaxNode, word: &str, names: &[(String, TextRange)]) {
     let scope = scope_of(node);
-    let mentions = mentions(scope.node());
+    let mentions = mentions(f, scope.node());
     for (name, range) in names {
-        before(f, &mentions, node.text_range().start(), word, name, *range);
+        let in_module = matches!(scope, Scope::Module(_));
+        before(f, &mentions, in_module, node.text_range().start(), word, name, *range);
     }
 }
 
 /// The same over the statements of a whole file, which is one scope.
 pub(super) fn global_in_file(f: &mut Findings, module: &SyntaxNode) {
-    let mentions = mentions(module);
-    for named in mentions.iter().filter(|named| named.mention == Mention::Global) {
-        before(f, &mentions, named.range.start(), "global", &named.name, named.range);
+    let mentions = mentions(f, module);
+    let globals = module.descendants().filter_map(GlobalStmt::cast);
+    for statement in globals.filter(|statement| matches!(scope_of(statement.syntax()), Scope::Module(_))) {
+        let at = statement.range().start();
+        for name in statement.names() {
+            before(f, &mentions, true, at, "global", &name.text(), name.range());
+        }
     }
 }
 
-fn before(f: &mut Findings, mentions: &[Named], at: TextSize, word: &str, name: &str, range: TextRange) {
-    for named in mentions.iter().filter(|named| named.name == name) {
-        let earlier = named.range.end() <= at;
-        let problem = match named.mention {
-            Mention::Parameter => format!("`{name}` is a parameter and cannot be `{word}`"),
-            Mention::Annotation => format!("`{name}` has an annotation in this scope and cannot be `{word}`"),
-            Mention::Use if earlier => format!("`{name}` is used before it is declared `{word}`"),
-            Mention::Bind if earlier => format!("`{name}` is assigned to before it is declared `{word}`"),
-            Mention::Global if word == "nonlocal" => format!("`{name}` is both `global` and `nonlocal`"),
-            Mention::Use | Mention::Bind | Mention::Global | Mention::Nonlocal => continue,
-        };
-        return f.report(range, problem);
-    }
+fn before(f: &mut Findings, mentions: &Mentions, in_module: bool, at: TextSize, word: &str, name: &str, range: TextRange) {
+    let earlier = |mention| first_of(mentions, name, mention).is_some_and(|first| first.end() <= at);
+    let ever = |mention| first_of(mentions, name, mention).is_some();
+    let problem = match () {
+        () if ever(Mention::Parameter) => format!("`{name}` is a parameter and cannot be `{word}`"),
+        () if earlier(Mention::Annotation) || (ever(Mention::Annotation) && !in_module) => {
+            format!("`{name}` has an annotation in this scope and cannot be `{word}`")
+        }
+        () if earlier(Mention::Use) => format!("`{name}` is used before it is declared `{word}`"),
+        () if earlier(Mention::Bind) => format!("`{name}` is assigned to before it is declared `{word}`"),
+        () if word == "nonlocal" && ever(Mention::Global) => format!("`{name}` is both `global` and `nonlocal`"),
+        () => return,
+    };
+    f.report(range, problem);
 }

@@ -1,5 +1,7 @@
 //! The parameters of functions and lambdas, and type parameters.
 
+use std::collections::HashSet;
+
 use super::Findings;
 use crate::ast::{AstNode, Param, TypeParam, TypeParams};
 use crate::tree::SyntaxNode;
@@ -7,7 +9,7 @@ use crate::tree::SyntaxNode;
 /// Their order, the marks `/` and `*`, defaults, and names given twice.
 pub(super) fn parameters(f: &mut Findings, node: &SyntaxNode) {
     let params: Vec<Param> = node.children().filter_map(Param::cast).collect();
-    let mut names: Vec<String> = Vec::new();
+    let mut names: HashSet<String> = HashSet::new();
     let (mut slash, mut star, mut bare_star, mut star2, mut defaulted) = (false, false, false, false, false);
     for (index, param) in params.iter().enumerate() {
         let range = param.range();
@@ -53,7 +55,7 @@ pub(super) fn parameters(f: &mut Findings, node: &SyntaxNode) {
             if names.contains(&name) {
                 f.report(range, format!("there are two parameters `{name}`"));
             }
-            names.push(name);
+            names.insert(name);
         }
     }
     if let (true, Some(last)) = (bare_star, params.last()) {
@@ -64,7 +66,7 @@ pub(super) fn parameters(f: &mut Findings, node: &SyntaxNode) {
 /// Names given twice, and the order of defaults.
 pub(super) fn type_parameters(f: &mut Findings, node: &SyntaxNode) {
     let Some(list) = TypeParams::cast(node.clone()) else { return };
-    let mut names: Vec<String> = Vec::new();
+    let mut names: HashSet<String> = HashSet::new();
     let mut defaulted = false;
     for param in list.syntax().children().filter_map(TypeParam::cast) {
         let Some(name) = param.name().map(|name| name.text()) else { continue };
@@ -76,6 +78,6 @@ pub(super) fn type_parameters(f: &mut Findings, node: &SyntaxNode) {
         } else if defaulted {
             f.report(param.range(), format!("the type parameter `{name}` needs a default, as one before it has one"));
         }
-        names.push(name);
+        names.insert(name);
     }
 }

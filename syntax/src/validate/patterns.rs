@@ -1,7 +1,9 @@
 //! The patterns of `match`, which the grammar reads as expressions.
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::Findings;
-use crate::ast::{Arg, AstNode, Expr, MatchStmt};
+use crate::ast::{Arg, AstNode, Expr, Literal, MatchStmt};
 use crate::kind::SyntaxKind::{self, *};
 use crate::tree::{SyntaxNode, TextRange};
 
@@ -21,14 +23,14 @@ pub(super) fn cases(f: &mut Findings, node: &SyntaxNode) {
 
 /// The names that a pattern binds.
 #[derive(Default)]
-struct Names(Vec<String>);
+struct Names(BTreeSet<String>);
 
 impl Names {
     fn bind(&mut self, f: &mut Findings, range: TextRange, name: String) {
         if self.0.contains(&name) {
             f.report(range, format!("this pattern binds `{name}` twice"));
         }
-        self.0.push(name);
+        self.0.insert(name);
     }
 }
 
@@ -91,7 +93,7 @@ fn alternatives(f: &mut Findings, node: &SyntaxNode, names: &mut Names) -> bool 
     }
     parts.push(at);
     parts.reverse();
-    let mut first: Option<Vec<String>> = None;
+    let mut first: Option<BTreeSet<String>> = None;
     let mut takes_all = false;
     for part in &parts {
         if takes_all {
@@ -99,8 +101,7 @@ fn alternatives(f: &mut Findings, node: &SyntaxNode, names: &mut Names) -> bool 
         }
         let mut own = Names::default();
         takes_all = pattern(f, part, &mut own);
-        let mut bound = own.0;
-        bound.sort();
+        let bound = own.0;
         match &first {
             Some(first) if *first != bound => {
                 f.report(part.text_range(), "the alternatives of a pattern must bind the same names")
@@ -137,7 +138,7 @@ fn sequence(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
 
 fn mapping(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
     let items: Vec<_> = node.children().collect();
-    let mut keys: Vec<String> = Vec::new();
+    let mut keys: HashSet<String> = HashSet::new();
     for (index, item) in items.iter().enumerate() {
         let mut parts = item.children();
         let unpacks = item.first_token().is_some_and(|token| token.kind() == STAR2);
@@ -159,7 +160,7 @@ fn mapping(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
             if keys.contains(&text) {
                 f.report(key.text_range(), format!("this pattern has the key {text} twice"));
             }
-            keys.push(text);
+            keys.insert(text);
         }
         if let Some(value) = value {
             pattern(f, &value, names);
@@ -167,14 +168,37 @@ fn mapping(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
     }
 }
 
-/// A key as its value, where that is known.
+/// A key as its value: equal numbers are one key, however they are written.
 fn constant(key: &SyntaxNode) -> String {
-    let value = match Expr::cast(key.clone()) {
-        Some(Expr::StringExpr(string)) => string.value().map(|value| format!("{value:?}")),
-        Some(Expr::LiteralExpr(literal)) => literal.int_value().map(|value| value.to_string()),
+    if let Some(Expr::StringExpr(string)) = Expr::cast(key.clone()) {
+        return string.value().map_or_else(|| key.text().to_string(), |value| format!("{value:?}"));
+    }
+    number(key).map_or_else(|| key.text().to_string(), |(real, imaginary)| format!("{real} + {imaginary}j"))
+}
+
+/// The value of a number as floats, where it fits; `True` and `False` are numbers too.
+fn number(node: &SyntaxNode) -> Option<(f64, f64)> {
+    let plain = |(real, imaginary): (f64, f64)| (real + 0.0, imaginary + 0.0);
+    match Expr::cast(node.clone())? {
+        Expr::LiteralExpr(literal) => match literal.kind()? {
+            Literal::True => Some((1.0, 0.0)),
+            Literal::False => Some((0.0, 0.0)),
+            Literal::Int(_) => {
+                let value = literal.int_value()?;
+                (value.unsigned_abs() < 1 << 53).then_some((value as f64, 0.0))
+            }
+            Literal::Float(_) => Some((literal.float_value()?, 0.0)),
+            Literal::Imaginary(text) => Some((0.0, text.trim_end_matches(['j', 'J']).replace('_', "").parse().ok()?)),
+            Literal::None | Literal::Ellipsis => None,
+        },
+        Expr::UnaryExpr(_) => number(&node.first_child()?).map(|(real, imaginary)| plain((-real, -imaginary))),
+        Expr::BinaryExpr(_) => {
+            let (left, right) = (number(&node.first_child()?)?, number(&node.last_child()?)?);
+            let sign = if operator(node) == Some(MINUS) { -1.0 } else { 1.0 };
+            Some(plain((left.0 + sign * right.0, left.1 + sign * right.1)))
+        }
         _ => None,
-    };
-    value.unwrap_or_else(|| key.text().to_string())
+    }
 }
 
 fn class(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
@@ -183,7 +207,7 @@ fn class(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
     if callee.kind() != NAME_EXPR && !is_dotted(&callee) {
         f.report(callee.text_range(), "a class in a pattern must be a name or an attribute");
     }
-    let mut keywords: Vec<String> = Vec::new();
+    let mut keywords: HashSet<String> = HashSet::new();
     for arg in list.children().filter_map(Arg::cast) {
         let range = arg.range();
         if arg.star_token().is_some() || arg.star2_token().is_some() {
@@ -196,7 +220,7 @@ fn class(f: &mut Findings, node: &SyntaxNode, names: &mut Names) {
                 if keywords.contains(&name) {
                     f.report(range, format!("this pattern has the attribute `{name}` twice"));
                 }
-                keywords.push(name);
+                keywords.insert(name);
             }
             None if !keywords.is_empty() => f.report(range, "a pattern without a name must stand before those with one"),
             None => {}

@@ -100,8 +100,9 @@ pub(super) fn replacement(f: &mut Findings, node: &SyntaxNode) {
         }
     }
     let specs = node.ancestors().take_while(|outer| outer.kind() != FSTRING).filter(|outer| outer.kind() == FORMAT_SPEC);
-    if specs.count() > 1 {
-        f.report(node.text_range(), "replacements in a format can be nested only once");
+    let (limit, times) = if f.version < PythonVersion::Py312 { (1, "once") } else { (2, "twice") };
+    if specs.count() > limit {
+        f.report(node.text_range(), format!("replacements in a format can be nested only {times}"));
     }
 }
 
