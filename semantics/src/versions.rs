@@ -21,6 +21,10 @@ pub struct Rules {
     pub block_pointer_aggregates: bool,
     /// tl.fdiv joins two float types, tl.clamp takes integers.
     pub broad_math: bool,
+    /// tl.topk refuses a `k` that is no power of two, which it rounded down before; tl.flip knows what no axis means.
+    pub strict_topk: bool,
+    /// The mask of an atomic may be a Python bool.
+    pub atomic_constant_masks: bool,
     pub walrus: bool,
     pub nested_tuple_targets: bool,
     pub chained_comparison: bool,
@@ -59,6 +63,8 @@ const V3_6: Rules = Rules {
     constexpr_tuples: false,
     block_pointer_aggregates: false,
     broad_math: false,
+    strict_topk: false,
+    atomic_constant_masks: false,
     walrus: false,
     nested_tuple_targets: false,
     chained_comparison: false,
@@ -84,6 +90,7 @@ const V3_8: Rules = Rules {
     rest_parameters: true,
     constexpr_tuples: true,
     block_pointer_aggregates: true,
+    atomic_constant_masks: true,
     walrus: true,
     nested_tuple_targets: true,
     zero_extents: false,
@@ -98,6 +105,7 @@ const V3_9: Rules = Rules {
     keyword_only_parameters: true,
     strict_unpacking: true,
     broad_math: true,
+    strict_topk: true,
     chained_comparison: true,
     while_on_int: true,
     weak_comparisons: true,

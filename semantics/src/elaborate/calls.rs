@@ -114,7 +114,6 @@ impl<'a> Evaluator<'a> {
                 self.call_builtin(builtin, expr, positional, keywords)
             }
             Value::Library(function) => self.call_library(function, expr, positional, keywords),
-            Value::Python(Python::Print) => self.call_builtin(Builtin::DevicePrint, expr, positional, keywords),
             Value::Python(python) => self.call_python(python, expr, positional),
             Value::Class(class) => self.call_class(class, expr, positional, keywords),
             Value::Const(Constant { value: Const::Function(function), .. }) => {

@@ -190,6 +190,9 @@ impl<'a> Evaluator<'a> {
                 let id = self.out.add_param(name.as_str(), ty.tile(), divisibility.next().unwrap_or(1));
                 Value::Tile(Tile { varies: Tile::all_axes(ty.rank()), ty, id, undefined: None })
             }
+            CallArgument::Const(Const::Tuple(items)) if self.rules.constexpr_tuples => {
+                Value::Tuple(items.into_iter().map(Value::constant).collect())
+            }
             CallArgument::Const(value) => Value::Const(Constant { value, symbol: Some(name.clone()) }),
             CallArgument::Tuple(items) => Value::Tuple(
                 items

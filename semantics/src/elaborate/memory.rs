@@ -318,6 +318,13 @@ impl<'a> Evaluator<'a> {
         let name = builtin.spelling();
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
         let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, &name);
+        if let (Some(Const::Bool(mask)), false) = (arguments.value("mask").as_const(), self.rules.atomic_constant_masks) {
+            let place = self.place(arguments.expr("mask").unwrap_or(at));
+            let mask = Const::Bool(*mask);
+            let message =
+                format!("before Triton 3.8 the mask of {name} is a run-time i1, not {mask}: leave it out, or compare values");
+            return Err(self.problem(Code::DTY011, place, message));
+        }
         let mask = self.mask_argument(arguments, at);
         if let Some(known) = arguments.value("mask").as_const().filter(|m| **m != Const::None) {
             let place = self.place(arguments.expr("mask").unwrap_or(at));

@@ -78,6 +78,7 @@ impl<'a> Evaluator<'a> {
             None => match name.as_str() {
                 "int" => Value::Class(Class::Int),
                 "float" => Value::Class(Class::Float),
+                "print" => Value::Builtin(builtins::Builtin::DevicePrint),
                 _ => match Python::find(name) {
                     Some(python) => Value::Python(python),
                     None => self.undefined(expr, name),

@@ -111,6 +111,9 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr("k").unwrap_or(at);
         let place = self.place(expr);
         match value.as_const().and_then(Const::as_int) {
+            Some(k) if self.rules.strict_topk && u32::try_from(k).is_ok_and(|k| !k.is_power_of_two()) => {
+                Err(self.problem(Code::SHP002, place, format!("the {k} largest elements: the number must be a power of two")))
+            }
             Some(k) if (1..=i128::from(1 << 20)).contains(&k) => Ok(k as u32),
             Some(k) => Err(self.problem(Code::LNG011, place, format!("the {k} largest elements: at least 1 is asked for"))),
             None if value.has_unknown() => Err(Silenced),
@@ -192,7 +195,8 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_flip(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (tile, _) = self.sortable("tl.flip", arguments, at)?;
         let expr = arguments.expr("dim").unwrap_or(at);
-        if arguments.value("dim").is_none() {
+        let no_axis = arguments.value("dim").is_none();
+        if no_axis && !self.rules.strict_topk {
             let place = self.place(at);
             return Err(self.problem(
                 Code::LNG011,
@@ -201,7 +205,10 @@ impl<'a> Evaluator<'a> {
             ));
         }
         let text = self.text(arguments.expr("x").unwrap_or(at));
-        let axis = self.axis(arguments.value("dim"), expr, tile.ty.rank(), &format!("`{text}` ({})", tile.ty))?;
+        let axis = match no_axis {
+            true => tile.ty.rank() - 1,
+            false => self.axis(arguments.value("dim"), expr, tile.ty.rank(), &format!("`{text}` ({})", tile.ty))?,
+        };
         let shape = tile.ty.shape.clone();
         let undefined = tile.undefined;
         // Places count from the last axis on.
