@@ -38,7 +38,8 @@ use crate::{
 
 pub use described::described;
 use kernel::Kernel;
-pub(crate) use shallow::{of_function, of_target};
+pub(crate) use shallow::of_function;
+pub use shallow::of_target;
 
 /// A kernel under one specialisation, and what is known of the launches that make it.
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]

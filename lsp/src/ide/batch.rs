@@ -7,7 +7,7 @@ use std::{path::Path, time::Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tritium_codegen as codegen;
-use tritium_semantics::{diagnostics::Severity, target::Gpu};
+use tritium_semantics::{diagnostics::Severity, lints, target::Gpu};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::ide::{
@@ -139,7 +139,8 @@ impl Analysis {
             let range = self.range(place)?;
             Some(index.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
         };
-        for problem in &elaborated.problems {
+        let of_target = lints::of_target(db, elaborated);
+        for problem in elaborated.problems.iter().chain(&of_target) {
             answer.diagnostics.push(Found {
                 code: problem.code.as_str().to_owned(),
                 severity: problem.code.severity().name(),
@@ -165,7 +166,7 @@ impl Analysis {
         answer.expressions = counted.all;
         answer.unreached = counted.unreached;
         answer.typed_expressions = counted.typed;
-        answer.ok = elaborated.problems.iter().all(|p| p.code.severity() != Severity::Error);
+        answer.ok = elaborated.problems.iter().chain(&of_target).all(|p| p.code.severity() != Severity::Error);
         if through == Through::Types || !answer.ok {
             return Ok(());
         }

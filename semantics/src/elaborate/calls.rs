@@ -899,7 +899,7 @@ impl<'a> Evaluator<'a> {
         if callee.returns.has_unknown() {
             return Err(Silenced);
         }
-        if others.into_iter().any(|other| elaborate_call(self.db, other).returns.ty() != callee.returns.ty()) {
+        if others.into_iter().any(|other| !elaborate_call(self.db, other).returns.same_type(&callee.returns)) {
             self.complete = false;
             return Err(Silenced);
         }

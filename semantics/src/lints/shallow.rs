@@ -19,7 +19,7 @@ pub(crate) fn of_function(db: &dyn Db, function: Function, is_kernel: bool) -> V
 }
 
 /// What the types of one specialisation say about the GPU that is meant.
-pub(crate) fn of_target(db: &dyn Db, elaborated: &Elaborated) -> Vec<Problem> {
+pub fn of_target(db: &dyn Db, elaborated: &Elaborated) -> Vec<Problem> {
     let mut out = Vec::new();
     fp8_target::lint(db, &mut out, elaborated);
     out
