@@ -320,6 +320,7 @@ fn root(function: &Function, mut pointer: ValueId) -> Option<ValueId> {
                 let op = function.op(id);
                 pointer = match &op.kind {
                     OpKind::AddPtr
+                    | OpKind::Promise { .. }
                     | OpKind::Splat
                     | OpKind::Broadcast
                     | OpKind::ExpandDims { .. }

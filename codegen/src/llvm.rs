@@ -377,7 +377,10 @@ impl<'m> Emitter<'m> {
             | OpKind::Select
             | OpKind::Fma
             | OpKind::Cast(_)
-            | OpKind::AddPtr => self.elementwise(op),
+            | OpKind::AddPtr
+            | OpKind::Promise { .. } => self.elementwise(op),
+            // What is promised is a matter of facts.
+            OpKind::Assume => Ok(()),
             OpKind::Load(attrs) => self.load(op, *attrs),
             OpKind::Store(attrs) => self.store(op, *attrs),
             OpKind::AtomicRmw { op: kind, sem, scope } => self.atomic(op, *kind, *sem, *scope),

@@ -33,6 +33,7 @@ fn reason(kind: &OpKind) -> Option<String> {
         | OpKind::Fma
         | OpKind::Cast(_)
         | OpKind::AddPtr
+        | OpKind::Promise { .. }
         | OpKind::Load(_)
         | OpKind::Store(_)
         | OpKind::AtomicRmw { .. }
@@ -47,6 +48,7 @@ fn reason(kind: &OpKind) -> Option<String> {
         | OpKind::Return
         | OpKind::Call { .. }
         | OpKind::Assert { .. }
+        | OpKind::Assume
         | OpKind::ConvertLayout
         | OpKind::LocalAlloc
         | OpKind::LocalLoad

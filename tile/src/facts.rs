@@ -23,7 +23,7 @@ pub use range::Range;
 
 use crate::{
     module::{BlockId, Function, FunctionId, Module, OpId, ValueId},
-    ops::{BinaryOp, CastOp, OpKind},
+    ops::{BinaryOp, CastOp, OpKind, Predicate},
 };
 
 /// Rounds of a loop's fixpoint before its carried values are given up.
@@ -76,6 +76,7 @@ pub fn of_launched(function: &Function, launched: &Launched) -> Facts {
     let ranges = function.values.iter().map(|v| Range::of_type(&v.ty)).collect();
     let mut walk = Walk {
         function,
+        here: function.body,
         grid: launched.grid,
         facts: Facts { axes, ranges, natural: vec![false; function.values.len()], affine: vec![None; function.values.len()] },
     };
@@ -151,14 +152,72 @@ pub fn listing(function: &Function, facts: &Facts) -> String {
 /// The forward walk that fills axes, ranges and naturals.
 struct Walk<'f> {
     function: &'f Function,
+    here: BlockId,
     grid: [Option<Range>; 3],
     facts: Facts,
 }
 
 impl Walk<'_> {
     fn block(&mut self, block: BlockId) {
+        let outer = std::mem::replace(&mut self.here, block);
         for &op in &self.function.block(block).ops {
             self.op(op);
+        }
+        self.here = outer;
+    }
+
+    /// A condition that the user promises: bounds and divisors of what it compares.
+    fn assume(&mut self, condition: ValueId) {
+        let function = self.function;
+        let Some(op) = function.def_op(condition).map(|op| function.op(op)) else { return };
+        match op.kind {
+            OpKind::Binary(BinaryOp::And) => op.operands.iter().for_each(|&v| self.assume(v)),
+            OpKind::Compare(predicate) => {
+                let (a, b) = (op.operands[0], op.operands[1]);
+                let (x, y) = (self.facts.range(a), self.facts.range(b));
+                match predicate {
+                    Predicate::LtS => self.bound(a, i64::MIN, y.max.saturating_sub(1), b, x.min.saturating_add(1), i64::MAX),
+                    Predicate::LeS => self.bound(a, i64::MIN, y.max, b, x.min, i64::MAX),
+                    Predicate::GtS => self.bound(b, i64::MIN, x.max.saturating_sub(1), a, y.min.saturating_add(1), i64::MAX),
+                    Predicate::GeS => self.bound(b, i64::MIN, x.max, a, y.min, i64::MAX),
+                    Predicate::Eq => {
+                        self.bound(a, y.min, y.max, b, x.min, x.max);
+                        for (remainder, zero) in [(a, y), (b, x)] {
+                            self.divides(remainder, zero);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `a` is from `a0` to `a1`, and `b` from `b0` to `b1`, beside what is known.
+    fn bound(&mut self, a: ValueId, a0: i64, a1: i64, b: ValueId, b0: i64, b1: i64) {
+        for (value, min, max) in [(a, a0, a1), (b, b0, b1)] {
+            let range = &mut self.facts.ranges[value.index()];
+            let (min, max) = (range.min.max(min), range.max.min(max));
+            // A promise that cannot be kept says nothing.
+            if min <= max {
+                *range = Range::new(min, max);
+                self.facts.natural[value.index()] |= min >= 0;
+            }
+        }
+    }
+
+    /// `x % n == 0`
+    fn divides(&mut self, remainder: ValueId, other: Range) {
+        let function = self.function;
+        if other.constant() == Some(0)
+            && let Some(op) = function.def_op(remainder).map(|op| function.op(op))
+            && let OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU) = op.kind
+            && let Some(n @ 1..) = self.facts.range(op.operands[1]).constant()
+            && function.ty(op.operands[0]).is_scalar()
+        {
+            let known = self.facts.axis(op.operands[0]).divisibility[0];
+            let power = 1u64 << n.trailing_zeros();
+            self.facts.axes[op.operands[0].index()].divide_all(known.max(power));
         }
     }
 
@@ -284,6 +343,8 @@ impl Walk<'_> {
                     }
                 }
             }
+            // What holds wherever the function runs holds of its values.
+            OpKind::Assume if self.here == function.body => self.assume(op.operands[0]),
             OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } => {
                 // The region's arguments are any elements: nothing is known of them, nor of what comes out.
                 op.regions.iter().for_each(|&r| self.block(r));
@@ -316,7 +377,7 @@ impl Walk<'_> {
             OpKind::Splat | OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => {
                 all(1)
             }
-            OpKind::ConvertLayout => all(1),
+            OpKind::ConvertLayout | OpKind::Promise { .. } => all(1),
             OpKind::Select => op.operands[1..].iter().all(|&v| self.facts.is_natural(v)),
             OpKind::Cast(CastOp::ExtS) => all(1),
             OpKind::Cast(CastOp::ExtU) => true,
@@ -337,7 +398,6 @@ mod tests {
     use super::*;
     use crate::{
         module::Builder,
-        ops::Predicate,
         types::{Elem, Scalar, Type},
     };
 

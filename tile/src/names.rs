@@ -42,6 +42,8 @@ names! {
         MinF "min.f", MaxF "max.f", MinNan "min.nan", MaxNan "max.nan",
     }
 
+    PromiseOp { Divisible "promise.divisible", Contiguous "promise.contiguous", Constant "promise.constant" }
+
     Predicate {
         Eq "eq", Ne "ne", LtS "lt.s", LeS "le.s", GtS "gt.s", GeS "ge.s", LtU "lt.u", LeU "le.u", GtU "gt.u", GeU "ge.u",
         EqF "eq.f", NeF "ne.f", LtF "lt.f", LeF "le.f", GtF "gt.f", GeF "ge.f",
@@ -91,6 +93,7 @@ impl OpKind {
             OpKind::Fma => "fma",
             OpKind::Cast(op) => op.name(),
             OpKind::AddPtr => "addptr",
+            OpKind::Promise { what, .. } => what.name(),
             OpKind::Libdevice(_) => "libdevice",
             OpKind::InlineAsm(_) => "inline_asm",
             OpKind::Map { .. } => "map",
@@ -111,6 +114,7 @@ impl OpKind {
             OpKind::Return => "return",
             OpKind::Call { .. } => "call",
             OpKind::Assert { .. } => "assert",
+            OpKind::Assume => "assume",
             OpKind::Print { .. } => "print",
             OpKind::ConvertLayout => "convert_layout",
             OpKind::LocalAlloc => "local_alloc",

@@ -80,6 +80,11 @@ pub enum OpKind {
     Cast(CastOp),
     /// Pointer plus offset in elements; the offset is a signed `i32` or `i64`.
     AddPtr,
+    /// The operand, of which the user promises something along each axis (a scalar has one). Nothing checks it.
+    Promise {
+        what: PromiseOp,
+        values: SmallVec<[u32; 2]>,
+    },
     /// A function of the device library, by its row in [`crate::libdevice`].
     Libdevice(Symbol),
     /// Machine instructions over `pack` neighbouring elements at a time. Any number of results; all operands and results have one shape.
@@ -150,6 +155,8 @@ pub enum OpKind {
     Assert {
         message: String,
     },
+    /// Operand: scalar `i1`. The user promises that it holds wherever this runs; nothing checks it.
+    Assume,
     /// Operands: any number of scalars or tiles, written out behind the prefix; bit `i` of `signed` says that operand `i` is signed.
     Print {
         prefix: String,
@@ -279,6 +286,14 @@ pub enum BinaryOp {
     /// NaN if either operand is.
     MinNan,
     MaxNan,
+}
+
+/// What is promised; the numbers are those of [`crate::facts::Axis`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PromiseOp {
+    Divisible,
+    Contiguous,
+    Constant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -425,6 +440,7 @@ impl OpKind {
                 | OpKind::Fma
                 | OpKind::Cast(_)
                 | OpKind::AddPtr
+                | OpKind::Promise { .. }
                 | OpKind::Libdevice(_)
         )
     }
@@ -448,6 +464,7 @@ impl OpKind {
             | OpKind::Fma
             | OpKind::Cast(_)
             | OpKind::AddPtr
+            | OpKind::Promise { .. }
             | OpKind::Libdevice(_)
             | OpKind::Gather { .. }
             | OpKind::Histogram
@@ -473,6 +490,7 @@ impl OpKind {
             | OpKind::Return
             | OpKind::Call { .. }
             | OpKind::Assert { .. }
+            | OpKind::Assume
             | OpKind::Print { .. }
             | OpKind::LocalAlloc
             | OpKind::LocalLoad

@@ -560,6 +560,9 @@ impl Parser<'_> {
         if let Some(op) = Predicate::from_name(name) {
             return Some(OpKind::Compare(op));
         }
+        if let Some(what) = PromiseOp::from_name(name) {
+            return Some(OpKind::Promise { what, values: SmallVec::new() });
+        }
         if let Some(op) = CastOp::from_name(name) {
             return Some(OpKind::Cast(op));
         }
@@ -575,6 +578,7 @@ impl Parser<'_> {
             "select" => OpKind::Select,
             "fma" => OpKind::Fma,
             "addptr" => OpKind::AddPtr,
+            "assume" => OpKind::Assume,
             "map" => OpKind::Map { pack: 1 },
             "atomic.cas" => OpKind::AtomicCas { sem: MemSem::default(), scope: MemScope::default() },
             "gather" => OpKind::Gather { axis: 0 },
@@ -676,6 +680,14 @@ impl Parser<'_> {
                     }
                 }
                 _ => return Err(place.error("expected `order=[…]`".into())),
+            },
+            OpKind::Promise { what: _, values } => match given.take("values") {
+                Some((Attribute::List(list), place)) => {
+                    for value in list {
+                        values.push(u32::try_from(value).map_err(|_| place.error(format!("{value} is no number to promise")))?);
+                    }
+                }
+                _ => return Err(place.error("expected `values=[…]`".into())),
             },
             OpKind::Load(attrs) => {
                 attrs.vector = given.number("vector")?.unwrap_or(0);

@@ -312,6 +312,9 @@ impl Printer<'_> {
             OpKind::Transpose { order } => {
                 let _ = write!(self.out, " order={:?}", order.as_slice());
             }
+            OpKind::Promise { what: _, values } => {
+                let _ = write!(self.out, " values={:?}", values.as_slice());
+            }
             OpKind::Load(attrs) => {
                 if attrs.vector != 0 {
                     text("vector", &attrs.vector);
@@ -403,6 +406,7 @@ impl Printer<'_> {
             | OpKind::Return
             | OpKind::Call { .. }
             | OpKind::Assert { .. }
+            | OpKind::Assume
             | OpKind::ConvertLayout
             | OpKind::LocalAlloc
             | OpKind::LocalLoad

@@ -55,6 +55,7 @@ impl Emitter<'_> {
                     let index = type_name(elems[1]);
                     ins!(self, "getelementptr {}, ptr addrspace(1) {}, {index} {}", memory_type(pointee), args[0], args[1])
                 }
+                OpKind::Promise { .. } => args[0],
                 _ => return Err(self.unsupported("not an elementwise operation")),
             });
         }

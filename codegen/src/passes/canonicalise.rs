@@ -188,7 +188,8 @@ fn change(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
                 None => None,
             };
         }
-        OpKind::Constant(_) => return None,
+        // Kept for what it promises, which vectorising asks for.
+        OpKind::Constant(_) | OpKind::Promise { .. } => return None,
         kind if !kind.is_pure() || op.results.len() != 1 || !op.regions.is_empty() => return None,
         _ => {}
     }

@@ -5,7 +5,7 @@
 use smol_str::SmolStr;
 use tritium_tile::{
     OpKind,
-    ops::{BinaryOp as TileOp, LoopAttrs, SpecialRegister},
+    ops::{BinaryOp as TileOp, LoopAttrs, PromiseOp, SpecialRegister},
 };
 
 use super::{
@@ -416,7 +416,11 @@ impl<'a> Evaluator<'a> {
                 match value {
                     Value::Unknown => Err(Silenced),
                     Value::Const(_) => Ok(Value::Void),
-                    Value::Tile(tile) if tile.ty.is_scalar() && tile.ty.elem == Element::Scalar(DType::I1) => Ok(Value::Void),
+                    Value::Tile(tile) if tile.ty.is_scalar() && tile.ty.elem == Element::Scalar(DType::I1) => {
+                        let condition = tile.id;
+                        self.emit(OpKind::Assume, &[condition], [], &[]);
+                        Ok(Value::Void)
+                    }
                     other => {
                         let text = self.text(expr);
                         let place = self.place(expr);
@@ -504,7 +508,19 @@ impl<'a> Evaluator<'a> {
             );
             return Err(self.problem(Code::LNG011, place, message));
         }
-        Ok(input)
+        let Value::Tile(tile) = input else { return Ok(input) };
+        let promised: Option<_> =
+            numbers.iter().map(|v| u32::try_from(v.as_const()?.as_int()?).ok().filter(|&n| n > 0)).collect();
+        let what = match builtin {
+            Builtin::MaxContiguous => PromiseOp::Contiguous,
+            Builtin::MaxConstancy => PromiseOp::Constant,
+            _ => PromiseOp::Divisible,
+        };
+        let Some(values) = promised.filter(|_| !numbers.is_empty()) else { return Ok(Value::Tile(tile)) };
+        let ty = tile.ty.clone();
+        let mut result = self.emit_like(OpKind::Promise { what, values }, &[&tile], ty);
+        result.undefined = tile.undefined;
+        Ok(Value::Tile(result))
     }
 
     fn call_static_assert(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {

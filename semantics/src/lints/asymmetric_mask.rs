@@ -105,7 +105,15 @@ pub(super) fn indices_of(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<u32> {
             out.push(kernel.numbers.of(value));
         }
         match kernel.def(value) {
-            Some((op, OpKind::AddPtr | OpKind::Binary(_) | OpKind::Cast(_) | OpKind::ExpandDims { .. } | OpKind::Broadcast)) => {
+            Some((
+                op,
+                OpKind::AddPtr
+                | OpKind::Binary(_)
+                | OpKind::Cast(_)
+                | OpKind::ExpandDims { .. }
+                | OpKind::Promise { .. }
+                | OpKind::Broadcast,
+            )) => {
                 pending.extend(kernel.operands(op));
             }
             _ => {}

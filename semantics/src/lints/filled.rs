@@ -107,7 +107,12 @@ fn fill(kernel: &Kernel<'_>, value: ValueId, off: Off, depth: usize) -> Filled {
         OpKind::Constant(Constant::Float(x)) => Exactly(*x),
         OpKind::Constant(Constant::Int(n)) => Exactly(*n as f64),
         OpKind::Load(_) => load(kernel, op, off),
-        OpKind::Splat | OpKind::Broadcast | OpKind::ConvertLayout | OpKind::ExpandDims { .. } | OpKind::Transpose { .. } => go(0),
+        OpKind::Splat
+        | OpKind::Broadcast
+        | OpKind::ConvertLayout
+        | OpKind::Promise { .. }
+        | OpKind::ExpandDims { .. }
+        | OpKind::Transpose { .. } => go(0),
         OpKind::Cast(CastOp::Float | CastOp::SToF | CastOp::UToF | CastOp::ExtU | CastOp::FloatRtz) => go(0),
         OpKind::Cast(CastOp::ExtS) if kernel.function.ty(operands[0]).elem().bits() > 1 => go(0),
         OpKind::Select => match go(0) {

@@ -107,7 +107,11 @@ impl<'a> Kernel<'a> {
     pub(super) fn core(&self, mut value: ValueId) -> ValueId {
         while let Some((op, kind)) = self.def(value) {
             match kind {
-                OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::ConvertLayout => {}
+                OpKind::Splat
+                | OpKind::Broadcast
+                | OpKind::ExpandDims { .. }
+                | OpKind::Promise { .. }
+                | OpKind::ConvertLayout => {}
                 OpKind::Cast(CastOp::ExtS | CastOp::ExtU) => {}
                 _ => break,
             }
@@ -265,6 +269,10 @@ impl<'a> Kernel<'a> {
             origin = above;
         }
         calls
+    }
+
+    pub(super) fn has_said(&self, code: Code, place: Place) -> bool {
+        self.problems.iter().any(|p| (p.code, p.place) == (code, place))
     }
 
     /// One message per code and place: the first stays.

@@ -8,7 +8,7 @@ use tritium_tile::{OpId, OpKind, ValueId};
 
 use super::{
     kernel::{Kernel, Telling},
-    masks::{bounded, conditions, mask_of},
+    masks::{bounded, conditions, is_constant, mask_of},
 };
 use crate::{diagnostics::Code, problem::Edit};
 
@@ -84,6 +84,8 @@ fn turned(kernel: &mut Kernel<'_>, bound: &Bound) {
 }
 
 fn exchanged(kernel: &mut Kernel<'_>, all: &[Bound]) {
+    // A number says nothing of the axis that it bounds.
+    let all: Vec<Bound> = all.iter().copied().filter(|b| !is_constant(kernel, b.bound)).collect();
     for (n, first) in all.iter().enumerate() {
         for second in all[n + 1..].iter().filter(|s| s.access == first.access) {
             if first.root == second.root || kernel.numbers.same(first.bound, second.bound) || first.dim == second.dim {

@@ -29,7 +29,7 @@ pub(super) fn conditions(kernel: &Kernel<'_>, mask: ValueId) -> Vec<Condition> {
                     pending.push(Condition { value: side, dims: at.dims.clone() });
                 }
             }
-            Some((op, OpKind::Broadcast | OpKind::ConvertLayout)) => {
+            Some((op, OpKind::Broadcast | OpKind::Promise { .. } | OpKind::ConvertLayout)) => {
                 at.value = kernel.operands(op)[0];
                 pending.push(at);
             }

@@ -53,7 +53,9 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
             if count == 1 { "" } else { "s" },
         );
         let Some(problem) = kernel.problem(Code::MSK011, op, message) else { continue };
-        let problem = problem.with(kernel.place_of(pointer), "the address is made here");
-        kernel.report(problem);
+        // Where `tl.where` was to keep it from running that has been said.
+        if !kernel.has_said(Code::MSK006, problem.place) {
+            kernel.report(problem.with(kernel.place_of(pointer), "the address is made here"));
+        }
     }
 }

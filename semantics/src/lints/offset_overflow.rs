@@ -63,6 +63,7 @@ fn products(kernel: &Kernel<'_>, offset: ValueId) -> Vec<OpId> {
             OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI)
             | OpKind::Splat
             | OpKind::Broadcast
+            | OpKind::Promise { .. }
             | OpKind::ExpandDims { .. }
             | OpKind::Cast(CastOp::ExtS) => pending.extend(kernel.operands(op)),
             _ => {}
@@ -131,6 +132,7 @@ fn is_index(kernel: &Kernel<'_>, value: ValueId, depth: usize) -> bool {
         OpKind::ProgramId { .. } | OpKind::Load(_) => true,
         OpKind::Splat
         | OpKind::Broadcast
+        | OpKind::Promise { .. }
         | OpKind::ExpandDims { .. }
         | OpKind::Cast(CastOp::Trunc | CastOp::ExtS)
         | OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI) => {

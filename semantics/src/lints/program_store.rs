@@ -1,7 +1,7 @@
 //! RAC001 store-independent-of-program-id: every program of an axis writes something of its own to the same addresses.
 //!
 //! **Invariant:** only said where the stored value depends on the program and neither the address, nor the mask, nor whether the store
-//! runs does; a kernel that takes locks is left alone.
+//! runs does, on any axis that a launch does not show to be longer than 1; a kernel that takes locks is left alone.
 
 use tritium_tile::OpKind;
 
@@ -27,6 +27,10 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         let placed = dependence.of(pointer) | mask | dependence.guard(op);
         let lost = dependence.of(value) & !placed;
         if placed & ANY != 0 || lost & !ANY == 0 {
+            continue;
+        }
+        // The grid of a kernel that tells programs apart here may be 1 wide along the axis that is lost, unless a launch says otherwise.
+        if placed != 0 && !kernel.is_launched {
             continue;
         }
         let axis = lost.trailing_zeros();

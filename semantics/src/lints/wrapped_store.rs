@@ -59,6 +59,7 @@ fn wrapped(kernel: &Kernel<'_>, pointer: ValueId) -> Option<(ValueId, ValueId)> 
             | OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI)
             | OpKind::ExpandDims { .. }
             | OpKind::Broadcast
+            | OpKind::Promise { .. }
             | OpKind::Cast(_) => pending.extend(kernel.operands(op)),
             _ => {}
         }

@@ -78,3 +78,14 @@ fn host_code_elaborates_nothing_if_its_launches_stay() {
     let edited = launch.replace("x = torch", "unused = 3\nx = torch");
     assert_eq!(ran(&launch, &edited, ELABORATION), Vec::<String>::new());
 }
+
+#[test]
+fn an_edit_in_one_kernel_lints_that_kernel_alone() {
+    let edited = TWO.replace("1.0", "3.0");
+    let all = ran("", TWO, &["lint"]).len();
+    let again = ran(TWO, &edited, &["lint"]).len();
+    assert!(again > 0);
+    assert_eq!(again * 2, all);
+    let commented = TWO.replace("    i = tl.arange(0, BLOCK)\n", "    # the columns\n    i = tl.arange(0, BLOCK)\n");
+    assert_eq!(ran(TWO, &commented, &["lint"]), Vec::<String>::new());
+}

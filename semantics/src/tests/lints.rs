@@ -99,8 +99,6 @@ def kernel(x, out, n, B: tl.constexpr):
             7: warning MSK006 "tl.load(x + i - 1)": `tl.where` does not keep this load from running: where `i > 0` is false, it reads at `i` all the same, which may be outside the tensor. Give the load `mask=i > 0` and `other=`
                 "tl.where(i > 0, tl.load(x + i - 1), 0.0)": the value is picked here, after it was loaded
                 fix: Give the load the condition as its mask [("", ", mask=i > 0, other=0.0")]
-            7: warning MSK011 "tl.load(x + i - 1)": this reads 1 element in front of the tensor: in the first program the index begins at 0, and 1 is taken from it. Mask it off, or start later
-                "x + i - 1": the address is made here
             8: warning MSK006 "tl.load(x + i)": `tl.where` does not keep this load from running: where `i >= n` is true, it reads at `i` all the same, which may be outside the tensor. Give the load `mask=~(i >= n)` and `other=`
                 "tl.where(i >= n, 0.0, tl.load(x + i))": the value is picked here, after it was loaded
                 fix: Give the load the condition as its mask [("", ", mask=~(i >= n), other=0.0")]
@@ -292,9 +290,43 @@ def one_of_many(x, out, n, B: tl.constexpr):
         tl.store(out + k, total)
     tl.store(out + tl.program_id(1), total)
 "#,
-        expect![[r#"
-            16: warning RAC001 "tl.store(out + tl.program_id(1), total)": every program along axis 0 stores a value of its own to these same addresses, and the last one wins: neither the address nor the mask depends on `tl.program_id(0)`, and the stored `total` does
-                "tl.program_id(0)": programs are told apart here
-        "#]],
+        expect![""],
     );
+}
+
+#[test]
+fn promises_are_facts() {
+    expect![[r#"
+        pid
+            at least 0
+        i
+            runs along `i`
+            between 0 and 63
+            contiguous: all 64; begins at 0
+        row
+            multiple of 8
+        wild
+            runs along `i`
+            contiguous: runs of 4; begins at a multiple of 4
+        p
+            runs along `i`
+            contiguous: runs of 4; begins at a multiple of 16 bytes (from `x` divisible by 16, `n` divisible by 16)
+        q
+            not negative, if it does not wrap
+    "#]]
+    .assert_eq(&described_values(
+        r#"
+@triton.jit
+def kernel(x, idx, stride: tl.int64, n, B: tl.constexpr):
+    tl.assume(stride > 0)
+    tl.assume(n % 32 == 0)
+    pid = tl.program_id(0)
+    i = tl.arange(0, B)
+    row = tl.multiple_of(tl.load(idx + pid), 8)
+    wild = tl.max_contiguous(tl.multiple_of(tl.load(idx + i), 4), 4)
+    p = x + row * n + wild
+    q = stride + 1
+    tl.store(p, q)
+"#,
+    ));
 }

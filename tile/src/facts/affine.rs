@@ -301,7 +301,7 @@ impl Walk<'_> {
                 let index = Term { symbols: SmallVec::new(), dim: Some(0), coefficient: 1 };
                 Affine::of(vec![index]).plus(&Affine::number(i64::from(*start)), 1)
             }
-            OpKind::Splat | OpKind::ConvertLayout => operand(0).cloned(),
+            OpKind::Splat | OpKind::Promise { .. } | OpKind::ConvertLayout => operand(0).cloned(),
             OpKind::Broadcast => {
                 // An index along an extent of 1 is 0, so it must not start to count when that extent grows.
                 let from = function.ty(op.operands[0]).shape();

@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 use super::Facts;
 use crate::{
     module::{Function, ValueId},
-    ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate},
+    ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate, PromiseOp},
 };
 
 /// What is divisible by this is zero as far as anybody asks.
@@ -180,6 +180,22 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
             }
         }
         OpKind::ConvertLayout => operand(0).clone(),
+        OpKind::Promise { what, values } => {
+            let mut out = operand(0).clone();
+            for (d, &value) in values.iter().enumerate().take(out.rank()) {
+                let value = power_of(i64::from(value));
+                let fact = match what {
+                    PromiseOp::Divisible => &mut out.divisibility[d],
+                    PromiseOp::Contiguous => &mut out.contiguity[d],
+                    PromiseOp::Constant => &mut out.constancy[d],
+                };
+                if value < MAX {
+                    let most = if *what == PromiseOp::Divisible { MAX } else { extent[d] };
+                    *fact = (*fact).max(value.min(most));
+                }
+            }
+            out
+        }
         OpKind::Cast(cast) => {
             let from = operand(0);
             match cast {
@@ -286,6 +302,7 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::Return
         | OpKind::Call { .. }
         | OpKind::Assert { .. }
+        | OpKind::Assume
         | OpKind::Print { .. }
         | OpKind::LocalAlloc
         | OpKind::LocalLoad

@@ -33,6 +33,11 @@ pub fn numbers(function: &Function) -> Numbers {
         if !op.kind.is_pure() || !op.regions.is_empty() {
             return;
         }
+        // What is promised of a value does not make it another one.
+        if let OpKind::Promise { .. } = op.kind {
+            numbers[result.index()] = numbers[op.operands[0].index()];
+            return;
+        }
         let mut operands: SmallVec<[u32; 4]> = op.operands.iter().map(|v| numbers[v.index()]).collect();
         if let OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor) = op.kind {
             operands.sort_unstable();

@@ -79,6 +79,7 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::Broadcast
         | OpKind::Reshape { .. }
         | OpKind::Transpose { .. }
+        | OpKind::Promise { .. }
         | OpKind::ConvertLayout => operand(0),
         OpKind::Binary(binary) => combine(*binary, operand(0), operand(1), full),
         OpKind::Compare(predicate) => match compare(*predicate, operand(0), operand(1)) {

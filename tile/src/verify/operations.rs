@@ -169,6 +169,15 @@ impl Checker<'_> {
                 ask(types.iter().all(|t| *t == results[0]), "`fma` has one type throughout")?;
                 ask(tile_scalar(types[0]).is_some_and(Scalar::is_float), "`fma` takes floats")
             }
+            OpKind::Promise { what: _, values } => {
+                count(1..=1, 1)?;
+                ask(types[0] == results[0], "a promise is about its operand, whose type it has")?;
+                ask(values.len() == types[0].shape().len().max(1), "a promise has one number for each axis")
+            }
+            OpKind::Assume => {
+                count(1..=1, 0)?;
+                ask(types[0].is_scalar() && tile_scalar(types[0]) == Some(Scalar::I1), "`assume` takes one i1")
+            }
             OpKind::Cast(cast) => {
                 count(1..=1, 1)?;
                 self.one_shape(&types, &results)?;
@@ -483,6 +492,7 @@ impl Checker<'_> {
             | OpKind::Reshape { .. }
             | OpKind::Transpose { .. }
             | OpKind::AddPtr
+            | OpKind::Promise { .. }
             | OpKind::Load(_)
             | OpKind::Store(_)
             | OpKind::AtomicRmw { .. }
@@ -496,6 +506,7 @@ impl Checker<'_> {
             | OpKind::Dot { .. }
             | OpKind::Return
             | OpKind::Assert { .. }
+            | OpKind::Assume
             | OpKind::Print { .. }
             | OpKind::ConvertLayout
             | OpKind::LocalAlloc
