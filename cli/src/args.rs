@@ -31,7 +31,8 @@ pub(crate) struct Analysing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfigChoice {
     All,
-    Index(usize),
+    First,
+    Index(u32),
 }
 
 impl std::str::FromStr for ConfigChoice {
@@ -40,7 +41,7 @@ impl std::str::FromStr for ConfigChoice {
     fn from_str(text: &str) -> Result<ConfigChoice, String> {
         match text {
             "all" => Ok(ConfigChoice::All),
-            "first" => Ok(ConfigChoice::Index(0)),
+            "first" => Ok(ConfigChoice::First),
             _ => text.parse().map(ConfigChoice::Index).map_err(|_| format!("`{text}` is neither a number, `all` nor `first`")),
         }
     }

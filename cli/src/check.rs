@@ -7,8 +7,9 @@ use std::{
 };
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use rayon::{ThreadPoolBuilder, prelude::*};
 use serde_json::{Value, json};
-use tritium_lsp::ide::{Analysis, Diagnostic, Severity, TextEdit};
+use tritium_lsp::ide::{Analysis, Diagnostic, Host, Severity, TextEdit, guarded};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
@@ -20,31 +21,26 @@ struct Checked {
     path: PathBuf,
     text: String,
     kernels: usize,
+    /// Distinct ones of its kernels that were looked at.
+    specialisations: usize,
     diagnostics: Vec<Diagnostic>,
 }
 
-pub(crate) fn check(
-    mut host: tritium_lsp::ide::Host,
-    paths: &[PathBuf],
-    format: CheckFormat,
-    fix: bool,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn check(mut host: Host, paths: &[PathBuf], format: CheckFormat, fix: bool) -> Result<ExitCode, Failure> {
     let files = session::python_files(&host, paths)?;
-    let mut checked = Vec::new();
+    let mut checked = check_files(&mut host, &files)?;
     let mut fixed = 0;
-    for path in &files {
-        let mut result = check_file(&session::at(&host, path)?, path)?;
-        if fix {
+    if fix {
+        for result in &mut checked {
             // Fixes can uncover or overlap others: apply what does not overlap, look again, a few times.
             for _ in 0..10 {
                 let Some((text, count)) = apply_safe_fixes(&result.text, &result.diagnostics) else { break };
-                fs::write(path, &text).map_err(|e| Failure::io(path, &e))?;
+                fs::write(&result.path, &text).map_err(|e| Failure::io(&result.path, &e))?;
                 fixed += count;
-                host.set_text(path, text);
-                result = check_file(&session::at(&host, path)?, path)?;
+                host.set_text(&result.path, text);
+                *result = check_file(host.snapshot(), &result.path)?;
             }
         }
-        checked.push(result);
     }
     let text = match format {
         CheckFormat::Full => full(&checked),
@@ -65,10 +61,39 @@ pub(crate) fn check(
     Ok(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn check_file(analysis: &Analysis, path: &Path) -> Result<Checked, Failure> {
+/// Files that are read at once; between batches memory is given back.
+const BATCH: usize = 16;
+
+/// Files side by side, in the order given.
+fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failure> {
+    // Deeply nested programs recurse.
+    let pool = ThreadPoolBuilder::new().stack_size(session::STACK).build();
+    let pool = pool.map_err(|e| Failure(format!("cannot start threads: {e}")))?;
+    let mut checked = Vec::with_capacity(files.len());
+    for batch in files.chunks(BATCH) {
+        let snapshot = host.snapshot();
+        let results: Vec<Result<Checked, Failure>> = pool.install(move || {
+            let each = batch.par_iter().with_max_len(1);
+            each.map_with(snapshot, |analysis, path| {
+                // One file that breaks us must not cost the others their answer.
+                guarded(|| check_file(analysis.clone(), path)).unwrap_or_else(|m| Err(Failure::broken(path, &m)))
+            })
+            .collect()
+        });
+        for result in results {
+            checked.push(result?);
+        }
+        host.forget();
+    }
+    Ok(checked)
+}
+
+fn check_file(analysis: Analysis, path: &Path) -> Result<Checked, Failure> {
+    let analysis = session::settled(analysis, path)?;
     let text = analysis.text(path).ok_or_else(|| Failure::unreadable(path))?;
     let diagnostics = if analysis.is_triton(path) { analysis.diagnostics(path) } else { Vec::new() };
-    Ok(Checked { path: path.to_owned(), kernels: analysis.kernel_count(path), text, diagnostics })
+    let (kernels, specialisations) = (analysis.kernel_count(path), analysis.specialisation_count(path));
+    Ok(Checked { path: path.to_owned(), kernels, specialisations, text, diagnostics })
 }
 
 /// The text after every safe fix that overlaps none before it, and how many; `None` if there is nothing to do.
@@ -197,7 +222,10 @@ fn to_json(checked: &[Checked]) -> Value {
         }
     }
     let kernels: usize = checked.iter().map(|c| c.kernels).sum();
-    json!({ "version": 1, "files": checked.len(), "kernels": kernels, "diagnostics": diagnostics })
+    let specialisations: usize = checked.iter().map(|c| c.specialisations).sum();
+    json!({
+        "version": 1, "files": checked.len(), "kernels": kernels, "specialisations": specialisations, "diagnostics": diagnostics,
+    })
 }
 
 fn sarif(checked: &[Checked]) -> Value {

@@ -29,8 +29,7 @@ fn main() -> ExitCode {
         return tritium_runtime::worker::serve();
     }
     start_tracing();
-    // Deeply nested programs recurse; the main thread's stack is whatever the shell allows.
-    let done = std::thread::Builder::new().stack_size(64 << 20).spawn(|| dispatch(Cli::parse()));
+    let done = std::thread::Builder::new().stack_size(session::STACK).spawn(|| dispatch(Cli::parse()));
     match done.map(|thread| thread.join()) {
         Ok(Ok(Ok(code))) => code,
         Ok(Ok(Err(Failure(message)))) => {

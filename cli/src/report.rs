@@ -17,7 +17,8 @@ use crate::{
 pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let config = match analysing.config {
         ConfigChoice::All => None,
-        ConfigChoice::Index(index) => Some(index),
+        ConfigChoice::First => Some(0),
+        ConfigChoice::Index(index) => Some(index as usize),
     };
     let mut rows = Vec::new();
     for path in session::python_files(host, paths)? {

@@ -27,7 +27,8 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let bytes = fs::read(&request.file).map_err(|e| Failure::io(&request.file, &e))?;
     let config = match analysing.config {
         ConfigChoice::All => None,
-        ConfigChoice::Index(index) => Some(index),
+        ConfigChoice::First => Some(0),
+        ConfigChoice::Index(index) => Some(index as usize),
     };
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),

@@ -14,6 +14,9 @@ use tritium_semantics::{
 
 use crate::args::{Analysing, ConfigChoice};
 
+/// Deeply nested programs recurse; the main thread's stack is whatever the shell allows.
+pub(crate) const STACK: usize = 64 << 20;
+
 /// Wrong use or failed I/O: exit status 2.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
@@ -21,6 +24,10 @@ pub(crate) struct Failure(pub(crate) String);
 impl Failure {
     pub(crate) fn io(path: &Path, error: &io::Error) -> Failure {
         Failure(format!("{}: {error}", path.display()))
+    }
+
+    pub(crate) fn broken(path: &Path, message: &str) -> Failure {
+        Failure(format!("{}: a mistake in tritium itself: {message}", path.display()))
     }
 
     pub(crate) fn unreadable(path: &Path) -> Failure {
@@ -66,8 +73,10 @@ pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
     }
     options.config = match analysing.config {
         ConfigChoice::All => None,
-        ConfigChoice::Index(index) => Some(index),
+        ConfigChoice::First => Some(0),
+        ConfigChoice::Index(index) => Some(index as usize),
     };
+    options.only_first = analysing.config == ConfigChoice::First;
     if let Some(environment) = &analysing.python_env {
         options.environment = Some(std::path::absolute(environment).map_err(|e| Failure::io(environment, &e))?);
     }
@@ -76,7 +85,12 @@ pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
 
 /// A file's analysis under its project's settings. A configuration that cannot be followed is wrong use, told once.
 pub(crate) fn at(host: &Host, path: &Path) -> Result<Analysis, Failure> {
-    let analysis = host.snapshot_at(path);
+    settled(host.snapshot(), path)
+}
+
+/// The same from a snapshot.
+pub(crate) fn settled(snapshot: Analysis, path: &Path) -> Result<Analysis, Failure> {
+    let analysis = snapshot.at(path);
     if let Some(problem) = analysis.project(path).and_then(|p| p.problems.first()) {
         return Err(Failure(problem.to_string()));
     }

@@ -22,6 +22,7 @@ use std::{
     sync::Arc,
 };
 
+use salsa::Database as _;
 use serde_json::Value;
 use tritium_semantics::{
     Chosen, Database, Db as _, SourceFile, System,
@@ -46,6 +47,8 @@ pub struct Options {
     pub gpu: Option<String>,
     /// Of every tuning this row alone.
     pub config: Option<usize>,
+    /// Of every kernel's specialisations the first alone.
+    pub only_first: bool,
     /// A Python environment: its folder, or its interpreter.
     pub environment: Option<PathBuf>,
     /// The environment that is active where the program was started.
@@ -69,6 +72,7 @@ impl Default for Options {
             triton: None,
             gpu: None,
             config: None,
+            only_first: false,
             environment: None,
             virtual_env: std::env::var_os("VIRTUAL_ENV").filter(|v| !v.is_empty()).map(PathBuf::from),
             select: None,
@@ -168,6 +172,7 @@ impl Host {
             gpu: options.gpu.clone(),
             environment: options.environment.clone(),
             config: options.config,
+            only_first: options.only_first,
             virtual_env: options.virtual_env.clone(),
         });
         self.options = options;
@@ -175,6 +180,11 @@ impl Host {
 
     pub fn artefacts(&self) -> &Arc<Artefacts> {
         &self.artefacts
+    }
+
+    /// Lets go of what is cheap to work out again. Waits until no snapshot is left.
+    pub fn forget(&mut self) {
+        self.db.trigger_lru_eviction();
     }
 
     pub fn snapshot(&self) -> Analysis {
@@ -198,6 +208,7 @@ fn default_gpu() -> Gpu {
 }
 
 /// A snapshot: reads of it are consistent, and unwind with [`salsa::Cancelled`] when the host changes.
+#[derive(Clone)]
 pub struct Analysis {
     db: Database,
     options: Options,

@@ -151,6 +151,13 @@ fn unused_suppression(file: SourceFile, text: &str, suppression: &Suppression, u
     Some(diagnostic)
 }
 
+/// The specialisations of a kernel that the settings ask for.
+pub fn visited(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Specialisation> {
+    let all = specialisations(db, kernel).as_slice();
+    let most = if db.settings().chosen(db).only_first { 1 } else { all.len() };
+    all.iter().take(most)
+}
+
 /// A range of the text that a place of a problem stands for.
 pub fn range_of(db: &dyn Db, place: Place) -> Option<(SourceFile, Range<usize>)> {
     let (start, map) = items::source_map(db, place.function)?;
@@ -236,14 +243,17 @@ struct Visit<'db> {
 }
 
 fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut Found) {
-    let all: Vec<Visit<'_>> = specialisations(db, kernel)
-        .iter()
-        .map(|specialisation| Visit {
-            specialisation,
-            elaborated: elaborate(db, specialisation.instance),
-            lints: lint(db, circumstances(db, kernel, specialisation)),
-        })
-        .collect();
+    let visit = |specialisation| Visit {
+        specialisation,
+        elaborated: elaborate(db, specialisation.instance),
+        lints: lint(db, circumstances(db, kernel, specialisation)),
+    };
+    let mut all: Vec<Visit<'_>> = visited(db, kernel).map(visit).collect();
+    let is_error = |p: &Problem| p.severity() == Severity::Error;
+    // What a few assumed ones have is an error only if no other refutes it.
+    if all.iter().any(|v| v.specialisation.is_assumed() && v.elaborated.problems.iter().any(is_error)) {
+        all = specialisations(db, kernel).iter().map(visit).collect();
+    }
     // What hangs on the element types assumed is nothing; the others are only asked where there is something to refute.
     let any = |test: fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
     let others = match all.first() {

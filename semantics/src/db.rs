@@ -46,6 +46,8 @@ pub struct Chosen {
     pub environment: Option<PathBuf>,
     /// Of every tuning this row alone; the last one where there are fewer.
     pub config: Option<usize>,
+    /// Of every kernel's specialisations the first alone.
+    pub only_first: bool,
     /// The environment that is active in the user's shell; counts only where nothing else names one.
     pub virtual_env: Option<PathBuf>,
 }

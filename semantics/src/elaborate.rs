@@ -137,7 +137,7 @@ pub struct Elaboration {
 }
 
 /// A kernel, or a helper asked for directly, under one specialisation.
-#[salsa::tracked(returns(ref))]
+#[salsa::tracked(returns(ref), lru = 96)]
 pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
     let arguments = instance.arguments(db).iter().map(entry).collect();
     let result = evaluator::evaluate(db, instance.function(db), arguments, instance.triton(db), 0, true);
@@ -189,7 +189,7 @@ fn entry(argument: &Argument) -> evaluator::Entry {
 }
 
 /// A helper as one call reaches it.
-#[salsa::tracked(returns(ref))]
+#[salsa::tracked(returns(ref), lru = 256)]
 pub fn elaborate_call(db: &dyn Db, call: Call) -> Elaboration {
     let arguments = call.arguments(db).iter().map(|argument| evaluator::Entry::plain(argument.clone())).collect();
     evaluator::evaluate(db, *call.function(db), arguments, call.triton(db), *call.depth(db), false)

@@ -16,8 +16,10 @@ use crate::{
 };
 
 mod flow;
+mod repair;
 
 use flow::{Flow, Role};
+use repair::Repairs;
 
 /// Distinct instances of a kernel that are followed.
 const MOST: usize = 64;
@@ -186,6 +188,9 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let flow = flow::flow(db, kernel);
     let (configs, row) = (host::configs(db, kernel), chosen_row(db, kernel));
     let mut out = Vec::new();
+    // Who launches a kernel passes what it works with; one that nobody launches may still have the mistakes that it shows.
+    let is_run = host::host_launches(db, kernel.file(db)).sites.iter().any(|site| site.kernel == kernel);
+    let mut repairs = Repairs::default();
     for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
         // A tuning gives the blocks; all its rows are tried under the first assumption alone.
@@ -201,7 +206,14 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
             let tuned = |name: &str| row.and_then(|r| configs[r].meta.get(name).cloned());
             let arguments: Vec<Argument> =
                 (0..item.params.len()).map(|i| assume(db, item, i, flow, assumption, &tuned)).collect();
-            out.push((Instance::new(db, kernel, arguments, version(db, kernel)), row.map(|r| r as u32)));
+            let is_free = |i: usize| {
+                let param = &item.params[i];
+                let is_open = matches!(param.annotation, Annotation::None | Annotation::Constexpr | Annotation::ConstPointer);
+                is_open && tuned(&param.name).is_none() && host::default_of(db, kernel, i).is_none()
+            };
+            let instance = Instance::new(db, kernel, arguments, version(db, kernel));
+            let instance = if is_run { repairs.repair(db, instance, flow, &is_free) } else { instance };
+            out.push((instance, row.map(|r| r as u32)));
         }
     }
     out
@@ -233,7 +245,7 @@ fn assume(
             Role::IndexPointer => pointer(DType::I32, param.annotation),
             Role::Compound => Argument::Unknown,
             Role::One => Argument::Constexpr(Const::Int(1)),
-            Role::Number | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
+            Role::Number | Role::Trips | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
                 match host::default_of(db, item.function, index) {
                     Some(Const::Float(_)) => runtime(DType::F32, false),
                     Some(Const::None) => Argument::Constexpr(Const::None),
@@ -272,6 +284,8 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
                 _ => {}
             }
         }
+        // Unrolled: what holds of a few trips holds of many.
+        (Role::Trips, None) => return Some(Const::Int(4)),
         (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
     }
     let name = param.name.to_ascii_uppercase();

@@ -5,7 +5,7 @@
 use std::{ops::Range, path::Path};
 
 use tritium_semantics::{
-    Function, Instance,
+    Function, Instance, check,
     elaborate::{self, Elaborated},
     items,
     launch::{self, Launch},
@@ -61,6 +61,12 @@ impl Analysis {
 
     pub fn kernel_count(&self, path: &Path) -> usize {
         self.file(path).map_or(0, |file| items::kernels(self.db(), file).len())
+    }
+
+    /// Under how many distinct specialisations the file's kernels are checked.
+    pub fn specialisation_count(&self, path: &Path) -> usize {
+        let Some(file) = self.file(path) else { return 0 };
+        items::kernels(self.db(), file).iter().map(|&kernel| check::visited(self.db(), kernel).count()).sum()
     }
 
     pub fn kernel(&self, function: Function) -> Option<Kernel> {

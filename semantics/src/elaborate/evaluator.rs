@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Steps (statements, loop trips, calls) one function may take.
-const FUEL: u32 = 200_000;
+const FUEL: u32 = 50_000;
 /// Calls within calls.
 pub(super) const MAX_DEPTH: u32 = 48;
 

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 
 use crate::{
     Db, Function,
-    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Stmt},
+    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, FunctionDef, Stmt},
     builtins::{self, Builtin},
     constant::Const,
     items::{self, Global, Node, function_body, items as items_of, walk},
@@ -25,6 +25,8 @@ pub(super) enum Role {
     Flag,
     /// Given to `.to(…)` or `dtype=`.
     Dtype,
+    /// How often a loop is unrolled.
+    Trips,
     /// Called.
     Function,
     /// Compared with words or numbers: an index into [`Flow::choices`].
@@ -47,23 +49,7 @@ pub(super) struct Flow {
 pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let Some((body, stmt)) = function_body(db, function) else { return Flow::default() };
     let Stmt::Function(def) = body.stmt(stmt) else { return Flow::default() };
-    let mut reader =
-        Reader { db, function, body: &body, assigned: BTreeMap::new(), added: BTreeMap::new(), params: BTreeMap::new() };
-    reader.params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
-    walk(&body, &def.body, &mut |node| {
-        if let Node::Stmt(id) = node {
-            match body.stmt(id) {
-                Stmt::Assign { targets, value } => targets.iter().for_each(|&t| reader.bind(t, *value)),
-                Stmt::AugAssign { target, value, .. } => {
-                    if let Expr::Name(name) = body.expr(*target) {
-                        reader.added.entry(name.clone()).or_default().push(*value);
-                    }
-                }
-                Stmt::AnnAssign { target, value: Some(value), .. } => reader.bind(*target, *value),
-                _ => {}
-            }
-        }
-    });
+    let reader = Reader::new(db, function, &body, def);
 
     let mut roles = vec![Role::Number; def.params.len()];
     let mut choices: Vec<Vec<Const>> = Vec::new();
@@ -83,6 +69,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     });
     let mut pointers = BTreeSet::new();
     let mut integers = BTreeSet::new();
+    let mut trips = BTreeSet::new();
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
             Stmt::If { condition, .. } | Stmt::While { condition, .. } => reader.flags(*condition, &mut roles),
@@ -109,6 +96,10 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && matches!(name.as_str(), "range" | "static_range")
                 {
                     args.iter().for_each(|a| reader.loaded(a.value, &mut integers, &mut BTreeSet::new()));
+                    // With a step, the bounds are sizes.
+                    if name == "static_range" && args.len() < 3 {
+                        args.iter().for_each(|a| reader.terms(a.value, &mut trips));
+                    }
                 }
                 if let Some(param) = reader.param(*callee) {
                     roles[param] = Role::Function;
@@ -202,6 +193,11 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             _ => {}
         },
     });
+    for param in trips {
+        if roles[param] == Role::Number {
+            roles[param] = Role::Trips;
+        }
+    }
     for &param in &pointers {
         if roles[param] == Role::Compound {
             continue;
@@ -231,7 +227,46 @@ struct Reader<'a> {
     params: BTreeMap<SmolStr, usize>,
 }
 
-impl Reader<'_> {
+/// The parameters that an expression is made of, through every binding of the names in it.
+pub(super) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
+    let mut out = BTreeSet::new();
+    let Some((body, stmt)) = function_body(db, function) else { return out };
+    let Stmt::Function(def) = body.stmt(stmt) else { return out };
+    let reader = Reader::new(db, function, &body, def);
+    let (mut pending, mut seen) = (vec![expr], BTreeSet::new());
+    while let Some(id) = pending.pop() {
+        if let Expr::Name(name) = body.expr(id) {
+            out.extend(reader.param(id));
+            if seen.insert(name.clone()) {
+                pending.extend(reader.assigned.get(name).into_iter().chain(reader.added.get(name)).flatten());
+            }
+        }
+        pending.extend(items::children(&body, id));
+    }
+    out
+}
+
+impl<'a> Reader<'a> {
+    fn new(db: &'a dyn Db, function: Function, body: &'a Body, def: &FunctionDef) -> Reader<'a> {
+        let params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
+        let mut reader = Reader { db, function, body, assigned: BTreeMap::new(), added: BTreeMap::new(), params };
+        walk(body, &def.body, &mut |node| {
+            if let Node::Stmt(id) = node {
+                match body.stmt(id) {
+                    Stmt::Assign { targets, value } => targets.iter().for_each(|&t| reader.bind(t, *value)),
+                    Stmt::AugAssign { target, value, .. } => {
+                        if let Expr::Name(name) = body.expr(*target) {
+                            reader.added.entry(name.clone()).or_default().push(*value);
+                        }
+                    }
+                    Stmt::AnnAssign { target, value: Some(value), .. } => reader.bind(*target, *value),
+                    _ => {}
+                }
+            }
+        });
+        reader
+    }
+
     fn bind(&mut self, target: ExprId, value: ExprId) {
         match (self.body.expr(target), self.body.expr(value)) {
             (Expr::Name(name), _) => self.assigned.entry(name.clone()).or_default().push(value),
@@ -457,6 +492,19 @@ impl Reader<'_> {
                 }
             }
             _ => items::children(self.body, id).into_iter().for_each(|c| self.loaded(c, out, seen)),
+        }
+    }
+
+    /// The parameters that a sum is made of.
+    fn terms(&self, sum: ExprId, out: &mut BTreeSet<usize>) {
+        match self.body.expr(sum) {
+            Expr::Name(_) => out.extend(self.param(sum)),
+            Expr::Unary { operand, .. } => self.terms(*operand, out),
+            Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs } => {
+                self.terms(*lhs, out);
+                self.terms(*rhs, out);
+            }
+            _ => {}
         }
     }
 
