@@ -101,6 +101,8 @@ pub enum CallArgument {
     BlockPointer(Vec<TileType>, TileType),
     /// The types of its parts, its block and element, and whether it pads with NaN.
     Descriptor(Vec<TileType>, TileType, bool),
+    /// `d.type` of a descriptor, by its block.
+    DescriptorType(TileType),
     /// A named tuple or an aggregate, field by field.
     Record(Arc<RecordClass>, Vec<CallArgument>),
     /// Nothing is known of it.

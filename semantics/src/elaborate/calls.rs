@@ -154,16 +154,45 @@ impl<'a> Evaluator<'a> {
     fn call_constexpr_function(
         &mut self,
         function: Function,
-        positional: &[(Value, ExprId)],
+        given: &[(Value, ExprId)],
         keywords: &[(SmolStr, Value, ExprId)],
     ) -> Eval<Value> {
-        let positional: Option<Vec<Const>> = positional.iter().map(|(v, _)| v.to_const()).collect();
+        let positional: Option<Vec<Const>> = given.iter().map(|(v, _)| v.to_const()).collect();
         let keywords: Option<Vec<(SmolStr, Const)>> =
             keywords.iter().map(|(name, v, _)| v.to_const().map(|known| (name.clone(), known))).collect();
+        if let Some((param, at)) = self.computed_at_compile_time(function, given) {
+            let place = self.place(at);
+            let what = format!("what `{}` computes with (its parameter `{param}`)", function.name(self.db));
+            return Err(self.not_constexpr(place, at, &what));
+        }
         // It may look at a run-time value's type, and more than is followed here.
         let known = positional.zip(keywords).and_then(|(p, k)| crate::host::call_constexpr_function(self.db, function, p, k));
         self.complete &= known.is_some();
         known.map(Value::constant).ok_or(Silenced)
+    }
+
+    /// A run-time argument that a compile-time function calculates with, which Python cannot; to look at its type is fine.
+    fn computed_at_compile_time(&self, function: Function, given: &[(Value, ExprId)]) -> Option<(SmolStr, ExprId)> {
+        let (body, stmt) = names::function_body(self.db, function)?;
+        let def = names::definition(&body, stmt)?;
+        let run_time = |e: ExprId| match body.expr(e) {
+            Expr::Name(name) => {
+                let index = def.params.iter().position(|p| p.name == *name)?;
+                given.get(index).filter(|(v, _)| matches!(v, Value::Tile(_))).map(|(_, at)| (name.clone(), *at))
+            }
+            _ => None,
+        };
+        let mut found = None;
+        crate::items::walk(&body, &def.body, &mut |node| {
+            let crate::items::Node::Expr(e) = node else { return };
+            let operands: Vec<ExprId> = match body.expr(e) {
+                Expr::Binary { lhs, rhs, .. } => vec![*lhs, *rhs],
+                Expr::Unary { operand, .. } => vec![*operand],
+                _ => return,
+            };
+            found = found.take().or_else(|| operands.into_iter().find_map(run_time));
+        });
+        found
     }
 
     /// Calls a function value with positional arguments: a combine function.
@@ -971,6 +1000,7 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
             CallArgument::Record(record.class.clone(), record.items.iter().map(call_argument).collect::<Option<_>>()?)
         }
         Value::Type(ty) => CallArgument::Type(ty.plain()),
+        Value::DescriptorType(ty) => CallArgument::DescriptorType(ty.plain()),
         Value::Builtin(builtin) => CallArgument::Builtin(*builtin),
         Value::Library(function) => CallArgument::Library(*function),
         Value::CustomFloat(float) => CallArgument::CustomFloat(*float),

@@ -214,6 +214,7 @@ impl<'a> Evaluator<'a> {
                 Value::Record(super::value::Record { class, items })
             }
             CallArgument::Type(ty) => Value::Type(ty),
+            CallArgument::DescriptorType(ty) => Value::DescriptorType(ty),
             CallArgument::Builtin(builtin) => Value::Builtin(builtin),
             CallArgument::Library(function) => Value::Library(function),
             CallArgument::CustomFloat(float) => Value::CustomFloat(float),
