@@ -197,6 +197,7 @@ builtins! {
     Where         "where"          Math Pure     Lower::Own, function "(condition: tile[i1, S], x: tile[T, S], y: tile[T, S]) -> tile[T, S]";
     Cast          "cast"           Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
     To            "to"             Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
+    IntType       "core.get_int_dtype" CompileTime CompileTime Lower::Own, function "(bitwidth: const int, signed: const bool) -> const dtype";
     Log2OfSize    "standard._log2" CompileTime CompileTime Lower::Own, function "(i: const int) -> const int";
     IsPowerOf2    "standard._is_power_of_two" CompileTime CompileTime Lower::Own, function "(i: const int) -> const bool";
     HostCdiv      "triton.cdiv"    CompileTime CompileTime Lower::Own, function "(x: const int, y: const int) -> const int";
@@ -233,6 +234,8 @@ builtins! {
     BroadcastTo   "broadcast_to"   Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
     ExpandDims    "expand_dims"    Shape Pure    Lower::Own, method "(input: tile[T, S], axis: const int) -> tile[T, insert[S, axis]]";
     Reshape       "reshape"        Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape, can_reorder: const bool = False) -> tile[T, shape]";
+    Squeeze       "squeeze"        Shape Pure    Lower::Own, function "(x: tile[T, S], dim: const int) -> tile[T, drop[S, dim]]";
+    Unsqueeze     "unsqueeze"      Shape Pure    Lower::Own, function "(x: tile[T, S], dim: const int) -> tile[T, insert[S, dim]]";
     View          "view"           Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
     Ravel         "ravel"          Shape Pure    Lower::Own, method "(x: tile[T, S], can_reorder: const bool = False) -> tile[T, (N,)]";
     Join          "join"           Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, append[S, 2]]";
@@ -507,7 +510,7 @@ const MATH: &[Builtin] = &[
 /// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
 #[rustfmt::skip]
 const UNSUPPORTED: &[&str] = &[
-    "squeeze", "unsqueeze", "expect_zero", "atomic_load", "atomic_store",
+    "expect_zero", "atomic_load", "atomic_store",
     "atomic_poll", "async_task", "max_autotune", "str_to_ty", "ir", "semantic", "tensor_descriptor_type", "nv_tma_desc_type",
     "dot_precision", "must_use_result",
 ];

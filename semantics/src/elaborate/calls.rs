@@ -401,6 +401,8 @@ impl<'a> Evaluator<'a> {
             Builtin::Gather => self.call_gather(arguments, at),
             Builtin::Histogram => self.call_histogram(arguments, at),
             Builtin::Sort | Builtin::Topk | Builtin::BitonicMerge => self.call_sort(builtin, arguments, at),
+            Builtin::Squeeze => self.call_squeeze(arguments, at),
+            Builtin::Unsqueeze => self.call_unsqueeze(arguments, at),
             Builtin::Flip => self.call_flip(arguments, at),
             Builtin::Cat => self.call_cat(arguments, at),
             Builtin::Interleave => self.call_interleave(arguments, at),
@@ -465,6 +467,7 @@ impl<'a> Evaluator<'a> {
             }
             Builtin::StaticAssert => self.call_static_assert(arguments, at),
             Builtin::DeviceAssert => self.call_device_assert(arguments, at),
+            Builtin::IntType => self.call_int_type(arguments, at),
             Builtin::Log2OfSize => self.host_function(arguments, &["i"], at, |n| Some(n[0].max(1).ilog2().into())),
             Builtin::IsPowerOf2 => {
                 let power =

@@ -41,6 +41,30 @@ impl<'a> Evaluator<'a> {
         Value::Tile(Tile { id, ty, varies: 0, undefined: None })
     }
 
+    /// The integer type of a width.
+    pub(super) fn call_int_type(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let signed = self.flag(arguments, "signed")?;
+        let (value, expr) = (arguments.value("bitwidth"), arguments.expr("bitwidth").unwrap_or(at));
+        let place = self.place(expr);
+        let Some(bits) = value.as_const().and_then(Const::as_int) else {
+            if value.has_unknown() {
+                return Err(Silenced);
+            }
+            return Err(self.not_constexpr(place, expr, "a width"));
+        };
+        let found = DType::ALL.iter().find(|d| {
+            // The only type of one bit is signed to Triton.
+            d.is_int() && i128::from(d.bits()) == bits && (d.is_signed_int() || bits == 1) == signed
+        });
+        match found {
+            Some(dtype) => Ok(Value::constant(Const::DType(*dtype))),
+            None => {
+                let kind = if signed { "a signed" } else { "an unsigned" };
+                Err(self.problem(Code::LNG011, place, format!("there is no type of {kind} integer of {bits} bits")))
+            }
+        }
+    }
+
     /// Does the board that is compiled for have this compute capability, or a newer one?
     pub(super) fn call_capability(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let mut numbers = Vec::new();

@@ -82,7 +82,7 @@ impl<'a> Evaluator<'a> {
 
     fn no_overload(&mut self, function: Library, given: &[(Value, ExprId)], tiles: &[(ExprId, Tile)], at: ExprId) -> Silenced {
         let overloads = function.row().overloads;
-        let spelled: Vec<String> = overloads.iter().map(|o| builtins::library_arguments(o)).collect();
+        let spelled: Vec<String> = overloads.iter().map(builtins::library_arguments).collect();
         let found: Vec<String> = tiles.iter().map(|(expr, tile)| format!("`{}` is {}", self.text(*expr), tile.ty.elem)).collect();
         // Casting the floats that are too narrow may be all that is missing.
         let narrow = |t: &Tile| matches!(t.ty.elem.scalar(), Some(DType::F16 | DType::BF16));

@@ -430,7 +430,7 @@ fn combine(fold: Fold, dtype: DType) -> TileOp {
 }
 
 /// What changes nothing, as the user would write it.
-fn identity(fold: Fold, dtype: DType) -> &'static str {
+pub(super) fn identity(fold: Fold, dtype: DType) -> &'static str {
     match (fold, dtype.is_float()) {
         (Fold::Sum, true) => "0.0",
         (Fold::Sum | Fold::Xor | Fold::Or, _) => "0",

@@ -450,6 +450,35 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(tile))
     }
 
+    /// Without an axis of extent 1.
+    pub(super) fn call_squeeze(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("x").unwrap_or(at);
+        let tile = self.as_tile(arguments.value("x"), expr)?;
+        let text = self.text(expr);
+        let dim = arguments.expr("dim").unwrap_or(at);
+        let axis = self.axis(arguments.value("dim"), dim, tile.ty.rank(), &format!("`{text}` ({})", tile.ty))?;
+        let extent = tile.ty.shape[axis].clone();
+        if extent.size != 1 {
+            let place = self.place(at);
+            let message =
+                format!("axis {axis} of `{text}` ({}) has {} elements, and only an axis of 1 is dropped", tile.ty, extent.size);
+            self.report(problem(Code::SHP006, place, message).related(extent.origin, "the extent comes from here"));
+            return Err(Silenced);
+        }
+        let mut shape = tile.ty.shape.clone();
+        shape.remove(axis);
+        Ok(Value::Tile(self.reshape_to(tile, shape, false)))
+    }
+
+    pub(super) fn call_unsqueeze(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("x").unwrap_or(at);
+        let tile = self.as_tile(arguments.value("x"), expr)?;
+        let dim = arguments.expr("dim").unwrap_or(at);
+        let axis =
+            self.axis(arguments.value("dim"), dim, tile.ty.rank() + 1, &format!("the result ({} with 1 more)", tile.ty))?;
+        Ok(Value::Tile(self.insert_axis(tile, axis)))
+    }
+
     pub(super) fn call_permute(&mut self, arguments: &Arguments, may_omit: bool, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("input").unwrap_or(at);
         let tile = self.as_tile(arguments.value("input"), expr)?;

@@ -53,6 +53,9 @@ impl<'a> Evaluator<'a> {
         let bits = |dim: &Dim| dim.size.max(1).ilog2();
         let mut shape = tile.ty.shape.clone();
         let length = bits(&shape[rank - 1]);
+        // What was never loaded must not end up among what is wanted.
+        let last_in = super::reduce::identity(if descending { Fold::Max } else { Fold::Min }, dtype);
+        self.check_defined(&tile, Some(rank - 1), &name, last_in, at);
         let undefined = tile.undefined;
         if builtin == Builtin::BitonicMerge {
             let merged = self.merge(tile, dtype, length, last);

@@ -450,7 +450,7 @@ impl Checker<'_> {
         ask(!types.is_empty() && !results.is_empty(), "`map` takes a tile and gives one")?;
         self.one_shape(types, results)?;
         let elements = types[0].num_elements();
-        ask(pack >= 1 && u64::from(pack) <= elements && elements % u64::from(pack) == 0, "`pack` divides the elements")?;
+        ask(pack >= 1 && u64::from(pack) <= elements && elements.is_multiple_of(u64::from(pack)), "`pack` divides the elements")?;
         let packed = |all: &[&Type]| -> Vec<Type> {
             let scalar = |t: &Type| Type::Tile { elem: t.elem(), shape: Default::default(), layout: None };
             all.iter().flat_map(|t| std::iter::repeat_n(scalar(t), pack as usize)).collect()

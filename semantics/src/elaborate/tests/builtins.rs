@@ -276,6 +276,11 @@ fn tiles_are_put_together() {
         i: i32[4, 2]
         a: i32[8, 2]
         b: i32[4, 4]
+        c: i32[4, 4]
+        d: constexpr[(i32, u8)]
+        e: unknown
+        12: SHP006 at `tl.squeeze(b, 0)`: axis 0 of `b` (i32[4, 4]) has 4 elements, and only an axis of 1 is dropped
+            7: `4`: the extent comes from here
     "#]]
     .assert_eq(&types_under(
         "
@@ -284,6 +289,9 @@ fn tiles_are_put_together() {
             i = tl.arange(0, 8).reshape(4, 2)
             a = tl.cat(i, i)
             b = tl.cat(i, i, dim=1)
+            c = tl.squeeze(tl.unsqueeze(b, -1), 2)
+            d: tl.constexpr = (tl.core.get_int_dtype(32, True), tl.core.get_int_dtype(bitwidth=8, signed=False))
+            e = tl.squeeze(b, 0)
     ",
         "",
         "3.7",
@@ -530,6 +538,9 @@ fn mistakes_are_named() {
         24: DTY017 at `tl.fma(i, i, 2)`: tl.fma takes floats, and these are i32: write `x * y + z`
         25: LNG003 at `tl.maximum`: tl.maximum is built in, and a `@triton.jit` function is needed here: define one that returns tl.maximum of its parameters
         26: LNG011 at `tl.static_assert(cond=True)`: tl.static_assert takes its arguments by position: `tl.static_assert(condition, "message")`
+        27: MSK003 at `tl.load(x + i, mask=i < 3)`: masked-off elements of this load are undefined, and tl.topk takes them in: give the load `other=-2147483648`
+            27: `tl.topk(tl.load(x + i, mask=i < 3), 2)`: tl.topk takes them in here
+            fix: Add `other=-2147483648`: `, other=-2147483648` after `i < 3`
     "#]]
     .assert_eq(
         &problems(
@@ -556,6 +567,7 @@ fn mistakes_are_named() {
             tl.fma(i, i, 2)
             tl.reduce(i, 0, tl.maximum)
             tl.static_assert(cond=True)
+            tl.topk(tl.load(x + i, mask=i < 3), 2)
     ",
             "x: *i32; b: *bf16; h: *i8",
         ),
