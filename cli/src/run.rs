@@ -41,7 +41,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let project = analysis.project(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?.clone();
     let job = Job {
         path: request.file,
-        text: String::from_utf8_lossy(&bytes).into_owned(),
+        text: tritium_syntax::source::decode(&bytes).text.into_owned(),
         launch: request.launch,
         device: request.device,
         verify: if request.verify { Verify::Required } else { Verify::Never },

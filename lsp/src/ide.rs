@@ -116,8 +116,8 @@ pub struct Disk;
 
 impl System for Disk {
     fn read(&self, path: &Path) -> io::Result<String> {
-        // Python files may declare another encoding; what is not UTF-8 is shown with replacement characters rather than not at all.
-        Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+        // What cannot be decoded is shown with replacement characters rather than not at all.
+        Ok(tritium_syntax::source::decode(&fs::read(path)?).text.into_owned())
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

@@ -40,8 +40,12 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
     // A comment at column 0 was seen since the last statement: nothing more belongs to the statement above.
     let mut boundary_is_fixed = true;
     for index in 0..tokens.len() {
+        let kind = tokens.kind(index);
+        if !line_start && kind != NEWLINE {
+            continue;
+        }
         let range = tokens.range(index);
-        match tokens.kind(index) {
+        match kind {
             WHITESPACE => {
                 let ends_line = text[range.clone()].ends_with(['\n', '\r']);
                 if line_start {

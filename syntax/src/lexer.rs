@@ -318,7 +318,9 @@ impl Lexer<'_> {
             self.string(len);
             return;
         }
-        self.push(SyntaxKind::from_keyword(word).unwrap_or(IDENT), len);
+        // No reserved word is longer than `continue` and `nonlocal` or shorter than `as`.
+        let keyword = if (2..=8).contains(&len) { SyntaxKind::from_keyword(word) } else { None };
+        self.push(keyword.unwrap_or(IDENT), len);
     }
 
     fn number(&mut self) {
@@ -603,6 +605,11 @@ fn word_at(bytes: &[u8], at: usize) -> &[u8] {
 
 /// Length of the identifier at the start of a text.
 fn word_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let ascii = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    if ascii > 0 && !bytes[0].is_ascii_digit() && bytes.get(ascii).is_none_or(u8::is_ascii) {
+        return ascii;
+    }
     let mut chars = text.char_indices();
     match chars.next() {
         Some((_, c)) if c == '_' || unicode_ident::is_xid_start(c) => {}

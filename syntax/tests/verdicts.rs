@@ -128,6 +128,49 @@ fn every_file_of_the_corpora_is_judged_as_by_cpython() {
     assert!(problems.is_empty(), "{} of {} files:\n{}", problems.len(), files.len(), problems.join("\n"));
 }
 
+/// Real files with bytes removed, doubled and moved: nothing panics, and the tree has the text that the bytes decode to.
+#[test]
+fn broken_files_keep_their_text() {
+    let Some(files) = corpus(&repository().join(".cache/corpora")) else {
+        assert!(std::env::var_os("CI").is_none(), "no corpora in .cache/corpora: run `cargo xtask corpora`");
+        return;
+    };
+    let files: Vec<&(String, Vec<u8>)> = files.iter().filter(|(_, bytes)| (200..40_000).contains(&bytes.len())).collect();
+    (0..600u64).into_par_iter().for_each(|seed| {
+        // A linear congruential generator: the same breaks in every run.
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % limit.max(1)
+        };
+        let (name, bytes) = files[below(files.len())];
+        let mut bytes = bytes.clone();
+        for _ in 0..=below(6) {
+            let (from, len) = (below(bytes.len()), 1 + below(40));
+            let piece: Vec<u8> = bytes[from..(from + len).min(bytes.len())].to_vec();
+            let (at, removed) = (below(bytes.len()), below(2) * below(60));
+            let end = (at + removed).min(bytes.len());
+            match below(3) {
+                0 => drop(bytes.splice(at..end, piece)),
+                1 => drop(bytes.splice(at..end, [below(256) as u8])),
+                _ => drop(bytes.drain(at..end)),
+            }
+            if bytes.is_empty() {
+                return;
+            }
+        }
+        let source = source::decode(&bytes);
+        for (_, version) in VERSIONS {
+            let parse = parse(&source.text, version);
+            assert!(parse.syntax().text() == *source.text, "{name}, seed {seed}: the tree has another text");
+            for error in parse.errors() {
+                let range = usize::from(error.range.start())..usize::from(error.range.end());
+                assert!(source.text.get(range).is_some(), "{name}, seed {seed}: {error:?}");
+            }
+        }
+    });
+}
+
 /// The names and bytes of every Python file, sorted; `None` where a corpus is missing.
 fn corpus(folder: &Path) -> Option<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
