@@ -229,13 +229,13 @@ fn to_json(checked: &[Checked]) -> Value {
 }
 
 fn sarif(checked: &[Checked]) -> Value {
-    let mut rules: Vec<(&str, &str)> = Vec::new();
+    let mut rules: Vec<(&str, &Diagnostic)> = Vec::new();
     let mut results = Vec::new();
     for file in checked {
         let index = LineIndex::new(&file.text);
         for d in &file.diagnostics {
-            if !rules.contains(&(d.code, d.name)) {
-                rules.push((d.code, d.name));
+            if rules.iter().all(|(code, _)| *code != d.code) {
+                rules.push((d.code, d));
             }
             let region = |range: &std::ops::Range<usize>| {
                 let ((l0, c0), (l1, c1)) = (point(&index, range.start), point(&index, range.end));
@@ -253,15 +253,15 @@ fn sarif(checked: &[Checked]) -> Value {
                 .collect();
             results.push(json!({
                 "ruleId": d.code,
-                "level": match d.severity { Severity::Error => "error", Severity::Warning => "warning", Severity::Performance | Severity::Hint => "note" },
+                "level": sarif_level(d.severity),
                 "message": { "text": d.message },
                 "locations": [location(&d.range)],
                 "relatedLocations": related,
             }));
         }
     }
-    rules.sort_unstable();
-    let rules: Vec<Value> = rules.into_iter().map(|(code, name)| json!({ "id": code, "name": name })).collect();
+    rules.sort_unstable_by_key(|(code, _)| *code);
+    let rules: Vec<Value> = rules.into_iter().map(|(_, d)| sarif_rule(d)).collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -270,6 +270,29 @@ fn sarif(checked: &[Checked]) -> Value {
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
+    })
+}
+
+fn sarif_level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Performance | Severity::Hint => "note",
+    }
+}
+
+/// What a code means, for those who show results without Tritium at hand.
+fn sarif_rule(diagnostic: &Diagnostic) -> Value {
+    let page = tritium_lsp::ide::diagnostics::page(diagnostic.code).unwrap_or_default();
+    let summary = page.split("\n\n").nth(1).unwrap_or_default().replace('\n', " ");
+    let severity = tritium_lsp::ide::diagnostics::severity(diagnostic.code).unwrap_or(diagnostic.severity);
+    json!({
+        "id": diagnostic.code,
+        "name": diagnostic.name,
+        "shortDescription": { "text": summary },
+        "help": { "text": page, "markdown": page },
+        "helpUri": diagnostic.href,
+        "defaultConfiguration": { "level": sarif_level(severity) },
     })
 }
 

@@ -399,7 +399,8 @@ impl Entry {
             .fixes
             .iter()
             .filter_map(|fix| {
-                let edits: Option<Vec<FileEdit>> = fix.edits.iter().map(|edit| file_edit(db, edit)).collect();
+                let edits: Option<Vec<Vec<FileEdit>>> = fix.edits.iter().map(|edit| file_edits(db, edit)).collect();
+                let edits = edits.map(|e| e.concat());
                 Some(FileFix {
                     title: fix.title.clone(),
                     safe: fix.safe,
@@ -422,13 +423,24 @@ impl Entry {
 }
 
 /// `None` where the edit cannot be made without losing something the user wrote.
+fn file_edits(db: &dyn Db, edit: &Edit) -> Option<Vec<FileEdit>> {
+    let Edit::Around(file, name, before, after) = edit else { return Some(vec![file_edit(db, edit)?]) };
+    let range = items::range_of_global(db, *file, name)?;
+    let insert = |at: usize, new_text: &str| FileEdit { file: *file, range: at..at, new_text: new_text.to_owned() };
+    let edits = [insert(range.start, before), insert(range.end, after)];
+    Some(edits.into_iter().filter(|e| !e.new_text.is_empty()).collect())
+}
+
 fn file_edit(db: &dyn Db, edit: &Edit) -> Option<FileEdit> {
     let (Edit::Replace(place, _)
     | Edit::InsertBefore(place, _)
     | Edit::InsertAfter(place, _)
     | Edit::Rewrite(place, _)
     | Edit::RemoveArgument(place)
-    | Edit::RemoveStatement(place)) = edit;
+    | Edit::RemoveStatement(place)) = edit
+    else {
+        return None;
+    };
     let (file, range) = range_of(db, *place)?;
     let text = file.text(db);
     let (range, new_text) = match edit {
@@ -451,6 +463,7 @@ fn file_edit(db: &dyn Db, edit: &Edit) -> Option<FileEdit> {
         }
         Edit::RemoveArgument(_) => (with_comma(text, range)?, String::new()),
         Edit::RemoveStatement(_) => (with_line(text, range)?, String::new()),
+        Edit::Around(..) => return None,
     };
     Some(FileEdit { file, range, new_text })
 }

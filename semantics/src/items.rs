@@ -249,6 +249,34 @@ pub fn chunk_map(db: &dyn Db, file: SourceFile, chunk: usize) -> Option<(u32, Ar
     Some((*start, lowered(db, *chunk).map.clone()))
 }
 
+/// What a module-level name is bound to in the text: the value of its assignment, or its `def`.
+pub(crate) fn range_of_global(db: &dyn Db, file: SourceFile, name: &str) -> Option<std::ops::Range<usize>> {
+    let (chunk, expr, stmt) = match items(db, file).names.get(name)? {
+        Item::Value { chunk, value } => (*chunk, Some(*value), None),
+        Item::PythonFunction { chunk, stmt } => (*chunk, None, Some(*stmt)),
+        _ => return None,
+    };
+    let (start, map) = chunk_map(db, file, chunk)?;
+    let range = match (expr, stmt) {
+        (Some(expr), _) => map.exprs.get(expr.0 as usize)?,
+        (None, stmt) => map.stmts.get(stmt?.0 as usize)?,
+    };
+    Some(in_file(start, *range))
+}
+
+/// Whether the host's part of a file, all but its kernels and the name's own definition, reads a module-level name.
+pub(crate) fn host_reads(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let items = items(db, file);
+    let own = match items.names.get(name) {
+        Some(Item::Value { chunk, .. } | Item::PythonFunction { chunk, .. }) => Some(*chunk),
+        _ => None,
+    };
+    (0..chunk_count(db, file))
+        .filter(|&chunk| Some(chunk) != own && items.functions.iter().all(|f| f.chunk != chunk))
+        .filter_map(|chunk| chunk_body(db, file, chunk))
+        .any(|body| body.exprs.iter().any(|e| matches!(e, Expr::Name(n) if n == name)))
+}
+
 /// A range of a chunk as a byte range of its file.
 pub fn in_file(start: u32, range: TextRange) -> std::ops::Range<usize> {
     let start = start as usize;

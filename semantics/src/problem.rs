@@ -3,8 +3,10 @@
 //! **Invariant:** places are expression or parameter ids; the source map turns them into ranges when a message is rendered,
 //! so moving a kernel within its file recomputes no problem.
 
+use smol_str::SmolStr;
+
 use crate::{
-    Function,
+    Function, SourceFile,
     body::{ExprId, StmtId},
     diagnostics::{Code, Severity},
 };
@@ -66,6 +68,8 @@ pub enum Edit {
     RemoveArgument(Place),
     /// A statement, with its line where nothing else is on it.
     RemoveStatement(Place),
+    /// Before and after what a module-level name of a file is bound to: its value, or its `def`.
+    Around(SourceFile, SmolStr, &'static str, &'static str),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

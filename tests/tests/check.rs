@@ -74,6 +74,8 @@ fn five_mistakes_are_found_where_they_are() {
     let report = said.json();
     assert_eq!((said.status, &report["version"], &report["files"], &report["kernels"]), (1, &1.into(), &1.into(), &5.into()));
     expect![[r#"
+        CXP004 8 `BLOCK_M` in rows_plus_columns
+        CXP004 8 `BLOCK_N` in rows_plus_columns
         SHP001 12 `x + cols` in rows_plus_columns
           9 `tl.arange(0, 128)`: 128 comes from here
           10 `tl.arange(0, 64)`: 64 comes from here
@@ -171,9 +173,11 @@ fn workflow_commands_of_github() {
     assert_eq!(said.status, 1);
     let heads: String = said.stdout.lines().map(|line| format!("{}\n", line.rsplit_once("::").expect("two colons").0)).collect();
     expect![[r#"
+        ::notice file=examples/five_mistakes.py,line=8,col=31,endLine=8,endColumn=38,title=CXP004 unused-parameter
+        ::notice file=examples/five_mistakes.py,line=8,col=54,endLine=8,endColumn=61,title=CXP004 unused-parameter
         ::error file=examples/five_mistakes.py,line=12,col=26,endLine=12,endColumn=34,title=SHP001 incompatible-broadcast
         ::error file=examples/five_mistakes.py,line=17,col=23,endLine=17,endColumn=28,title=CXP001 missing-constexpr
-        ::error file=examples/five_mistakes.py,line=24,col=36,endLine=24,endColumn=39,title=MSK001 other-without-mask
+        ::error file=examples/five_mistakes.py,line=24,col=30,endLine=24,endColumn=39,title=MSK001 other-without-mask
         ::warning file=examples/five_mistakes.py,line=35,col=9,endLine=35,endColumn=21,title=DOT001 inner-dim-mismatch
         ::warning file=examples/five_mistakes.py,line=43,col=9,endLine=43,endColumn=12,title=CTL005 loop-carried-type-change
     "#]]
@@ -198,6 +202,11 @@ fn sarif_has_the_same_results() {
     for result in run["results"].as_array().expect("results") {
         let rule = result["ruleId"].as_str().expect("a rule");
         assert!(run["tool"]["driver"]["rules"].as_array().expect("rules").iter().any(|r| r["id"] == rule), "{rule}");
+        let described = run["tool"]["driver"]["rules"].as_array().expect("rules").iter().all(|r| {
+            let text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+            text(&r["name"]) && text(&r["shortDescription"]["text"]) && text(&r["help"]["markdown"]) && text(&r["helpUri"])
+        });
+        assert!(described, "every rule says what it means");
         assert!(result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()));
         let related = result["relatedLocations"].as_array().expect("related locations");
         let related: Vec<String> = related.iter().map(region).collect();
@@ -205,9 +214,11 @@ fn sarif_has_the_same_results() {
         out += &format!("{level} {rule} {} {}\n", region(&result["locations"][0]), related.join(" "));
     }
     expect![[r#"
+        note CXP004 8 `BLOCK_M` 
+        note CXP004 8 `BLOCK_N` 
         error SHP001 12 `x + cols` 9 `tl.arange(0, 128)` 10 `tl.arange(0, 64)`
         error CXP001 17 `BLOCK` 16 `BLOCK`
-        error MSK001 24 `0.0` 
+        error MSK001 24 `other=0.0` 
         warning DOT001 35 `tl.dot(a, b)` 31 `tl.arange(0, 64)` 32 `tl.arange(0, 32)`
         warning CTL005 43 `acc` 41 `acc`
     "#]]
@@ -281,6 +292,7 @@ fn wrong_use_is_told_apart_from_findings() {
         (&["chekc", MISTAKES], "unrecognized subcommand 'chekc'"),
         (&["explain", "ABC999"], "no diagnostic `ABC999`"),
         (&["emit", "nothing.py"], "nothing.py: "),
+        (&["emit", MISTAKES, "--kernel", "nope"], "no kernel `nope` in this file"),
         (&["report", "nothing.py"], "nothing.py: "),
         (&["run", "nothing.py"], "nothing.py: "),
         (&["stats", "nothing.py"], "nothing.py: "),

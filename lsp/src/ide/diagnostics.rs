@@ -58,7 +58,12 @@ const PAGES: &str = "https://tritium.invalid/diagnostics";
 
 /// The page of a code, as Markdown.
 pub fn page(code: &str) -> Option<&'static str> {
-    Code::ALL.iter().find(|c| c.as_str().eq_ignore_ascii_case(code) || c.name() == code).map(|c| c.page())
+    Code::find(code).map(Code::page)
+}
+
+/// How much a code matters where nothing softens it.
+pub fn severity(code: &str) -> Option<Severity> {
+    Code::find(code).map(Code::severity)
 }
 
 impl Diagnostic {

@@ -134,14 +134,7 @@ impl<'a> Evaluator<'a> {
                 let values: Vec<Value> = positional.into_iter().map(|(v, _)| v).collect();
                 Err(self.host_call(&path, expr, &values))
             }
-            Value::PythonFunction(name) => {
-                let place = self.place(expr);
-                Err(self.problem(
-                    Code::LNG003,
-                    place,
-                    format!("`{name}` is a plain Python function: decorate it with `@triton.jit` to call it from a kernel"),
-                ))
-            }
+            Value::PythonFunction(name) => Err(self.call_of_python(expr, &name)),
             other => {
                 let place = self.place(expr);
                 let text = self.text(callee);

@@ -341,8 +341,10 @@ impl<'a> Evaluator<'a> {
             || pointee.is_float() && matches!(atomic, Atomic::And | Atomic::Or | Atomic::Xor);
         if refused {
             let place = self.place(pointer_expr);
-            let message =
-                format!("{name} does not work on {pointee} in memory: use a 32-bit buffer (`{}`)", self.text(pointer_expr));
+            let message = format!(
+                "`{}` points to {pointee}, and {name} does not work on {pointee} in memory: use a 32-bit buffer",
+                self.text(pointer_expr)
+            );
             return Err(self.problem(Code::DTY013, place, message));
         }
         let value_expr = arguments.expr("val").unwrap_or(at);

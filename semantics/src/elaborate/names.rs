@@ -7,11 +7,11 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 
 use super::{
-    evaluator::{Evaluator, ProblemExt, Slot, problem},
+    evaluator::{Evaluator, ProblemExt, Silenced, Slot, problem},
     value::{Constant, Value},
 };
 use crate::{
-    Db, Function,
+    Db, Function, SourceFile,
     body::{Body, Expr, ExprId, FunctionDef, Stmt},
     builtins::{self, Class, Known, Python},
     constant::Const,
@@ -122,7 +122,12 @@ impl<'a> Evaluator<'a> {
                 let message = format!(
                     "`{name}` is a Python global, and kernels read only globals that are compile-time values: define it as `{name} = tl.constexpr(…)`"
                 );
-                self.problem(Code::LNG004, place, message);
+                let mut report = problem(Code::LNG004, place, message);
+                if let Some(file) = self.binds(name, "tl") {
+                    let edit = Edit::Around(file, name.clone(), "tl.constexpr(", ")");
+                    report = report.fix(format!("Make `{name}` a tl.constexpr"), true, vec![edit]);
+                }
+                self.report(report);
                 Value::Unknown
             }
             Global::PythonFunction => Value::PythonFunction(name.clone()),
@@ -134,6 +139,28 @@ impl<'a> Evaluator<'a> {
                 Value::Unknown
             }
         }
+    }
+
+    /// The file of this function, if it binds both a global and the module that a fix of it names.
+    fn binds(&self, name: &str, module: &str) -> Option<SourceFile> {
+        let file = self.function.file(self.db);
+        let names = &items::items(self.db, file).names;
+        (names.contains_key(name) && names.contains_key(module)).then_some(file)
+    }
+
+    /// A plain Python function that a kernel calls.
+    pub(super) fn call_of_python(&mut self, call: ExprId, name: &SmolStr) -> Silenced {
+        let place = self.place(call);
+        let message = format!("`{name}` is a plain Python function: decorate it with `@triton.jit` to call it from a kernel");
+        let mut report = problem(Code::LNG003, place, message);
+        if let Some(file) = self.binds(name, "triton") {
+            // The host could not call it any more.
+            let safe = !items::host_reads(self.db, file, name);
+            let edit = Edit::Around(file, name.clone(), "@triton.jit\n", "");
+            report = report.fix(format!("Decorate `{name}` with @triton.jit"), safe, vec![edit]);
+        }
+        self.report(report);
+        Silenced
     }
 
     /// A full dotted path: `triton.language.load`, `math.pi`.

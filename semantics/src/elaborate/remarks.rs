@@ -32,6 +32,14 @@ impl<'a> Evaluator<'a> {
 
     // ---- conditions
 
+    /// In parentheses, unless the expression is one that needs none.
+    fn bracketed(&self, pieces: Vec<Piece>, expr: ExprId) -> Vec<Piece> {
+        match self.body.expr(expr) {
+            Expr::Name(_) | Expr::Call { .. } | Expr::Attribute { .. } | Expr::Subscript { .. } | Expr::Bool(_) => pieces,
+            _ => [vec![text("(")], pieces, vec![text(")")]].concat(),
+        }
+    }
+
     /// `a and b` on tiles is `a & b`, and Triton warns of it.
     pub(super) fn remark_logical(&mut self, op: BoolOp, lhs: (ExprId, &Value), rhs: (ExprId, &Value), at: ExprId) {
         let tile = [lhs, rhs].into_iter().find_map(|(expr, value)| match value {
@@ -45,7 +53,12 @@ impl<'a> Evaluator<'a> {
             self.text(expr)
         );
         let place = self.place(at);
-        let pieces = vec![text("("), self.source(lhs.0), text(format!(") {sign} (")), self.source(rhs.0), text(")")];
+        let pieces = [
+            self.bracketed(vec![self.source(lhs.0)], lhs.0),
+            vec![text(format!(" {sign} "))],
+            self.bracketed(vec![self.source(rhs.0)], rhs.0),
+        ];
+        let pieces = pieces.concat();
         self.report(problem(Code::LNG014, place, message).fix(format!("Use `{sign}`"), true, vec![Edit::Rewrite(place, pieces)]));
     }
 
@@ -75,7 +88,12 @@ impl<'a> Evaluator<'a> {
             );
             let mut report = problem(Code::LNG015, place, message).related(Some(self.place(side)), "this is computed first");
             if single {
-                let pieces = [vec![text("(")], first, vec![text(format!(") {bits} ("))], second, vec![text(")")]].concat();
+                let pieces = [
+                    self.bracketed(first, if left { a } else { at }),
+                    vec![text(format!(" {bits} "))],
+                    self.bracketed(second, if left { at } else { b }),
+                ]
+                .concat();
                 report = report.fix("Put each comparison in parentheses", true, vec![Edit::Rewrite(place, pieces)]);
             }
             self.report(report);
@@ -251,9 +269,7 @@ impl<'a> Evaluator<'a> {
             && let Some(last) = args.last()
         {
             let last = self.argument_place(last.value);
-            for (word, what) in
-                [("ieee", "Multiply exactly"), ("tf32x3", "Multiply nearly exactly, on tensor cores"), ("tf32", "Keep tf32")]
-            {
+            for (word, what) in [("ieee", "Multiply exactly"), ("tf32", "Keep tf32")] {
                 let edit = Edit::InsertAfter(last, format!(", input_precision=\"{word}\""));
                 report = report.fix(format!("{what}: `input_precision=\"{word}\"`"), false, vec![edit]);
             }

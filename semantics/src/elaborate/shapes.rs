@@ -197,9 +197,9 @@ impl<'a> Evaluator<'a> {
         }
         let place = self.place(expr);
         let message = match rank {
-            0 => format!("axis {axis} of {what}, which is a scalar and has no axes"),
-            1 => format!("axis {axis} of {what}, whose only axis is 0"),
-            _ => format!("axis {axis} of {what}, whose axes are 0 to {}", rank - 1),
+            0 => format!("{what} has no axis {axis}: it is a scalar"),
+            1 => format!("{what} has no axis {axis}: its only axis is 0"),
+            _ => format!("{what} has no axis {axis}: its axes are 0 to {}", rank - 1),
         };
         let mut report = problem(Code::SHP005, place, message);
         if rank > 0 {
@@ -405,8 +405,9 @@ impl<'a> Evaluator<'a> {
         if wanted != tile.ty.num_elements() {
             let place = self.place(at);
             let message = format!(
-                "{} has {} elements and {} has {wanted}: a reshape keeps their number",
-                shape_text(&tile.ty.shape),
+                "`{}` is {}, which has {} elements, and {} has {wanted}: a reshape keeps their number",
+                self.text(arguments.expr("input").unwrap_or(at)),
+                tile.ty,
                 tile.ty.num_elements(),
                 shape_text(&shape)
             );

@@ -154,6 +154,7 @@ fn render(db: &Database, file: SourceFile, result: &Elaborated) -> String {
                         });
                         write!(out, " `{}` -> `{}`", text_at(db, file, &text, *place).1, pieces.collect::<String>())
                     }
+                    Edit::Around(_, name, before, after) => write!(out, " `{before}{name}{after}`"),
                     Edit::RemoveArgument(place) | Edit::RemoveStatement(place) => {
                         write!(out, " without `{}`", text_at(db, file, &text, *place).1)
                     }

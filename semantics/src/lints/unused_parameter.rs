@@ -28,17 +28,19 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body
     }
     let text = function.file(db).text(db);
     for (index, param) in def.params.iter().enumerate() {
-        let special = !matches!(param.kind, ParamKind::PositionalOnly | ParamKind::Normal | ParamKind::KeywordOnly);
+        // Names of launch options reach the compiler whether they are read or not.
+        let option = matches!(param.name.as_str(), "num_warps" | "num_stages" | "num_ctas" | "maxnreg");
+        let special = option || !matches!(param.kind, ParamKind::PositionalOnly | ParamKind::Normal | ParamKind::KeywordOnly);
         if special || read.contains(&param.name) || param.name.starts_with('_') || is_named(text, &param.name) {
             continue;
         }
         let kind = match item.params.get(index).map(|p| p.annotation) {
-            Some(Annotation::Constexpr) => "every new value of it compiles the kernel again",
-            _ => "it is still passed at every launch and part of what decides whether to compile again",
+            Some(Annotation::Constexpr) => "and every new value of it compiles the kernel again",
+            _ => "yet passed at every launch and part of the key of what is compiled",
         };
         out.push(Problem {
             code: Code::CXP004,
-            message: format!("`{}` is never read, and {kind}: remove it here and from the launches", param.name),
+            message: format!("`{}` is never read, {kind}: remove it here and from the launches", param.name),
             place: Place { function, at: At::Param(index as u32) },
             related: vec![],
             fixes: vec![],
