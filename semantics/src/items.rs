@@ -251,9 +251,11 @@ pub fn chunk_map(db: &dyn Db, file: SourceFile, chunk: usize) -> Option<(u32, Ar
 
 /// What a module-level name is bound to in the text: the value of its assignment, or its `def`.
 pub(crate) fn range_of_global(db: &dyn Db, file: SourceFile, name: &str) -> Option<std::ops::Range<usize>> {
-    let (chunk, expr, stmt) = match items(db, file).names.get(name)? {
-        Item::Value { chunk, value } => (*chunk, Some(*value), None),
-        Item::PythonFunction { chunk, stmt } => (*chunk, None, Some(*stmt)),
+    let declared = declared(db, file);
+    let [binding] = &declared.names.get(name)?[..] else { return None };
+    let (chunk, expr, stmt) = match &binding.to {
+        Bound::Value { chunk, value } => (*chunk, Some(*value), None),
+        Bound::Definition(index) => declared.definitions.get(*index).map(|d| (d.chunk, None, Some(d.stmt)))?,
         _ => return None,
     };
     let (start, map) = chunk_map(db, file, chunk)?;
@@ -264,13 +266,20 @@ pub(crate) fn range_of_global(db: &dyn Db, file: SourceFile, name: &str) -> Opti
     Some(in_file(start, *range))
 }
 
+/// Whether a file binds a module-level name itself.
+pub(crate) fn binds(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    declared(db, file).names.contains_key(name)
+}
+
 /// Whether the host's part of a file, all but its kernels and the name's own definition, reads a module-level name.
 pub(crate) fn host_reads(db: &dyn Db, file: SourceFile, name: &str) -> bool {
     let items = items(db, file);
-    let own = match items.names.get(name) {
-        Some(Item::Value { chunk, .. } | Item::PythonFunction { chunk, .. }) => Some(*chunk),
+    let declared = declared(db, file);
+    let own = declared.names.get(name).and_then(|all| all.first()).and_then(|binding| match &binding.to {
+        Bound::Value { chunk, .. } => Some(*chunk),
+        Bound::Definition(index) => declared.definitions.get(*index).map(|d| d.chunk),
         _ => None,
-    };
+    });
     (0..chunk_count(db, file))
         .filter(|&chunk| Some(chunk) != own && items.functions.iter().all(|f| f.chunk != chunk))
         .filter_map(|chunk| chunk_body(db, file, chunk))

@@ -1,70 +1,93 @@
 //! The diagnostics' pages through the real program: what each wrong example says, what its safe fix makes of it, and the index of them.
 //! `UPDATE_EXPECT=1` writes `tests/data/messages.txt` and `docs/diagnostics.md` anew: read them.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
+use serde_json::Value;
 use tempfile::TempDir;
-use tritium_semantics::diagnostics::{Code, Severity};
+use tritium_semantics::diagnostics::Code;
 use tritium_tests::{
     Said,
-    pages::{Example, example, summary},
+    pages::{example, summary},
     repository, say,
 };
 
-/// A copy of an example that a test may change.
-struct Copy {
+/// Copies of the wrong examples that are checked with the same options, `CODE.py` each.
+struct Examples {
     folder: TempDir,
-    path: String,
-    flag: Vec<String>,
-    code: Code,
+    options: Vec<String>,
+    codes: Vec<Code>,
 }
 
-impl Copy {
-    fn new(code: Code, example: &Example) -> Copy {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join(format!("{code}.py"));
-        fs::write(&path, &example.text).expect("the folder is ours");
-        Copy { path: path.to_str().expect("a plain path").to_owned(), folder, flag: example.flag.clone(), code }
-    }
-
-    /// What is told by default, or of this code alone where it must be selected.
-    fn check(&self, options: &[&str]) -> Said {
-        let mut arguments = vec!["check", &self.path];
-        arguments.extend(self.flag.iter().map(String::as_str));
-        arguments.extend(options);
-        if !self.code.is_default() {
-            arguments.extend(["--select", self.code.as_str()]);
+/// All wrong examples. What must be selected is selected alone.
+fn wrong_examples() -> Vec<Examples> {
+    let mut groups: Vec<Examples> = Vec::new();
+    for &code in Code::ALL {
+        let example = example(code, "Wrong");
+        let mut options = example.flag;
+        if !code.is_default() {
+            options.extend(["--select".to_owned(), code.as_str().to_owned()]);
         }
-        say(&arguments)
+        let index = groups.iter().position(|g| g.options == options).unwrap_or_else(|| {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            groups.push(Examples { folder, options, codes: Vec::new() });
+            groups.len() - 1
+        });
+        fs::write(groups[index].path(code), &example.text).expect("the folder is ours");
+        groups[index].codes.push(code);
+    }
+    groups
+}
+
+impl Examples {
+    fn path(&self, code: Code) -> PathBuf {
+        self.folder.path().join(format!("{code}.py"))
     }
 
-    fn text(&self) -> String {
-        fs::read_to_string(&self.path).expect("the file is ours")
+    fn check(&self, options: &[&str]) -> Said {
+        let folder = self.folder.path().to_str().expect("a plain path");
+        let own = self.options.iter().map(String::as_str);
+        say(&["check", folder].into_iter().chain(own).chain(options.iter().copied()).collect::<Vec<_>>())
     }
+
+    /// The diagnostics of each example.
+    fn diagnostics(&self) -> Vec<(Code, Vec<Value>)> {
+        let report = self.check(&["--output-format", "json"]).json();
+        let all = report["diagnostics"].as_array().expect("diagnostics");
+        let of =
+            |code: Code| all.iter().filter(|d| d["file"] == self.path(code).to_str().expect("a plain path")).cloned().collect();
+        self.codes.iter().map(|&code| (code, of(code))).collect()
+    }
+}
+
+fn word<'d>(diagnostic: &'d Value, key: &str) -> &'d str {
+    diagnostic[key].as_str().unwrap_or_default()
 }
 
 #[test]
 fn safe_fixes_put_wrong_examples_right() {
+    let is_safe = |d: &Value| d["fixes"].as_array().is_some_and(|fixes| fixes.iter().any(|f| f["safe"] == true));
     let mut fixed = Vec::new();
     let mut wrong = String::new();
-    for &code in Code::ALL {
-        let copy = Copy::new(code, &example(code, "Wrong"));
-        let report = copy.check(&["--output-format", "json"]).json();
-        let safe = |d: &serde_json::Value| d["fixes"].as_array().is_some_and(|fixes| fixes.iter().any(|f| f["safe"] == true));
-        if !report["diagnostics"].as_array().expect("diagnostics").iter().any(safe) {
-            continue;
+    for examples in wrong_examples() {
+        // What has no safe fix is not looked at again.
+        for (code, before) in examples.diagnostics() {
+            if before.iter().any(is_safe) {
+                fixed.push(code.as_str());
+            } else {
+                fs::remove_file(examples.path(code)).expect("the file is ours");
+            }
         }
-        fixed.push(code.as_str());
-        copy.check(&["--fix"]);
-        let after = copy.check(&["--output-format", "json"]).json();
-        let left: Vec<String> = after["diagnostics"]
-            .as_array()
-            .expect("diagnostics")
-            .iter()
-            .map(|d| format!("{}: {}", d["code"].as_str().unwrap_or_default(), d["message"].as_str().unwrap_or_default()))
-            .collect();
-        if !left.is_empty() {
-            wrong += &format!("{code} is put right as\n{}and then there is\n{}\n", copy.text(), left.join("\n"));
+        examples.check(&["--fix"]);
+        for (code, after) in examples.diagnostics() {
+            if !after.is_empty() {
+                let text = fs::read_to_string(examples.path(code)).expect("the file is ours");
+                let left: String = after.iter().map(|d| format!("{}: {}\n", word(d, "code"), word(d, "message"))).collect();
+                wrong += &format!("{code} is put right as\n{text}and then there is\n{left}");
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -74,16 +97,24 @@ fn safe_fixes_put_wrong_examples_right() {
 #[test]
 fn messages_are_as_they_were_read() {
     let mut all = String::new();
-    for &code in Code::ALL {
-        let copy = Copy::new(code, &example(code, "Wrong"));
-        let said = copy.check(&[]);
-        let folder = format!("{}/", copy.folder.path().display());
-        all += &said.stdout.replace(&folder, "");
-        // What a script sees of it.
-        let remains = matches!(code.severity(), Severity::Error | Severity::Warning);
-        assert_eq!(said.status, i32::from(remains), "{code}");
+    for examples in wrong_examples() {
+        let folder = format!("{}/", examples.folder.path().display());
+        if !examples.options.is_empty() {
+            all += &format!("With {}:\n\n", examples.options.join(" "));
+        }
+        all += &examples.check(&[]).stdout.replace(&folder, "");
     }
     compare(&repository().join("tests/data/messages.txt"), &all);
+}
+
+#[test]
+fn errors_and_warnings_end_with_1() {
+    for (code, status) in [(Code::SHP001, 1), (Code::MSK003, 1), (Code::CXP004, 0), (Code::DBG002, 0)] {
+        let examples = wrong_examples().into_iter().find(|e| e.codes.contains(&code)).expect("every code has an example");
+        let path = examples.path(code);
+        let said = say(&["check", path.to_str().expect("a plain path")]);
+        assert_eq!((said.status, said.stdout.is_empty()), (status, false), "{code}");
+    }
 }
 
 #[test]

@@ -144,8 +144,7 @@ impl<'a> Evaluator<'a> {
     /// The file of this function, if it binds both a global and the module that a fix of it names.
     fn binds(&self, name: &str, module: &str) -> Option<SourceFile> {
         let file = self.function.file(self.db);
-        let names = &items::items(self.db, file).names;
-        (names.contains_key(name) && names.contains_key(module)).then_some(file)
+        (items::binds(self.db, file, name) && items::binds(self.db, file, module)).then_some(file)
     }
 
     /// A plain Python function that a kernel calls.

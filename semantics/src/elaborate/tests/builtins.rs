@@ -518,7 +518,7 @@ fn assembly_takes_and_gives_tiles() {
 #[test]
 fn mistakes_are_named() {
     expect![[r#"
-        10: DTY013 at `b`: tl.atomic_max does not work on bf16 in memory: use a 32-bit buffer (`b`)
+        10: DTY013 at `b`: `b` points to bf16, and tl.atomic_max does not work on bf16 in memory: use a 32-bit buffer
         11: DTY013 at `h`: tl.atomic_cas works on 16, 32 and 64 bits in memory, and `h` points to i8, which has 8 bits
         12: DTY017 at `1.0`: `1.0` is f32 and the memory holds i32: tl.atomic_cas converts nothing; cast it with `.to(tl.int32)`
         13: SHP001 at `0`: `0` is i32 and the pointer is *i32[4]: tl.atomic_cas does not broadcast, so both need one shape (`tl.full`)

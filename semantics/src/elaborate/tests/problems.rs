@@ -268,10 +268,10 @@ fn operands() {
                 fix: Add `other=-float("inf")`: `, other=-float("inf")` after `i < n`
         a = tl.sum(tl.where(i < n, tl.load(x + i, mask=i < n), 0.0))
         a = tl.sum(i, axis=1)
-            8: SHP005 at `1`: axis 1 of `i` (i32[64]), whose only axis is 0
+            8: SHP005 at `1`: `i` (i32[64]) has no axis 1: its only axis is 0
                 fix: Use axis 0: `1` -> `0`
         a = tl.reshape(i, (8, 4))
-            8: SHP006 at `tl.reshape(i, (8, 4))`: [64] has 64 elements and [8, 4] has 32: a reshape keeps their number
+            8: SHP006 at `tl.reshape(i, (8, 4))`: `i` is i32[64], which has 64 elements, and [8, 4] has 32: a reshape keeps their number
                 7: `tl.arange(0, B)`: its shape comes from here
         a = tl.reshape(i, (n, 4))
             8: CXP001 at `n`: a shape must be known at compile time, and `n` is a run-time value: annotate it `n: tl.constexpr`
@@ -317,7 +317,7 @@ fn operands() {
         a = float(n)
             8: LNG003 at `float(n)`: `float` converts compile-time values, and `n` is i32: use `n.to(tl.float32)`
         a = tl.atomic_add(x.to(tl.pointer_type(tl.int8)), 1)
-            8: DTY013 at `x.to(tl.pointer_type(tl.int8))`: tl.atomic_add does not work on i8 in memory: use a 32-bit buffer (`x.to(tl.pointer_type(tl.int8))`)
+            8: DTY013 at `x.to(tl.pointer_type(tl.int8))`: `x.to(tl.pointer_type(tl.int8))` points to i8, and tl.atomic_add does not work on i8 in memory: use a 32-bit buffer
         a: tl.constexpr = 1⏎a: tl.constexpr = 2
             9: CXP002 at `a`: `a` already has a value; a tl.constexpr name is bound once: use another name
                 8: `a`: `a` is first bound here
@@ -388,11 +388,9 @@ fn a_mask_counts_along_its_own_axis() {
     expect![[r#"
         11: DOT006 at `tl.dot(rows, tl.zeros((B, B), tl.float32))`: tl.dot rounds f32 operands to tf32 (10 bits of mantissa instead of 23) unless told otherwise: say `input_precision="tf32"` if that is meant, `"ieee"` or `"tf32x3"` if not
             fix?: Multiply exactly: `input_precision="ieee"`: `, input_precision="ieee"` after `tl.zeros((B, B), tl.float32)`
-            fix?: Multiply nearly exactly, on tensor cores: `input_precision="tf32x3"`: `, input_precision="tf32x3"` after `tl.zeros((B, B), tl.float32)`
             fix?: Keep tf32: `input_precision="tf32"`: `, input_precision="tf32"` after `tl.zeros((B, B), tl.float32)`
         12: DOT006 at `tl.dot(columns, tl.zeros((B, B), tl.float32))`: tl.dot rounds f32 operands to tf32 (10 bits of mantissa instead of 23) unless told otherwise: say `input_precision="tf32"` if that is meant, `"ieee"` or `"tf32x3"` if not
             fix?: Multiply exactly: `input_precision="ieee"`: `, input_precision="ieee"` after `tl.zeros((B, B), tl.float32)`
-            fix?: Multiply nearly exactly, on tensor cores: `input_precision="tf32x3"`: `, input_precision="tf32x3"` after `tl.zeros((B, B), tl.float32)`
             fix?: Keep tf32: `input_precision="tf32"`: `, input_precision="tf32"` after `tl.zeros((B, B), tl.float32)`
         10: MSK003 at `tl.load(p, mask=r[None, :] < K)`: masked-off elements of this load are undefined, and tl.dot takes them in: give the load `other=0.0`
             12: `tl.dot(columns, tl.zeros((B, B), tl.float32))`: tl.dot takes them in here
