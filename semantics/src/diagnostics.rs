@@ -142,6 +142,8 @@ diagnostics! {
     MSK011 "negative-offset" Warning;
     // races
     RAC001 "store-independent-of-program-id" Warning;
+    // numerics
+    NUM001 "softmax-without-max" Warning;
     // memory access
     MEM006 "bad-cache-modifier" Error;
     // element types

@@ -20,6 +20,7 @@ mod negative_offset;
 mod offset_overflow;
 mod program_store;
 mod shallow;
+mod softmax_shift;
 mod step_sign;
 mod tile_step;
 mod unused_parameter;
@@ -66,6 +67,7 @@ const RULES: &[Rule] = &[
     negative_offset::rule,
     offset_overflow::rule,
     program_store::rule,
+    softmax_shift::rule,
 ];
 
 /// Operations of a kernel and its helpers; past that it was unrolled beyond what anybody compiles.
