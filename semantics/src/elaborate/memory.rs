@@ -395,16 +395,30 @@ impl<'a> Evaluator<'a> {
             return;
         }
         let load = undefined.load;
-        let message =
-            format!("masked-off elements of this load are undefined, and {what} takes them in: give the load `other={identity}`");
+        // What is taken in may have been computed from what was loaded; then it is not known what the load needs.
+        let mut id = tile.id;
+        while let Some(op) = self.out.def_op(id)
+            && let OpKind::Cast(_) | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Reshape { .. } = self.out.op(op).kind
+        {
+            id = self.out.op(op).operands[0];
+        }
+        let is_direct = self.out.def_op(id).is_some_and(|op| matches!(self.out.op(op).kind, OpKind::Load(_)));
+        let given = if is_direct { identity } else { "0.0" };
+        let remedy = match is_direct {
+            true => format!("give the load `other={identity}`"),
+            false => {
+                format!("give the load an `other=` that {what} passes over after what is computed of it (`other={given}`, say)")
+            }
+        };
+        let message = format!("masked-off elements of this load are undefined, and {what} takes them in: {remedy}");
         let mut report = problem(Code::MSK003, load, message).related(Some(self.place(at)), format!("{what} takes them in here"));
         if load.function == self.function
             && let crate::problem::At::Expr(call) = load.at
             && let Expr::Call { args, .. } = self.body.expr(call)
             && let Some(last) = args.last()
         {
-            let edit = Edit::InsertAfter(self.place(last.value), format!(", other={identity}"));
-            report = report.fix(format!("Add `other={identity}`"), true, vec![edit]);
+            let edit = Edit::InsertAfter(self.place(last.value), format!(", other={given}"));
+            report = report.fix(format!("Add `other={given}`"), is_direct, vec![edit]);
         }
         self.report(report);
     }
