@@ -449,7 +449,7 @@ const CLASSES: &[(&str, Class)] = &[
 pub struct Library(u16);
 
 /// The page of all of them.
-pub const LIBRARY_PAGE: &str = include_str!("builtins/libdevice.md");
+pub const LIBRARY_PAGE: &str = include_str!("library.md");
 
 impl Library {
     pub fn find(name: &str) -> Option<Library> {

@@ -134,9 +134,10 @@ impl<'a> Evaluator<'a> {
         }
         let tiles = self.common_tiles(tiles, &name, at)?;
         let elements = tiles[0].ty.num_elements();
-        if pack as u64 > elements {
+        if !elements.is_multiple_of(pack as u64) {
             let place = self.place(arguments.expr("pack").unwrap_or(at));
-            return Err(self.problem(Code::LNG011, place, format!("`pack` is {pack}, and the tile has {elements} elements")));
+            let message = format!("the tile has {elements} elements, which are no groups of {pack}");
+            return Err(self.problem(Code::LNG011, place, message));
         }
         let function_expr = arguments.expr("scalar_fn").unwrap_or(at);
         let function = arguments.value("scalar_fn").clone();

@@ -326,11 +326,6 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::DTY011, place, message));
         }
         let mask = self.mask_argument(arguments, at);
-        if let Some(known) = arguments.value("mask").as_const().filter(|m| **m != Const::None) {
-            let place = self.place(arguments.expr("mask").unwrap_or(at));
-            let message = format!("the mask of {name} is a tile, and this is {known}: leave it out, or compare tiles");
-            return Err(self.problem(Code::DTY011, place, message));
-        }
         let (sem, scope) = self.atomic_order(arguments, at)?;
         let (pointer, pointee, is_const) = pointer?;
         let mask = mask?;

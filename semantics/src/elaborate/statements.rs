@@ -271,7 +271,9 @@ impl<'a> Evaluator<'a> {
                 Value::Tuple(ref items) if items.iter().any(only_compile_time) => {
                     "a tuple with a type, a string or a function in it"
                 }
-                Value::Builtin(_) | Value::Method(..) | Value::Bound(..) | Value::ConstexprFunction(_) => "a function",
+                Value::Builtin(_) | Value::Library(_) | Value::Method(..) | Value::Bound(..) | Value::ConstexprFunction(_) => {
+                    "a function"
+                }
                 Value::RecordClass(_) => "a class",
                 Value::Module(_) | Value::File(_) => "a module",
                 _ => return self.decay(value, from.unwrap_or(target)).unwrap_or(Value::Unknown),
@@ -446,7 +448,13 @@ impl<'a> Evaluator<'a> {
 fn only_compile_time(value: &Value) -> bool {
     match value {
         Value::Tuple(items) => items.iter().any(only_compile_time),
-        Value::Type(_) | Value::Builtin(_) | Value::Method(..) | Value::Module(_) | Value::File(_) => true,
+        Value::Type(_)
+        | Value::Builtin(_)
+        | Value::Library(_)
+        | Value::CustomFloat(_)
+        | Value::Method(..)
+        | Value::Module(_)
+        | Value::File(_) => true,
         other => matches!(other.as_const(), Some(Const::Str(_) | Const::Function(_) | Const::DType(_))),
     }
 }

@@ -12,7 +12,8 @@ pub(super) fn gather(source: &Data, from: &[u32], index: &Data, to: &[u32], axis
     let product = |extents: &[u32]| extents.iter().map(|&d| d as usize).product::<usize>();
     let inner = product(&to[axis + 1..]);
     let (extent, count) = (from[axis] as usize, to[axis] as usize);
-    let indices = widened(index, true)?;
+    // An index counts from 0: narrow ones have no sign.
+    let indices = widened(index, false)?;
     let place = |i: usize, at: i64| {
         let at = usize::try_from(at).ok().filter(|at| *at < extent)?;
         Some((i / (inner * count) * extent + at) * inner + i % inner)

@@ -541,6 +541,9 @@ fn mistakes_are_named() {
         27: MSK003 at `tl.load(x + i, mask=i < 3)`: masked-off elements of this load are undefined, and tl.topk takes them in: give the load `other=-2147483648`
             27: `tl.topk(tl.load(x + i, mask=i < 3), 2)`: tl.topk takes them in here
             fix: Add `other=-2147483648`: `, other=-2147483648` after `i < 3`
+        28: LNG011 at `3`: the tile has 4 elements, which are no groups of 3
+        29: CXP001 at `g`: `g` is bound to a function, which exists at compile time only: annotate it `g: tl.constexpr`
+            fix: Annotate `g` as tl.constexpr: `: tl.constexpr` after `g`
     "#]]
     .assert_eq(
         &problems(
@@ -568,6 +571,12 @@ fn mistakes_are_named() {
             tl.reduce(i, 0, tl.maximum)
             tl.static_assert(cond=True)
             tl.topk(tl.load(x + i, mask=i < 3), 2)
+            tl.map_elementwise(three, i, pack=3)
+            g = tl.extra.libdevice.tanh
+
+        @triton.jit
+        def three(a, b, c):
+            return a, b, c
     ",
             "x: *i32; b: *bf16; h: *i8",
         ),
@@ -619,6 +628,6 @@ fn foreign_floats_are_names() {
     );
     assert_eq!(
         problems("@triton.jit\ndef kernel(x):\n    tl.atomic_add(x, 1, mask=True)", "x: *i32"),
-        "7: DTY011 at `True`: the mask of tl.atomic_add is a tile, and this is True: leave it out, or compare tiles\n"
+        "7: DTY011 at `True`: before Triton 3.8 the mask of tl.atomic_add is a run-time i1, not True: leave it out, or compare values\n"
     );
 }
