@@ -339,6 +339,10 @@ fn descriptor(args: &Args, whole: bool) -> Option<Value> {
         false => tensor.view(numbers(1, "shape")?, numbers(2, "strides")?),
     };
     let block = numbers(block, "block_shape")?.into_iter().map(|n| u32::try_from(n).ok()).collect::<Option<Vec<u32>>>()?;
+    // Loads would round; that is not modelled.
+    if args.get(padding + 1, "round_f32_to_tf32").is_some_and(|round| round.truth() != Some(false)) {
+        return None;
+    }
     let nan = args.get(padding, "padding").is_some_and(|p| p.to_const() == Some(Const::Str("nan".into())));
     Some(Value::Descriptor(Rc::new(DescriptorValue { tensor, block, nan })))
 }

@@ -198,6 +198,11 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             roles[param] = Role::Trips;
         }
     }
+    for (role, param) in roles.iter_mut().zip(&def.params) {
+        if param.annotation.is_some_and(|a| reader.names_an_object(a)) {
+            *role = Role::Compound;
+        }
+    }
     for &param in &pointers {
         if roles[param] == Role::Compound {
             continue;
@@ -209,6 +214,10 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
 
 fn nothing(_: &dyn Db, _: salsa::Id, _: Function) -> Flow {
     Flow::default()
+}
+
+fn is_object(name: &str) -> bool {
+    matches!(name, "tensor_descriptor" | "tensor_descriptor_base" | "TensorDescriptor" | "tuple" | "Tuple")
 }
 
 /// `d.atomic_add([0, 0], x)`: the first argument is a list of offsets.
@@ -310,6 +319,20 @@ impl<'a> Reader<'a> {
         }
         // A helper's own pointers.
         self.helper_arguments(callee, args, |role| matches!(role, Role::Pointer | Role::IndexPointer))
+    }
+
+    /// An annotation that says: a tuple, a descriptor, or an object of a class of the file.
+    fn names_an_object(&self, annotation: ExprId) -> bool {
+        match self.body.expr(annotation) {
+            Expr::Subscript { receiver, .. } => self.names_an_object(*receiver),
+            Expr::Attribute { name, .. } => is_object(name),
+            Expr::Name(name) => {
+                is_object(name)
+                    || matches!(items::resolve(self.db, self.function.file(self.db), name.clone()), Some(Global::Record(_)))
+            }
+            Expr::Str(text) => is_object(text.rsplit('.').next().unwrap_or(text)),
+            _ => false,
+        }
     }
 
     /// The arguments of a call that are descriptors, tuples or other objects.

@@ -136,10 +136,16 @@ def window(desc, x, out, stride_m, stride_n, M, ACT: tl.constexpr, SHAPE: tl.con
 def gather(ptrs, meta, out):
     a, b = ptrs
     tl.store(out, tl.load(a) + meta.offset)
+
+
+@triton.jit
+def annotated(a: tl.tensor_descriptor, b: tuple, c: 'TensorDescriptor', d: tl.tensor, out):
+    tl.store(out, d)
 ",
         expect![[r#"
             window? desc:unknown x:*f32 out:*f32 stride_m:i32/16 stride_n:1 M:i32/16 ACT:unknown SHAPE:unknown B:64
             gather? ptrs:unknown meta:unknown out:*f32
+            annotated? a:unknown b:unknown c:unknown d:i32/16 out:*f32
         "#]],
     );
 }
