@@ -47,6 +47,8 @@ pub struct Rules {
     pub ordered_cat: bool,
     /// A product without `out_dtype` has its accumulator's type.
     pub dot_follows_accumulator: bool,
+    /// The function of a reduction or a scan may come through a parameter.
+    pub combine_parameters: bool,
     /// The scales of `tl.dot_scaled` have the batch's axes.
     pub batched_scales: bool,
     /// How many elements share a scale follows from the shape, not from the type, of the scales.
@@ -78,12 +80,20 @@ const V3_6: Rules = Rules {
     evict_normal: false,
     ordered_cat: false,
     dot_follows_accumulator: false,
+    combine_parameters: false,
     batched_scales: false,
     scale_groups_by_shape: false,
 };
 
-const V3_7: Rules =
-    Rules { version: "3.7", constexpr_returns: true, fp8_literals: true, batched_scales: true, ordered_cat: true, ..V3_6 };
+const V3_7: Rules = Rules {
+    version: "3.7",
+    constexpr_returns: true,
+    fp8_literals: true,
+    combine_parameters: true,
+    batched_scales: true,
+    ordered_cat: true,
+    ..V3_6
+};
 
 const V3_8: Rules = Rules {
     version: "3.8",

@@ -133,6 +133,14 @@ impl<'a> Evaluator<'a> {
             Global::PythonFunction => Value::PythonFunction(name.clone()),
             Global::ConstexprFunction(function) => Value::ConstexprFunction(function),
             Global::Record(class) => Value::RecordClass(class),
+            Global::Class if matches!(self.body.expr(expr), Expr::Name(_)) => {
+                let place = self.place(expr);
+                let message = format!(
+                    "`{name}` is a Python class, and kernels read only globals that are compile-time values: pass what you need of it as a `tl.constexpr` parameter"
+                );
+                self.problem(Code::LNG004, place, message);
+                Value::Unknown
+            }
             // Their calls run in Python, which is not followed; nothing is wrong with them.
             Global::Class | Global::Opaque => {
                 self.complete = false;

@@ -368,6 +368,17 @@ impl<'a> Evaluator<'a> {
         let along = axis.unwrap_or(0);
         let function_expr = arguments.expr("combine_fn").unwrap_or(at);
         let function = arguments.value("combine_fn").clone();
+        if let crate::body::Expr::Name(local) = self.body.expr(function_expr)
+            && self.scope.contains_key(local)
+            && !self.rules.combine_parameters
+            && !function.has_unknown()
+        {
+            let place = self.place(function_expr);
+            let message = format!(
+                "`{local}` is a parameter or a local name, and before Triton 3.7 {name} takes a function by its own name: write one call for each function"
+            );
+            return Err(self.problem(Code::LNG011, place, message));
+        }
         let mut failed = false;
         let kind = if scan { OpKind::Scan { axis: along as u8, reverse } } else { OpKind::Reduce { axis: along as u8 } };
         let count = inputs.len();

@@ -49,6 +49,7 @@ pub enum Global {
     PythonFunction,
     /// A class whose objects kernels hold.
     Record(Arc<RecordClass>),
+    /// A class that nothing but Python knows: without decorators, and of itself or an enumeration.
     Class,
     /// Bound, but to what is not known.
     Opaque,
@@ -313,9 +314,11 @@ fn global(db: &dyn Db, meaning: &Meaning) -> Global {
                 None => Global::PythonFunction,
             }
         }
-        Meaning::Class(file, chunk, stmt) => {
-            records::of_class(db, *file, *chunk, *stmt).map_or(Global::Class, |class| Global::Record(Arc::new(class)))
-        }
+        Meaning::Class(file, chunk, stmt) => match records::of_class(db, *file, *chunk, *stmt) {
+            Some(class) => Global::Record(Arc::new(class)),
+            None if records::is_plain(db, *file, *chunk, *stmt) => Global::Class,
+            None => Global::Opaque,
+        },
         Meaning::Value(file, chunk, value) => match chunk_body(db, *file, *chunk) {
             Some(body) => match records::of_call(db, *file, *chunk, &body, *value) {
                 Some(class) => Global::Record(Arc::new(class)),

@@ -71,6 +71,14 @@ pub(super) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId
     Some(RecordClass { file, name: name.clone(), kind, fields, chunk, methods })
 }
 
+/// A class that no decorator and no base makes more than a Python class.
+pub(super) fn is_plain(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId) -> bool {
+    let Some(body) = chunk_body(db, file, chunk) else { return false };
+    let Stmt::Class { decorators, bases, .. } = body.stmt(stmt) else { return false };
+    let is_enum = |b: &Arg| path(db, file, &body, b.value).is_some_and(|path| path.starts_with("enum."));
+    decorators.is_empty() && bases.iter().all(is_enum)
+}
+
 /// `namedtuple("P", ["x", "y"])`, `namedtuple("P", "x y")`, `NamedTuple("P", [("x", int)])`.
 pub(super) fn of_call(db: &dyn Db, file: SourceFile, chunk: usize, body: &Body, call: ExprId) -> Option<RecordClass> {
     let Expr::Call { callee, args } = body.expr(call) else { return None };

@@ -438,3 +438,37 @@ fn gluon_is_left_alone() {
     let names: Vec<String> = crate::items::kernels(&db, file).iter().map(|k| k.name(&db).to_string()).collect();
     assert_eq!(names, ["kernel"]);
 }
+
+#[test]
+fn functions_and_classes_that_kernels_do_not_read() {
+    let text = "
+        import enum
+
+        class Mode(enum.Enum):
+            A = 0
+
+        class Other(Unknown):
+            pass
+
+        @triton.jit
+        def add(a, b):
+            return a + b
+
+        @triton.jit
+        def fold(y, f):
+            return tl.reduce(y, 0, f)
+
+        @triton.jit
+        def kernel(x, n):
+            y = tl.load(x + tl.arange(0, 16))
+            a = fold(y, add)
+            b = tl.reduce(y, 0, add)
+            c = Mode.A
+            d = Other.A
+    ";
+    expect![[r#"
+        19: LNG011 at `f`: `f` is a parameter or a local name, and before Triton 3.7 tl.reduce takes a function by its own name: write one call for each function
+            called at 24: `fold(y, add)`
+        26: LNG004 at `Mode`: `Mode` is a Python class, and kernels read only globals that are compile-time values: pass what you need of it as a `tl.constexpr` parameter
+    "#]].assert_eq(&problems(text, "x: *f32; n: i32"));
+}
