@@ -107,6 +107,15 @@ pub(crate) enum Command {
         /// Apply the safe fixes.
         #[arg(long)]
         fix: bool,
+        /// Preview another version of Triton: hints where types or diagnostics differ.
+        #[arg(long, value_name = "VERSION")]
+        upgrade: Option<String>,
+        /// Hide the findings that this file names.
+        #[arg(long, value_name = "FILE", conflicts_with = "write_baseline")]
+        baseline: Option<PathBuf>,
+        /// Write the findings into this file, to be hidden from now on.
+        #[arg(long, value_name = "FILE")]
+        write_baseline: Option<PathBuf>,
         #[command(flatten)]
         analysing: Analysing,
     },

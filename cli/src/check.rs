@@ -9,7 +9,7 @@ use std::{
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use rayon::{ThreadPoolBuilder, prelude::*};
 use serde_json::{Value, json};
-use tritium_lsp::ide::{Analysis, Diagnostic, Host, Severity, TextEdit, guarded};
+use tritium_lsp::ide::{Analysis, Diagnostic, Host, Severity, TextEdit, baseline::Baseline, guarded};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
@@ -26,11 +26,21 @@ struct Checked {
     diagnostics: Vec<Diagnostic>,
 }
 
-pub(crate) fn check(mut host: Host, paths: &[PathBuf], format: CheckFormat, fix: bool) -> Result<ExitCode, Failure> {
+pub(crate) struct Request {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) format: CheckFormat,
+    pub(crate) fix: bool,
+    pub(crate) baseline: Option<PathBuf>,
+    pub(crate) write_baseline: Option<PathBuf>,
+}
+
+pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failure> {
+    let Request { paths, format, fix, .. } = request;
     let files = session::python_files(&host, paths)?;
+    let mut baseline = request.baseline.as_deref().map(read_baseline).transpose()?;
     let mut checked = check_files(&mut host, &files)?;
     let mut fixed = 0;
-    if fix {
+    if *fix {
         for result in &mut checked {
             // Fixes can uncover or overlap others: apply what does not overlap, look again, a few times.
             for _ in 0..10 {
@@ -40,6 +50,26 @@ pub(crate) fn check(mut host: Host, paths: &[PathBuf], format: CheckFormat, fix:
                 host.set_text(&result.path, text);
                 *result = check_file(host.snapshot(), &result.path)?;
             }
+        }
+    }
+    if let Some(path) = &request.write_baseline {
+        return write_baseline(path, &checked);
+    }
+    let mut hidden = 0;
+    if let (Some(path), Some(baseline)) = (&request.baseline, &mut baseline) {
+        let mut looked_at = Vec::new();
+        for file in &mut checked {
+            let name = beside(path, &file.path);
+            hidden += baseline.hide(&name, &file.text, &mut file.diagnostics);
+            looked_at.push(name);
+        }
+        for stale in baseline.stale(&looked_at) {
+            eprintln!(
+                "{}: {} is not found in {} any more: write the baseline again",
+                path.display(),
+                plural(stale.count, &format!("finding {}", stale.code)),
+                stale.file
+            );
         }
     }
     let text = match format {
@@ -53,6 +83,9 @@ pub(crate) fn check(mut host: Host, paths: &[PathBuf], format: CheckFormat, fix:
     if matches!(format, CheckFormat::Full | CheckFormat::Concise) {
         if fixed > 0 {
             eprintln!("{fixed} fixed");
+        }
+        if hidden > 0 {
+            eprintln!("{} hidden by the baseline", plural(hidden, "finding"));
         }
         eprintln!("{}", summary(&checked));
     }
@@ -120,10 +153,37 @@ fn apply_safe_fixes(text: &str, diagnostics: &[Diagnostic]) -> Option<(String, u
     Some((text, count))
 }
 
+fn plural(n: usize, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
+fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
+    let text = fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?;
+    Baseline::read(&text).map_err(|message| Failure(format!("{}: {message}", path.display())))
+}
+
+fn write_baseline(path: &Path, checked: &[Checked]) -> Result<ExitCode, Failure> {
+    let mut baseline = Baseline { version: 1, findings: vec![] };
+    for file in checked {
+        baseline.add(&beside(path, &file.path), &file.text, &file.diagnostics);
+    }
+    fs::write(path, session::pretty(&baseline)).map_err(|e| Failure::io(path, &e))?;
+    let count = checked.iter().map(|c| c.diagnostics.len()).sum();
+    eprintln!("{} written to {}", plural(count, "finding"), path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file as the baseline names it: from the baseline's own folder.
+fn beside(baseline: &Path, file: &Path) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (baseline, file) = (absolute(baseline), absolute(file));
+    let inside = baseline.parent().and_then(|folder| file.strip_prefix(folder).ok());
+    inside.unwrap_or(&file).to_string_lossy().replace('\\', "/")
+}
+
 fn summary(checked: &[Checked]) -> String {
     let count = |s: Severity| checked.iter().flat_map(|c| &c.diagnostics).filter(|d| d.severity == s).count();
     let kernels: usize = checked.iter().map(|c| c.kernels).sum();
-    let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let mut parts = Vec::new();
     for (severity, name) in [
         (Severity::Error, "error"),

@@ -57,11 +57,16 @@ fn start_tracing() {
 
 fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        Command::Check { paths, output_format, select, ignore, fix, analysing } => {
+        Command::Check { paths, output_format, select, ignore, fix, upgrade, baseline, write_baseline, analysing } => {
             let mut options = session::options(&analysing)?;
             options.select = if select.is_empty() { None } else { Some(session::selectors(&select)?) };
             options.ignore = session::selectors(&ignore)?;
-            check::check(session::host_with(options), &paths, output_format, fix)
+            if let Some(version) = &upgrade {
+                session::version(version)?;
+            }
+            options.upgrade = upgrade;
+            let request = check::Request { paths, format: output_format, fix, baseline, write_baseline };
+            check::check(session::host_with(options), &request)
         }
         Command::Emit { file, kernel, stage, args, sets, num_warps, num_stages, launch, output, analysing } => {
             let choice = Choice { kernel, launch, args, sets, num_warps, num_stages };

@@ -66,9 +66,7 @@ pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
         options.gpu = Some(gpu.name().to_owned());
     }
     if let Some(version) = &analysing.triton {
-        if tritium_semantics::versions::rules(version).is_none() {
-            return Err(Failure(format!("`{version}` is no version of Triton; 3.6 is one")));
-        }
+        self::version(version)?;
         options.triton = Some(version.clone());
     }
     options.config = match analysing.config {
@@ -105,6 +103,13 @@ pub(crate) fn host_with(options: Options) -> Host {
     let mut host = Host::default();
     host.configure(options);
     host
+}
+
+pub(crate) fn version(text: &str) -> Result<(), Failure> {
+    match tritium_semantics::versions::rules(text) {
+        Some(_) => Ok(()),
+        None => Err(Failure(format!("`{text}` is no version of Triton; 3.6 is one"))),
+    }
 }
 
 pub(crate) fn selectors(words: &[String]) -> Result<Vec<Selector>, Failure> {

@@ -3,6 +3,7 @@
 //! [`Host`] owns the database and takes changes; [`Analysis`] is a snapshot that answers. **Invariant:** offsets are bytes into the file's
 //! text; nothing here knows a protocol.
 
+pub mod baseline;
 pub mod batch;
 pub mod code_actions;
 pub mod code_lens;
@@ -45,6 +46,8 @@ pub struct Options {
     pub triton: Option<String>,
     /// A board or a bare SM.
     pub gpu: Option<String>,
+    /// Show what changes under this version of Triton.
+    pub upgrade: Option<String>,
     /// Of every tuning this row alone.
     pub config: Option<usize>,
     /// Of every kernel's specialisations the first alone.
@@ -71,6 +74,7 @@ impl Default for Options {
         Options {
             triton: None,
             gpu: None,
+            upgrade: None,
             config: None,
             only_first: false,
             environment: None,

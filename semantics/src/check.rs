@@ -131,6 +131,9 @@ fn unused_suppression(file: SourceFile, text: &str, suppression: &Suppression, u
     let message = match unused.iter().find(|(code, _)| Code::find(code).is_none()) {
         _ if suppression.codes.is_empty() => "this suppression names no code: write `ignore[CODE] reason`".to_owned(),
         Some((code, _)) => format!("`{code}` is no diagnostic of Tritium, so this suppression silences nothing"),
+        None if suppression.lines.end > text.len() => {
+            format!("{list} is not found in this file any more: the suppression silences nothing")
+        }
         None => format!("{list} is not found on this line any more: the suppression silences nothing"),
     };
     let comment = suppression.comment.clone();
@@ -506,10 +509,13 @@ pub struct Suppression {
 /// How the comment of a suppression begins.
 const SUPPRESSION: &str = "# tritium: ignore[";
 
-/// The suppressions of a text, in order.
+/// How the comment of a suppression begins that speaks of the whole file.
+const FILE_SUPPRESSION: &str = "# tritium: ignore-file[";
+
+/// The suppressions of a text, in order: those of lines and those of the file.
 pub fn suppressions(text: &str) -> Vec<Suppression> {
     let mut out = Vec::new();
-    if !text.contains(SUPPRESSION) {
+    if !text.contains(SUPPRESSION) && !text.contains(FILE_SUPPRESSION) {
         return out;
     }
     let mut start = 0;
@@ -518,19 +524,20 @@ pub fn suppressions(text: &str) -> Vec<Suppression> {
         let whole = start..start + line.len();
         let content = line.trim_end();
         let mut alone = false;
-        if let Some(at) = content.find(SUPPRESSION)
-            && let Some((codes, reason)) = content[at + SUPPRESSION.len()..].split_once(']')
+        let of_file = content.find(FILE_SUPPRESSION).map(|at| (at, FILE_SUPPRESSION));
+        if let Some((at, mark)) = of_file.or_else(|| content.find(SUPPRESSION).map(|at| (at, SUPPRESSION)))
+            && let Some((codes, reason)) = content[at + mark.len()..].split_once(']')
         {
             let suppression = Suppression {
-                lines: whole.clone(),
+                lines: if of_file.is_some() { 0..text.len() + 1 } else { whole.clone() },
                 comment: start + at..start + content.len(),
                 codes: codes.split(',').map(|c| c.trim().to_owned()).filter(|c| !c.is_empty()).collect(),
                 reason: reason.trim().to_owned(),
             };
-            alone = content[..at].trim().is_empty();
+            alone = of_file.is_none() && content[..at].trim().is_empty();
             if alone { waiting.push(suppression) } else { out.push(suppression) }
         }
-        if !alone && !content.is_empty() {
+        if !alone && of_file.is_none() && !content.is_empty() {
             out.extend(waiting.drain(..).map(|s| Suppression { lines: whole.clone(), ..s }));
         }
         start = whole.end;

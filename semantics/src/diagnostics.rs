@@ -166,7 +166,15 @@ diagnostics! {
     // launches
     LCH001 "launch-arguments" Error;
     LCH002 "grid-rank" Error;
+    LCH003 "grid-yz-limit" Error;
+    LCH004 "tuned-meta-also-passed" Error;
+    LCH008 "num-warps" Error;
     LCH011 "bad-launch-block" Error;
+    // tuning
+    TUN001 "key-not-a-parameter" Warning;
+    TUN002 "config-kwarg-not-a-parameter" Error;
+    TUN003 "mutating-kernel-needs-restore" Warning;
+    TUN008 "reset-and-restore-same-arg" Warning;
     // debugging
     DBG001 "assert-is-inert" Hint;
     DBG002 "leftover-print" Hint;
@@ -175,6 +183,7 @@ diagnostics! {
     VER001 "removed-api" Error;
     VER002 "not-yet-available" Error;
     VER003 "deprecated-api" Hint;
+    VER004 "behaviour-changes-on-upgrade" Hint;
     // suppressions
     SUP001 "unused-suppression" Hint;
     SUP002 "suppression-without-reason" Hint off;

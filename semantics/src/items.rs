@@ -93,6 +93,8 @@ pub struct FunctionItem {
     pub is_alone: bool,
     /// Under `@triton.autotune` or `@triton.heuristics`: launched, never called.
     pub is_tuned: bool,
+    /// Under a decorator that is not Triton's: what launches give may not be what the function gets.
+    pub is_wrapped: bool,
     /// Defined under a condition: other functions of the same name may take its place.
     pub is_conditional: bool,
     pub params: Vec<ParamItem>,
@@ -212,6 +214,7 @@ fn function_item(
         ordinal: definition.ordinal,
         is_alone: body.root == [definition.stmt],
         is_tuned: has_configs || makes.contains(&Makes::Tuned),
+        is_wrapped: makes.contains(&Makes::Other),
         is_conditional: definition.is_conditional,
         unspecialised: unspecialised(&body, def, &params),
         params,

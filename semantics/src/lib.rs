@@ -26,6 +26,7 @@ pub mod project;
 pub mod specialise;
 pub mod target;
 pub mod types;
+pub mod upgrade;
 pub mod versions;
 
 pub use db::{Chosen, Database, Db, Settings, SourceFile, System};

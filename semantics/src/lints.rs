@@ -23,6 +23,7 @@ mod shallow;
 mod softmax_shift;
 mod step_sign;
 mod tile_step;
+mod tuner;
 mod unused_parameter;
 mod wrapped_store;
 mod wrong_identity;

@@ -21,6 +21,8 @@ mod repair;
 use flow::{Flow, Role};
 use repair::Repairs;
 
+pub(crate) use flow::effects;
+
 /// Distinct instances of a kernel that are followed.
 const MOST: usize = 64;
 

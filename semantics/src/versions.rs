@@ -43,6 +43,8 @@ pub struct Rules {
     pub streaming_loads: bool,
     /// `evict_normal`
     pub evict_normal: bool,
+    /// A tuner's `key` must name parameters.
+    pub strict_tuner_keys: bool,
     /// `tl.cat` keeps the order and takes an axis.
     pub ordered_cat: bool,
     /// A product without `out_dtype` has its accumulator's type.
@@ -78,6 +80,7 @@ const V3_6: Rules = Rules {
     surplus_slices: true,
     streaming_loads: false,
     evict_normal: false,
+    strict_tuner_keys: false,
     ordered_cat: false,
     dot_follows_accumulator: false,
     combine_parameters: false,
@@ -122,6 +125,7 @@ const V3_9: Rules = Rules {
     native_bf16_minmax: true,
     surplus_slices: false,
     evict_normal: true,
+    strict_tuner_keys: true,
     ..V3_8
 };
 

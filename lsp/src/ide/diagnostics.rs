@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tritium_semantics::{Db as _, SourceFile, check, diagnostics::Code, project::Selector};
+use tritium_semantics::{Db as _, SourceFile, check, diagnostics::Code, project::Selector, upgrade};
 
 pub use tritium_semantics::diagnostics::Severity;
 
@@ -83,7 +83,15 @@ impl Analysis {
     pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
         let Some(file) = self.file(path) else { return Vec::new() };
         let found = check::check(self.db(), file).iter();
-        found.filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect()
+        let mut out: Vec<Diagnostic> =
+            found.filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect();
+        if let Some(version) = &self.options().upgrade
+            && self.wants(path, Code::VER004)
+        {
+            out.extend(upgrade::changes(self.db(), file, version.as_str().into()).iter().map(from_change));
+            out.sort_by_key(|d| (d.range.start, d.range.end));
+        }
+        out
     }
 
     /// Whether a code is selected for a file: by what was chosen, else by its project; per-file ignores always hold.
@@ -116,6 +124,23 @@ impl Analysis {
         let Some(inside) = self.in_project(path) else { return false };
         let Some(folder) = path.parent() else { return false };
         self.project_of_folder(folder).config.exclude.iter().any(|glob| glob.matches(&inside))
+    }
+}
+
+fn from_change(change: &upgrade::Change) -> Diagnostic {
+    let code = Code::VER004;
+    Diagnostic {
+        code: code.as_str(),
+        name: code.name(),
+        severity: code.severity(),
+        message: change.message.clone(),
+        range: change.range.clone(),
+        kernel: Some(change.kernel.to_string()),
+        configs: vec![],
+        assumed: false,
+        related: vec![],
+        fixes: vec![],
+        href: format!("{PAGES}/{}", code.as_str()),
     }
 }
 

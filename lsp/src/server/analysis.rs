@@ -31,9 +31,10 @@ pub(crate) enum Task {
     Close {
         path: PathBuf,
     },
-    /// A file changed on disk.
+    /// Files changed on disk, came or went.
     Reload {
-        path: PathBuf,
+        paths: Vec<PathBuf>,
+        tree_changed: bool,
     },
     Configure(Options),
     Read(Box<dyn FnOnce(Analysis) + Send>),
@@ -121,9 +122,16 @@ fn serve(
                 follow_up(&host, path, version);
             }
             Task::Close { path } => host.reload(&path),
-            Task::Reload { path } => {
-                if !files.is_open(&path) {
-                    host.reload(&path);
+            Task::Reload { paths, tree_changed } => {
+                for path in paths.iter().filter(|path| !files.is_open(path)) {
+                    host.reload(path);
+                }
+                if tree_changed {
+                    host.tree_changed();
+                }
+                // Any of them may be imported, or be the configuration.
+                for (path, version) in files.open_versions() {
+                    follow_up(&host, path, version);
                 }
             }
             Task::Configure(options) => {

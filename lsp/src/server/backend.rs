@@ -46,6 +46,8 @@ pub(crate) struct Backend {
     owner: Owner,
     encoding: Arc<OnceLock<Encoding>>,
     refreshes: Arc<OnceLock<Refreshes>>,
+    /// The client tells of files that change, if it is asked to.
+    watches: OnceLock<bool>,
     /// Told whenever an exact figure has arrived.
     arrivals: Arc<Notify>,
 }
@@ -85,7 +87,7 @@ impl Backend {
             refresh(&told, &again, &runtime);
         }));
         let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), publish);
-        Backend { client, files, owner, encoding, refreshes, arrivals }
+        Backend { client, files, owner, encoding, refreshes, watches: OnceLock::new(), arrivals }
     }
 
     fn encoding(&self) -> Encoding {
@@ -110,6 +112,16 @@ impl Backend {
             Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
         });
         answer.await.map_err(to_error)
+    }
+}
+
+/// Python files, launches beside them, and configuration.
+fn watched_files() -> lsp::Registration {
+    let watchers = ["**/*.py", "**/*.launch.toml", "**/pyproject.toml"].map(|glob| serde_json::json!({ "globPattern": glob }));
+    lsp::Registration {
+        id: "watched-files".to_owned(),
+        method: "workspace/didChangeWatchedFiles".to_owned(),
+        register_options: Some(serde_json::json!({ "watchers": watchers })),
     }
 }
 
@@ -160,6 +172,8 @@ fn to_error(error: ReadError) -> Error {
 /// Sends the diagnostics of a snapshot, unless the editor already has a newer text.
 fn publisher(client: Client, files: Arc<Files>, encoding: Arc<OnceLock<Encoding>>) -> AfterChange {
     let runtime = tokio::runtime::Handle::current();
+    // What is wrong with a configuration is told once.
+    let told = std::sync::Mutex::new(std::collections::BTreeSet::new());
     Arc::new(move |analysis, path, version| {
         let Some(uri) = convert::uri(&path) else { return };
         let text = analysis.text(&path).unwrap_or_default();
@@ -167,7 +181,14 @@ fn publisher(client: Client, files: Arc<Files>, encoding: Arc<OnceLock<Encoding>
         let encoding = encoding.get().copied().unwrap_or(Encoding::Utf16);
         let wanted = analysis.is_triton(&path) && !analysis.is_excluded(&path);
         let found = if wanted { analysis.diagnostics(&path) } else { Vec::new() };
-        let found = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
+        let found: Vec<lsp::Diagnostic> = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
+        for problem in analysis.project(&path).map_or(&[][..], |p| &p.problems) {
+            let text = format!("Tritium: {problem}");
+            if told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(text.clone()) {
+                let client = client.clone();
+                runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
+            }
+        }
         if files.get(&path).is_some_and(|file| file.version == version) {
             let client = client.clone();
             runtime.spawn(async move { client.publish_diagnostics(uri, found, Some(version)).await });
@@ -184,6 +205,8 @@ impl LanguageServer for Backend {
             lenses: workspace.and_then(|w| w.code_lens.as_ref()).is_some_and(|l| l.refresh_support == Some(true)),
         };
         let _ = self.refreshes.set(refreshes);
+        let watched = workspace.and_then(|w| w.did_change_watched_files.as_ref());
+        let _ = self.watches.set(watched.is_some_and(|w| w.dynamic_registration == Some(true)));
         let offered = params.capabilities.general.and_then(|g| g.position_encodings);
         let encoding = *self.encoding.get_or_init(|| convert::negotiate(offered.as_deref()));
         if let Some(options) = params.initialization_options {
@@ -226,6 +249,10 @@ impl LanguageServer for Backend {
 
     async fn initialized(&self, _: lsp::InitializedParams) {
         tracing::info!("ready");
+        if self.watches.get() == Some(&true) {
+            let client = self.client.clone();
+            tokio::spawn(async move { client.register_capability(vec![watched_files()]).await });
+        }
     }
 
     async fn shutdown(&self) -> Result<()> {
@@ -258,9 +285,9 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {
-        for path in params.changes.iter().filter_map(|change| convert::path(&change.uri)) {
-            self.owner.send(Task::Reload { path });
-        }
+        let paths = params.changes.iter().filter_map(|change| convert::path(&change.uri)).collect();
+        let tree_changed = params.changes.iter().any(|change| change.typ != lsp::FileChangeType::CHANGED);
+        self.owner.send(Task::Reload { paths, tree_changed });
     }
 
     async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {

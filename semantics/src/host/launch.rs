@@ -55,6 +55,10 @@ const OPTIONS: &[&str] = &[
 pub(crate) struct Tuning {
     pub(crate) is_tuned: bool,
     pub(crate) configs: Vec<Config>,
+    /// Triton's own tuner gives configurations as keywords; another may do as it likes.
+    is_tritons: bool,
+    /// Some decorator may give arguments that are not known here.
+    is_partial: bool,
     pub(crate) is_pruned: bool,
     pub(crate) is_open: bool,
     pub(crate) unknown: Option<SmolStr>,
@@ -103,7 +107,11 @@ impl Host<'_> {
     pub(crate) fn tuning(&mut self, function: Function) -> Tuning {
         let mut tuning = Tuning::default();
         let file = function.file(self.db);
-        let Some(item) = items_of(self.db, file).function(function).filter(|i| i.is_tuned) else { return tuning };
+        let Some(item) = items_of(self.db, file).function(function) else { return tuning };
+        tuning.is_partial = item.is_wrapped;
+        if !item.is_tuned {
+            return tuning;
+        }
         let Some((body, stmt)) = items::function_body(self.db, function) else { return tuning };
         let Stmt::Function(def) = body.stmt(stmt) else { return tuning };
         let frame = self.frame(file, item.chunk, body.clone());
@@ -118,6 +126,7 @@ impl Host<'_> {
             // A tuner of the project's own names its configurations as Triton's does.
             if path.ends_with(".autotune") || (path.is_empty() && keyword("configs")) {
                 tuning.is_tuned = true;
+                tuning.is_tritons = path.starts_with("triton.") && !item.is_wrapped;
                 tuning.is_pruned |= keyword("prune_configs_by");
                 let configs = argument("configs").map(|e| self.expr(&frame, e));
                 tuning.is_open = matches!(configs, Some(Value::Either(_)));
@@ -127,13 +136,16 @@ impl Host<'_> {
                     tuning.unknown = Some(why.into());
                 }
                 tuning.configs = found.unwrap_or_default();
-            } else if path.ends_with(".heuristics")
-                && let Some(Value::Dict(values)) = argument("values").map(|e| self.expr(&frame, e))
-            {
-                for (name, rule) in values.borrow().iter() {
-                    if let Const::Str(name) = name {
-                        tuning.heuristics.push((name.into(), rule.clone()));
+            } else if path.ends_with(".heuristics") {
+                match argument("values").map(|e| self.expr(&frame, e)) {
+                    Some(Value::Dict(values)) => {
+                        for (name, rule) in values.borrow().iter() {
+                            if let Const::Str(name) = name {
+                                tuning.heuristics.push((name.into(), rule.clone()));
+                            }
+                        }
                     }
+                    _ => tuning.is_partial = true,
                 }
             }
         }
@@ -175,6 +187,13 @@ impl Host<'_> {
         let known = self.known(&item, args);
         if let Some(why) = self.doubts.last().cloned() {
             self.site(Site { place, kernel, known, is_resolved: false });
+            // Whether and with what it runs is not known, but what it gives can be wrong all the same.
+            if !tuning.is_tuned || !tuning.configs.is_empty() {
+                let row = tuning.configs.first().cloned().unwrap_or_default();
+                if let Err(not @ Not::Right(..)) = bind(kernel.name(self.db), &item, args, &tuning, &row) {
+                    return self.refuse(place, kernel, not);
+                }
+            }
             return self.refuse(place, kernel, Not::Known(why.to_string()));
         }
         let before = self.launches.len();
@@ -262,30 +281,7 @@ impl Host<'_> {
     ) -> Result<Launch, Not> {
         let kernel = item.function;
         let name = kernel.name(self.db).clone();
-        let wrong = |message: String| Err(Not::Right(Code::LCH001, message));
-        if args.positional.len() > item.params.len() {
-            let (n, m) = (args.positional.len(), item.params.len());
-            return wrong(format!("`{name}` takes {m} argument{}, and the launch gives {n}", if m == 1 { "" } else { "s" }));
-        }
-        let mut bound: IndexMap<SmolStr, Value> = IndexMap::new();
-        for (param, value) in item.params.iter().zip(&args.positional) {
-            bound.insert(param.name.clone(), value.clone());
-        }
-        let mut options: IndexMap<SmolStr, Value> = IndexMap::new();
-        for (keyword, value) in &args.keywords {
-            if item.params.iter().any(|p| p.name == *keyword) {
-                if bound.insert(keyword.clone(), value.clone()).is_some() {
-                    return wrong(format!("the launch gives `{keyword}` of `{name}` twice"));
-                }
-            } else if OPTIONS.contains(&keyword.as_str()) {
-                options.insert(keyword.clone(), value.clone());
-            } else if !item.params.iter().any(|p| p.kind == ParamKind::RestKeywords) {
-                return wrong(format!("`{keyword}` is neither a parameter of `{name}` nor an option of a launch"));
-            }
-        }
-        for (name, value) in &config.meta.0 {
-            bound.insert(name.clone(), Value::from_const(value.clone()));
-        }
+        let (mut bound, options) = bind(&name, item, args, tuning, config)?;
         for (i, param) in item.params.iter().enumerate() {
             if !bound.contains_key(&param.name)
                 && let Some(default) = self.default_value(kernel, i)
@@ -301,10 +297,9 @@ impl Host<'_> {
             let value = self.call(rule.clone(), as_dict(&bound));
             bound.insert(name.clone(), value);
         }
-        let missing: Vec<String> =
-            item.params.iter().filter(|p| !bound.contains_key(&p.name)).map(|p| format!("`{}`", p.name)).collect();
+        let missing: Vec<&SmolStr> = item.params.iter().map(|p| &p.name).filter(|name| !bound.contains_key(*name)).collect();
         if !missing.is_empty() {
-            return wrong(format!("the launch of `{name}` gives no argument for {}", missing.join(", ")));
+            return Err(Not::Known(format!("`{}` is given nothing", missing[0])));
         }
         let option = |name: &str, tuned: Option<u32>, default: u32| match options.get(name) {
             None => Ok(tuned.unwrap_or(default)),
@@ -314,6 +309,9 @@ impl Host<'_> {
         };
         let num_warps = option("num_warps", config.num_warps, 4)?;
         let num_stages = option("num_stages", config.num_stages, 3)?;
+        if !num_warps.is_power_of_two() {
+            return Err(Not::Right(Code::LCH008, format!("`num_warps` is a power of two, and this is {num_warps}")));
+        }
         let grid = match grid {
             Value::Closure(_) => {
                 let mut all = bound.clone();
@@ -324,6 +322,16 @@ impl Host<'_> {
             _ => grid.clone(),
         };
         let grid = grid_sizes(&grid)?;
+        for (axis, size) in ["y", "z"].iter().zip(&grid[1..]) {
+            if *size > MOST_PROGRAMS {
+                return Err(Not::Right(
+                    Code::LCH003,
+                    format!(
+                        "the grid has {size} programs along {axis}, and CUDA takes {MOST_PROGRAMS} there: put the long axis first"
+                    ),
+                ));
+            }
+        }
 
         let (mut args, mut meta, mut tensors) = (IndexMap::new(), IndexMap::new(), Tensors::default());
         for param in &item.params {
@@ -356,6 +364,64 @@ impl Host<'_> {
             source: LaunchSource::Host { start: 0, end: 0 },
         })
     }
+}
+
+/// Programs along y or z that CUDA launches.
+const MOST_PROGRAMS: u64 = 65_535;
+
+/// Arguments by parameter, and options.
+type Bound = (IndexMap<SmolStr, Value>, IndexMap<SmolStr, Value>);
+
+/// Binds what a launch and a row of the tuning give to parameters, as Triton does. What a launch lacks is only told where everything that
+/// could give it is known.
+fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &Config) -> Result<Bound, Not> {
+    let wrong = |message: String| Err(Not::Right(Code::LCH001, message));
+    let takes_rest = item.params.iter().any(|p| p.kind == ParamKind::Rest);
+    if args.positional.len() > item.params.len() && !takes_rest {
+        let (n, m) = (args.positional.len(), item.params.len());
+        return wrong(format!("`{name}` takes {m} argument{}, and the launch gives {n}", if m == 1 { "" } else { "s" }));
+    }
+    let mut bound: IndexMap<SmolStr, Value> = IndexMap::new();
+    for (param, value) in item.params.iter().zip(&args.positional) {
+        bound.insert(param.name.clone(), value.clone());
+    }
+    let mut options: IndexMap<SmolStr, Value> = IndexMap::new();
+    for (keyword, value) in &args.keywords {
+        if item.params.iter().any(|p| p.name == *keyword) {
+            if bound.insert(keyword.clone(), value.clone()).is_some() {
+                return wrong(format!("the launch gives `{keyword}` of `{name}` twice"));
+            }
+        } else if OPTIONS.contains(&keyword.as_str()) {
+            if tuning.is_tritons && matches!(keyword.as_str(), "num_warps" | "num_stages" | "num_ctas") {
+                let message = format!("`{name}` is autotuned, so its configurations choose `{keyword}`: do not give it here");
+                return Err(Not::Right(Code::LCH004, message));
+            }
+            options.insert(keyword.clone(), value.clone());
+        } else if !item.params.iter().any(|p| p.kind == ParamKind::RestKeywords) {
+            let nearest = crate::builtins::closest(keyword, item.params.iter().map(|p| p.name.as_str()));
+            let hint = nearest.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            return wrong(format!("`{keyword}` is neither a parameter of `{name}` nor an option of a launch{hint}"));
+        }
+    }
+    for (meta, value) in &config.meta.0 {
+        let given = bound.insert(meta.clone(), Value::from_const(value.clone())).is_some();
+        if given && tuning.is_tritons {
+            let message = format!("`{name}` is autotuned, and its configurations choose `{meta}`: do not give it here");
+            return Err(Not::Right(Code::LCH004, message));
+        }
+    }
+    let by_rule = |name: &SmolStr| tuning.heuristics.iter().any(|(n, _)| n == name);
+    let missing: Vec<String> = item
+        .params
+        .iter()
+        .filter(|p| !bound.contains_key(&p.name) && p.default.is_none() && !by_rule(&p.name))
+        .filter(|p| !matches!(p.kind, ParamKind::Rest | ParamKind::RestKeywords))
+        .map(|p| format!("`{}`", p.name))
+        .collect();
+    if !missing.is_empty() && !tuning.is_partial {
+        return wrong(format!("the launch of `{name}` gives no argument for {}", missing.join(", ")));
+    }
+    Ok((bound, options))
 }
 
 fn grid_sizes(grid: &Value) -> Result<[u64; 3], Not> {

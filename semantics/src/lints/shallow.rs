@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** one file a lint; a lint changes nothing and only adds problems.
 
-use super::{chained_boolean, fp8_target, leftover_print, unused_parameter};
+use super::{chained_boolean, fp8_target, leftover_print, tuner, unused_parameter};
 use crate::{Db, Function, elaborate::Elaborated, problem::Problem};
 
 /// What the statements of a `@triton.jit` function say.
@@ -12,6 +12,7 @@ pub(crate) fn of_function(db: &dyn Db, function: Function, is_kernel: bool) -> V
     let mut out = Vec::new();
     chained_boolean::lint(db, &mut out, function, &body, def);
     leftover_print::lint(db, &mut out, function, &body, def);
+    tuner::lint(db, &mut out, function, &body, def);
     if is_kernel {
         unused_parameter::lint(db, &mut out, function, &body, def);
     }

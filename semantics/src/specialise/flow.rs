@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 
 use crate::{
     Db, Function,
-    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, FunctionDef, Stmt},
+    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, FunctionDef, Stmt, StmtId},
     builtins::{self, Builtin},
     constant::Const,
     items::{self, Global, Node, function_body, items as items_of, walk},
@@ -212,6 +212,26 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     Flow { roles, choices }
 }
 
+/// Which pointers a function's own statements read and write, by position.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Effects {
+    /// Read before anything is written there, and written: running it twice is not running it once.
+    pub(crate) in_place: BTreeSet<usize>,
+    /// Added to, or otherwise combined with, atomically.
+    pub(crate) atomic: BTreeSet<usize>,
+}
+
+/// What happens on every run: statements under an `if` do not count.
+pub(crate) fn effects(db: &dyn Db, function: Function) -> Effects {
+    let Some((body, stmt)) = function_body(db, function) else { return Effects::default() };
+    let Stmt::Function(def) = body.stmt(stmt) else { return Effects::default() };
+    let reader = Reader::new(db, function, &body, def);
+    let mut out = Effects::default();
+    let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+    reader.effects(&def.body, &mut read, &mut written, &mut out);
+    out
+}
+
 fn nothing(_: &dyn Db, _: salsa::Id, _: Function) -> Flow {
     Flow::default()
 }
@@ -285,6 +305,57 @@ impl<'a> Reader<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn effects(&self, stmts: &[StmtId], read: &mut BTreeSet<usize>, written: &mut BTreeSet<usize>, out: &mut Effects) {
+        for &id in stmts {
+            let blocks: Vec<&[StmtId]> = match self.body.stmt(id) {
+                Stmt::If { .. } => continue,
+                Stmt::For { body, otherwise, .. } | Stmt::While { body, otherwise, .. } => vec![body, otherwise],
+                stmt => {
+                    let exprs: Vec<ExprId> = match stmt {
+                        Stmt::Expr(e) | Stmt::Return(Some(e)) => vec![*e],
+                        Stmt::Assign { value, .. } | Stmt::AugAssign { value, .. } => vec![*value],
+                        Stmt::AnnAssign { value, .. } => value.iter().copied().collect(),
+                        _ => vec![],
+                    };
+                    for expr in exprs {
+                        // What is inside is evaluated first.
+                        let mut calls = Vec::new();
+                        items::walk_expr(self.body, expr, &mut |node| {
+                            if let Node::Expr(e) = node
+                                && let Expr::Call { callee, args } = self.body.expr(e)
+                                && let Some(name) = self.builtin(*callee)
+                            {
+                                calls.push((name, self.addresses(*callee, args)));
+                            }
+                        });
+                        for (name, addresses) in calls.into_iter().rev() {
+                            let roots = addresses.into_iter().flat_map(|a| self.roots(a, &BTreeSet::new(), &mut BTreeSet::new()));
+                            for (param, _) in roots.collect::<Vec<_>>() {
+                                match name.as_str() {
+                                    "load" if !written.contains(&param) => {
+                                        read.insert(param);
+                                    }
+                                    "store" => {
+                                        written.insert(param);
+                                        if read.contains(&param) {
+                                            out.in_place.insert(param);
+                                        }
+                                    }
+                                    "atomic_add" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or" | "atomic_xor" => {
+                                        out.atomic.insert(param);
+                                    }
+                                    _ => {}
+                                }
+                            }
+                        }
+                    }
+                    vec![]
+                }
+            };
+            blocks.into_iter().for_each(|block| self.effects(block, read, written, out));
         }
     }
 

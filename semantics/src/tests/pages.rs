@@ -30,6 +30,10 @@ fn codes(example: &Example, own: Code) -> Vec<(Code, String)> {
     match &example.flag {
         Some((name, value)) if name == "--triton" => db.set_triton(value),
         Some((name, value)) if name == "--gpu" => db.set_gpu(value),
+        Some((name, version)) if name == "--upgrade" => {
+            let changes = crate::upgrade::changes(&db, file, version.as_str().into());
+            return changes.iter().map(|change| (Code::VER004, change.message.clone())).collect();
+        }
         Some((name, _)) => panic!("the page of {own} names an unknown flag {name}"),
         None => {}
     }

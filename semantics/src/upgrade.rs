@@ -1,0 +1,95 @@
+//! What changes between two versions of Triton: the same kernels elaborated under both.
+//!
+//! **Invariant:** the specialisations are those that the file is checked under; only the version differs.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+
+use crate::{
+    Db, Function, Instance, SourceFile,
+    check::range_of,
+    diagnostics::Severity,
+    elaborate::{Elaborated, elaborate},
+    items,
+    problem::{Place, Problem},
+    specialise::specialisations,
+    types::Ty,
+    versions,
+};
+
+/// One difference at its place in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub range: Range<usize>,
+    pub kernel: SmolStr,
+    pub message: String,
+}
+
+/// The differences that a file's kernels meet under another version, in the order of the text.
+#[salsa::tracked(returns(ref))]
+pub fn changes(db: &dyn Db, file: SourceFile, version: SmolStr) -> Vec<Change> {
+    let own = crate::project::triton(db, file);
+    let read_as = |v: &str| versions::rules(v).map(|r| r.version);
+    let mut found: BTreeMap<(usize, usize), Change> = BTreeMap::new();
+    if read_as(own) == read_as(&version) {
+        return vec![];
+    }
+    for &kernel in items::kernels(db, file) {
+        db.unwind_if_revision_cancelled();
+        for specialisation in specialisations(db, kernel) {
+            let now = elaborate(db, specialisation.instance);
+            let then = elaborate(db, under(db, specialisation.instance, &version));
+            for (place, message) in differences(now, then, own, &version) {
+                add(db, file, kernel, place, message, &mut found);
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+fn under(db: &dyn Db, instance: Instance, version: &SmolStr) -> Instance {
+    Instance::new(db, instance.function(db), instance.arguments(db).clone(), version.clone())
+}
+
+fn add(
+    db: &dyn Db,
+    file: SourceFile,
+    kernel: Function,
+    place: Place,
+    message: String,
+    found: &mut BTreeMap<(usize, usize), Change>,
+) {
+    let Some((at, range)) = range_of(db, place) else { return };
+    if at == file {
+        let kernel = kernel.name(db).clone();
+        found.entry((range.start, range.end)).or_insert(Change { range, kernel, message });
+    }
+}
+
+fn differences(now: &Elaborated, then: &Elaborated, own: &str, version: &str) -> Vec<(Place, String)> {
+    let has = |all: &Elaborated, p: &Problem| all.problems.iter().any(|q| q.code == p.code && q.place == p.place);
+    let matters = |p: &&Problem| matches!(p.severity(), Severity::Error | Severity::Warning);
+    let place_of = |p: &Problem| p.calls.last().copied().unwrap_or(p.place);
+    let mut out = Vec::new();
+    for problem in then.problems.iter().filter(matters).filter(|p| !has(now, p)) {
+        let message = format!("Triton {version} reports {} here: {}", problem.code, problem.message);
+        out.push((place_of(problem), message));
+    }
+    for problem in now.problems.iter().filter(matters).filter(|p| !has(then, p)) {
+        let message = format!("Triton {version} accepts this, which {own} reports as {}: {}", problem.code, problem.message);
+        out.push((place_of(problem), message));
+    }
+    let types: FxHashMap<Place, &Ty> = then.bindings.iter().map(|(place, _, ty)| (*place, ty)).collect();
+    for (place, name, ty) in &now.bindings {
+        if let Some(other) = types.get(place)
+            && *other != ty
+            && ty.is_known()
+            && other.is_known()
+        {
+            out.push((*place, format!("`{name}` is {ty} with Triton {own}, and {other} with {version}")));
+        }
+    }
+    out
+}

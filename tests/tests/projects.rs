@@ -1,0 +1,473 @@
+//! Projects as their users have them: several files, a configuration, a Python environment, tunings and launches.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use tritium_tests::client::Client;
+use tritium_tests::{Said, tritium};
+
+/// A folder of files that is gone with the test.
+struct Project(tempfile::TempDir);
+
+impl Project {
+    fn new(files: &[(&str, &str)]) -> Project {
+        let project = Project(tempfile::tempdir().expect("a temporary folder"));
+        for (path, text) in files {
+            project.write(path, text);
+        }
+        project
+    }
+
+    fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder is ours");
+        fs::write(path, text).expect("the folder is ours");
+    }
+
+    /// Runs `tritium` in the folder, with no environment active.
+    fn say(&self, arguments: &[&str]) -> Said {
+        let output = Command::new(tritium())
+            .args(arguments)
+            .env("TRITIUM_CACHE", "off")
+            .env_remove("VIRTUAL_ENV")
+            .current_dir(self.root())
+            .output()
+            .expect("tritium starts");
+        Said {
+            status: output.status.code().expect("tritium ends by itself"),
+            stdout: String::from_utf8(output.stdout).expect("tritium prints UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("tritium prints UTF-8"),
+        }
+    }
+
+    /// What `check` finds, one line each: `file:line CODE`, and the configurations it holds in.
+    fn found(&self, arguments: &[&str]) -> String {
+        let said = self.say(&[&["check", ".", "--output-format", "json"], arguments].concat());
+        assert!(said.status < 2, "{}", said.stderr);
+        let mut out = String::new();
+        for found in said.json()["diagnostics"].as_array().expect("diagnostics") {
+            let file = found["file"].as_str().expect("a file").trim_start_matches("./").to_owned();
+            let line = found["range"]["start"]["line"].as_u64().expect("a line") + 1;
+            let configs: Vec<&str> = found["configs"].as_array().expect("configs").iter().filter_map(Value::as_str).collect();
+            let configs = if configs.is_empty() { String::new() } else { format!(" under {}", configs.join(" ")) };
+            out += &format!("{file}:{line} {}{configs}\n", found["code"].as_str().expect("a code"));
+        }
+        out
+    }
+
+    /// `line:col name: type` of every binding of a file's kernels.
+    fn types(&self, file: &str) -> String {
+        let said = self.say(&["emit", file, "--stage", "types"]);
+        assert_eq!(said.status, 0, "{}", said.stderr);
+        said.stdout
+    }
+}
+
+fn check(actual: &str, expected: Expect) {
+    expected.assert_eq(actual);
+}
+
+/// A kernel with one mistake that needs no launch to be seen: `+` of 128 and 64 elements.
+const MISTAKE: &str = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x):
+    a = tl.arange(0, 128)
+    b = tl.arange(0, 64)
+    tl.store(x + a, tl.load(x + a) + tl.load(x + b))
+";
+
+#[test]
+fn names_come_from_other_files_and_packages() {
+    let project = Project::new(&[
+        ("src/pkg/__init__.py", "from .backend import tl, triton\n"),
+        (
+            "src/pkg/backend.py",
+            "try:\n    import triton\n    import triton.language as tl\nexcept ImportError:\n    triton = None\n    tl = None\n",
+        ),
+        ("src/pkg/helpers/__init__.py", "from .sums import *\nfrom .sums import twice as doubled\n"),
+        (
+            "src/pkg/helpers/sums.py",
+            "from pkg import tl, triton\nWIDTH = tl.constexpr(32)\n@triton.jit\ndef twice(x):\n    return x * 2.0\n",
+        ),
+        (
+            "src/pkg/kernels.py",
+            "from typing import TYPE_CHECKING\nimport pkg.helpers.sums as sums\nfrom pkg import tl, triton\nfrom .helpers import WIDTH, doubled\nif TYPE_CHECKING:\n    import torch\n\n@triton.jit\ndef kernel(x):\n    at = tl.arange(0, WIDTH)\n    y = doubled(tl.load(x + at))\n    z = sums.twice(y)\n    tl.store(x + at, z)\n",
+        ),
+    ]);
+    check(&project.types("src/pkg/kernels.py"), expect![[r#""#]]);
+    // The helper is edited: what calls it is checked again.
+    project.write(
+        "src/pkg/helpers/sums.py",
+        "from pkg import tl, triton\nWIDTH = tl.constexpr(32)\n@triton.jit\ndef twice(x):\n    return x + tl.arange(0, 64)\n",
+    );
+    check(&project.found(&[]), expect![[r#""#]]);
+}
+
+#[test]
+fn packages_are_found_in_the_environment() {
+    let library = "import triton\nimport triton.language as tl\n@triton.jit\ndef half(x):\n    return x + tl.arange(0, 16)\n";
+    let user = "
+import triton
+import triton.language as tl
+from kernels_lib.ops import half
+
+@triton.jit
+def kernel(x):
+    at = tl.arange(0, 32)
+    tl.store(x + at, half(tl.load(x + at)))
+";
+    let project = Project::new(&[
+        ("app/main.py", user),
+        ("app/pyproject.toml", "[project]\nname = \"app\"\n"),
+        ("env/lib/python3.12/site-packages/kernels_lib/__init__.py", ""),
+        ("env/lib/python3.12/site-packages/kernels_lib/ops.py", library),
+        ("env/bin/python3", ""),
+    ]);
+    assert_eq!(project.found(&[]), "");
+    for by in ["env", "env/bin/python3"] {
+        assert_eq!(project.found(&["--python-env", by]), "app/main.py:9 SHP001\n", "{by}");
+    }
+    project.write("app/pyproject.toml", "[tool.tritium]\nenvironment = \"../env\"\n");
+    assert_eq!(project.found(&[]), "app/main.py:9 SHP001\n");
+    // `.venv` beside the configuration needs no word.
+    project.write("app/pyproject.toml", "[project]\nname = \"app\"\n");
+    project.write("app/.venv/lib/python3.12/site-packages/kernels_lib/__init__.py", "");
+    project.write("app/.venv/lib/python3.12/site-packages/kernels_lib/ops.py", library);
+    assert_eq!(project.found(&[]), "app/main.py:9 SHP001\n");
+    let said = project.say(&["check", "app", "--python-env", "nowhere"]);
+    assert_eq!(said.status, 2);
+    assert!(said.stderr.contains("is no Python environment"), "{}", said.stderr);
+}
+
+#[test]
+fn decorators_of_a_project_end_in_jit() {
+    let body = "def kernel(x):\n    a = tl.arange(0, 128)\n    b = tl.arange(0, 64)\n    tl.store(x + a, tl.load(x + a) + tl.load(x + b))\n";
+    let head = "import functools, os\nimport triton\nimport triton.language as tl\nimport deco\n";
+    for (name, decorators) in [
+        ("alias", "jit = triton.jit\n@jit\n"),
+        ("choice", "jit = triton.jit if os.environ.get('JIT') else (lambda f: f)\n@jit\n"),
+        ("partial", "jit = functools.partial(triton.jit, do_not_specialize=[])\n@jit\n"),
+        ("wrapper", "@deco.compiled\n"),
+        ("factory", "@deco.maker(debug=True)\n"),
+        ("conditional", "@deco.maybe\n"),
+        ("stacked", "@deco.entry()\n@triton.jit\n"),
+    ] {
+        let deco = "
+import triton
+
+def compiled(fn):
+    fn = triton.jit(fn)
+    return fn
+
+def maker(**options):
+    def decorate(fn):
+        return triton.jit(fn, **options)
+    return decorate
+
+def maybe(fn):
+    if SOMETHING:
+        return fn
+    return triton.jit(fn)
+
+def entry():
+    def decorate(fn):
+        return Entry(fn)
+    return decorate
+";
+        let project = Project::new(&[("deco.py", deco), ("k.py", &format!("{head}{decorators}{body}"))]);
+        let said = project.say(&["check", "k.py", "--output-format", "json", "--select", "SHP"]);
+        assert_eq!(said.json()["diagnostics"][0]["code"], json!("SHP001"), "{name}: {}", said.stdout);
+    }
+    // A decorator that compiles nothing makes no kernel.
+    let project = Project::new(&[(
+        "k.py",
+        &format!("{head}def timed(fn):\n    def run(*args):\n        return fn(*args)\n    return run\n@timed\n{body}"),
+    )]);
+    assert_eq!(project.found(&[]), "");
+}
+
+#[test]
+fn definitions_under_conditions() {
+    let kernel = "
+@triton.jit
+def kernel(x):
+    at = tl.arange(0, 64)
+    y = pick(tl.load(x + at))
+    tl.store(x + at, y)
+";
+    let head = "import os\nimport triton\nimport triton.language as tl\n";
+    let two = |condition: &str, one: &str, other: &str| {
+        format!(
+            "{head}if {condition}:\n    @triton.jit\n    def pick(x):\n        return {one}\nelse:\n    @triton.jit\n    def pick(x):\n        return {other}\n{kernel}"
+        )
+    };
+    for (name, text, expected) in [
+        // Triton 3.6 has it: the first one is meant.
+        ("known", two("hasattr(tl, 'sum')", "x * 2", "x + tl.arange(0, 32)"), ""),
+        ("version", two("triton.__version__ >= '3.0.0'", "x * 2", "x + tl.arange(0, 32)"), ""),
+        // Nobody knows: both give the same type, so the type is known; where they do not, nothing is said.
+        ("same", two("os.environ.get('FAST') == '1'", "x * 2", "x + 1"), ""),
+        ("differs", two("os.environ.get('FAST') == '1'", "x[:, None]", "x"), ""),
+    ] {
+        let project = Project::new(&[("k.py", &text)]);
+        assert_eq!(project.found(&[]), expected, "{name}");
+    }
+}
+
+#[test]
+fn tunings_by_partial_evaluation() {
+    let head = "import itertools, os, torch\nimport triton\nimport triton.language as tl\nfrom rows import imported, LIST\n";
+    let rows = "import triton\nimport os\nLIST = []\nfor b in (64, 256):\n    LIST.append(triton.Config({'BLOCK': b}))\ndef imported(*sizes, warps=4):\n    return [triton.Config({'BLOCK': b}, num_warps=warps) for b in sizes]\n";
+    // 256 elements do not fit the 128 that are added: the configurations with that block are wrong.
+    let kernel = "
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), tl.zeros((BLOCK,), tl.float32) + tl.zeros((128,), tl.float32))
+
+x = torch.empty(4096, device='cuda')
+kernel[(1,)](x)
+";
+    for (name, tuner, expected) in [
+        ("literal", "configs=[triton.Config({'BLOCK': 128}), triton.Config({'BLOCK': 256})], key=[]", "kernel[1]"),
+        ("comprehension", "configs=[triton.Config({'BLOCK': b}) for b in [64, 128, 256] if b >= 128], key=[]", "kernel[1]"),
+        (
+            "product",
+            "configs=[triton.Config({'BLOCK': b}, num_warps=w) for b, w in itertools.product([128, 256], [4, 8])], key=[]",
+            "kernel[2]",
+        ),
+        ("function", "configs=imported(128, 256, warps=8), key=[]", "kernel[1]"),
+        ("filled by statements", "configs=LIST + imported(128), key=[]", "kernel[0] kernel[1]"),
+        ("sorted", "configs=sorted(imported(256, 128), key=lambda c: c.kwargs['BLOCK']), key=[]", "kernel[1]"),
+    ] {
+        let project = Project::new(&[("rows.py", rows), ("k.py", &format!("{head}@triton.autotune({tuner}){kernel}"))]);
+        assert_eq!(project.found(&[]), format!("k.py:8 SHP001 under {expected}\n"), "{name}");
+    }
+    // What hangs on the environment is no launch, and no guess.
+    let unknown = "configs=[triton.Config({'BLOCK': int(os.environ['BLOCK'])})], key=[]";
+    let project = Project::new(&[("rows.py", rows), ("k.py", &format!("{head}@triton.autotune({unknown}){kernel}"))]);
+    let said = project.say(&["stats", ".", "--output-format", "json"]);
+    let stats = said.json();
+    assert_eq!((&stats["tuned"], &stats["tuned_known"]), (&json!(1), &json!(0)));
+    assert_eq!((&stats["launch_sites"], &stats["launch_sites_resolved"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn one_configuration_can_be_chosen() {
+    let text = "
+import torch
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({'BLOCK': b}) for b in (64, 128, 256)], key=[])
+@triton.heuristics({'DOUBLE': lambda args: args['BLOCK'] * 2})
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr, DOUBLE: tl.constexpr):
+    tl.store(x + tl.arange(0, DOUBLE), tl.zeros((DOUBLE,), tl.float32) + tl.zeros((256,), tl.float32))
+
+def grid(meta):
+    return (triton.cdiv(4096, meta['BLOCK']),)
+
+x = torch.empty(4096, device='cuda')
+sizes = (x,)
+kernel[grid](*sizes)
+";
+    let project = Project::new(&[("k.py", text)]);
+    let found = |config: &str| project.found(&["--config", config]);
+    assert_eq!(found("all"), "k.py:10 SHP001 under kernel[0] kernel[2]\n");
+    assert_eq!(found("first"), "k.py:10 SHP001\n");
+    assert_eq!(found("1"), "");
+    // A kernel with fewer takes its last.
+    assert_eq!(found("9"), "k.py:10 SHP001\n");
+}
+
+#[test]
+fn launches_that_are_wrong_whatever_is_passed() {
+    let text = "
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, 1.0, mask=at < n)
+
+def missing(x):
+    kernel[(1,)](x, BLOCK=64)
+
+def misspelt(x, flag):
+    if flag:
+        kernel[(1,)](x, x.numel(), BLOK=64, BLOCK=64)
+
+def right(x, **options):
+    kernel[(1,)](x, x.numel(), **options)
+    kernel[(1,)](x, x.numel(), BLOCK=64)
+";
+    let project = Project::new(&[("k.py", text)]);
+    assert_eq!(project.found(&[]), "k.py:12 LCH001\nk.py:16 LCH001\n");
+}
+
+#[test]
+fn the_configuration_counts_and_flags_go_before_it() {
+    let removed = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x):
+    block = tl.make_block_ptr(x, (64,), (1,), (0,), (64,), (0,))
+    tl.store(block, tl.load(block))
+";
+    let project = Project::new(&[
+        ("pkg/old.py", removed),
+        ("pkg/mistake.py", MISTAKE),
+        ("pkg/generated/mistake.py", MISTAKE),
+        ("pyproject.toml", "[tool.tritium]\ntriton = \"3.9\"\nexclude = [\"generated\"]\n"),
+    ]);
+    assert_eq!(project.found(&[]), "pkg/mistake.py:9 SHP001\npkg/old.py:7 VER001\n");
+    assert_eq!(project.found(&["--triton", "3.6"]), "pkg/mistake.py:9 SHP001\n");
+    assert_eq!(project.found(&["--select", "VER"]), "pkg/old.py:7 VER001\n");
+    // Named outright, a file is checked all the same.
+    assert_eq!(project.say(&["check", "pkg/generated/mistake.py"]).status, 1);
+    project.write("pyproject.toml", "[tool.tritium]\nignore = [\"incompatible-broadcast\"]\n");
+    assert_eq!(project.found(&[]), "");
+    project.write("pyproject.toml", "[tool.tritium.per-file-ignores]\n\"pkg/generated/*\" = [\"SHP\"]\n");
+    assert_eq!(project.found(&[]), "pkg/mistake.py:9 SHP001\n");
+    for (configuration, reason) in [
+        ("gpus = \"H100\"", "pyproject.toml:2: unknown key `tool.tritium.gpus`; did you mean `gpu`?"),
+        ("gpu = \"B9000\"", "unknown GPU `B9000`"),
+        ("triton = 3.6", "`triton` is a string, and this is a number"),
+        ("triton = \"latest\"", "`latest` is no version of Triton"),
+        ("select = [\"SHP01\"]", "`SHP01` is no diagnostic; did you mean `SHP0"),
+        ("select = \"SHP\"", "`select` is a list of strings"),
+        ("gpu = ", "this is not TOML"),
+    ] {
+        project.write("pyproject.toml", &format!("[tool.tritium]\n{configuration}\n"));
+        let said = project.say(&["check", "."]);
+        assert_eq!((said.status, said.stdout.as_str()), (2, ""), "{configuration}");
+        assert!(said.stderr.contains(reason), "{configuration}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn the_installed_triton_decides_the_version() {
+    let removed = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x):
+    block = tl.make_block_ptr(x, (64,), (1,), (0,), (64,), (0,))
+    tl.store(block, tl.load(block))
+";
+    let project = Project::new(&[("k.py", removed), ("pyproject.toml", "[project]\nname = \"k\"\n")]);
+    assert_eq!(project.found(&[]), "");
+    project.write(".venv/lib/python3.12/site-packages/triton-3.9.0.dist-info/METADATA", "Name: triton\n");
+    assert_eq!(project.found(&[]), "k.py:7 VER001\n");
+    project.write("pyproject.toml", "[tool.tritium]\ntriton = \"3.6\"\n");
+    assert_eq!(project.found(&[]), "");
+}
+
+#[test]
+fn suppressions_of_a_line_and_of_a_file() {
+    let project = Project::new(&[("k.py", &format!("# tritium: ignore-file[SHP001] shapes are checked elsewhere\n{MISTAKE}"))]);
+    assert_eq!(project.found(&[]), "");
+    project.write("k.py", &MISTAKE.replace("tl.load(x + b))", "tl.load(x + b))  # tritium: ignore[SHP001] on purpose"));
+    assert_eq!(project.found(&[]), "");
+    project.write("k.py", &format!("# tritium: ignore-file[CTL001] no reason to\n{MISTAKE}"));
+    assert_eq!(project.found(&[]), "k.py:1 SUP001\nk.py:10 SHP001\n");
+}
+
+#[test]
+fn a_baseline_hides_what_was_there() {
+    let project = Project::new(&[("k.py", MISTAKE)]);
+    let said = project.say(&["check", ".", "--write-baseline", "known.json"]);
+    assert_eq!((said.status, said.stdout.as_str()), (0, ""), "{}", said.stderr);
+    assert!(said.stderr.contains("1 finding written to known.json"), "{}", said.stderr);
+    let hidden = |project: &Project| project.say(&["check", ".", "--baseline", "known.json", "--output-format", "concise"]);
+    let said = hidden(&project);
+    assert_eq!((said.status, said.stdout.as_str()), (0, ""));
+    assert!(said.stderr.contains("1 finding hidden by the baseline"), "{}", said.stderr);
+    // The line moves and is indented: it is the same finding. A second one is new.
+    project
+        .write("k.py", &format!("# a licence\n\n{MISTAKE}{}", MISTAKE.replace("def kernel", "def second").replace("x", "out")));
+    let said = hidden(&project);
+    assert_eq!(said.status, 1);
+    assert_eq!(said.stdout.lines().count(), 1, "{}", said.stdout);
+    // It is mended: the entry is stale.
+    project.write("k.py", &MISTAKE.replace("0, 64", "0, 128"));
+    let said = hidden(&project);
+    assert_eq!(said.status, 0, "{}", said.stdout);
+    assert!(said.stderr.contains("known.json: 1 finding SHP001 is not found in k.py any more"), "{}", said.stderr);
+    project.write("known.json", "{}");
+    assert_eq!(hidden(&project).status, 2);
+}
+
+#[test]
+fn an_upgrade_is_previewed() {
+    let text = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x: '*bf16', y: '*bf16'):
+    at = tl.arange(0, 64)
+    largest = tl.maximum(tl.load(x + at), tl.load(y + at))
+    block = tl.make_block_ptr(x, (64,), (1,), (0,), (64,), (0,))
+    tl.store(block, tl.load(block))
+    tl.store(y + at, largest)
+";
+    let project = Project::new(&[("k.py", text)]);
+    let said = project.say(&["check", ".", "--upgrade", "3.9", "--output-format", "concise", "--select", "VER004"]);
+    assert_eq!(said.status, 0, "{}", said.stderr);
+    check(&said.stdout, expect![[r#""#]]);
+    assert_eq!(project.say(&["check", ".", "--upgrade", "3.6", "--output-format", "concise"]).stdout, "");
+    let said = project.say(&["check", ".", "--upgrade", "soon"]);
+    assert_eq!(said.status, 2);
+    assert!(said.stderr.contains("`soon` is no version of Triton"), "{}", said.stderr);
+}
+
+#[test]
+fn the_editor_follows_files_on_disk() {
+    let project = Project::new(&[
+        ("pyproject.toml", "[project]\nname = \"k\"\n"),
+        ("helpers.py", "import triton\nimport triton.language as tl\n@triton.jit\ndef helper(x):\n    return x\n"),
+        (
+            "k.py",
+            "import triton\nimport triton.language as tl\nfrom helpers import helper\n@triton.jit\ndef kernel(x):\n    at = tl.arange(0, 64)\n    tl.store(x + at, helper(tl.load(x + at)))\n",
+        ),
+    ]);
+    let mut client = Client::start(&[("VIRTUAL_ENV", "")], &json!({}));
+    let path = project.root().join("k.py");
+    let text = fs::read_to_string(&path).expect("the file is there");
+    let uri = client.open(&path, &text);
+    assert_eq!(client.diagnostics(&uri, 1).len(), 0);
+    let changed = |client: &mut Client, name: &str, kind: u32| {
+        let uri = uri.replace("k.py", name);
+        client.notify("workspace/didChangeWatchedFiles", json!({ "changes": [{ "uri": uri, "type": kind }] }));
+    };
+    project.write(
+        "helpers.py",
+        "import triton\nimport triton.language as tl\n@triton.jit\ndef helper(x):\n    return x + tl.arange(0, 32)\n",
+    );
+    changed(&mut client, "helpers.py", 2);
+    assert_eq!(client.diagnostics(&uri, 1)[0]["code"], json!("SHP001"));
+    project.write("pyproject.toml", "[tool.tritium]\nignore = [\"SHP\"]\n");
+    changed(&mut client, "pyproject.toml", 2);
+    assert_eq!(client.diagnostics(&uri, 1).len(), 0);
+    project.write("pyproject.toml", "[tool.tritium]\nignored = [\"SHP\"]\n");
+    changed(&mut client, "pyproject.toml", 2);
+    let told = client.notification("window/showMessage", |_| true);
+    assert!(told["message"].as_str().is_some_and(|m| m.contains("unknown key `tool.tritium.ignored`")), "{told}");
+    client.stop();
+}
