@@ -21,7 +21,7 @@ mod records;
 
 use decorators::Makes;
 
-pub(crate) use declare::{Bound, declared};
+pub(crate) use declare::{Bound, declared, name_of_value};
 pub use names::{Global, alternatives, external, member_of_file, resolve};
 pub(crate) use names::{Meaning, cdiv, imported, meanings, next_power_of_2, path, python_float, version_number};
 pub use records::{RecordClass, RecordField, RecordKind};

@@ -104,13 +104,27 @@ fn names_come_from_other_files_and_packages() {
             "from typing import TYPE_CHECKING\nimport pkg.helpers.sums as sums\nfrom pkg import tl, triton\nfrom .helpers import WIDTH, doubled\nif TYPE_CHECKING:\n    import torch\n\n@triton.jit\ndef kernel(x):\n    at = tl.arange(0, WIDTH)\n    y = doubled(tl.load(x + at))\n    z = sums.twice(y)\n    tl.store(x + at, z)\n",
         ),
     ]);
-    check(&project.types("src/pkg/kernels.py"), expect![[r#""#]]);
+    check(
+        &project.types("src/pkg/kernels.py"),
+        expect![[r#"
+        4:11 x: f32[32]
+        9:12 x: *f32
+        10:5 at: i32[32]
+        11:5 y: f32[32]
+        12:5 z: f32[32]
+    "#]],
+    );
     // The helper is edited: what calls it is checked again.
     project.write(
         "src/pkg/helpers/sums.py",
         "from pkg import tl, triton\nWIDTH = tl.constexpr(32)\n@triton.jit\ndef twice(x):\n    return x + tl.arange(0, 64)\n",
     );
-    check(&project.found(&[]), expect![[r#""#]]);
+    check(
+        &project.found(&[]),
+        expect![[r#"
+        src/pkg/kernels.py:11 SHP001
+    "#]],
+    );
 }
 
 #[test]
@@ -430,7 +444,13 @@ def kernel(x: '*bf16', y: '*bf16'):
     let project = Project::new(&[("k.py", text)]);
     let said = project.say(&["check", ".", "--upgrade", "3.9", "--output-format", "concise", "--select", "VER004"]);
     assert_eq!(said.status, 0, "{}", said.stderr);
-    check(&said.stdout, expect![[r#""#]]);
+    check(
+        &said.stdout,
+        expect![[r#"
+        ./k.py:8:5: VER004 `largest` is f32[64] with Triton 3.6, and bf16[64] with 3.9
+        ./k.py:9:13: VER004 Triton 3.9 reports VER001 here: `tl.make_block_ptr` is gone since Triton 3.9: use `tl.make_tensor_descriptor`, or a tile of pointers with a mask
+    "#]],
+    );
     assert_eq!(project.say(&["check", ".", "--upgrade", "3.6", "--output-format", "concise"]).stdout, "");
     let said = project.say(&["check", ".", "--upgrade", "soon"]);
     assert_eq!(said.status, 2);

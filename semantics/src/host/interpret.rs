@@ -287,6 +287,13 @@ impl<'db> Host<'db> {
                 }
             }
             Meaning::Value(other, chunk, value) => {
+                // A list of another file that its later statements fill.
+                if *other != file
+                    && let Some(own) = items::name_of_value(self.db, *other, *chunk, *value)
+                    && items::declared(self.db, *other).changes.contains(own)
+                {
+                    return self.global(*other, own).unwrap_or_else(|| Value::unknown(format!("`{own}` is not known")));
+                }
                 let Some(body) = chunk_body(self.db, *other, *chunk) else { return Value::NONE };
                 let frame = self.frame(*other, *chunk, body);
                 let key = (file, name.clone());

@@ -31,6 +31,13 @@ const OPTIONS: &[&str] = &[
     "num_warps",
     "num_stages",
     "num_ctas",
+    // Of other devices' compilers.
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "schedule_hint",
+    "grf_mode",
+    "multibuffer",
     "maxnreg",
     "enable_fp_fusion",
     "launch_cooperative_grid",

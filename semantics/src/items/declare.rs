@@ -101,6 +101,12 @@ pub(crate) fn declared(db: &dyn Db, file: SourceFile) -> Declared {
     out
 }
 
+/// The name that a file gives to a value.
+pub(crate) fn name_of_value(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<&SmolStr> {
+    let bound = Bound::Value { chunk, value };
+    declared(db, file).names.iter().find(|(_, ways)| ways.iter().any(|way| way.to == bound)).map(|(name, _)| name)
+}
+
 /// Imports inside functions count too.
 fn imports_triton(body: &Body) -> bool {
     let is_triton = |path: &str| path.split('.').next() == Some("triton");

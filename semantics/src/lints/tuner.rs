@@ -25,6 +25,7 @@ const OPTIONS: &[&str] = &[
     "enable_fp_fusion",
     "schedule_hint",
     "grf_mode",
+    "multibuffer",
     "num_buffers_warp_spec",
     "num_consumer_groups",
     "reg_dec_producer",

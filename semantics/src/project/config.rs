@@ -52,7 +52,10 @@ impl Selector {
             return Ok(Selector(code.as_str().to_owned()));
         }
         let family = text.to_ascii_uppercase();
-        if !family.is_empty() && Code::ALL.iter().any(|c| c.as_str().starts_with(&family)) {
+        if !family.is_empty()
+            && family.bytes().all(|b| b.is_ascii_alphabetic())
+            && Code::ALL.iter().any(|c| c.as_str().starts_with(&family))
+        {
             return Ok(Selector(family));
         }
         let known = Code::ALL.iter().flat_map(|c| [c.as_str(), c.name()]);

@@ -217,7 +217,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
 pub(crate) struct Effects {
     /// Read before anything is written there, and written: running it twice is not running it once.
     pub(crate) in_place: BTreeSet<usize>,
-    /// Added to, or otherwise combined with, atomically.
+    /// Added to atomically: running it twice adds twice.
     pub(crate) atomic: BTreeSet<usize>,
 }
 
@@ -344,7 +344,8 @@ impl<'a> Reader<'a> {
                                             out.in_place.insert(param);
                                         }
                                     }
-                                    "atomic_add" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or" | "atomic_xor" => {
+                                    // The largest of the largest is the largest: the others may run again.
+                                    "atomic_add" | "atomic_xor" => {
                                         out.atomic.insert(param);
                                     }
                                     _ => {}
