@@ -236,7 +236,11 @@ impl<'a> Evaluator<'a> {
                     format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\""),
                 )),
             },
-            None if arguments.value("input_precision").has_unknown() => Err(Silenced),
+            // The type does not hang on it.
+            None if arguments.value("input_precision").has_unknown() => {
+                self.complete = false;
+                Ok(DotPrecision::Tf32)
+            }
             Some(other) => {
                 let message = format!("`{}` is {other}, and an input precision is a word: \"tf32\", \"ieee\"", self.text(expr));
                 Err(self.problem(Code::LNG011, place, message))

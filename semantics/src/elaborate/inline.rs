@@ -36,7 +36,11 @@ impl<'a> Evaluator<'a> {
         let place = self.place(expr);
         match arguments.value(name).to_const() {
             Some(Const::Str(text)) => Ok(text.to_string()),
-            None if arguments.value(name).has_unknown() => Err(Silenced),
+            // The types do not hang on the text.
+            None if arguments.value(name).has_unknown() => {
+                self.complete = false;
+                Ok(String::new())
+            }
             None => Err(self.not_constexpr(place, expr, &format!("`{name}`"))),
             Some(other) => Err(self.problem(Code::LNG011, place, format!("`{name}` is a string, not {other}"))),
         }
@@ -51,7 +55,10 @@ impl<'a> Evaluator<'a> {
             Some(pack) => {
                 Err(self.problem(Code::LNG011, place, format!("`pack` counts elements, at least 1; {pack} is not taken")))
             }
-            None if arguments.value("pack").has_unknown() => Err(Silenced),
+            None if arguments.value("pack").has_unknown() => {
+                self.complete = false;
+                Ok(1)
+            }
             None => Err(self.not_constexpr(place, expr, "`pack`")),
         }
     }

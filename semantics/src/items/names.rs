@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, Body, BoolOp, Expr, ExprId, UnaryOp},
+    body::{ArgKind, Body, BoolOp, Expr, ExprId, Stmt, UnaryOp},
     builtins,
     constant::{self, Const},
     dtype::DType,
@@ -587,7 +587,8 @@ impl Folder<'_> {
             Expr::If { condition, then, otherwise } => go(if go(*condition)?.truth() { *then } else { *otherwise }),
             Expr::Name(_) => self.named(expr),
             Expr::Attribute { receiver, name } => match self.named(expr) {
-                None if name == "value" => go(*receiver),
+                None if name == "value" => self.class_attribute(*receiver, true).or_else(|| go(*receiver)),
+                None => self.class_attribute(expr, false),
                 found => found,
             },
             Expr::Call { callee, args } => self.call(*callee, args),
@@ -606,6 +607,32 @@ impl Folder<'_> {
             }
             _ => constant_of(one_of(self.db, &found)),
         }
+    }
+
+    /// `Kind.FAST` of a class with constants in it; of an enumeration only with `.value`.
+    fn class_attribute(&self, expr: ExprId, value: bool) -> Option<Const> {
+        let Expr::Attribute { receiver, name } = self.body.expr(expr) else { return None };
+        let found = meanings_of(self.db, self.file, self.body, *receiver, false);
+        let [Meaning::Class(file, chunk, stmt)] = found[..] else { return None };
+        let body = chunk_body(self.db, file, chunk)?;
+        let Stmt::Class { bases, body: members, .. } = body.stmt(stmt) else { return None };
+        let is_enum = bases.iter().any(|base| match body.expr(base.value) {
+            Expr::Name(name) | Expr::Attribute { name, .. } => {
+                matches!(name.as_str(), "Enum" | "IntEnum" | "StrEnum" | "IntFlag" | "Flag")
+            }
+            _ => false,
+        });
+        if is_enum != value {
+            return None;
+        }
+        let mut assigned = members.iter().filter_map(|&member| match body.stmt(member) {
+            Stmt::Assign { targets, value } => {
+                matches!(&targets[..], [target] if *body.expr(*target) == Expr::Name(name.clone())).then_some(*value)
+            }
+            _ => None,
+        });
+        let value = assigned.next_back()?;
+        Folder { db: self.db, file, body: &body, defaults: self.defaults }.fold(value)
     }
 
     /// `3.6.0`: what the package says of itself under the project's version.
