@@ -682,10 +682,8 @@ impl Parser<'_> {
                 _ => return Err(place.error("expected `order=[…]`".into())),
             },
             OpKind::Promise { what: _, values } => match given.take("values") {
-                Some((Attribute::List(list), place)) => {
-                    for value in list {
-                        values.push(u32::try_from(value).map_err(|_| place.error(format!("{value} is no number to promise")))?);
-                    }
+                Some((Attribute::List(list), _)) => {
+                    values.extend(list);
                 }
                 _ => return Err(place.error("expected `values=[…]`".into())),
             },

@@ -104,19 +104,17 @@ pub(super) fn indices_of(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<u32> {
         if kernel.function.ty(value).shape().len() == 1 {
             out.push(kernel.numbers.of(value));
         }
-        match kernel.def(value) {
-            Some((
-                op,
-                OpKind::AddPtr
-                | OpKind::Binary(_)
-                | OpKind::Cast(_)
-                | OpKind::ExpandDims { .. }
-                | OpKind::Promise { .. }
-                | OpKind::Broadcast,
-            )) => {
-                pending.extend(kernel.operands(op));
-            }
-            _ => {}
+        if let Some((
+            op,
+            OpKind::AddPtr
+            | OpKind::Binary(_)
+            | OpKind::Cast(_)
+            | OpKind::ExpandDims { .. }
+            | OpKind::Promise { .. }
+            | OpKind::Broadcast,
+        )) = kernel.def(value)
+        {
+            pending.extend(kernel.operands(op));
         }
     }
     out

@@ -102,7 +102,7 @@ fn exchanged(kernel: &mut Kernel<'_>, all: &[Bound]) {
             if named_for(kernel, first.index, first.bound) && named_for(kernel, second.index, second.bound) {
                 continue;
             }
-            if !(elsewhere && alone || by_name && !elsewhere && alone) {
+            if !alone || !(elsewhere || by_name) {
                 continue;
             }
             let say = |v: ValueId| kernel.say(v, "an index");

@@ -94,7 +94,7 @@ fn check(kernel: &Kernel<'_>, product: OpId, address: OpId) -> Option<Problem> {
         }
         _ => None,
     };
-    let Some((written, place, expr)) = kernel.expr(product) else { return None };
+    let (written, place, expr) = kernel.expr(product)?;
     let Expr::Binary { op: Operator::Mul, lhs, rhs } = written.body.expr(expr) else { return None };
     let (i, s) = (kernel.say(index, "the index"), kernel.say(stride, "the stride"));
     let message = match level {

@@ -24,9 +24,12 @@ impl Numbers {
     }
 }
 
+/// The kind and the operands' numbers; attributes are compared where keys meet.
+type Key = (std::mem::Discriminant<OpKind>, SmallVec<[u32; 4]>);
+
 pub fn numbers(function: &Function) -> Numbers {
     let mut numbers: Vec<u32> = (0..function.values.len() as u32).collect();
-    let mut seen: FxHashMap<(std::mem::Discriminant<OpKind>, SmallVec<[u32; 4]>), SmallVec<[OpId; 1]>> = FxHashMap::default();
+    let mut seen: FxHashMap<Key, SmallVec<[OpId; 1]>> = FxHashMap::default();
     function.walk(|_, id| {
         let op = function.op(id);
         let [result] = op.results[..] else { return };
