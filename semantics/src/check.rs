@@ -291,8 +291,11 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
                 Some(i) => &mut entry.kernels[i],
                 None => {
                     let reach = all.iter().filter(|v| reaches(v.elaborated, problem)).count();
-                    let matters = problem.severity() == Severity::Error || hangs_on_elements(problem.code);
-                    let refuted = matters && refuting.iter().any(|e| reaches(e, problem) && !has(e, problem));
+                    // A remark on types needs another choice of types that has it too.
+                    let refuted = match problem.severity() {
+                        Severity::Error => refuting.iter().any(|e| reaches(e, problem) && !has(e, problem)),
+                        _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
+                    };
                     entry.kernels.push(Seen {
                         kernel,
                         is_assumed: specialisation.is_assumed(),
