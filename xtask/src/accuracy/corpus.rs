@@ -86,7 +86,7 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     }
     let _ = writeln!(
         section,
-        "| all {all}\n\n{left_out} rows are left out: their file does not load for Triton, or the message is the judge's own."
+        "| all {all}\n\n{left_out} rows are left out: their package is not at hand, their file does not load for Triton, or the message is the judge's own."
     );
     let mut below = Vec::new();
     let mut floor = |what: &str, part: usize, whole: usize, wanted: f64| {
