@@ -2,10 +2,11 @@
 //!
 //! Every measure drives the real `tritium batch` (`$TRITIUM_BIN`, else the debug build), gives a section of text, and knows which rows
 //! disagree. The disagreements are recorded by name and verdict in `tests/data/accuracy/`; `--check` fails when one is new, `--list` prints
-//! them, and without either the record is written anew. **A measure only compares; nothing that it finds is decided here.**
+//! them, and without either the record and its part of `docs/accuracy.md` are written anew. **A measure only compares; nothing that it finds is decided here.**
 
 mod ask;
 mod corpus;
+mod findings;
 mod probes;
 mod types;
 
@@ -41,7 +42,8 @@ pub(crate) struct Judge {
 type Measure = fn(&Judge) -> Result<Measured, String>;
 
 /// By name.
-const MEASURES: &[(&str, Measure)] = &[("probes", probes::measure), ("corpus", corpus::measure), ("types", types::measure)];
+const MEASURES: &[(&str, Measure)] =
+    &[("probes", probes::measure), ("corpus", corpus::measure), ("types", types::measure), ("findings", findings::measure)];
 
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let (mut names, mut check, mut list) = (Vec::new(), false, false);
@@ -73,12 +75,30 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
         } else {
             let text: String = measured.disagreements.iter().flat_map(|row| [row, "\n"]).collect();
             fs::write(&record, text).map_err(|e| format!("{}: {e}", record.display()))?;
+            publish(&judge, name, &measured.section)?;
+            if *name == "findings" {
+                publish(&judge, "understood", &findings::understood(&judge)?)?;
+            }
         }
     }
     if worse.is_empty() {
         return Ok(());
     }
     Err(format!("worse than recorded in tests/data/accuracy (`cargo xtask accuracy` records anew):\n{}", worse.join("\n")))
+}
+
+/// The page that publishes what was measured, one part a measure.
+const PAGE: &str = "docs/accuracy.md";
+
+/// Puts a section in its place on the page; the others stay as they are.
+fn publish(judge: &Judge, name: &str, section: &str) -> Result<(), String> {
+    let path = judge.root.join(PAGE);
+    let old = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
+    let place = old.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+    let Some((before, after)) = place else { return Err(format!("{PAGE} has no place for {name}: `{begin}{end}`")) };
+    let new = format!("{before}{begin}\n{}\n\n{end}{after}", section.trim());
+    fs::write(&path, new).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 fn say(text: &str) -> Result<(), String> {
