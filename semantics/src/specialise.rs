@@ -8,7 +8,9 @@ use smol_str::SmolStr;
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
     constant::Const,
+    diagnostics::Severity,
     dtype::DType,
+    elaborate::elaborate,
     host,
     items::{Annotation, FunctionItem, ParamItem, items},
     launch::{Launch, LaunchArg, launches},
@@ -172,7 +174,7 @@ pub(crate) fn with_other_elements(db: &dyn Db, instance: Instance) -> Vec<Instan
         });
         Instance::new(db, instance.function(db), arguments.collect::<Vec<_>>(), instance.triton(db).clone())
     };
-    [DType::F16, DType::I32, DType::I8].into_iter().map(under).filter(|i| *i != instance).collect()
+    [DType::F16, DType::I32, DType::I8, DType::I64].into_iter().map(under).filter(|i| *i != instance).collect()
 }
 
 /// How the compile-time parameters that no launch gives are chosen.
@@ -192,6 +194,7 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let mut out = Vec::new();
     // Who launches a kernel passes what it works with; one that nobody launches may still have the mistakes that it shows.
     let is_run = host::host_launches(db, kernel.file(db)).sites.iter().any(|site| site.kernel == kernel);
+    let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::default();
     for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
@@ -216,6 +219,10 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
             let instance = Instance::new(db, kernel, arguments, version(db, kernel));
             let instance = if is_run { repairs.repair(db, instance, flow, &is_free) } else { instance };
             out.push((instance, row.map(|r| r as u32)));
+            // The others are there to refute: where nothing is wrong, who wants one set gets one.
+            if only_first && !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error) {
+                return out;
+            }
         }
     }
     out

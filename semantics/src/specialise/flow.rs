@@ -69,7 +69,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     });
     let mut pointers = BTreeSet::new();
     let mut integers = BTreeSet::new();
-    let mut trips = BTreeSet::new();
+    let (mut trips, mut sizes) = (BTreeSet::new(), BTreeSet::new());
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
             Stmt::If { condition, .. } | Stmt::While { condition, .. } => reader.flags(*condition, &mut roles),
@@ -96,10 +96,13 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && matches!(name.as_str(), "range" | "static_range")
                 {
                     args.iter().for_each(|a| reader.loaded(a.value, &mut integers, &mut BTreeSet::new()));
-                    // With a step, the bounds are sizes.
+                    // With a step, the bounds are sizes; so is what tiles are made with.
                     if name == "static_range" && args.len() < 3 {
                         args.iter().for_each(|a| reader.terms(a.value, &mut trips));
                     }
+                }
+                if reader.builtin(*callee).is_some_and(|name| name == "arange") {
+                    args.iter().for_each(|a| reader.terms(a.value, &mut sizes));
                 }
                 if let Some(param) = reader.param(*callee) {
                     roles[param] = Role::Function;
@@ -194,7 +197,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         },
     });
     for param in trips {
-        if roles[param] == Role::Number {
+        if roles[param] == Role::Number && !sizes.contains(&param) {
             roles[param] = Role::Trips;
         }
     }
