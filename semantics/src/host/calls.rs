@@ -53,7 +53,7 @@ impl Host<'_> {
     fn instantiate(&mut self, class: &Rc<Class>, args: &Args) -> Value {
         let object = Value::Object(Rc::new(Object { class: Some(class.clone()), fields: RefCell::default() }));
         if let Some(Value::Closure(init)) = class.members.get("__init__") {
-            self.call_closure(&init.clone(), args, &[object.clone()]);
+            self.call_closure(&init.clone(), args, std::slice::from_ref(&object));
         } else if !args.positional.is_empty() || !args.keywords.is_empty() {
             return Value::unknown("what the class makes of its arguments is not followed");
         }

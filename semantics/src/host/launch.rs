@@ -139,7 +139,7 @@ impl Host<'_> {
                 tuning.is_open = matches!(configs, Some(Value::Either(_)));
                 let found = configs.as_ref().and_then(rows);
                 if found.is_none() {
-                    let why = configs.as_ref().map_or_else(|| "it has no `configs`".to_owned(), |c| unknown_row(c));
+                    let why = configs.as_ref().map_or_else(|| "it has no `configs`".to_owned(), unknown_row);
                     tuning.unknown = Some(why.into());
                 }
                 tuning.configs = found.unwrap_or_default();

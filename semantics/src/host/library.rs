@@ -115,7 +115,7 @@ impl Host<'_> {
                 let stops = path == "builtins.any";
                 let truths =
                     args.positional.first().and_then(Value::items).map(|i| i.iter().map(Value::truth).collect::<Vec<_>>());
-                truths.and_then(|truths| match truths.iter().any(|t| *t == Some(stops)) {
+                truths.and_then(|truths| match truths.contains(&Some(stops)) {
                     true => Some(Value::bool(stops)),
                     false => truths.iter().all(Option::is_some).then(|| Value::bool(!stops)),
                 })

@@ -218,10 +218,8 @@ fn local<'a>(body: &'a Body, function: &FunctionDef, name: &str) -> Option<Local
         let Node::Stmt(id) = node else { return };
         match body.stmt(id) {
             Stmt::Function(def) if def.name == name => found = Some(Local::Function(def)),
-            Stmt::Assign { targets, value } => {
-                if targets.iter().any(|&t| matches!(body.expr(t), Expr::Name(n) if n == name)) {
-                    found = Some(Local::Value(*value));
-                }
+            Stmt::Assign { targets, value } if targets.iter().any(|&t| matches!(body.expr(t), Expr::Name(n) if n == name)) => {
+                found = Some(Local::Value(*value));
             }
             _ => {}
         }

@@ -464,11 +464,7 @@ fn module_named(db: &dyn Db, file: SourceFile, level: u32, module: SmolStr) -> O
     let own = file.path(db).parent().unwrap_or(Path::new(""));
     if level > 0 {
         let folder = own.ancestors().nth(level as usize - 1)?;
-        return match find_module(db, folder, &parts) {
-            Some(found) => Some(Meaning::File(found)),
-            // A folder without `__init__.py`: its members are modules.
-            None => None,
-        };
+        return find_module(db, folder, &parts).map(Meaning::File);
     }
     if is_library(&module) {
         return Some(Meaning::Path(module));
