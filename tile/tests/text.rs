@@ -134,10 +134,10 @@ fn broken_rules_are_named() {
     "#]],
     );
     problems(
-        "barrier\nreturn",
+        "%0 = constant 0 : i32[16]\n%1 = convert_layout %0 : i32[16]\nreturn",
         expect![[r#"
-        function 0, op 0: `barrier` begins at L1
-    "#]],
+            function 0, op 1: `convert_layout` begins at L1
+        "#]],
     );
     problems(
         "call @f, %x, %n, %c\nreturn",

@@ -94,7 +94,7 @@ rows[(1, 2, 3, 4)](x, x, 1, 16, 16)
 ",
         expect![[r#"
             LCH001 the launch of `rows` gives no argument for `n` at "rows[(1,)](x, x, 1, BLOCK=16)"
-            LCH001 `BLOCKS` is neither a parameter of `rows` nor an option of a launch at "rows[(1,)](x, x, 1, 16, BLOCKS=16)"
+            LCH001 `BLOCKS` is neither a parameter of `rows` nor an option of a launch; did you mean `BLOCK`? at "rows[(1,)](x, x, 1, 16, BLOCKS=16)"
             LCH001 `rows` takes 5 arguments, and the launch gives 6 at "rows[(1,)](x, x, 1, 16, 16, 16)"
             LCH002 a grid has one to three sizes, and this one has 4 at "rows[(1, 2, 3, 4)](x, x, 1, 16, 16)"
         "#]],
