@@ -45,7 +45,8 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
             // Fixes can uncover or overlap others: apply what does not overlap, look again, a few times.
             for _ in 0..10 {
                 let Some((text, count)) = apply_safe_fixes(&result.text, &result.diagnostics) else { break };
-                fs::write(&result.path, &text).map_err(|e| Failure::io(&result.path, &e))?;
+                let Some(bytes) = encoded(&result.path, &text)? else { break };
+                fs::write(&result.path, bytes).map_err(|e| Failure::io(&result.path, &e))?;
                 fixed += count;
                 host.set_text(&result.path, text);
                 *result = check_file(host.snapshot(), &result.path)?;
@@ -127,6 +128,17 @@ fn check_file(analysis: Analysis, path: &Path) -> Result<Checked, Failure> {
     let diagnostics = if analysis.is_triton(path) { analysis.diagnostics(path) } else { Vec::new() };
     let (kernels, specialisations) = (analysis.kernel_count(path), analysis.specialisation_count(path));
     Ok(Checked { path: path.to_owned(), kernels, specialisations, text, diagnostics })
+}
+
+/// A new text of a file in the encoding that the file has; `None` if its bytes are no text, which a fix would lose.
+fn encoded(path: &Path, text: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let bytes = fs::read(path).map_err(|e| Failure::io(path, &e))?;
+    let mut source = tritium_syntax::source::decode(&bytes);
+    if source.problem.is_some() {
+        return Ok(None);
+    }
+    source.text = text.into();
+    Ok(Some(source.encode()))
 }
 
 /// The text after every safe fix that overlaps none before it, and how many; `None` if there is nothing to do.

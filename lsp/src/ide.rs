@@ -31,6 +31,7 @@ use tritium_semantics::{
     target::{self, Gpu},
     versions,
 };
+use tritium_syntax::SyntaxError;
 
 pub use code_actions::Action;
 pub use code_lens::Lens;
@@ -120,8 +121,14 @@ pub struct Disk;
 
 impl System for Disk {
     fn read(&self, path: &Path) -> io::Result<String> {
+        Ok(self.source(path)?.0)
+    }
+
+    fn source(&self, path: &Path) -> io::Result<(String, Option<SyntaxError>)> {
         // What cannot be decoded is shown with replacement characters rather than not at all.
-        Ok(tritium_syntax::source::decode(&fs::read(path)?).text.into_owned())
+        let bytes = fs::read(path)?;
+        let source = tritium_syntax::source::decode(&bytes);
+        Ok((source.text.into_owned(), source.problem))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

@@ -8,16 +8,18 @@ use std::{collections::BTreeMap, ops::Range};
 
 use indexmap::IndexSet;
 use smol_str::SmolStr;
+use tritium_syntax::SyntaxError;
 
 use crate::{
-    Db, Function, SourceFile,
+    ArgType, Argument, Db, Function, SourceFile,
     diagnostics::{Code, Severity},
+    dtype::DType,
     elaborate::{Elaborated, elaborate},
     items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
-    launch::launches,
+    launch::{LaunchSource, launches},
     lints::{self, circumstances, lint},
     problem::{At, Edit, Piece, Place, Problem},
-    specialise::{Specialisation, specialisations, with_other_elements},
+    specialise::{Specialisation, specialisations, with_elements, with_other_elements},
 };
 
 /// A problem with its place in the text.
@@ -67,7 +69,10 @@ pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     if !is_triton_file(db, file) {
         return vec![];
     }
-    let mut out = syntax_errors(db, file);
+    let mut out = match file.undecodable(db) {
+        Some(problem) => vec![undecodable(file.text(db), problem)],
+        None => syntax_errors(db, file),
+    };
     for problem in &launches(db, file).problems {
         out.push(plain(problem.code, problem.message.clone(), problem.range.clone()));
     }
@@ -195,6 +200,14 @@ fn plain(code: Code, message: String, range: Range<usize>) -> Diagnostic {
     }
 }
 
+/// The bytes are not those of any text; what replaces them is no mistake of its own.
+fn undecodable(text: &str, problem: &SyntaxError) -> Diagnostic {
+    // The place counts the bytes before they were decoded.
+    let start = text.floor_char_boundary(problem.range.start().into());
+    let end = text.ceil_char_boundary(problem.range.end().into());
+    plain(Code::SYN001, problem.message.clone(), start..end)
+}
+
 /// Those of the chunks that hold kernels; the rest of the file is other tools' business.
 fn syntax_errors(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let functions = &items_of(db, file).functions;
@@ -231,6 +244,8 @@ struct Seen {
     reach: usize,
     /// Other element types do not have it.
     refuted: bool,
+    /// The launch that brings element types without which it is right.
+    launch: Option<Related>,
 }
 
 #[derive(Default)]
@@ -303,16 +318,54 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
                         have: 0,
                         reach,
                         refuted,
+                        launch: None,
                     });
                     let last = entry.kernels.len() - 1;
                     &mut entry.kernels[last]
                 }
             };
+            if seen.launch.is_none() && problem.severity() == Severity::Error && has(visit.elaborated, problem) {
+                seen.launch = launch_to_blame(db, kernel, specialisation, problem);
+            }
             if seen.labels.insert(label(db, kernel, specialisation)) {
                 seen.have += 1;
             }
         }
     }
+}
+
+/// Tensors that a launch names.
+const MOST_NAMED: usize = 6;
+
+/// The launch of a specialisation, where tensors of other element types would not have a problem.
+fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> Option<Related> {
+    let file = kernel.file(db);
+    let launch = launches(db, file).launches.get(*specialisation.launches.first()?)?;
+    let LaunchSource::Host { start, end } = launch.source else { return None };
+    let others = with_elements(db, specialisation.instance, &[DType::F32, DType::F16, DType::I32, DType::I8]);
+    let refutes = |instance| {
+        let other = elaborate(db, instance);
+        reaches(other, problem) && !has(other, problem)
+    };
+    if !others.into_iter().any(refutes) {
+        return None;
+    }
+    let params = &items_of(db, file).function(kernel)?.params;
+    let pointers = params.iter().zip(specialisation.instance.arguments(db)).filter_map(|(param, argument)| match argument {
+        Argument::Runtime { ty: ArgType::Ptr { .. }, .. } => Some(format!("`{}` is {argument}", param.name)),
+        Argument::Runtime { ty: ArgType::Scalar(_), .. }
+        | Argument::Constexpr(_)
+        | Argument::Tuple(_)
+        | Argument::Descriptor { .. }
+        | Argument::Unknown => None,
+    });
+    let mut named: Vec<String> = pointers.collect();
+    if named.len() > MOST_NAMED {
+        named.truncate(MOST_NAMED);
+        named.push("…".to_owned());
+    }
+    let message = format!("for this launch: {}", named.join(", "));
+    Some(Related { file, range: start as usize..end as usize, message })
 }
 
 /// Whether an elaboration came to the place of a problem.
@@ -352,7 +405,7 @@ impl Found {
     /// A problem that no specialisation decides.
     fn add_certain(&mut self, db: &dyn Db, kernel: Function, problem: Problem) {
         let Some((_, range)) = range_of(db, problem.place) else { return };
-        let seen = Seen { kernel, is_assumed: false, labels: IndexSet::new(), have: 1, reach: 1, refuted: false };
+        let seen = Seen { kernel, is_assumed: false, labels: IndexSet::new(), have: 1, reach: 1, refuted: false, launch: None };
         let key = (range.start, range.end, problem.code);
         self.entries.entry(key).or_insert_with(|| Entry { place: problem.place, problem, kernels: vec![seen] });
     }
@@ -400,6 +453,9 @@ impl Entry {
             if let Some((file, range)) = range_of(db, *call) {
                 related.push(Related { file, range, message: "called from here".to_owned() });
             }
+        }
+        if certain {
+            related.extend(self.kernels.iter().find_map(|seen| seen.launch.clone()));
         }
         let fixes = problem
             .fixes

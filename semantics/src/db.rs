@@ -11,10 +11,15 @@ use std::{
 };
 
 use salsa::Setter as _;
+use tritium_syntax::SyntaxError;
 
 /// The world outside: the real file system, an editor's open files, or a test's map.
 pub trait System: Send + Sync {
     fn read(&self, path: &Path) -> io::Result<String>;
+    /// A file's text, and why Python would refuse its bytes.
+    fn source(&self, path: &Path) -> io::Result<(String, Option<SyntaxError>)> {
+        Ok((self.read(path)?, None))
+    }
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
     fn is_file(&self, path: &Path) -> bool;
     /// The same place, from the root; folders above the current one are found by it.
@@ -33,6 +38,9 @@ pub struct SourceFile {
     /// The `<file>.launch.toml` beside it, if there is one.
     #[returns(ref)]
     pub sidecar: Option<String>,
+    /// Why Python would refuse the file's bytes, whatever they say.
+    #[returns(ref)]
+    pub undecodable: Option<SyntaxError>,
 }
 
 /// What the user chose by flag or editor setting; it goes before what `[tool.tritium]` says.
@@ -99,10 +107,13 @@ impl Database {
                 if file.text(self) != &text {
                     file.set_text(self).to(text);
                 }
+                if file.undecodable(self).is_some() {
+                    file.set_undecodable(self).to(None);
+                }
                 file
             }
             None => {
-                let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path));
+                let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path), None);
                 self.files().insert(path, file);
                 file
             }
@@ -113,10 +124,13 @@ impl Database {
     pub fn reload(&mut self, path: &Path) {
         let path = self.system.absolute(path);
         let Some(file) = self.files().get(&path).copied() else { return };
-        if let Ok(text) = self.system.read(&path)
-            && file.text(self) != &text
-        {
-            file.set_text(self).to(text);
+        if let Ok((text, undecodable)) = self.system.source(&path) {
+            if file.text(self) != &text {
+                file.set_text(self).to(text);
+            }
+            if file.undecodable(self) != &undecodable {
+                file.set_undecodable(self).to(undecodable);
+            }
         }
         let sidecar = self.read_sidecar(&path);
         if file.sidecar(self) != &sidecar {
@@ -176,8 +190,8 @@ impl Db for Database {
         if let Some(&file) = files.get(&path) {
             return Some(file);
         }
-        let text = self.system.read(&path).ok()?;
-        let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path));
+        let (text, undecodable) = self.system.source(&path).ok()?;
+        let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path), undecodable);
         files.insert(path, file);
         Some(file)
     }

@@ -168,6 +168,7 @@ diagnostics! {
     LCH002 "grid-rank" Error;
     LCH003 "grid-yz-limit" Error;
     LCH004 "tuned-meta-also-passed" Error;
+    LCH005 "cpu-tensor-argument" Error;
     LCH008 "num-warps" Error;
     LCH011 "bad-launch-block" Error;
     // tuning

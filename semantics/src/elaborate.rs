@@ -9,6 +9,7 @@
 
 mod atomics;
 mod block_pointers;
+mod builtin_calls;
 mod calls;
 mod casts;
 mod constexpr;
@@ -24,6 +25,7 @@ mod indexing;
 mod inline;
 mod library;
 mod lookup;
+mod loops;
 mod math;
 mod memory;
 mod names;

@@ -9,6 +9,7 @@ use smol_str::SmolStr;
 use crate::{Db, Function, SourceFile, body::ExprId, constant::Const, diagnostics::Code, launch::Launch};
 
 mod calls;
+mod device;
 mod interpret;
 mod launch;
 mod library;

@@ -162,6 +162,11 @@ fn integer(value: i128, annotation: Annotation, special: bool) -> Argument {
 
 /// An assumed instance with other element types behind its pointers: what is wrong under all of them is wrong whatever is passed.
 pub(crate) fn with_other_elements(db: &dyn Db, instance: Instance) -> Vec<Instance> {
+    with_elements(db, instance, &[DType::F16, DType::I32, DType::I8, DType::I64])
+}
+
+/// An instance with each of some element types behind all of its pointers that no annotation types; without itself.
+pub(crate) fn with_elements(db: &dyn Db, instance: Instance, elements: &[DType]) -> Vec<Instance> {
     let item = items(db, instance.function(db).file(db)).function(instance.function(db));
     let is_free =
         |i: usize| item.and_then(|f| f.params.get(i)).is_some_and(|p| !matches!(p.annotation, Annotation::Pointer { .. }));
@@ -174,7 +179,7 @@ pub(crate) fn with_other_elements(db: &dyn Db, instance: Instance) -> Vec<Instan
         });
         Instance::new(db, instance.function(db), arguments.collect::<Vec<_>>(), instance.triton(db).clone())
     };
-    [DType::F16, DType::I32, DType::I8, DType::I64].into_iter().map(under).filter(|i| *i != instance).collect()
+    elements.iter().copied().map(under).filter(|i| *i != instance).collect()
 }
 
 /// How the compile-time parameters that no launch gives are chosen.

@@ -77,8 +77,13 @@ fn decode_as(bytes: &[u8], charset: Charset, place: std::ops::Range<usize>) -> S
     };
     let problem = broken.map(|at| {
         let message = match (place.is_empty(), charset) {
-            (true, _) => format!("the byte 0x{:02x} is no UTF-8, and the file declares no other encoding", bytes[at]),
-            (false, _) => "the file holds bytes that the encoding declared here does not have".to_owned(),
+            (true, _) => {
+                format!("the byte 0x{:02x} is no UTF-8, and the file declares no other encoding; save it as UTF-8", bytes[at])
+            }
+            (false, _) => {
+                "the file holds bytes that the encoding declared here does not have; save it as UTF-8 and declare `utf-8`"
+                    .to_owned()
+            }
         };
         let end = text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
         problem(if place.is_empty() { at..end } else { place.clone() }, message)
@@ -190,8 +195,14 @@ mod tests {
             (b"\xef\xbb\xbfx\n", r#""\u{feff}x\n""#),
             (b"# coding: latin-1\n'\xe9'\n", r##""# coding: latin-1\n'é'\n""##),
             (b"#!/x\n# -*- coding: koi8_r -*-\n'\xc1'\n", r##""#!/x\n# -*- coding: koi8_r -*-\n'а'\n""##),
-            (b"x\n# coding: latin-1\n'\xe9'\n", "21..24: the byte 0xe9 is no UTF-8, and the file declares no other encoding"),
-            (b"# coding: ascii\n'\xc3\xa9'\n", "10..15: the file holds bytes that the encoding declared here does not have"),
+            (
+                b"x\n# coding: latin-1\n'\xe9'\n",
+                "21..24: the byte 0xe9 is no UTF-8, and the file declares no other encoding; save it as UTF-8",
+            ),
+            (
+                b"# coding: ascii\n'\xc3\xa9'\n",
+                "10..15: the file holds bytes that the encoding declared here does not have; save it as UTF-8 and declare `utf-8`",
+            ),
             (b"# coding: uft-8\n", "10..15: `uft-8` is no encoding that Python knows; write `utf-8`"),
             (
                 b"\xef\xbb\xbf# coding: utf8\n",

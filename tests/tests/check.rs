@@ -297,3 +297,62 @@ fn wrong_use_is_told_apart_from_findings() {
         assert!(said.stderr.contains(reason), "{arguments:?}: {}", said.stderr);
     }
 }
+
+/// What is said of a file of these bytes: `LINE:COLUMN: CODE message`, and the status.
+fn said_of(bytes: &[u8]) -> (String, i32) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("kernels.py");
+    fs::write(&path, bytes).expect("the folder is ours");
+    let path = path.to_str().expect("a plain path");
+    let said = say(&["check", path, "--output-format", "concise"]);
+    assert_eq!(fs::read(path).expect("still there"), bytes);
+    (said.stdout.replace(path, "kernels.py"), said.status)
+}
+
+const KERNEL: &[u8] = b"import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(out):\n    tl.store(out, 1.0)\n";
+
+#[test]
+fn bytes_that_are_no_text_are_told() {
+    let kernel = |before: &[u8], after: &[u8]| said_of(&[before, KERNEL, after].concat());
+    let (found, status) = kernel(b"", b"# caf\xe9\n");
+    assert_eq!(status, 1);
+    expect![[r#"
+        kernels.py:8:6: SYN001 the byte 0xe9 is no UTF-8, and the file declares no other encoding; save it as UTF-8
+    "#]]
+    .assert_eq(&found);
+    let (found, status) = kernel(b"# coding: klingon\n", b"");
+    assert_eq!(status, 1);
+    expect![[r#"
+        kernels.py:1:11: SYN001 `klingon` is no encoding that Python knows; write `utf-8`
+    "#]]
+    .assert_eq(&found);
+    let (found, status) = kernel(b"# coding: ascii\n", b"# caf\xc3\xa9\n");
+    assert_eq!(status, 1);
+    expect![[r#"
+        kernels.py:1:11: SYN001 the file holds bytes that the encoding declared here does not have; save it as UTF-8 and declare `utf-8`
+    "#]].assert_eq(&found);
+    // An encoding that is declared is right.
+    assert_eq!(kernel(b"# coding: latin-1\n", b"# caf\xe9\n"), (String::new(), 0));
+}
+
+#[test]
+fn fixes_keep_the_encoding() {
+    let wrong = |comment: &[u8], dropped: &str| {
+        let body =
+            "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x, out):\n    at = tl.arange(0, 16)\n";
+        let store = format!("    tl.store(out + at, tl.load(x + at{dropped}))\n");
+        [comment, body.as_bytes(), store.as_bytes()].concat()
+    };
+    let fix = |bytes: &[u8]| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("kernels.py");
+        fs::write(&path, bytes).expect("the folder is ours");
+        say(&["check", path.to_str().expect("a plain path"), "--fix"]);
+        fs::read(path).expect("still there")
+    };
+    let latin: &[u8] = b"# coding: latin-1\n# caf\xe9\n";
+    assert_eq!(fix(&wrong(latin, ", other=0.0")), wrong(latin, ""));
+    // What cannot be read is not written.
+    let broken = wrong(b"# caf\xe9\n", ", other=0.0");
+    assert_eq!(fix(&broken), broken);
+}

@@ -9,7 +9,7 @@ use tritium_tile::{
 };
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
     value::{BlockPointer, Tile, Value},
 };

@@ -5,7 +5,7 @@
 use tritium_tile::OpKind;
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
     value::{Tile, Value},
 };

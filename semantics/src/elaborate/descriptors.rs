@@ -11,7 +11,7 @@ use tritium_tile::{
 
 use super::{
     block_pointers::Tensor,
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     value::{Descriptor, Tile, Value},
 };

@@ -5,7 +5,7 @@
 use tritium_tile::{OpKind, ops::DotPrecision};
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     value::{Tile, Value},
 };

@@ -8,7 +8,7 @@ use tritium_tile::{
 };
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     shapes::common_shape,
     value::{Tile, Undefined, Value},

@@ -8,7 +8,7 @@ use tritium_tile::{
 };
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
     promote::Arithmetic,
     value::{Tile, Value},

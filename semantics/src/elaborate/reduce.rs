@@ -5,7 +5,7 @@
 use tritium_tile::{OpKind, ops::BinaryOp as TileOp};
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
     math::extremum_op,
     promote::is_unsigned,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tritium_tile::{OpKind, ValueDef};
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, Slot, problem},
     value::{Constant, Tile, Value},
 };

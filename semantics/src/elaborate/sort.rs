@@ -7,7 +7,7 @@
 use tritium_tile::{OpKind, ops::BinaryOp as TileOp};
 
 use super::{
-    calls::Arguments,
+    builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
     value::{Tile, Value},
 };

@@ -6,8 +6,8 @@
 use smol_str::SmolStr;
 
 use super::{
-    control::Trips,
     evaluator::{Eval, Evaluator, ProblemExt, Slot, problem},
+    loops::Trips,
     value::{Constant, Value},
 };
 use crate::{

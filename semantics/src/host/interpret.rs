@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 
 use super::{
-    HostLaunch, HostPlace, HostProblem, HostUnknown, Site,
+    HostLaunch, HostPlace, HostProblem, HostUnknown, Site, device,
     statements::Flow,
     torch::{self, Args},
     value::{Class, Closure, Code, Method, Scope, Value},
@@ -52,6 +52,12 @@ pub(crate) struct Host<'db> {
     pub(crate) sites: Vec<Site>,
     /// An exception that an expression raises for sure.
     pub(super) raised: Option<SmolStr>,
+    /// What is made without a device is on the CPU for certain.
+    pub(super) default_is_cpu: bool,
+    /// Kernels may run where tensors of the CPU are right.
+    pub(super) takes_cpu_tensors: bool,
+    /// Functions are entered that nothing is known to call.
+    pub(super) is_survey: bool,
     /// The next function that is entered may get anything.
     pub(super) is_open_call: bool,
     /// The calls being evaluated, outermost first.
@@ -94,6 +100,9 @@ impl<'db> Host<'db> {
             doubts: vec![],
             sites: vec![],
             raised: None,
+            default_is_cpu: false,
+            takes_cpu_tensors: device::facts(db, file).runs_on_host,
+            is_survey: false,
             is_open_call: false,
             calls: vec![],
             looking_up: vec![],
@@ -106,6 +115,7 @@ impl<'db> Host<'db> {
     /// Runs the file's own statements, in order, as a script.
     pub(crate) fn run(&mut self) {
         self.is_main = true;
+        self.default_is_cpu = !device::facts(self.db, self.file).changes_default;
         self.run_module(self.file);
     }
 
@@ -131,6 +141,9 @@ impl<'db> Host<'db> {
 
     /// Enters the functions that nothing has called with known arguments: what their launches give is known in part.
     pub(crate) fn survey(&mut self) {
+        self.is_survey = true;
+        // Who calls them may have chosen a default device.
+        self.default_is_cpu = false;
         let definitions = &items::declared(self.db, self.file).definitions;
         let of_definition = &items_of(self.db, self.file).of_definition;
         for (definition, function) in definitions.iter().zip(of_definition) {
@@ -173,7 +186,15 @@ impl<'db> Host<'db> {
     }
 
     pub(super) fn module(&mut self, file: SourceFile) -> Rc<Scope> {
-        self.modules.entry(file).or_insert_with(|| Scope::new(None)).clone()
+        let (modules, db) = (&mut self.modules, self.db);
+        let (default_is_cpu, takes_cpu_tensors) = (&mut self.default_is_cpu, &mut self.takes_cpu_tensors);
+        let enter = || {
+            let facts = device::facts(db, file);
+            *default_is_cpu &= !facts.changes_default;
+            *takes_cpu_tensors |= facts.runs_on_host;
+            Scope::new(None)
+        };
+        modules.entry(file).or_insert_with(enter).clone()
     }
 
     /// A frame at module level, to evaluate an expression of a chunk.

@@ -192,6 +192,12 @@ impl Host<'_> {
         }
         let tuning = self.tuning(kernel);
         let known = self.known(&item, args);
+        // Under a condition that is not known, the condition may be about the device.
+        if self.doubts.len() <= usize::from(self.is_survey)
+            && let Some(message) = self.cpu_tensors(&item, args)
+        {
+            self.refuse(place, kernel, Not::Right(Code::LCH005, message));
+        }
         if let Some(why) = self.doubts.last().cloned() {
             self.site(Site { place, kernel, known, is_resolved: false });
             // Whether and with what it runs is not known, but what it gives can be wrong all the same.

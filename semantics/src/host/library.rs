@@ -33,7 +33,7 @@ impl Host<'_> {
         let int = |i: usize, name: &str| args.get(i, name).and_then(Value::as_int);
         let float = |x: Option<f64>| x.map(|x| Value::Const(Const::float(x)));
         if let Some(name) = path.strip_prefix("torch.").filter(|n| *n != "cuda.get_device_capability") {
-            return torch::call(name, args).unwrap_or_else(unknown);
+            return torch::call(name, args, self.default_is_cpu).unwrap_or_else(unknown);
         }
         let found = match path {
             "triton.cdiv" => int(0, "x").zip(int(1, "y")).and_then(|(a, b)| cdiv(a, b)).map(Value::int),

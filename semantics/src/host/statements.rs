@@ -337,8 +337,13 @@ impl Host<'_> {
                 }
             }
             Expr::Attribute { receiver, name } => {
-                if let Value::Object(object) = self.expr(frame, *receiver) {
-                    object.fields.borrow_mut().insert(name.clone(), value);
+                match self.expr(frame, *receiver) {
+                    Value::Object(object) => {
+                        object.fields.borrow_mut().insert(name.clone(), value);
+                    }
+                    // `x.data = x.data.cuda()`
+                    Value::Tensor(_) if name == "data" => self.assign(frame, *receiver, value),
+                    _ => {}
                 }
             }
             _ => {}

@@ -5,7 +5,10 @@
 
 use smol_str::SmolStr;
 
-use super::value::{TensorValue, Value, row_major};
+use super::{
+    device,
+    value::{TensorValue, Value, row_major},
+};
 use crate::{body::BinaryOp, constant::Const, dtype::DType, launch::Init};
 
 /// The arguments of a call, bound by the callee.
@@ -30,15 +33,17 @@ impl Args {
     }
 }
 
-/// A call of `torch.<name>`; `None` if the function is not one of those followed.
-pub(crate) fn call(name: &str, args: &Args) -> Option<Value> {
+/// A call of `torch.<name>`; `None` if the function is not one of those followed. `default_is_cpu`: what is made without a device is on the
+/// CPU for certain.
+pub(crate) fn call(name: &str, args: &Args, default_is_cpu: bool) -> Option<Value> {
+    let on_cpu = device::makes_on_cpu(args, default_is_cpu);
     let dtype = |default: DType| match args.keyword("dtype") {
         None | Some(Value::Const(Const::None)) => Some(default),
         Some(value) => value.as_dtype(),
     };
     let like = |init: Init| match args.positional.first().or_else(|| args.keyword("input")) {
         Some(Value::Tensor(t)) => dtype(t.dtype).map(|d| {
-            let mut made = TensorValue::new(d, t.shape.clone(), Some(init));
+            let mut made = TensorValue::new(d, t.shape.clone(), Some(init)).on_cpu(device::makes_on_cpu(args, t.on_cpu));
             // Dense tensors keep their order of axes.
             if dense(t) {
                 made.strides.clone_from(&t.strides);
@@ -53,7 +58,7 @@ pub(crate) fn call(name: &str, args: &Args) -> Option<Value> {
             None => args.positional.get(skip..).unwrap_or_default().to_vec(),
         };
         let shape = Value::as_shape(&sizes)?;
-        Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, Some(init))))
+        Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, Some(init)).on_cpu(on_cpu)))
     };
     match name {
         "empty" => sized(0, Init::Empty, DType::F32),
@@ -74,7 +79,7 @@ pub(crate) fn call(name: &str, args: &Args) -> Option<Value> {
                 Const::Bool(_) => DType::I1,
                 _ => DType::I64,
             };
-            Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, Some(Init::Full(fill.as_float()?)))))
+            Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, Some(Init::Full(fill.as_float()?))).on_cpu(on_cpu)))
         }
         "full_like" => like(Init::Full(args.get(1, "fill_value")?.as_float()?)),
         "normal" => {
@@ -101,7 +106,7 @@ pub(crate) fn call(name: &str, args: &Args) -> Option<Value> {
             };
             (start == 0).then_some(())?;
             let n = u64::try_from(end).ok()?;
-            Some(Value::Tensor(TensorValue::new(dtype(DType::I64)?, vec![n], Some(Init::Arange))))
+            Some(Value::Tensor(TensorValue::new(dtype(DType::I64)?, vec![n], Some(Init::Arange)).on_cpu(on_cpu)))
         }
         "tensor" => {
             let (shape, value) = nested(args.positional.first()?)?;
@@ -111,11 +116,11 @@ pub(crate) fn call(name: &str, args: &Args) -> Option<Value> {
                 _ => DType::I64,
             };
             let init = if shape.iter().all(|&d| d == 1) { Some(Init::Full(value.as_float()?)) } else { None };
-            Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, init)))
+            Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, init).on_cpu(on_cpu)))
         }
         "exp" | "abs" | "sin" | "cos" | "relu" | "sigmoid" | "tanh" | "softmax" | "log" | "sqrt" | "rsqrt" | "clamp"
         | "log_softmax" | "layer_norm" => match args.positional.first()? {
-            Value::Tensor(t) => Some(Value::Tensor(TensorValue::new(t.dtype, t.shape.clone(), None))),
+            Value::Tensor(t) => Some(Value::Tensor(TensorValue::new(t.dtype, t.shape.clone(), None).on_cpu(t.on_cpu))),
             _ => None,
         },
         "manual_seed" | "cuda.synchronize" | "cuda.manual_seed" | "set_default_device" | "cuda.set_device" => Some(Value::NONE),
@@ -155,7 +160,7 @@ pub(crate) fn attribute(t: &TensorValue, name: &str) -> Option<Value> {
         "shape" => sizes(&t.shape),
         "dtype" => Value::Const(Const::DType(t.dtype)),
         "ndim" => Value::int(t.shape.len() as i128),
-        "is_cuda" => Value::bool(true),
+        "is_cuda" => Value::bool(!t.on_cpu),
         "requires_grad" => Value::bool(false),
         "device" => Value::Path("torch.device".into()),
         "T" | "mT" => method(t, "t", &Args::default())?,
@@ -205,7 +210,9 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
         "element_size" => Some(Value::int(t.dtype.bytes())),
         "is_contiguous" => Some(Value::bool(t.is_contiguous())),
         "is_floating_point" => Some(Value::bool(t.dtype.is_float())),
-        "cuda" | "cpu" | "detach" | "requires_grad_" | "pin_memory" => same(),
+        "detach" | "requires_grad_" => same(),
+        "cpu" => tensor(t.clone().on_cpu(true)),
+        "cuda" | "pin_memory" => tensor(t.clone().on_cpu(false)),
         "contiguous" => {
             if t.is_contiguous() {
                 same()
@@ -216,7 +223,11 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
         "clone" => tensor(t.like(t.dtype)),
         "to" | "type" => {
             let wanted = args.positional.iter().chain(args.keywords.iter().map(|(_, v)| v)).find_map(Value::as_dtype);
-            wanted.map_or_else(same, cast)
+            let made = wanted.map_or_else(same, cast)?;
+            match made {
+                Value::Tensor(made) => tensor(made.on_cpu(device::moved(t, args))),
+                other => Some(other),
+            }
         }
         "half" => cast(DType::F16),
         "bfloat16" => cast(DType::BF16),
@@ -238,7 +249,7 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
             if t.is_contiguous() {
                 tensor(t.view(shape, strides))
             } else if name == "reshape" {
-                tensor(TensorValue::new(t.dtype, shape, t.like(t.dtype).init()))
+                tensor(TensorValue::new(t.dtype, shape, t.like(t.dtype).init()).on_cpu(t.on_cpu))
             } else {
                 None
             }
@@ -263,10 +274,10 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
                 "new_zeros" => Init::Zeros,
                 _ => Init::Ones,
             };
-            tensor(TensorValue::new(dtype, shape, Some(init)))
+            tensor(TensorValue::new(dtype, shape, Some(init)).on_cpu(device::makes_on_cpu(args, t.on_cpu)))
         }
         "abs" | "exp" | "relu" | "sigmoid" | "tanh" | "clamp" | "softmax" => {
-            tensor(TensorValue::new(t.dtype, t.shape.clone(), None))
+            tensor(TensorValue::new(t.dtype, t.shape.clone(), None).on_cpu(t.on_cpu))
         }
         _ => None,
     }
@@ -304,7 +315,8 @@ pub(crate) fn arithmetic(op: BinaryOp, lhs: &Value, rhs: &Value) -> Option<Value
     match (lhs, rhs) {
         (Value::Tensor(a), Value::Tensor(b)) => {
             let dtype = promote(a.dtype, b.dtype);
-            Some(Value::Tensor(TensorValue::new(dtype, broadcast(&a.shape, &b.shape)?, None)))
+            let made = TensorValue::new(dtype, broadcast(&a.shape, &b.shape)?, None);
+            Some(Value::Tensor(made.on_cpu(a.on_cpu && b.on_cpu)))
         }
         (Value::Tensor(t), number) | (number, Value::Tensor(t)) => {
             let x = number.as_float()?;
@@ -313,6 +325,7 @@ pub(crate) fn arithmetic(op: BinaryOp, lhs: &Value, rhs: &Value) -> Option<Value
             let init = t.init().and_then(|init| scale(op, init, x, matches!(lhs, Value::Tensor(_))));
             let mut made = TensorValue::new(dtype, t.shape.clone(), if t.is_contiguous() { init } else { None });
             made.strides = row_major(&t.shape);
+            made.on_cpu = t.on_cpu;
             Some(Value::Tensor(made))
         }
         _ => None,

@@ -170,6 +170,8 @@ pub(crate) struct TensorValue {
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<u64>,
     pub(crate) strides: Vec<u64>,
+    /// It lies in the host's memory for certain.
+    pub(crate) on_cpu: bool,
 }
 
 /// Elements of a tensor: beyond any device's memory, and far from overflow.
@@ -187,7 +189,8 @@ pub(crate) fn row_major(shape: &[u64]) -> Vec<u64> {
 impl TensorValue {
     pub(crate) fn new(dtype: DType, shape: Vec<u64>, init: Option<Init>) -> TensorValue {
         let strides = row_major(&shape);
-        TensorValue { storage: Rc::new(Storage { name: RefCell::default(), init: RefCell::new(init) }), dtype, shape, strides }
+        let storage = Rc::new(Storage { name: RefCell::default(), init: RefCell::new(init) });
+        TensorValue { storage, dtype, shape, strides, on_cpu: false }
     }
 
     pub(crate) fn init(&self) -> Option<Init> {
@@ -205,13 +208,17 @@ impl TensorValue {
 
     /// A view of the same memory.
     pub(crate) fn view(&self, shape: Vec<u64>, strides: Vec<u64>) -> TensorValue {
-        TensorValue { storage: self.storage.clone(), dtype: self.dtype, shape, strides }
+        TensorValue { storage: self.storage.clone(), dtype: self.dtype, shape, strides, on_cpu: self.on_cpu }
     }
 
     /// A tensor of its own, made the same way.
     pub(crate) fn like(&self, dtype: DType) -> TensorValue {
         let init = if self.is_contiguous() || self.init().as_ref().is_some_and(is_uniform) { self.init() } else { None };
-        TensorValue::new(dtype, self.shape.clone(), init)
+        TensorValue::new(dtype, self.shape.clone(), init).on_cpu(self.on_cpu)
+    }
+
+    pub(crate) fn on_cpu(self, on_cpu: bool) -> TensorValue {
+        TensorValue { on_cpu, ..self }
     }
 }
 

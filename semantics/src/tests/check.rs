@@ -50,7 +50,7 @@ def kernel(x, y, A: tl.constexpr, B: tl.constexpr):
     v = tl.arange(0, A) + tl.arange(0, B)
     tl.store(x + v, tl.load(y))
 
-x = torch.empty(64)
+x = torch.empty(64, device='cuda')
 kernel[(1,)](x, x, 32, 32)
 kernel[(1,)](x, x, 32, 64)
 "#,
@@ -59,6 +59,30 @@ kernel[(1,)](x, x, 32, 64)
                 "tl.arange(0, A)": 32 comes from A here
                 "tl.arange(0, B)": 64 comes from B here
                 fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+        "#]],
+    );
+}
+
+#[test]
+fn a_launch_whose_tensors_the_kernel_cannot_take_is_shown() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, y, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(y + at, tl.exp(tl.load(x + at)))
+    tl.store(y + at, tl.arange(0, 24))
+
+y = torch.empty(64, device="cuda")
+kernel[(1,)](torch.zeros(64, device="cuda"), y, 32)
+kernel[(1,)](torch.zeros(64, dtype=torch.int32, device="cuda"), y, 32)
+"#,
+        expect![[r#"
+            7: error DTY005 "tl.load(x + at)": tl.exp needs f32 or f64, and `tl.load(x + at)` is i32[32]: cast it with `.to(tl.float32)` ["kernel#2"]
+                "kernel[(1,)](torch.zeros(64, dtype=torch.int32, device=\"cuda\"), y, 32)": for this launch: `x` is *i32, `y` is *f32
+                safe fix: Cast to float32 [("", ".to(tl.float32)")]
+            8: error SHP002 "24": 24 is not a power of two: use 32 and mask what is beyond 24
+                fix: Use 32 [("24", "32")]
         "#]],
     );
 }

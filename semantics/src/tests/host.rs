@@ -52,7 +52,7 @@ if __name__ == '__main__':
     for n in (256, 1 << 10):
         a = 0.5 * torch.randn(16, n, device='cuda').to(torch.float16) + 2
         print(launch(a))
-    b = launch(torch.rand((32, 8)).t().contiguous(), block=64)
+    b = launch(torch.rand((32, 8), device='cuda').t().contiguous(), block=64)
 ",
         expect![[r#"
             rows = rows[2, 16, 1] out=out:f16[16, 256]/[256, 1]=Empty x=a:f16[16, 256]/[256, 1]=Normal { mean: 2.0, std: 0.5 } stride=256 n=256 BLOCK:128 warps=4 stages=3
@@ -68,7 +68,7 @@ fn what_is_not_known_is_no_launch() {
         "
 import sys
 n = int(sys.argv[1])
-x = torch.zeros(16, 16)
+x = torch.zeros(16, 16, device='cuda')
 if n > 3:
     rows[(1,)](x, x, 1, 16, BLOCK=16)
 rows[(n,)](x, x, 1, 16, BLOCK=16)
@@ -83,10 +83,72 @@ rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)
 }
 
 #[test]
+fn tensors_of_the_cpu() {
+    after_rows(
+        "
+def give(x):
+    rows[(1,)](x, x, 1, 16, 16)
+
+x = torch.randn(16, 16)
+rows[(1,)](x, torch.zeros_like(x), 1, 16, 16)
+rows[(2,)](x.half().t(), x.cuda(), 1, 16, 16)
+rows[(3,)](torch.randn(16, 16, device='cuda').cpu(), x.to('cuda'), 1, 16, 16)
+rows[(4,)](torch.full((16, 1), 1.0, device='cpu'), x.to('cuda'), 1, 16, 16)
+give(x + 1)
+",
+        expect![[r#"
+            rows = rows[1, 1, 1] out=x:f32[16, 16]/[16, 1]=Normal { mean: 0.0, std: 1.0 } x=x:f32[16, 16]/[16, 1]=Zeros stride=1 n=16 BLOCK:16 warps=4 stages=3
+            rows#2 = rows[2, 1, 1] out=out:f16[16, 16]/[1, 16]=Normal { mean: 0.0, std: 1.0 } x=x:f32[16, 16]/[16, 1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=16 BLOCK:16 warps=4 stages=3
+            rows#3 = rows[3, 1, 1] out=out:f32[16, 16]/[16, 1]=Normal { mean: 0.0, std: 1.0 } x=x:f32[16, 16]/[16, 1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=16 BLOCK:16 warps=4 stages=3
+            rows#4 = rows[4, 1, 1] out=out:f32[16, 1]/[1, 1]=Full(1.0) x=x:f32[16, 16]/[16, 1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=16 BLOCK:16 warps=4 stages=3
+            rows#5 = rows[1, 1, 1] out=x:f32[16, 16]/[16, 1]=Normal { mean: 1.0, std: 1.0 } x=x:f32[16, 16]/[16, 1]=Normal { mean: 1.0, std: 1.0 } stride=1 n=16 BLOCK:16 warps=4 stages=3
+            LCH005 `out` and `x` get tensors of the CPU, and a kernel reads the GPU's memory: make them with `device="cuda"`, or pass `.cuda()` of them at "rows[(1,)](x, torch.zeros_like(x), 1, 16, 16)"
+            LCH005 `out` gets a tensor of the CPU, and a kernel reads the GPU's memory: make it with `device="cuda"`, or pass `.cuda()` of it at "rows[(2,)](x.half().t(), x.cuda(), 1, 16, 16)"
+            LCH005 `out` gets a tensor of the CPU, and a kernel reads the GPU's memory: make it with `device="cuda"`, or pass `.cuda()` of it at "rows[(3,)](torch.randn(16, 16, device='cuda').cpu(), x.to('cuda'), 1, 16, 16)"
+            LCH005 `out` gets a tensor of the CPU, and a kernel reads the GPU's memory: make it with `device="cuda"`, or pass `.cuda()` of it at "rows[(4,)](torch.full((16, 1), 1.0, device='cpu'), x.to('cuda'), 1, 16, 16)"
+            LCH005 `out` and `x` get tensors of the CPU, and a kernel reads the GPU's memory: make them with `device="cuda"`, or pass `.cuda()` of them at "rows[(1,)](x, x, 1, 16, 16)"
+        "#]],
+    );
+}
+
+#[test]
+fn tensors_that_may_be_elsewhere() {
+    let silent = |host: &str| {
+        let found = launches_of(&format!("{ROWS}{host}"));
+        assert!(!found.contains("LCH005"), "{host}\n{found}");
+    };
+    let launch = "rows[(1,)](x, x, 1, 16, 16)\n";
+    for before in [
+        "x = torch.randn(16, 16, device='cuda')\n",
+        "x = torch.randn(16, 16, device=torch.device('cuda', 0))\n",
+        "x = torch.randn(16, 16, device=DEVICE)\n",
+        "x = torch.randn(16, 16, pin_memory=True)\n",
+        "x = torch.randn(16, 16).pin_memory()\n",
+        "x = torch.randn(16, 16).to(DEVICE, torch.float16)\n",
+        "x = torch.randn(16, 16).to(torch.float16).cuda()\n",
+        "x = torch.randn(16, 16)\nx.data = x.data.cuda()\n",
+        "x = torch.randn(16, 16)\nif not x.is_cuda:\n    x = x.cuda()\n",
+        "x = torch.empty(0, 16)\n",
+        "torch.set_default_device('cuda')\nx = torch.randn(16, 16)\n",
+        "x = None\nwith torch.device('cuda'):\n    x = torch.randn(16, 16)\n",
+        "import os\nos.environ['TRITON_INTERPRET'] = '1'\nx = torch.randn(16, 16)\n",
+        "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nx = torch.randn(16, 16, device=device)\n",
+    ] {
+        silent(&format!("{before}{launch}"));
+    }
+    // Who calls it may have chosen the device.
+    silent("def test():\n    x = torch.randn(16, 16)\n    rows[(1,)](x, x, 1, 16, 16)\n");
+    silent("def run(x):\n    if x.device.type == 'cuda':\n        rows[(1,)](x, x, 1, 16, 16)\n\nrun(torch.randn(16, 16))\n");
+    silent("x = torch.randn(16, 16)\nrows[(1,)](x.cuda(), x.cuda(), 1, 16, x)\n");
+    // A kernel that is only compiled reads nothing.
+    silent("x = torch.randn(16, 16)\nrows[(1,)](x, x, 1, 16, 16, warmup=True)\n");
+}
+
+#[test]
 fn wrong_arguments() {
     after_rows(
         "
-x = torch.zeros(16, 16)
+x = torch.zeros(16, 16, device='cuda')
 rows[(1,)](x, x, 1, BLOCK=16)
 rows[(1,)](x, x, 1, 16, BLOCKS=16)
 rows[(1,)](x, x, 1, 16, 16, 16)
@@ -117,7 +179,7 @@ def configs():
 def kernel(x, n, BM: tl.constexpr, BN: tl.constexpr, EVEN: tl.constexpr):
     pass
 
-x = torch.ones(192, dtype=torch.bfloat16)
+x = torch.ones(192, dtype=torch.bfloat16, device='cuda')
 kernel[lambda m: (triton.cdiv(192, m['BM']),)](x, 192)
 ",
         expect![[r#"

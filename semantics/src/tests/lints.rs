@@ -120,7 +120,7 @@ def unknown(x, stride, B: tl.constexpr):
     row = tl.program_id(0)
     tl.store(x + row * stride + tl.arange(0, B) * stride, 1.0)
 
-small = torch.empty(64, 128)
+small = torch.empty(64, 128, device='cuda')
 rows[(64,)](small, small.stride(0), 128)
 "#,
         expect![[r#"
@@ -136,7 +136,7 @@ def rows(x, stride, B: tl.constexpr):
     row = tl.program_id(0)
     tl.store(x + row * stride + tl.arange(0, B), 1.0)
 
-large = torch.empty(262144, 16384)
+large = torch.empty(262144, 16384, device='cuda')
 rows[(262144,)](large, large.stride(0), 128)
 "#,
         expect![[r#"
@@ -229,7 +229,7 @@ def matmul(a, b, c, M, N, K, stride_a, stride_b, BM: tl.constexpr, BN: tl.conste
     mask = (offs_m[:, None] < M) & (offs_n[None, :] < N)
     tl.store(c + offs_m[:, None] * 4096 + offs_n[None, :], acc, mask=mask)
 
-x = torch.empty(1024, 1024)
+x = torch.empty(1024, 1024, device='cuda')
 matmul[(8, 16)](x, x, x, 1024, 1024, 1024, 1024, 1024, 128, 64, 32)
 "#,
     ));
