@@ -421,6 +421,11 @@ impl Entry {
         let problem = &self.problem;
         let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted))
             && items::alternatives(db, problem.place.function).is_empty();
+        // Facts of NVIDIA's compiler: others compute f32 exactly, and fill masked-off elements with zeros.
+        if matches!(problem.code, Code::DOT006 | Code::MSK003) && items::is_for_other_device(db, problem.place.function.file(db))
+        {
+            return None;
+        }
         // A remark about types that were only assumed.
         if !certain && problem.severity() != Severity::Error && self.kernels.iter().all(|s| s.refuted) {
             return None;

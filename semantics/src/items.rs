@@ -289,6 +289,63 @@ pub(crate) fn host_reads(db: &dyn Db, file: SourceFile, name: &str) -> bool {
         .any(|body| body.exprs.iter().any(|e| matches!(e, Expr::Name(n) if n == name)))
 }
 
+/// Functions that a file hands around by name, or launches with a list that it unpacks: launches that nobody sees decide about their
+/// parameters.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn passed_around(db: &dyn Db, file: SourceFile) -> BTreeSet<SmolStr> {
+    let mut names = BTreeSet::new();
+    for body in (0..chunk_count(db, file)).filter_map(|chunk| chunk_body(db, file, chunk)) {
+        let mut used = BTreeSet::new();
+        for expr in &body.exprs {
+            match expr {
+                Expr::Attribute { receiver, .. } | Expr::Subscript { receiver, .. } => _ = used.insert(*receiver),
+                Expr::Call { callee, args } => {
+                    used.insert(*callee);
+                    if let Expr::Subscript { receiver, .. } = body.expr(*callee)
+                        && let Expr::Name(name) = body.expr(*receiver)
+                        && args.iter().any(|a| a.kind == ArgKind::Spread)
+                    {
+                        names.insert(name.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        let handed = body.exprs.iter().enumerate().filter(|(id, _)| !used.contains(&ExprId(*id as u32)));
+        names.extend(handed.filter_map(|(_, expr)| match expr {
+            Expr::Name(name) => Some(name.clone()),
+            _ => None,
+        }));
+    }
+    names
+}
+
+/// Names that a file gives to modules and other objects: `tl.extract_slice = …`.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn patched(db: &dyn Db, file: SourceFile) -> BTreeSet<SmolStr> {
+    let mut names = BTreeSet::new();
+    for body in (0..chunk_count(db, file)).filter_map(|chunk| chunk_body(db, file, chunk)) {
+        for stmt in &body.stmts {
+            let Stmt::Assign { targets, .. } = stmt else { continue };
+            names.extend(targets.iter().filter_map(|&target| match body.expr(target) {
+                Expr::Attribute { name, .. } => Some(name.clone()),
+                _ => None,
+            }));
+        }
+    }
+    names
+}
+
+/// Whether a file is written for a Triton that compiles for something else than CUDA: what is silent there is silent for other reasons.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn is_for_other_device(db: &dyn Db, file: SourceFile) -> bool {
+    let is_named = file.path(db).iter().any(|part| {
+        let part = part.to_string_lossy();
+        part.split(['_', '-', '.']).any(|word| matches!(word, "ascend" | "npu" | "mlu" | "musa"))
+    });
+    is_named || ["torch_npu", "triton.language.extra.cann"].iter().any(|module| file.text(db).contains(module))
+}
+
 /// A range of a chunk as a byte range of its file.
 pub fn in_file(start: u32, range: TextRange) -> std::ops::Range<usize> {
     let start = start as usize;

@@ -156,6 +156,49 @@ def kernel(x):
     );
 }
 
+#[test]
+fn what_a_file_does_with_its_kernels() {
+    // Launched in each other's place, a kernel keeps the parameters that only the other one reads.
+    check_text(
+        r#"
+@triton.jit
+def plain(x, out, scale):
+    tl.store(out, tl.load(x))
+
+@triton.jit
+def scaled(x, out, scale):
+    tl.store(out, tl.load(x) * scale)
+
+def run(x, out, scale):
+    kernel = scaled if scale else plain
+    kernel[(1,)](x, out, scale)
+"#,
+        expect![[""]],
+    );
+    check_text(
+        r#"
+@triton.jit
+def plain(x, out, scale):
+    tl.store(out, tl.load(x))
+
+def run(*tensors):
+    plain[(1,)](*tensors)
+"#,
+        expect![[""]],
+    );
+    // A name that the file itself gives to the module.
+    check_text(
+        r#"
+tl.extract_slice = tl.core.extract_slice
+
+@triton.jit
+def kernel(x, out):
+    tl.store(out, tl.extract_slice(tl.load(x + tl.arange(0, 16)), [0], [1], [1]))
+"#,
+        expect![[""]],
+    );
+}
+
 /// The published softmax of the first release: it is no part of this repository.
 #[test]
 fn the_first_softmax() {
