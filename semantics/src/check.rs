@@ -12,10 +12,11 @@ use tritium_syntax::SyntaxError;
 
 use crate::{
     ArgType, Argument, Db, Function, SourceFile,
+    body::{ExprId, Stmt},
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
-    items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
+    items::{self, Node, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::{LaunchSource, launches},
     lints::{self, circumstances, lint},
     problem::{At, Edit, Piece, Place, Problem},
@@ -305,10 +306,10 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
             let seen = match entry.kernels.iter().position(|s| s.kernel == kernel) {
                 Some(i) => &mut entry.kernels[i],
                 None => {
-                    let reach = all.iter().filter(|v| reaches(v.elaborated, problem)).count();
+                    let reach = all.iter().filter(|v| reaches(db, v.elaborated, problem)).count();
                     // A remark on types needs another choice of types that has it too.
                     let refuted = match problem.severity() {
-                        Severity::Error => refuting.iter().any(|e| reaches(e, problem) && !has(e, problem)),
+                        Severity::Error => refuting.iter().any(|e| reaches(db, e, problem) && !has(e, problem)),
                         _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
                     };
                     entry.kernels.push(Seen {
@@ -345,7 +346,7 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
     let others = with_elements(db, specialisation.instance, &[DType::F32, DType::F16, DType::I32, DType::I8]);
     let refutes = |instance| {
         let other = elaborate(db, instance);
-        reaches(other, problem) && !has(other, problem)
+        reaches(db, other, problem) && !has(other, problem)
     };
     if !others.into_iter().any(refutes) {
         return None;
@@ -369,13 +370,34 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
 }
 
 /// Whether an elaboration came to the place of a problem.
-fn reaches(elaborated: &Elaborated, problem: &Problem) -> bool {
+pub(crate) fn reaches(db: &dyn Db, elaborated: &Elaborated, problem: &Problem) -> bool {
     match problem.place.at {
         At::Expr(id) | At::Argument(id) => {
-            elaborated.types.get(&problem.place.function).is_some_and(|types| types.contains_key(&id)) || has(elaborated, problem)
+            let function = problem.place.function;
+            has(elaborated, problem)
+                || elaborated.types.get(&function).is_some_and(|types| {
+                    types.contains_key(&id) || assigned_to(db, function, id).is_some_and(|value| types.contains_key(&value))
+                })
         }
         At::Stmt(_) | At::Param(_) | At::Name => true,
     }
+}
+
+/// What is assigned to a target: targets have no types of their own.
+fn assigned_to(db: &dyn Db, function: Function, target: ExprId) -> Option<ExprId> {
+    let (body, stmt) = items::function_body(db, function)?;
+    let Stmt::Function(def) = body.stmt(stmt) else { return None };
+    let mut found = None;
+    items::walk(&body, &def.body, &mut |node| {
+        if let Node::Stmt(id) = node {
+            match body.stmt(id) {
+                Stmt::Assign { targets, value } if targets.contains(&target) => found = Some(*value),
+                Stmt::AugAssign { target: other, value, .. } if *other == target => found = Some(*value),
+                _ => {}
+            }
+        }
+    });
+    found
 }
 
 fn has(elaborated: &Elaborated, problem: &Problem) -> bool {

@@ -197,10 +197,9 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let flow = flow::flow(db, kernel);
     let (configs, row) = (host::configs(db, kernel), chosen_row(db, kernel));
     let mut out = Vec::new();
-    // Who launches a kernel passes what it works with; one that nobody launches may still have the mistakes that it shows.
     let is_run = host::host_launches(db, kernel.file(db)).sites.iter().any(|site| site.kernel == kernel);
     let only_first = db.settings().chosen(db).only_first;
-    let mut repairs = Repairs::default();
+    let mut repairs = Repairs::new(is_run);
     for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
         // A tuning gives the blocks; all its rows are tried under the first assumption alone.
@@ -222,7 +221,7 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
                 is_open && tuned(&param.name).is_none() && host::default_of(db, kernel, i).is_none()
             };
             let instance = Instance::new(db, kernel, arguments, version(db, kernel));
-            let instance = if is_run { repairs.repair(db, instance, flow, &is_free) } else { instance };
+            let instance = repairs.repair(db, instance, flow, &is_free);
             out.push((instance, row.map(|r| r as u32)));
             // The others are there to refute: where nothing is wrong, who wants one set gets one.
             if only_first && !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error) {
@@ -281,7 +280,7 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
         .zip(&flow.roles)
         .take(index)
         .filter(|(p, r)| p.annotation == Annotation::Constexpr && **r == Role::Flag);
-    let flag = assumption.flags[before.count() % 2];
+    let flag = assumption.flags[before.count() % 2] && !speaks_of_other_hardware(&param.name);
     let default = host::default_of(db, item.function, index);
     match (role, &default) {
         (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(flag)),
@@ -330,6 +329,13 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
         64
     };
     Some(Const::Int(value))
+}
+
+/// A flag that is off wherever this program's targets are: `IS_ROCM`.
+fn speaks_of_other_hardware(name: &str) -> bool {
+    name.split('_').any(|word| {
+        ["rocm", "hip", "amd", "cdna", "npu", "ascend", "xpu", "musa"].iter().any(|other| word.eq_ignore_ascii_case(other))
+    })
 }
 
 fn sounds_like_a_float(name: &str) -> bool {

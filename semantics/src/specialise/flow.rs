@@ -180,6 +180,10 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && let Some(choice) = match body.expr(*other) {
                         Expr::Str(word) => Some(Const::Str(word.clone())),
                         Expr::Int(number) => Some(Const::Int(*number)),
+                        Expr::Name(name) => match items::resolve(db, function.file(db), name.clone()) {
+                            Some(Global::Constexpr(value @ (Const::Str(_) | Const::Int(_)))) => Some(value),
+                            _ => None,
+                        },
                         _ => None,
                     }
                 {
@@ -417,7 +421,10 @@ impl<'a> Reader<'a> {
             return first();
         }
         if let Some(name) = self.builtin(callee) {
-            return if name.ends_with("_tensor_descriptor") && name != "make_tensor_descriptor" { first() } else { vec![] };
+            let takes_object = name.ends_with("_tensor_descriptor") && name != "make_tensor_descriptor";
+            // Only tiles are, and no kernel is given one: the function is a helper.
+            let takes_tile = matches!(name.as_str(), "reshape" | "permute" | "trans");
+            return if takes_object || takes_tile { first() } else { vec![] };
         }
         let spread = args.iter().filter(|a| a.kind == ArgKind::Spread).map(|a| a.value);
         spread.chain(self.helper_arguments(callee, args, |role| role == Role::Compound)).collect()

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use super::flow::{self, Flow, Role};
 use crate::{
     ArgType, Argument, Db, Function, Instance,
+    check::reaches,
     constant::Const,
-    diagnostics::Severity,
+    diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
     problem::{At, Problem},
@@ -19,33 +20,39 @@ use crate::{
 /// Elaborations that one kernel's assumptions may cost.
 const MOST_TRIALS: usize = 160;
 
+/// Elaborations that explain one error which only another change uncovered.
+const MOST_FURTHER: usize = 12;
+
+/// The same for a kernel that the file does not launch.
+const MOST_UNLAUNCHED: usize = 48;
+
 /// What is known of one kernel from the sets of arguments that were repaired before.
 pub(super) struct Repairs {
     trials_left: usize,
     /// Changes that explained something.
     learned: Vec<(usize, Argument)>,
-}
-
-impl Default for Repairs {
-    fn default() -> Repairs {
-        Repairs { trials_left: MOST_TRIALS, learned: Vec::new() }
-    }
+    /// Who launches a kernel passes what it works with, so every argument may be another; one that the file does not launch may still
+    /// have the mistakes that it shows, and only what nothing in it decides may be another: the elements behind pointers, a choice of
+    /// values it compares with, the size of a block.
+    is_run: bool,
 }
 
 /// Some arguments, by position.
 type Change = Vec<(usize, Argument)>;
 
 impl Repairs {
+    pub(super) fn new(is_run: bool) -> Repairs {
+        Repairs { trials_left: if is_run { MOST_TRIALS } else { MOST_UNLAUNCHED }, learned: Vec::new(), is_run }
+    }
+
     /// The instance with those of its `free` arguments changed that explain its errors.
     pub(super) fn repair(&mut self, db: &dyn Db, mut instance: Instance, flow: &Flow, free: &dyn Fn(usize) -> bool) -> Instance {
         // Those that nothing explains are passed over.
         let mut stuck = 0;
         while let Some(problem) = errors(elaborate(db, instance)).nth(stuck) {
-            let candidates: Vec<usize> = sources(db, instance.function(db), problem).into_iter().filter(|&i| free(i)).collect();
-            let changes = changes(instance.arguments(db), flow, &candidates);
             let learned = self.learned.iter().map(|change| vec![change.clone()]);
-            let all: Vec<Change> = learned.chain(changes).collect();
-            match all.into_iter().find_map(|change| self.attempt(db, instance, change)) {
+            let all: Vec<Change> = learned.chain(self.changes(db, instance, problem, flow, free)).collect();
+            match all.into_iter().find_map(|change| self.attempt(db, instance, change, problem, flow, free)) {
                 Some(better) => instance = better,
                 None if self.trials_left == 0 => break,
                 None => stuck += 1,
@@ -54,10 +61,73 @@ impl Repairs {
         instance
     }
 
-    /// The changed instance if that explains something.
-    fn attempt(&mut self, db: &dyn Db, instance: Instance, change: Change) -> Option<Instance> {
+    /// What may be tried for a problem of an instance.
+    fn changes(
+        &self,
+        db: &dyn Db,
+        instance: Instance,
+        problem: &Problem,
+        flow: &Flow,
+        free: &dyn Fn(usize) -> bool,
+    ) -> Vec<Change> {
+        let sources = sources(db, instance.function(db), problem);
+        let candidates: Vec<usize> = sources.into_iter().filter(|&i| free(i)).collect();
+        let mut all = changes(instance.arguments(db), flow, &candidates);
+        if !self.is_run {
+            let is_open = |(i, new): &(usize, Argument)| match (&instance.arguments(db)[*i], new) {
+                (Argument::Runtime { ty: ArgType::Ptr { .. }, .. }, Argument::Runtime { ty: ArgType::Ptr { .. }, .. }) => true,
+                // Blocks smaller than this are rare, and an extent of 1 hides what is wrong with others.
+                (Argument::Constexpr(Const::Int(_)), Argument::Constexpr(Const::Int(size))) if problem.code == Code::SHP002 => {
+                    *size >= 16
+                }
+                (Argument::Constexpr(_), Argument::Constexpr(value)) => choices(flow, *i).contains(value),
+                _ => false,
+            };
+            all.retain(|change| change.iter().all(is_open));
+        }
+        all
+    }
+
+    /// The changed instance if that explains something, with a further change where the first uncovers another error.
+    fn attempt(
+        &mut self,
+        db: &dyn Db,
+        instance: Instance,
+        change: Change,
+        problem: &Problem,
+        flow: &Flow,
+        free: &dyn Fn(usize) -> bool,
+    ) -> Option<Instance> {
+        let before = elaborate(db, instance);
+        let other = self.changed(db, instance, &change)?;
+        let now = elaborate(db, other);
+        if explains(db, before, now) {
+            self.learned.extend(change);
+            return Some(other);
+        }
+        if errors(now).any(|p| same(p, problem)) || !reaches(db, now, problem) {
+            return None;
+        }
+        let uncovered = errors(now).find(|p| !errors(before).any(|old| same(old, p)))?;
+        for further in self.changes(db, other, uncovered, flow, free).into_iter().take(MOST_FURTHER) {
+            // What explains the one must not take back the other.
+            if further.iter().any(|(i, _)| change.iter().any(|(j, _)| i == j)) {
+                continue;
+            }
+            if let Some(third) = self.changed(db, other, &further)
+                && explains(db, before, elaborate(db, third))
+            {
+                self.learned.extend(change.into_iter().chain(further));
+                return Some(third);
+            }
+        }
+        None
+    }
+
+    /// The instance with a change, if it is one and may be tried.
+    fn changed(&mut self, db: &dyn Db, instance: Instance, change: &Change) -> Option<Instance> {
         let mut arguments = instance.arguments(db).clone();
-        for (i, argument) in &change {
+        for (i, argument) in change {
             arguments[*i] = argument.clone();
         }
         if self.trials_left == 0 || arguments == *instance.arguments(db) {
@@ -65,12 +135,7 @@ impl Repairs {
         }
         self.trials_left -= 1;
         db.unwind_if_revision_cancelled();
-        let other = Instance::new(db, instance.function(db), arguments, instance.triton(db).clone());
-        if !explains(elaborate(db, instance), elaborate(db, other)) {
-            return None;
-        }
-        self.learned.extend(change);
-        Some(other)
+        Some(Instance::new(db, instance.function(db), arguments, instance.triton(db).clone()))
     }
 }
 
@@ -78,13 +143,12 @@ fn errors(elaborated: &Elaborated) -> impl Iterator<Item = &Problem> {
     elaborated.problems.iter().filter(|p| p.severity() == Severity::Error)
 }
 
+fn same(a: &Problem, b: &Problem) -> bool {
+    a.code == b.code && a.place == b.place
+}
+
 /// Whether what is found now is part of what was found before, and what is gone was looked at.
-fn explains(before: &Elaborated, now: &Elaborated) -> bool {
-    let same = |a: &Problem, b: &Problem| a.code == b.code && a.place == b.place;
-    let reached = |problem: &Problem| match problem.place.at {
-        At::Expr(id) | At::Argument(id) => now.types.get(&problem.place.function).is_some_and(|types| types.contains_key(&id)),
-        At::Stmt(_) | At::Param(_) | At::Name => true,
-    };
+fn explains(db: &dyn Db, before: &Elaborated, now: &Elaborated) -> bool {
     let mut kept = 0;
     for problem in errors(now) {
         if !errors(before).any(|old| same(old, problem)) {
@@ -92,8 +156,8 @@ fn explains(before: &Elaborated, now: &Elaborated) -> bool {
         }
         kept += 1;
     }
-    let gone = errors(before).filter(|old| !errors(now).any(|problem| same(old, problem)));
-    kept < errors(before).count() && gone.into_iter().all(reached)
+    let mut gone = errors(before).filter(|old| !errors(now).any(|problem| same(old, problem)));
+    kept < errors(before).count() && gone.all(|problem| reaches(db, now, problem))
 }
 
 /// The parameters of the kernel that a problem may come from: those its place in the kernel is made of, all if that is no expression.
@@ -120,13 +184,26 @@ fn changes(arguments: &[Argument], flow: &Flow, candidates: &[usize]) -> Vec<Cha
     }
     let ideas: Vec<(usize, Vec<Argument>)> = candidates
         .iter()
-        .map(|&i| (i, alternatives(&arguments[i], flow.roles.get(i).copied().unwrap_or(Role::Number))))
+        .map(|&i| {
+            let chosen = choices(flow, i).iter().map(|value| Argument::Constexpr(value.clone()));
+            let chosen = chosen.filter(|other| matches!(arguments[i], Argument::Constexpr(_)) && *other != arguments[i]);
+            let others = alternatives(&arguments[i], flow.roles.get(i).copied().unwrap_or(Role::Number));
+            (i, chosen.chain(others).collect())
+        })
         .collect();
     let most = ideas.iter().map(|(_, ideas)| ideas.len()).max().unwrap_or(0);
     for nth in 0..most {
         out.extend(ideas.iter().filter_map(|(i, ideas)| Some(vec![(*i, ideas.get(nth)?.clone())])));
     }
     out
+}
+
+/// The values that a parameter is compared with.
+fn choices(flow: &Flow, param: usize) -> &[Const] {
+    match flow.roles.get(param) {
+        Some(Role::Choice(i)) => flow.choices.get(*i as usize).map_or(&[], Vec::as_slice),
+        _ => &[],
+    }
 }
 
 /// What else an assumed argument may be.
