@@ -60,10 +60,12 @@ impl<'a> Evaluator<'a> {
             return Err(Silenced);
         }
         let ty = TileType { elem: source.ty.elem, shape: index.ty.shape.clone() };
-        let all = Tile::all_axes(rank);
-        let undefined = source.undefined.or(index.undefined).map(|u| Undefined { axes: all, ..u });
+        // An element is taken from its own line along `axis`: only what varies along that goes wherever the index sends it.
+        let sent = |axes: u8| if axis < 8 && axes & (1 << axis) != 0 { axes | index.varies } else { axes };
+        let undefined = source.undefined.map(|u| Undefined { axes: sent(u.axes), ..u }).or(index.undefined);
+        let varies = source.varies | index.varies;
         let id = self.emit_value(OpKind::Gather { axis: axis as u8 }, &[source.id, index.id], &ty);
-        Ok(Value::Tile(Tile { id, ty, varies: all, undefined }))
+        Ok(Value::Tile(Tile { id, ty, varies, undefined }))
     }
 
     pub(super) fn call_histogram(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {

@@ -142,12 +142,15 @@ impl<'a> Evaluator<'a> {
         if tile.ty.is_scalar() && ty.is_scalar() {
             return tile;
         }
-        let rank = ty.rank();
+        let moved = |axes: u8| match (axes, reorder) {
+            (0, _) => 0,
+            (_, true) => Tile::all_axes(ty.rank()),
+            (_, false) => reshaped_axes(axes, &tile.ty.shape, &ty.shape),
+        };
+        let (varies, undefined) =
+            (moved(tile.varies), tile.undefined.map(|u| super::value::Undefined { axes: moved(u.axes), ..u }));
         let kind = if tile.ty.is_scalar() { OpKind::Splat } else { OpKind::Reshape { reorder } };
-        let mut result = self.emit_like(kind, &[&tile], ty);
-        result.varies = Tile::all_axes(rank);
-        result.undefined = result.undefined.map(|u| super::value::Undefined { axes: Tile::all_axes(rank), ..u });
-        result
+        Tile { varies, undefined, ..self.emit_like(kind, &[&tile], ty) }
     }
 
     pub(super) fn permute(&mut self, tile: Tile, order: &[usize]) -> Tile {
@@ -694,4 +697,27 @@ pub(super) fn children(body: &Body, expr: ExprId) -> Vec<ExprId> {
         Expr::Starred(inner) => vec![*inner],
         _ => Vec::new(),
     }
+}
+
+/// Axes, as bits, in the shape that a reshape gives: neighbouring axes that become others share what ran along any of them.
+fn reshaped_axes(axes: u8, from: &Dims, to: &Dims) -> u8 {
+    if from.len() > 8 || to.len() > 8 {
+        return Tile::all_axes(to.len());
+    }
+    let (mut i, mut j, mut out) = (0, 0, 0);
+    while i < from.len() && j < to.len() {
+        let (first, start) = (i, j);
+        let (mut before, mut after) = (u64::from(from[i].size), u64::from(to[j].size));
+        (i, j) = (i + 1, j + 1);
+        while before != after {
+            let (product, shape, next) = if before < after { (&mut before, from, &mut i) } else { (&mut after, to, &mut j) };
+            let Some(dim) = shape.get(*next) else { break };
+            *product = product.saturating_mul(u64::from(dim.size));
+            *next += 1;
+        }
+        if (first..i).any(|d| from[d].size != 1 && axes & (1 << d) != 0) {
+            out |= (start..j).filter(|&d| to[d].size != 1).fold(0, |bits, d| bits | (1 << d));
+        }
+    }
+    out
 }

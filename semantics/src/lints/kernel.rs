@@ -35,7 +35,7 @@ pub(super) struct Kernel<'a> {
     /// Whether launches are known that make this specialisation.
     pub is_launched: bool,
     elaborated: &'a Elaborated,
-    owners: Vec<Option<OpId>>,
+    pub owners: Vec<Option<OpId>>,
     bodies: RefCell<FxHashMap<Function, Option<Arc<Written>>>>,
     problems: Vec<Problem>,
 }

@@ -2,15 +2,20 @@
 //!
 //! Two ways to get there: the mask is turned (`offs_m[None, :] < M` where the address has `offs_m[:, None]`), or the bounds are
 //! exchanged (`offs_m < N` and `offs_n < M`). **Invariant:** a turned mask is known by the indices of both dimensions; exchanged bounds by
-//! another mask of the kernel that has them the other way round, or by their names on both sides.
+//! another mask of the kernel that has them the other way round, or by their names on both sides. An index is its whole value, however
+//! often it is written: two equal `tl.arange` are one, and one of them is not what is computed of it.
 
-use tritium_tile::{OpId, OpKind, ValueId};
+use rustc_hash::FxHashSet;
+use tritium_tile::{OpId, OpKind, ValueDef, ValueId};
 
 use super::{
     kernel::{Kernel, Telling},
     masks::{bounded, conditions, is_constant, mask_of},
 };
 use crate::{diagnostics::Code, problem::Edit};
+
+/// An address that is computed of more values than this is looked at in part.
+const MOST_VALUES: usize = 512;
 
 /// One condition `index < bound` of an access's mask.
 #[derive(Clone, Copy)]
@@ -69,6 +74,13 @@ fn turned(kernel: &mut Kernel<'_>, bound: &Bound) {
     if own.is_empty() || own.contains(&bound.root) || !other.contains(&bound.root) {
         return;
     }
+    let runs = runs(kernel, pointer);
+    let along = |dim: usize, value: ValueId| runs.iter().any(|&(v, d)| d == dim && same(kernel, v, value));
+    // Of a block of indices that nothing places, such as `tl.arange(0, B)`, nobody can tell for which dimension it was made.
+    let is_anywhere = is_unplaced(kernel, bound.index) && along(bound.dim, bound.root);
+    if !along(1 - bound.dim, bound.index) || along(bound.dim, bound.index) || is_anywhere {
+        return;
+    }
     let names = ["rows", "columns"];
     let message = format!(
         "{} bounds the {} of this mask, but the address runs along it over the {}: the mask is turned. Write {} in the mask as in the address",
@@ -83,6 +95,72 @@ fn turned(kernel: &mut Kernel<'_>, bound: &Bound) {
     kernel.report(problem);
 }
 
+/// The values that an address is computed of, each with the dimension of the address along which it runs.
+fn runs(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<(ValueId, usize)> {
+    let mut out = Vec::new();
+    let mut seen: FxHashSet<(ValueId, Vec<usize>)> = FxHashSet::default();
+    let mut pending = vec![(pointer, vec![0, 1])];
+    while let Some((value, dims)) = pending.pop() {
+        if seen.len() > MOST_VALUES || !seen.insert((value, dims.clone())) {
+            continue;
+        }
+        let shape = kernel.function.ty(value).shape();
+        let varying: Vec<usize> = dims.iter().zip(shape).filter(|(_, extent)| **extent != 1).map(|(&d, _)| d).collect();
+        if let [dim] = varying[..] {
+            out.push((value, dim));
+        }
+        let op = match kernel.function.value(value).def {
+            ValueDef::Result(op, _) => op,
+            ValueDef::Argument(block, n) => {
+                // A pointer that a loop moves on runs along what it ran along before.
+                if let Some(owner) = kernel.owners[block.index()]
+                    && let OpKind::For(_) = kernel.function.op(owner).kind
+                    && let Some(&before) =
+                        (n as usize).checked_add(2).filter(|_| n > 0).and_then(|i| kernel.operands(owner).get(i))
+                {
+                    pending.push((before, dims));
+                }
+                continue;
+            }
+        };
+        match &kernel.function.op(op).kind {
+            OpKind::ExpandDims { axis } => {
+                let mut dims = dims;
+                dims.remove(usize::from(*axis));
+                pending.push((kernel.operands(op)[0], dims));
+            }
+            OpKind::Transpose { order } => {
+                let mut before = dims.clone();
+                for (&from, &dim) in order.iter().zip(&dims) {
+                    before[usize::from(from)] = dim;
+                }
+                pending.push((kernel.operands(op)[0], before));
+            }
+            OpKind::Dot { .. } | OpKind::Reshape { .. } => {}
+            OpKind::For(_) | OpKind::While | OpKind::If => {}
+            _ => {
+                for &operand in kernel.operands(op) {
+                    if kernel.function.ty(operand).shape().len() == dims.len() {
+                        pending.push((operand, dims.clone()));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Equal wherever both exist, whatever ways they were computed on.
+fn same(kernel: &Kernel<'_>, a: ValueId, b: ValueId) -> bool {
+    let forms = || Some(kernel.facts.affine(a)? == kernel.facts.affine(b)?);
+    kernel.numbers.same(a, b) || kernel.function.ty(a).shape() == kernel.function.ty(b).shape() && forms() == Some(true)
+}
+
+/// A block of indices that starts at a number: every block of its size is equal to it.
+fn is_unplaced(kernel: &Kernel<'_>, index: ValueId) -> bool {
+    kernel.facts.affine(index).is_some_and(|form| form.terms.iter().all(|t| t.symbols.is_empty()))
+}
+
 fn exchanged(kernel: &mut Kernel<'_>, all: &[Bound]) {
     // A number says nothing of the axis that it bounds.
     let all: Vec<Bound> = all.iter().copied().filter(|b| !is_constant(kernel, b.bound)).collect();
@@ -94,7 +172,9 @@ fn exchanged(kernel: &mut Kernel<'_>, all: &[Bound]) {
             let has = |root: ValueId, bound: ValueId| {
                 all.iter().any(|b| b.access != first.access && b.root == root && kernel.numbers.same(b.bound, bound))
             };
-            let elsewhere = has(first.root, second.bound) && has(second.root, first.bound);
+            // Of two equal indices neither is of the rows or of the columns.
+            let elsewhere =
+                !same(kernel, first.index, second.index) && has(first.root, second.bound) && has(second.root, first.bound);
             // As written elsewhere in the kernel, and not in this way anywhere else.
             let alone = !has(first.root, first.bound) && !has(second.root, second.bound);
             let by_name = named_for(kernel, first.index, second.bound) && named_for(kernel, second.index, first.bound);

@@ -273,6 +273,63 @@ def transposed(x, y, M, N, BM: tl.constexpr, BN: tl.constexpr):
 }
 
 #[test]
+fn a_turned_mask_is_known_by_the_whole_index() {
+    check_text(
+        r#"
+@triton.jit
+def written_twice(x, out, M, N, B: tl.constexpr):
+    i = tl.arange(0, B)
+    rows = tl.program_id(0) * B + i
+    mask = (rows[:, None] < M) & (i[None, :] < N)
+    again = tl.arange(0, B)
+    p = rows[:, None] * 4096 + (tl.program_id(1) * B + again)[None, :]
+    tl.store(out + p, tl.load(x + p, mask=mask, other=0.0), mask=mask)
+
+@triton.jit
+def bare_on_both(out, M, stride, B: tl.constexpr):
+    i = tl.arange(0, B)
+    j = tl.arange(0, B)
+    tl.store(out + i[:, None] * stride + j[None, :], 1.0, mask=i[None, :] < M)
+
+@triton.jit
+def local_rows(out, M, stride, B: tl.constexpr):
+    i = tl.arange(0, B)
+    rows = tl.program_id(0) * B + i
+    columns = tl.program_id(1) * B + tl.arange(0, B)
+    tl.store(out + i[:, None] * stride + columns[None, :], 1.0, mask=rows[None, :] < M)
+
+@triton.jit
+def turned_store(x, out, M, N, B: tl.constexpr):
+    first_row = tl.program_id(0) * B
+    first_column = tl.program_id(1) * B
+    rows = first_row + tl.arange(0, B)
+    columns = first_column + tl.arange(0, B)
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    v = tl.load(x + rows[:, None] * 4096 + columns[None, :], mask=mask, other=0.0)
+    tl.store(out + columns[:, None] * 2048 + rows[None, :], tl.trans(v), mask=mask)
+
+@triton.jit
+def moved_on(x, out, M, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    columns = tl.program_id(1) * B + tl.arange(0, B)
+    p = x + rows[:, None] * 4096 + columns[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for _ in range(8):
+        acc += tl.load(p, mask=rows[None, :] < M, other=0.0)
+        p += B
+    tl.store(out + rows[:, None] * 4096 + columns[None, :], acc)
+"#,
+        expect![[r#"
+            34: warning MSK005 "tl.store(out + columns[:, None] * 2048 + rows[None, :], tl.trans(v), mask=mask)": `rows[:, None] < M` bounds the rows of this mask, but the address runs along it over the columns: the mask is turned. Write `[None, :]` in the mask as in the address
+                "rows[:, None] < M": bounded here
+                "out + columns[:, None] * 2048 + rows[None, :]": the address is made here
+            43: warning MSK005 "tl.load(p, mask=rows[None, :] < M, other=0.0)": `rows[None, :] < M` bounds the columns of this mask, but the address runs along it over the rows: the mask is turned. Write `[:, None]` in the mask as in the address
+                "rows[None, :] < M": bounded here
+        "#]],
+    );
+}
+
+#[test]
 fn programs_must_not_write_over_each_other() {
     check_text(
         r#"

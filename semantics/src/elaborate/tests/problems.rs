@@ -455,3 +455,39 @@ fn limits() {
         6: LIM001 at `kernel`: `kernel` takes more than 50000 steps to evaluate; the rest of it is not checked. Shorten its compile-time loops, or use `tl.range`
     "#]].assert_eq(&out);
 }
+
+#[test]
+fn what_a_mask_leaves_out_stays_in_its_rows() {
+    let text = "
+        @triton.jit
+        def kernel(x, out, n, B: tl.constexpr):
+            r = tl.arange(0, B)
+            c = tl.arange(0, 16)
+            line = tl.load(x + r, mask=r < n)
+            wide = line[:, None] * tl.load(x + c)[None, :]
+            cube = tl.reshape(wide, (B, 4, 4))
+            a = tl.sum(cube, axis=1) + tl.sum(cube, axis=2)
+            tl.store(out + r[:, None] * 4 + tl.arange(0, 4)[None, :], a, mask=r[:, None] < n)
+            b = tl.sum(tl.gather(wide, tl.zeros((B, 16), tl.int32), axis=1), axis=1)
+            tl.store(out + r, b, mask=r < n)
+            whole = tl.load(x + r, mask=n > 0)
+            tl.store(out + tl.arange(0, 4), tl.sum(tl.reshape(whole, (B // 4, 4)), axis=0), mask=n > 0)
+            tl.store(out, tl.sum(tl.sum(cube, axis=0)))
+            flat = tl.load(x + c[:, None] * 4 + tl.arange(0, 4)[None, :], mask=c[:, None] < n)
+            tl.store(out, tl.sum(tl.reshape(flat, (64,)), axis=0))
+            across = tl.load(x + r[None, :] + c[:, None], mask=r[None, :] < n)
+            d = tl.gather(across, tl.zeros((16, B), tl.int32) + c[:, None], axis=1)
+            tl.store(out + r, tl.sum(d, axis=0))
+    ";
+    expect![[r#"
+        9: MSK003 at `tl.load(x + r, mask=r < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load an `other=` that tl.sum passes over after what is computed of it (`other=0.0`, say)
+            18: `tl.sum(cube, axis=0)`: tl.sum takes them in here
+            fix?: Add `other=0.0`: `, other=0.0` after `r < n`
+        19: MSK003 at `tl.load(x + c[:, None] * 4 + tl.arange(0, 4)[None, :], mask=c[:, None] < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load `other=0.0`
+            20: `tl.sum(tl.reshape(flat, (64,)), axis=0)`: tl.sum takes them in here
+            fix: Add `other=0.0`: `, other=0.0` after `c[:, None] < n`
+        21: MSK003 at `tl.load(x + r[None, :] + c[:, None], mask=r[None, :] < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load an `other=` that tl.sum passes over after what is computed of it (`other=0.0`, say)
+            23: `tl.sum(d, axis=0)`: tl.sum takes them in here
+            fix?: Add `other=0.0`: `, other=0.0` after `r[None, :] < n`
+    "#]].assert_eq(&problems(text, "x: *f32; out: *f32; n: i32; B = 32"));
+}
