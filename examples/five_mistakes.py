@@ -42,3 +42,14 @@ def total(X, OUT, n):
     for i in range(n):
         acc = acc + tl.load(X + i)  # CTL005: an i32 becomes an f32 in the loop
     tl.store(OUT, acc)
+
+
+# What the loop adds up decides whether its start is right, so the launch says it.
+#
+# /// tritium
+# [launch.total]
+# kernel = "total"
+# grid = [1]
+# sizes = { n = 1024 }
+# args = { X = "f32[n]", OUT = "f32[1]", n = "n" }
+# ///

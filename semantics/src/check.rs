@@ -282,6 +282,10 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
     let asked =
         if any(|p| p.severity() == Severity::Error) { others.len() } else { usize::from(any(|p| hangs_on_elements(p.code))) };
     let refuting: Vec<&Elaborated> = others.into_iter().take(asked).map(|i| elaborate(db, i)).collect();
+    // An error that some arguments do not have discredits the assumptions that bring it; what only such assumptions bring is as doubtful.
+    let elaborations = || all.iter().map(|v| v.elaborated).chain(refuting.iter().copied());
+    let is_doubted = |p: &Problem| is_error(p) && elaborations().any(|e| refutes(db, e, p));
+    let credited: Vec<&Elaborated> = elaborations().filter(|e| !e.problems.iter().any(is_doubted)).collect();
     for visit in &all {
         let specialisation = visit.specialisation;
         let of_target = lints::of_target(db, visit.elaborated);
@@ -309,7 +313,10 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
                     let reach = all.iter().filter(|v| reaches(db, v.elaborated, problem)).count();
                     // A remark on types needs another choice of types that has it too.
                     let refuted = match problem.severity() {
-                        Severity::Error => refuting.iter().any(|e| reaches(db, e, problem) && !has(e, problem)),
+                        Severity::Error => {
+                            refuting.iter().any(|e| refutes(db, e, problem))
+                                || has(visit.elaborated, problem) && !credited.iter().any(|e| has(e, problem))
+                        }
                         _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
                     };
                     entry.kernels.push(Seen {
@@ -400,6 +407,17 @@ fn assigned_to(db: &dyn Db, function: Function, target: ExprId) -> Option<ExprId
     found
 }
 
+/// Whether other arguments make what a problem is about right: they come to its place, and nothing is wrong there.
+fn refutes(db: &dyn Db, other: &Elaborated, problem: &Problem) -> bool {
+    if !reaches(db, other, problem) || has(other, problem) {
+        return false;
+    }
+    let Some((file, range)) = range_of(db, problem.place) else { return false };
+    let touches =
+        |p: &Problem| range_of(db, p.place).is_some_and(|(f, r)| f == file && r.start < range.end && range.start < r.end);
+    !other.problems.iter().any(|p| p.severity() == Severity::Error && touches(p))
+}
+
 fn has(elaborated: &Elaborated, problem: &Problem) -> bool {
     elaborated.problems.iter().any(|p| p.code == problem.code && p.place == problem.place)
 }
@@ -453,7 +471,8 @@ impl Entry {
             return None;
         }
         let severity = match (problem.severity(), certain) {
-            (Severity::Error, false) => Severity::Warning,
+            // Some plausible arguments do not have it.
+            (Severity::Error, false) => Severity::Hint,
             (severity, _) => severity,
         };
         let partial = self.kernels.iter().any(|s| !s.is_assumed && s.have < s.reach);
@@ -492,7 +511,7 @@ impl Entry {
                 let edits = edits.map(|e| e.concat());
                 Some(FileFix {
                     title: fix.title.clone(),
-                    safe: fix.safe,
+                    safe: fix.safe && certain,
                     edits: edits.filter(|e| e.iter().all(|e| e.file == file))?,
                 })
             })

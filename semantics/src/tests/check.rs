@@ -88,7 +88,7 @@ kernel[(1,)](torch.zeros(64, dtype=torch.int32, device="cuda"), y, 32)
 }
 
 #[test]
-fn assumptions_only_warn_unless_all_agree() {
+fn assumptions_only_hint_unless_all_agree() {
     check_text(
         r#"
 @triton.jit
@@ -98,7 +98,7 @@ def kernel(x, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     tl.store(x + v, 1.0)
 "#,
         expect![[r#"
-            6: warning SHP001 "tl.arange(0, BLOCK_M) + tl.arange(0, BLOCK_N)": `tl.arange(0, BLOCK_M)` has shape [128] ([BLOCK_M]) and `tl.arange(0, BLOCK_N)` has shape [64] ([BLOCK_N]); `+` cannot match 128 with 64: make one a column and the other a row, `tl.arange(0, BLOCK_M)[:, None]` and `tl.arange(0, BLOCK_N)[None, :]` (assumed)
+            6: hint SHP001 "tl.arange(0, BLOCK_M) + tl.arange(0, BLOCK_N)": `tl.arange(0, BLOCK_M)` has shape [128] ([BLOCK_M]) and `tl.arange(0, BLOCK_N)` has shape [64] ([BLOCK_N]); `+` cannot match 128 with 64: make one a column and the other a row, `tl.arange(0, BLOCK_M)[:, None]` and `tl.arange(0, BLOCK_N)[None, :]` (assumed)
                 "tl.arange(0, BLOCK_M)": 128 comes from BLOCK_M here
                 "tl.arange(0, BLOCK_N)": 64 comes from BLOCK_N here
                 fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
