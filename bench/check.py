@@ -15,9 +15,11 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -104,7 +106,11 @@ def main():
     arguments = parser.parse_args()
     binaries = install()
     files = len(list(arguments.corpus.rglob("*.py")))
-    measured = list(rows(arguments.tritium, arguments.corpus, arguments.runs, binaries))
+    # Some of the tools skip hidden folders, and a cache is one.
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / arguments.corpus.name
+        shutil.copytree(arguments.corpus, corpus)
+        measured = list(rows(arguments.tritium.resolve(), corpus, arguments.runs, binaries))
     machine = f"{os.cpu_count()}-core {platform.machine()} machine"
     text = f"""# Checking a package
 
