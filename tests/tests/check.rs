@@ -152,7 +152,7 @@ fn codes_and_families_are_chosen() {
 #[test]
 fn one_line_each() {
     let said = say(&["check", MISTAKES, "--output-format", "concise"]);
-    assert_eq!((said.status, said.stderr.as_str()), (1, "3 errors, 2 warnings in 1 file (5 kernels)\n"));
+    assert_eq!((said.status, said.stderr.as_str()), (1, "5 errors in 1 file (5 kernels)\n"));
     check(
         &said,
         expect![[r#"
@@ -174,8 +174,8 @@ fn workflow_commands_of_github() {
         ::error file=examples/five_mistakes.py,line=12,col=26,endLine=12,endColumn=34,title=SHP001 incompatible-broadcast
         ::error file=examples/five_mistakes.py,line=17,col=23,endLine=17,endColumn=28,title=CXP001 missing-constexpr
         ::error file=examples/five_mistakes.py,line=24,col=30,endLine=24,endColumn=39,title=MSK001 other-without-mask
-        ::warning file=examples/five_mistakes.py,line=35,col=9,endLine=35,endColumn=21,title=DOT001 inner-dim-mismatch
-        ::warning file=examples/five_mistakes.py,line=43,col=9,endLine=43,endColumn=12,title=CTL005 loop-carried-type-change
+        ::error file=examples/five_mistakes.py,line=35,col=9,endLine=35,endColumn=21,title=DOT001 inner-dim-mismatch
+        ::error file=examples/five_mistakes.py,line=43,col=9,endLine=43,endColumn=12,title=CTL005 loop-carried-type-change
     "#]]
     .assert_eq(&heads);
 }
@@ -213,8 +213,8 @@ fn sarif_has_the_same_results() {
         error SHP001 12 `x + cols` 9 `tl.arange(0, 128)` 10 `tl.arange(0, 64)`
         error CXP001 17 `BLOCK` 16 `BLOCK`
         error MSK001 24 `other=0.0` 
-        warning DOT001 35 `tl.dot(a, b)` 31 `tl.arange(0, 64)` 32 `tl.arange(0, 32)`
-        warning CTL005 43 `acc` 41 `acc`
+        error DOT001 35 `tl.dot(a, b)` 31 `tl.arange(0, 64)` 32 `tl.arange(0, 32)`
+        error CTL005 43 `acc` 41 `acc`
     "#]]
     .assert_eq(&out);
 }
