@@ -12,7 +12,7 @@ pub mod ptx_strings;
 mod queries;
 mod refused;
 pub mod resources;
-pub mod scratch;
 
 pub use passes::Unsupported;
 pub use queries::{Llvm, Options, launch_values, llvm_text, optimised, report};
+pub use tritium_tile::scratch;

@@ -17,6 +17,7 @@ pub mod ops;
 pub mod parse;
 pub mod print;
 pub mod rewrite;
+pub mod scratch;
 pub mod types;
 pub mod verify;
 

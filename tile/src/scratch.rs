@@ -1,15 +1,17 @@
 //! Shared memory that single operations need while they run.
 //!
-//! **Invariant:** the assignment of shared memory and the emission of code ask the same functions, so they cannot disagree.
+//! **Invariant:** the assignment of shared memory, the emission of code and the simulator ask the same functions, so they cannot disagree.
 
-use tritium_tile::{
-    Elem, Function, Module, OpId, OpKind, ValueId,
+use crate::{
     layout::{
         Conversion, Distributed,
         algebra::{index_bits, shift_of},
         convert::{conversion, scratch},
     },
+    module::{Function, Module, OpId, ValueId},
+    ops::OpKind,
     rewrite::use_counts,
+    types::Elem,
 };
 
 /// Buffers and scratch begin at multiples of this, so that a row of banks is never split.
@@ -67,7 +69,7 @@ fn array_bytes(function: &Function, value: ValueId, elements: u32) -> u32 {
 }
 
 /// Where the partial results of operand `index` begin, relative to the scratch.
-pub(crate) fn partials_at(function: &Function, operands: &[ValueId], elements: u32, index: usize) -> u32 {
+pub fn partials_at(function: &Function, operands: &[ValueId], elements: u32, index: usize) -> u32 {
     operands[..index].iter().map(|&v| array_bytes(function, v, elements)).sum()
 }
 
@@ -76,14 +78,14 @@ fn layout_of<'m>(module: &'m Module, function: &Function, value: ValueId) -> Opt
 }
 
 /// Partial results that warps exchange in a reduction: one per result element and warp along the axis; 0 if no warps share an axis.
-pub(crate) fn reduce_partials(layout: &Distributed, axis: usize) -> u32 {
+pub fn reduce_partials(layout: &Distributed, axis: usize) -> u32 {
     let mask = layout.axis_mask(axis);
     let bits = layout.warp.iter().filter(|&&b| b & mask != 0).count();
     if bits == 0 { 0 } else { (1 << (layout.index_bits() - layout.shape[axis].ilog2())) << bits }
 }
 
 /// Whether several threads hold an atomic's result, so that the one that did it has to tell the others.
-pub(crate) fn atomic_result_is_shared(module: &Module, function: &Function, result: ValueId) -> bool {
+pub fn atomic_result_is_shared(module: &Module, function: &Function, result: ValueId) -> bool {
     match layout_of(module, function, result) {
         None => true,
         Some(layout) => {
@@ -95,7 +97,7 @@ pub(crate) fn atomic_result_is_shared(module: &Module, function: &Function, resu
 
 /// Who holds one bit of the position along a scanned axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub enum Owner {
     Register(u32),
     Lane(u32),
     Warp(u32),
@@ -105,17 +107,17 @@ pub(crate) enum Owner {
 
 /// One doubling step of a scan: blocks of 2^b elements become blocks of 2^(b+1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ScanLevel {
-    pub(crate) owner: Owner,
+pub struct ScanLevel {
+    pub owner: Owner,
     /// The total of the lower block may be in another warp: it goes through scratch.
-    pub(crate) shared: bool,
+    pub shared: bool,
     /// It may be in another lane.
-    pub(crate) shuffled: bool,
+    pub shuffled: bool,
     /// Totals written to scratch, 0 if not `shared`.
-    pub(crate) slots: u32,
+    pub slots: u32,
 }
 
-pub(crate) fn scan_levels(layout: &Distributed, axis: usize) -> Vec<ScanLevel> {
+pub fn scan_levels(layout: &Distributed, axis: usize) -> Vec<ScanLevel> {
     let shift = shift_of(&layout.shape, axis);
     let total = index_bits(&layout.shape);
     let (mut shared, mut shuffled) = (false, false);
