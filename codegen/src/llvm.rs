@@ -7,6 +7,7 @@
 //! The kernel's parameters are those of the function, in order: pointers, integers and floats as themselves, `i1` as a byte. Shared
 //! memory is dynamic: the launcher passes `module.shared_bytes`.
 
+mod asynchronous;
 mod atomic;
 mod cast;
 mod control;
@@ -23,7 +24,7 @@ mod value;
 use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
 
 use rustc_hash::FxHashMap;
-use tritium_semantics::target::Sm;
+use tritium_semantics::target::{Feature, Sm};
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     layout::{Distributed, SharedLayout},
@@ -393,10 +394,27 @@ impl<'m> Emitter<'m> {
             OpKind::Assert { message } => self.assert(op, message),
             OpKind::ConvertLayout => self.convert_layout(op),
             OpKind::LocalAlloc => self.local_alloc(op),
+            OpKind::LocalIndex => self.local_index(op),
             OpKind::LocalLoad => self.local_load(op),
             OpKind::LocalStore => self.local_store(op),
             OpKind::Barrier => {
                 self.barrier();
+                Ok(())
+            }
+            OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),
+            OpKind::AsyncCommit => {
+                self.asm(Instruction::CopyCommit, &[], &[]);
+                Ok(())
+            }
+            OpKind::AsyncWait { pending } => {
+                self.asm(Instruction::CopyWait { pending: *pending }, &[], &[]);
+                Ok(())
+            }
+            OpKind::FenceAsync => {
+                if !self.sm.has(Feature::Tma) {
+                    return Err(self.unsupported(format!("{} has no asynchronous proxy to fence", self.sm.name)));
+                }
+                self.asm(Instruction::FenceAsync, &[], &[]);
                 Ok(())
             }
             OpKind::Libdevice(_)

@@ -66,6 +66,21 @@ pub enum Instruction {
     },
     /// (A words ×4, B words ×2, accumulator) → accumulator.
     Mma(Mma),
+    /// (32-bit shared address, address, [bytes to read; the others become 0], [predicate]).
+    CopyAsync {
+        bytes: u8,
+        through_l1: bool,
+        sized: bool,
+        predicated: bool,
+    },
+    /// This thread's copies so far become one group.
+    CopyCommit,
+    /// Until at most this many groups of this thread are under way.
+    CopyWait {
+        pending: u32,
+    },
+    /// Orders this thread's accesses to shared memory before those of the asynchronous proxy.
+    FenceAsync,
 }
 
 /// Element types of `mma.sync.m16n8*`.
@@ -241,6 +256,15 @@ impl Instruction {
                 let (c, _) = mma.accumulator();
                 format!("mma.sync.aligned.{} {}, {}, {}, {};", mma.name(), list(0, c), list(c, 4), list(c + 4, 2), list(c + 6, c))
             }
+            Instruction::CopyAsync { bytes, through_l1, sized, predicated } => {
+                let cache = if through_l1 { "ca" } else { "cg" };
+                let size = if sized { ", $2" } else { "" };
+                let guard = if predicated { format!("@${} ", 2 + u8::from(sized)) } else { String::new() };
+                format!("{guard}cp.async.{cache}.shared.global [$0], [$1], {bytes}{size};")
+            }
+            Instruction::CopyCommit => "cp.async.commit_group;".into(),
+            Instruction::CopyWait { pending } => format!("cp.async.wait_group {pending};"),
+            Instruction::FenceAsync => "fence.proxy.async.shared::cta;".into(),
         }
     }
 
@@ -305,6 +329,18 @@ impl Instruction {
                 parts.extend(repeat(&w.to_string(), c as u8));
                 parts
             }
+            Instruction::CopyAsync { sized, predicated, .. } => {
+                let mut parts = vec!["r".to_string(), "l".into()];
+                if sized {
+                    parts.push("r".into());
+                }
+                if predicated {
+                    parts.push("b".into());
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::CopyCommit | Instruction::CopyWait { .. } | Instruction::FenceAsync => vec!["~{memory}".into()],
         };
         parts.join(",")
     }
@@ -328,7 +364,11 @@ impl Instruction {
             | Instruction::Atomic { .. }
             | Instruction::Reduction { .. }
             | Instruction::LdMatrix { .. }
-            | Instruction::Mma(_) => true,
+            | Instruction::Mma(_)
+            | Instruction::CopyAsync { .. }
+            | Instruction::CopyCommit
+            | Instruction::CopyWait { .. }
+            | Instruction::FenceAsync => true,
         }
     }
 }

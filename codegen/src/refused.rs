@@ -52,8 +52,13 @@ fn reason(kind: &OpKind) -> Option<String> {
         | OpKind::ConvertLayout
         | OpKind::LocalAlloc
         | OpKind::LocalLoad
+        | OpKind::LocalIndex
         | OpKind::LocalStore
-        | OpKind::Barrier => None,
+        | OpKind::Barrier
+        | OpKind::AsyncCopy(_)
+        | OpKind::AsyncCommit
+        | OpKind::AsyncWait { .. }
+        | OpKind::FenceAsync => None,
     }
 }
 

@@ -19,6 +19,7 @@ mod value;
 
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     fmt,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
@@ -227,6 +228,7 @@ impl<'m> Interpreter<'m> {
             elements_left: limits.elements,
             bytes_left: limits.bytes,
             depth: 0,
+            copies: Copies::default(),
         };
         let results = machine.call(function, slots, 1)?;
         Ok(results
@@ -234,7 +236,7 @@ impl<'m> Interpreter<'m> {
             .map(|slot| match slot {
                 Slot::Tile(data) => (*data).clone(),
                 Slot::Shared(data) => data.borrow().clone(),
-                Slot::Empty => Data::I1(Vec::new()),
+                Slot::Ring(_) | Slot::Empty => Data::I1(Vec::new()),
             })
             .collect())
     }
@@ -252,6 +254,16 @@ struct Machine<'r> {
     elements_left: u64,
     bytes_left: u64,
     depth: usize,
+    copies: Copies,
+}
+
+/// Asynchronous copies under way. What they read is read at once; what they write is undefined until they are waited for.
+#[derive(Default)]
+struct Copies {
+    /// Since the last commit.
+    open: Vec<(Rc<RefCell<Data>>, Data)>,
+    /// Oldest first.
+    groups: VecDeque<Vec<(Rc<RefCell<Data>>, Data)>>,
 }
 
 /// One call of one function.
@@ -318,14 +330,14 @@ impl<'r> Machine<'r> {
     fn tile(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Result<Rc<Data>, Fault> {
         match &frame.values[value.index()] {
             Slot::Tile(data) => Ok(data.clone()),
-            Slot::Shared(_) | Slot::Empty => Err(self.malformed(frame, op)),
+            Slot::Shared(_) | Slot::Ring(_) | Slot::Empty => Err(self.malformed(frame, op)),
         }
     }
 
     fn shared(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Result<Rc<RefCell<Data>>, Fault> {
         match &frame.values[value.index()] {
             Slot::Shared(data) => Ok(data.clone()),
-            Slot::Tile(_) | Slot::Empty => Err(self.malformed(frame, op)),
+            Slot::Tile(_) | Slot::Ring(_) | Slot::Empty => Err(self.malformed(frame, op)),
         }
     }
 
@@ -527,6 +539,22 @@ impl<'r> Machine<'r> {
                     }
                 };
             }
+            OpKind::LocalAlloc if op.operands.is_empty() => {
+                let Some(ty) = result else { return Err(self.malformed(frame, id)) };
+                let slots = self.module.layouts.ring_slots(ty);
+                let buffer = || Rc::new(RefCell::new(Data::poison(elem, len / slots.unwrap_or(1).max(1) as usize)));
+                return Ok(SmallVec::from_iter([match slots {
+                    None => Slot::Shared(buffer()),
+                    Some(slots) => Slot::Ring((0..slots).map(|_| buffer()).collect()),
+                }]));
+            }
+            OpKind::LocalIndex => {
+                let slot = tile(self, frame, 1)?.first_int();
+                let Slot::Ring(ring) = &frame.values[op.operands[0].index()] else { return Err(self.malformed(frame, id)) };
+                let buffer = usize::try_from(slot).ok().and_then(|slot| ring.get(slot)).cloned();
+                let outside = || (FaultKind::OutOfBounds, format!("slot {slot} of a ring of {}", ring.len()));
+                return buffer.map(|b| SmallVec::from_iter([Slot::Shared(b)])).ok_or_else(|| self.fault(frame, id, outside()));
+            }
             OpKind::LocalAlloc => {
                 let data = (*tile(self, frame, 0)?).clone();
                 return Ok(SmallVec::from_iter([Slot::Shared(Rc::new(RefCell::new(data)))]));
@@ -537,7 +565,39 @@ impl<'r> Machine<'r> {
                 *self.shared(frame, id, op.operands[1])?.borrow_mut() = (*data).clone();
                 return Ok(SmallVec::new());
             }
-            OpKind::Barrier => return Ok(SmallVec::new()),
+            OpKind::Barrier | OpKind::FenceAsync => return Ok(SmallVec::new()),
+            OpKind::AsyncCopy(_) => {
+                let buffer = self.shared(frame, id, op.operands[1])?;
+                let mask = optional(self, frame, 2)?;
+                let (elem, len) = (Elem::Scalar(pointee()), ty(0).num_elements() as usize);
+                let zero = Data::ints(elem, 0, len);
+                let data = access::load(self.memory, pointee(), &*tile(self, frame, 0)?, mask.as_deref(), zero)
+                    .map_err(|failure| self.fault(frame, id, failure))?;
+                match self.bytes_left.checked_sub(data.bytes()) {
+                    Some(left) => self.bytes_left = left,
+                    None => {
+                        let message = "the copies under way take more memory than the program's limit".into();
+                        return Err(self.fault(frame, id, (FaultKind::Limit, message)));
+                    }
+                }
+                *buffer.borrow_mut() = Data::poison(elem, len);
+                self.copies.open.push((buffer, data));
+                return Ok(SmallVec::new());
+            }
+            OpKind::AsyncCommit => {
+                let group = std::mem::take(&mut self.copies.open);
+                self.copies.groups.push_back(group);
+                return Ok(SmallVec::new());
+            }
+            OpKind::AsyncWait { pending } => {
+                while self.copies.groups.len() > *pending as usize {
+                    for (buffer, data) in self.copies.groups.pop_front().into_iter().flatten() {
+                        self.bytes_left = self.bytes_left.saturating_add(data.bytes());
+                        *buffer.borrow_mut() = data;
+                    }
+                }
+                return Ok(SmallVec::new());
+            }
             // Blocks end before they come here.
             OpKind::Yield | OpKind::Condition | OpKind::Return => None,
         };

@@ -21,7 +21,7 @@ pub use mma::Side;
 use indexmap::IndexSet;
 use smallvec::SmallVec;
 
-use crate::types::Shape;
+use crate::types::{Shape, Type};
 
 /// A layout of its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +81,13 @@ impl LayoutTable {
             Layout::Shared(layout) => Some(layout),
             Layout::Distributed(_) => None,
         }
+    }
+
+    /// How many buffers a ring has; `None` for a single buffer and for a tile.
+    pub fn ring_slots(&self, ty: &Type) -> Option<u32> {
+        let Type::Shared { shape, layout, .. } = ty else { return None };
+        let one = self.shared(*layout)?;
+        (shape.len() == one.shape.len() + 1 && shape[1..] == one.shape[..]).then(|| shape[0])
     }
 
     pub fn len(&self) -> usize {

@@ -118,9 +118,14 @@ impl OpKind {
             OpKind::Print { .. } => "print",
             OpKind::ConvertLayout => "convert_layout",
             OpKind::LocalAlloc => "local_alloc",
+            OpKind::LocalIndex => "local_index",
             OpKind::LocalLoad => "local_load",
             OpKind::LocalStore => "local_store",
             OpKind::Barrier => "barrier",
+            OpKind::AsyncCopy(_) => "async_copy",
+            OpKind::AsyncCommit => "async_commit",
+            OpKind::AsyncWait { .. } => "async_wait",
+            OpKind::FenceAsync => "fence_async",
         }
     }
 }

@@ -167,14 +167,32 @@ pub enum OpKind {
     // ---- L1: layouts and shared memory
     /// The same tile in the result's layout.
     ConvertLayout,
-    /// Operand: a tile. Result: a `Shared` buffer that holds it.
+    /// Operand: optionally a tile. Result: a `Shared` buffer that holds it, undefined contents without one. Without operand it may be
+    /// a ring: its type then has one more extent than its layout, in front, of any size: so many buffers of that layout.
     LocalAlloc,
-    /// Operand: a `Shared` buffer. Result: a tile.
+    /// Operands: a ring, an `i32` slot inside it. Result: the buffer in that slot, by another name.
+    LocalIndex,
+    /// Operand: a `Shared` buffer, no ring. Result: a tile.
     LocalLoad,
     /// Operands: tile, `Shared` buffer.
     LocalStore,
     /// All threads of the CTA; orders their accesses to memory. At L0 the user's own; shared memory's are placed at L1.
     Barrier,
+
+    // ---- L2: asynchronous
+    /// Operands: pointers, a `Shared` buffer, then optionally a mask; masked-off elements become 0. The buffer's contents are undefined
+    /// until an `AsyncWait` covers the group that the copy is committed to; each thread waits for its own copies, so other threads need
+    /// a barrier after that.
+    AsyncCopy(AsyncCopyAttrs),
+    /// The copies since the last commit become one group, which may be empty.
+    AsyncCommit,
+    /// Until at most `pending` of the newest groups are under way.
+    AsyncWait {
+        pending: u32,
+    },
+    /// What this thread has written to shared memory becomes visible to the asynchronous proxy (bulk copies, `wgmma`). Threads that
+    /// did not write need a barrier behind the writers' fence.
+    FenceAsync,
 }
 
 /// What a thread can ask the machine about itself.
@@ -375,6 +393,14 @@ pub struct StoreAttrs {
     pub eviction: Eviction,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct AsyncCopyAttrs {
+    /// As [`LoadAttrs::vector`]; together they make 4, 8 or 16 bytes.
+    pub vector: u8,
+    pub cache: CacheOp,
+    pub eviction: Eviction,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AtomicOp {
     Add,
@@ -418,10 +444,16 @@ pub enum DotPrecision {
     Ieee,
 }
 
+/// What the user asks of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LoopAttrs {
+    /// Trips in flight at once; `None` leaves it to the kernel's option.
     pub num_stages: Option<u32>,
     pub unroll: Option<u32>,
+    /// Fused with the loop around it where that is possible.
+    pub flatten: bool,
+    /// An accumulator that the loop carries has one copy, not one a stage.
+    pub disallow_acc_multi_buffer: bool,
 }
 
 impl OpKind {
@@ -472,7 +504,8 @@ impl OpKind {
             | OpKind::Reduce { .. }
             | OpKind::Scan { .. }
             | OpKind::Dot { .. }
-            | OpKind::ConvertLayout => true,
+            | OpKind::ConvertLayout
+            | OpKind::LocalIndex => true,
             OpKind::InlineAsm(asm) => asm.pure,
             OpKind::SpecialRegister(register) => match register {
                 SpecialRegister::GlobalTimer => false,
@@ -495,7 +528,11 @@ impl OpKind {
             | OpKind::LocalAlloc
             | OpKind::LocalLoad
             | OpKind::LocalStore
-            | OpKind::Barrier => false,
+            | OpKind::Barrier
+            | OpKind::AsyncCopy(_)
+            | OpKind::AsyncCommit
+            | OpKind::AsyncWait { .. }
+            | OpKind::FenceAsync => false,
         }
     }
 }

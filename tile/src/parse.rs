@@ -596,9 +596,14 @@ impl Parser<'_> {
             "return" => OpKind::Return,
             "convert_layout" => OpKind::ConvertLayout,
             "local_alloc" => OpKind::LocalAlloc,
+            "local_index" => OpKind::LocalIndex,
             "local_load" => OpKind::LocalLoad,
             "local_store" => OpKind::LocalStore,
             "barrier" => OpKind::Barrier,
+            "async_copy" => OpKind::AsyncCopy(AsyncCopyAttrs::default()),
+            "async_commit" => OpKind::AsyncCommit,
+            "async_wait" => OpKind::AsyncWait { pending: 0 },
+            "fence_async" => OpKind::FenceAsync,
             _ => return None,
         })
     }
@@ -698,6 +703,12 @@ impl Parser<'_> {
                 attrs.cache = given.name("cache", CacheOp::ALL, CacheOp::name, CacheOp::default())?;
                 attrs.eviction = given.name("eviction", Eviction::ALL, Eviction::name, Eviction::default())?;
             }
+            OpKind::AsyncCopy(attrs) => {
+                attrs.vector = given.number("vector")?.unwrap_or(0);
+                attrs.cache = given.name("cache", CacheOp::ALL, CacheOp::name, CacheOp::default())?;
+                attrs.eviction = given.name("eviction", Eviction::ALL, Eviction::name, Eviction::default())?;
+            }
+            OpKind::AsyncWait { pending } => *pending = given.number("pending")?.unwrap_or(0),
             OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
                 *sem = given.name("sem", MemSem::ALL, MemSem::name, MemSem::default())?;
                 *scope = given.name("scope", MemScope::ALL, MemScope::name, MemScope::default())?;
@@ -717,6 +728,8 @@ impl Parser<'_> {
             OpKind::For(attrs) => {
                 attrs.num_stages = given.number("num_stages")?;
                 attrs.unroll = given.number("unroll")?;
+                attrs.flatten = given.flag("flatten")?;
+                attrs.disallow_acc_multi_buffer = given.flag("disallow_acc_multi_buffer")?;
             }
             _ => {}
         }

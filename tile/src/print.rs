@@ -340,6 +340,18 @@ impl Printer<'_> {
                     text("eviction", &attrs.eviction.name());
                 }
             }
+            OpKind::AsyncCopy(attrs) => {
+                if attrs.vector != 0 {
+                    text("vector", &attrs.vector);
+                }
+                if attrs.cache != CacheOp::default() {
+                    text("cache", &attrs.cache.name());
+                }
+                if attrs.eviction != Eviction::default() {
+                    text("eviction", &attrs.eviction.name());
+                }
+            }
+            OpKind::AsyncWait { pending } => text("pending", pending),
             OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
                 if *sem != MemSem::default() {
                     text("sem", &sem.name());
@@ -381,6 +393,12 @@ impl Printer<'_> {
                 if let Some(unroll) = attrs.unroll {
                     text("unroll", &unroll);
                 }
+                if attrs.flatten {
+                    self.out.push_str(" flatten");
+                }
+                if attrs.disallow_acc_multi_buffer {
+                    self.out.push_str(" disallow_acc_multi_buffer");
+                }
             }
             OpKind::Constant(_)
             | OpKind::ProgramId { .. }
@@ -410,8 +428,11 @@ impl Printer<'_> {
             | OpKind::ConvertLayout
             | OpKind::LocalAlloc
             | OpKind::LocalLoad
+            | OpKind::LocalIndex
             | OpKind::LocalStore
-            | OpKind::Barrier => {}
+            | OpKind::Barrier
+            | OpKind::AsyncCommit
+            | OpKind::FenceAsync => {}
         }
     }
 }

@@ -4,9 +4,9 @@
 
 use crate::{
     layout::{
-        Conversion, Distributed,
+        Conversion, Distributed, SharedLayout,
         algebra::{index_bits, shift_of},
-        convert::{conversion, scratch},
+        convert::{Access, conversion, scratch},
     },
     module::{Function, Module, OpId, ValueId},
     ops::OpKind,
@@ -61,6 +61,18 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
         }
         _ => 0,
     }
+}
+
+/// Whether `cp.async` can fill a buffer through pointers of this layout, `vector` elements at a time: 4, 8 or 16 bytes, contiguous there.
+pub fn async_copy_fits(pointers: &Distributed, buffer: &SharedLayout, bits: u32, vector: u32) -> bool {
+    let Some(access) = Access::new(pointers, buffer, bits) else { return false };
+    let steps = vector.max(1).ilog2() as usize;
+    let contiguous = access.register.len() >= steps && (0..steps).all(|i| access.register[i] == 1 << i);
+    let others = access.register.iter().skip(steps).chain(&access.lane).chain(&access.warp);
+    contiguous
+        && matches!(vector * bits, 32 | 64 | 128)
+        && bits >= 8
+        && others.into_iter().all(|o| o.is_multiple_of(vector.max(1)))
 }
 
 /// Bytes of an array of partial results; the next one stays aligned for 16-byte accesses.

@@ -145,7 +145,8 @@ pub fn num_elements(shape: &[u32]) -> u64 {
 pub enum Type {
     /// A scalar (empty shape) or a tile. `layout` is absent at L0, and on scalars always.
     Tile { elem: Elem, shape: Shape, layout: Option<LayoutId> },
-    /// A buffer in shared memory (L1 and below): `layout` maps byte-offset-in-elements bits to tile index bits.
+    /// A buffer in shared memory (L1 and below): `layout` maps byte-offset-in-elements bits to tile index bits. A ring of buffers has
+    /// one more extent, in front: their number, which need not be a power of two. The layout is that of one of them.
     Shared { elem: Scalar, shape: Shape, layout: LayoutId },
 }
 
@@ -188,6 +189,16 @@ impl Type {
 
     pub fn num_elements(&self) -> u64 {
         num_elements(self.shape())
+    }
+
+    /// What one slot of a ring is; `None` for what is no shared buffer.
+    pub fn slot(&self) -> Option<Type> {
+        match self {
+            Type::Shared { elem, shape, layout } => {
+                Some(Type::Shared { elem: *elem, shape: shape.get(1..)?.into(), layout: *layout })
+            }
+            Type::Tile { .. } => None,
+        }
     }
 
     /// The same shape and layout with another element.

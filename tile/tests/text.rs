@@ -6,10 +6,11 @@ use tritium_tile::{Builder, Function, Level, Module, Scalar, Shape, Type, ops::*
 
 const FORMS: &str = include_str!("text/forms.tile");
 const LAYOUTS: &str = include_str!("text/layouts.tile");
+const ASYNCHRONOUS: &str = include_str!("text/asynchronous.tile");
 
 #[test]
 fn every_form_is_printed_as_it_is_read() {
-    for text in [FORMS, LAYOUTS] {
+    for text in [FORMS, LAYOUTS, ASYNCHRONOUS] {
         let module = parse(text).unwrap();
         assert_eq!(print(&module), text);
         assert_eq!(verify(&module), vec![]);

@@ -33,6 +33,19 @@ fn scaled<'c>(columns: impl IntoIterator<Item = &'c u32>, bytes: u32) -> Vec<u32
     columns.into_iter().map(|c| c * bytes).collect()
 }
 
+/// Where a buffer begins: an offset known now, and the bytes to its slot if it lies in a ring.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) base: u32,
+    pub(super) slot: Option<Reg>,
+}
+
+impl From<u32> for Place {
+    fn from(base: u32) -> Place {
+        Place { base, slot: None }
+    }
+}
+
 /// How `ldmatrix` reads a tile: which register bit lies within a word, which pick the matrix, and what the lanes' addresses are.
 struct Matrices {
     transposed: bool,
@@ -78,15 +91,16 @@ impl Emitter<'_> {
             .ok_or_else(|| self.unsupported("a shared buffer's layout does not give every element of the tile one place"))
     }
 
-    /// Writes a tile to the buffer at `base`.
+    /// Writes a tile to the buffer at `place`.
     pub(super) fn store_tile(
         &mut self,
-        base: u32,
+        place: impl Into<Place>,
         buffer: &SharedLayout,
         tile: &Distributed,
         elem: Elem,
         regs: &[Reg],
     ) -> Emitted<()> {
+        let place = place.into();
         let access = self.access(tile, buffer, elem)?;
         let bytes = element_bytes(elem);
         let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
@@ -99,17 +113,24 @@ impl Emitter<'_> {
             }
             let vector: Vec<Reg> =
                 (0..1u32 << access.vector.len()).map(|i| regs[(first | spread(&access.vector, i)) as usize]).collect();
-            let address = self.shared_address(base, &columns, apply(&access.register, first) * bytes);
+            let address = self.address_in(place, &columns, apply(&access.register, first) * bytes);
             self.store_words(address, elem, &vector);
         }
         Ok(())
     }
 
-    /// Reads a tile from the buffer at `base`.
-    pub(super) fn load_tile(&mut self, base: u32, buffer: &SharedLayout, tile: &Distributed, elem: Elem) -> Emitted<Vec<Reg>> {
+    /// Reads a tile from the buffer at `place`.
+    pub(super) fn load_tile(
+        &mut self,
+        place: impl Into<Place>,
+        buffer: &SharedLayout,
+        tile: &Distributed,
+        elem: Elem,
+    ) -> Emitted<Vec<Reg>> {
+        let place = place.into();
         let access = self.access(tile, buffer, elem)?;
         if let Some(plan) = matrices(&access, elem.bits()) {
-            return Ok(self.load_matrices(base, &access, &plan, elem));
+            return Ok(self.load_matrices(place, &access, &plan, elem));
         }
         let bytes = element_bytes(elem);
         let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
@@ -121,7 +142,7 @@ impl Emitter<'_> {
             if first & surplus != 0 {
                 continue;
             }
-            let address = self.shared_address(base, &columns, apply(&access.register, first) * bytes);
+            let address = self.address_in(place, &columns, apply(&access.register, first) * bytes);
             let vector = self.load_words(address, elem, 1 << access.vector.len());
             for (i, reg) in vector.into_iter().enumerate() {
                 regs[(first | spread(&access.vector, i as u32)) as usize] = reg;
@@ -143,7 +164,7 @@ impl Emitter<'_> {
         (0..r).find(|&other| other & surplus == 0 && apply(&tile.register, other) == index).unwrap_or(r) as usize
     }
 
-    fn load_matrices(&mut self, base: u32, access: &Access, plan: &Matrices, elem: Elem) -> Vec<Reg> {
+    fn load_matrices(&mut self, place: Place, access: &Access, plan: &Matrices, elem: Elem) -> Vec<Reg> {
         let mut columns = scaled(&plan.lane, 2);
         columns.extend(scaled(&access.warp, 2));
         let mut taken = plan.matrices.clone();
@@ -153,7 +174,7 @@ impl Emitter<'_> {
         let mut regs = vec![Reg::Int(0); 1 << access.register.len()];
         for index in 0..1u32 << rest.len() {
             let first = spread(&rest, index);
-            let address = self.shared_address(base, &columns, apply(&access.register, first) * 2);
+            let address = self.address_in(place, &columns, apply(&access.register, first) * 2);
             let address = ins!(self, "ptrtoint ptr addrspace(3) {address} to i32");
             let instruction = Instruction::LdMatrix { count: count as u8, transposed: plan.transposed };
             let loaded = self.asm(instruction, &vec!["i32"; count as usize], &[("i32", address)]);
@@ -232,11 +253,34 @@ impl Emitter<'_> {
     }
 
     /// Where the buffer of a shared value begins.
-    fn buffer_base(&self, value: ValueId) -> Emitted<u32> {
-        match self.function.def_op(value) {
-            Some(op) if matches!(self.function.op(op).kind, OpKind::LocalAlloc) => self.shared_offset(op),
-            _ => Err(self.unsupported("a shared buffer that is not an allocation of this kernel")),
+    pub(super) fn place_of(&self, value: ValueId) -> Emitted<Place> {
+        let unknown = || self.unsupported("a shared buffer that is not an allocation of this kernel");
+        let op = self.function.def_op(value).ok_or_else(unknown)?;
+        let operation = self.function.op(op);
+        match operation.kind {
+            OpKind::LocalAlloc => Ok(self.shared_offset(op)?.into()),
+            OpKind::LocalIndex => {
+                let ring = self.place_of(operation.operands[0])?;
+                Ok(match self.regs(value)?.first() {
+                    Some(&Reg::Int(bytes)) => Place { base: ring.base + bytes as u32, slot: ring.slot },
+                    slot => Place { base: ring.base, slot: slot.copied() },
+                })
+            }
+            _ => Err(unknown()),
         }
+    }
+
+    /// The register of a view is the bytes from the beginning of its ring.
+    pub(super) fn local_index(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let view = operation.results[0];
+        let bytes = self.buffer_layout(view)?.bytes(element_bytes(self.ty(view).elem()));
+        let offset = match self.reg(operation.operands[1])? {
+            Reg::Int(slot) => Reg::Int(slot * i64::from(bytes)),
+            slot => ins!(self, "mul i32 {slot}, {bytes}"),
+        };
+        self.values[view.index()] = Some(vec![offset].into());
+        Ok(())
     }
 
     pub(super) fn local_alloc(&mut self, op: OpId) -> Emitted<()> {
@@ -256,7 +300,7 @@ impl Emitter<'_> {
 
     fn store_to_buffer(&mut self, tile: ValueId, buffer: ValueId) -> Emitted<()> {
         let regs = self.regs(tile)?;
-        let (base, layout) = (self.buffer_base(buffer)?, self.buffer_layout(buffer)?);
+        let (base, layout) = (self.place_of(buffer)?, self.buffer_layout(buffer)?);
         let from = self.tile_layout(tile)?;
         self.store_tile(base, layout, from, self.ty(tile).elem(), &regs)
     }
@@ -264,7 +308,7 @@ impl Emitter<'_> {
     pub(super) fn local_load(&mut self, op: OpId) -> Emitted<()> {
         let operation = self.function.op(op);
         let (buffer, result) = (operation.operands[0], operation.results[0]);
-        let (base, layout) = (self.buffer_base(buffer)?, self.buffer_layout(buffer)?);
+        let (base, layout) = (self.place_of(buffer)?, self.buffer_layout(buffer)?);
         let to = self.tile_layout(result)?;
         let regs = self.load_tile(base, layout, to, self.ty(result).elem())?;
         self.set(result, regs);

@@ -8,7 +8,7 @@ use tritium_tile::{
     layout::{algebra::apply, reshape},
 };
 
-use super::{Emitted, Emitter, ins, value::Reg};
+use super::{Emitted, Emitter, convert::Place, ins, value::Reg};
 
 /// All bits the columns can set.
 pub(super) fn reach(columns: &[u32]) -> u32 {
@@ -85,6 +85,17 @@ impl Emitter<'_> {
             }
         };
         if constant == 0 { pointer } else { ins!(self, "getelementptr i8, ptr addrspace(3) {pointer}, i32 {constant}") }
+    }
+
+    /// [`Self::shared_address`] in a buffer that may lie in a ring.
+    pub(super) fn address_in(&mut self, place: Place, columns: &[u32], offset: u32) -> Reg {
+        let Some(slot) = place.slot else { return self.shared_address(place.base, columns, offset) };
+        // Constants go last, so that they end up in the instruction; the sum in front of them is shared by all registers.
+        let reach = reach(columns);
+        let start = self.shared_address(0, columns, offset & reach);
+        let start = ins!(self, "getelementptr i8, ptr addrspace(3) {start}, i32 {slot}");
+        let constant = place.base + (offset & !reach);
+        if constant == 0 { start } else { ins!(self, "getelementptr i8, ptr addrspace(3) {start}, i32 {constant}") }
     }
 
     fn shared_constant(&mut self, offset: i64) -> Reg {

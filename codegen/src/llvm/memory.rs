@@ -116,7 +116,7 @@ impl Emitter<'_> {
     }
 
     /// The vector an access moves, checked against its registers.
-    fn vector(&self, attr: u8, elem: Elem, registers: usize) -> Emitted<usize> {
+    pub(super) fn vector(&self, attr: u8, elem: Elem, registers: usize) -> Emitted<usize> {
         let vector = attr.max(1) as usize;
         if !vector.is_power_of_two() || !registers.is_multiple_of(vector) || vector as u32 * stored(elem).0 > 128 {
             return Err(self.unsupported(format!("an access of {vector} × {elem}: one instruction moves at most 16 bytes")));
@@ -124,12 +124,12 @@ impl Emitter<'_> {
         Ok(vector)
     }
 
-    fn pointee(&self, pointer: ValueId) -> Emitted<Scalar> {
+    pub(super) fn pointee(&self, pointer: ValueId) -> Emitted<Scalar> {
         self.ty(pointer).elem().pointee().ok_or_else(|| self.unsupported("an access through what is not a pointer"))
     }
 
     /// The mask's registers: one per register of the pointer.
-    fn mask(&self, mask: Option<&ValueId>, registers: usize) -> Emitted<Option<std::rc::Rc<[Reg]>>> {
+    pub(super) fn mask(&self, mask: Option<&ValueId>, registers: usize) -> Emitted<Option<std::rc::Rc<[Reg]>>> {
         let Some(&mask) = mask else { return Ok(None) };
         let regs = self.regs(mask)?;
         if regs.len() != registers {

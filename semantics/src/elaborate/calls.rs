@@ -370,7 +370,9 @@ impl<'a> Evaluator<'a> {
         if builtin == Builtin::Range {
             attrs.num_stages = self.hint(&arguments, "num_stages")?;
             attrs.unroll = self.hint(&arguments, "loop_unroll_factor")?;
-            for name in ["disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm"] {
+            attrs.disallow_acc_multi_buffer = self.flag(&arguments, "disallow_acc_multi_buffer")?;
+            attrs.flatten = self.flag(&arguments, "flatten")?;
+            for name in ["warp_specialize", "disable_licm"] {
                 self.flag(&arguments, name)?;
             }
         }

@@ -306,8 +306,13 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::Print { .. }
         | OpKind::LocalAlloc
         | OpKind::LocalLoad
+        | OpKind::LocalIndex
         | OpKind::LocalStore
-        | OpKind::Barrier => unknown(),
+        | OpKind::Barrier
+        | OpKind::AsyncCopy(_)
+        | OpKind::AsyncCommit
+        | OpKind::AsyncWait { .. }
+        | OpKind::FenceAsync => unknown(),
     }
 }
 

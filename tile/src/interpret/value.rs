@@ -26,6 +26,8 @@ pub(super) enum Slot {
     Empty,
     Tile(Rc<Data>),
     Shared(Rc<RefCell<Data>>),
+    /// One buffer a slot.
+    Ring(Rc<[Rc<RefCell<Data>>]>),
 }
 
 impl Slot {
@@ -34,6 +36,7 @@ impl Slot {
             Slot::Empty => 0,
             Slot::Tile(data) => data.bytes(),
             Slot::Shared(data) => data.borrow().bytes(),
+            Slot::Ring(slots) => slots.iter().map(|data| data.borrow().bytes()).sum(),
         }
     }
 }

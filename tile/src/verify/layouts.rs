@@ -86,6 +86,7 @@ pub(super) fn type_rules(module: &Module, ty: &Type) -> Result<(), String> {
         (Type::Tile { .. }, None) => Err(format!("`{ty}` has no layout")),
         (Type::Tile { shape, .. }, Some((_, Layout::Distributed(l)))) if *shape == l.shape => Ok(()),
         (Type::Shared { shape, .. }, Some((_, Layout::Shared(l)))) if *shape == l.shape => Ok(()),
+        (Type::Shared { .. }, Some((_, Layout::Shared(_)))) if module.layouts.ring_slots(ty).is_some() => Ok(()),
         (_, Some((id, Layout::Distributed(_) | Layout::Shared(_)))) => {
             Err(format!("`{ty}`: #l{} is of another shape or of the wrong family", id.0))
         }

@@ -35,7 +35,11 @@ impl Checker<'_> {
         let not_shared = |types: &[&Type]| {
             ask(types.iter().all(|t| tile_elem(t).is_some()), format!("`{name}` does not work on shared buffers"))
         };
-        if !matches!(op.kind, OpKind::LocalAlloc | OpKind::LocalLoad | OpKind::LocalStore) {
+        let shared = matches!(
+            op.kind,
+            OpKind::LocalAlloc | OpKind::LocalIndex | OpKind::LocalLoad | OpKind::LocalStore | OpKind::AsyncCopy(_)
+        );
+        if !shared {
             let carries = matches!(op.kind, OpKind::Yield | OpKind::For(_) | OpKind::While | OpKind::If | OpKind::Condition);
             if !carries {
                 not_shared(&types)?;
@@ -361,8 +365,19 @@ impl Checker<'_> {
             }
             OpKind::LocalAlloc => {
                 self.begins_at_l1(name)?;
-                count(1..=1, 1)?;
-                self.buffer_and_tile(name, results[0], types[0])
+                count(0..=1, 1)?;
+                match types.first() {
+                    Some(tile) => self.buffer_and_tile(name, results[0], tile),
+                    None => ask(matches!(results[0], Type::Shared { .. }), "`local_alloc` gives a shared buffer"),
+                }
+            }
+            OpKind::LocalIndex => {
+                self.begins_at_l1(name)?;
+                count(2..=2, 1)?;
+                let slots = self.module.layouts.ring_slots(types[0]);
+                ask(slots.is_some() && *types[1] == Type::scalar(Scalar::I32), "`local_index` takes a ring and an i32")?;
+                let slot = types[0].slot();
+                ask(slot.as_ref() == Some(results[0]), "`local_index` gives one buffer of the ring")
             }
             OpKind::LocalLoad => {
                 self.begins_at_l1(name)?;
@@ -375,7 +390,37 @@ impl Checker<'_> {
                 self.buffer_and_tile(name, types[1], types[0])
             }
             OpKind::Barrier => count(0..=0, 0),
+            OpKind::AsyncCopy(attrs) => {
+                self.begins_at_l2(name)?;
+                count(2..=3, 0)?;
+                vector(attrs.vector)?;
+                let (pointer, buffer) = (types[0], types[1]);
+                ask(
+                    matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
+                    "`async_copy` copies to a shared buffer",
+                )?;
+                ask(
+                    tile_elem(pointer).is_some() && !pointer.is_scalar() && pointer.shape() == buffer.shape(),
+                    format!("`async_copy` of `{pointer}` to `{buffer}`: the shapes differ"),
+                )?;
+                self.pointee(name, pointer, buffer)?;
+                match types.get(2) {
+                    Some(given) => {
+                        mask(name, Some(given))?;
+                        self.one_shape(&[pointer, given], &[])
+                    }
+                    None => Ok(()),
+                }
+            }
+            OpKind::AsyncCommit | OpKind::AsyncWait { .. } | OpKind::FenceAsync => {
+                self.begins_at_l2(name)?;
+                count(0..=0, 0)
+            }
         }
+    }
+
+    fn begins_at_l2(&self, name: &str) -> Rule {
+        ask(self.module.level >= Level::L2, format!("`{name}` begins at L2"))
     }
 
     fn begins_at_l1(&self, name: &str) -> Rule {
@@ -511,8 +556,13 @@ impl Checker<'_> {
             | OpKind::ConvertLayout
             | OpKind::LocalAlloc
             | OpKind::LocalLoad
+            | OpKind::LocalIndex
             | OpKind::LocalStore
-            | OpKind::Barrier => false,
+            | OpKind::Barrier
+            | OpKind::AsyncCopy(_)
+            | OpKind::AsyncCommit
+            | OpKind::AsyncWait { .. }
+            | OpKind::FenceAsync => false,
         };
         ask(scalar && allowed, format!("the region of `{name}` computes on scalars: no `{}` here", op.kind.name()))?;
         for &region in &op.regions {
