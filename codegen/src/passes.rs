@@ -12,6 +12,7 @@ pub mod decompose_dot;
 pub mod inline;
 pub mod pick_mma;
 pub mod place_barriers;
+pub mod share_loads;
 pub mod stage_operands;
 pub mod vectorise;
 
@@ -83,6 +84,7 @@ pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
         // L0
         &inline::PASS,
         &canonicalise::PASS,
+        &share_loads::PASS,
         &decompose_dot::PASS,
         &canonicalise::PASS,
         // L1
@@ -99,9 +101,10 @@ pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
 
 /// Every pass, by name.
 pub fn pass(name: &str) -> Option<&'static Pass> {
-    let passes: [&'static Pass; 10] = [
+    let passes: [&'static Pass; 11] = [
         &inline::PASS,
         &canonicalise::PASS,
+        &share_loads::PASS,
         &decompose_dot::PASS,
         &coalesce::PASS,
         &pick_mma::PASS,

@@ -4,8 +4,8 @@
 //! [`Affine`] form. They exist once, for diagnostics, for code generation and for the cost model. Facts are recomputed, never patched.
 //!
 //! **Invariant:** a fact holds for every run of the function whose arguments keep what its parameters promise, with one assumption: an
-//! index built from natural numbers (program ids, sizes, `iota`) by `+ * / %` does not wrap past 2^31 ([`Facts::is_natural`]). The
-//! affine form holds modulo the width of the type.
+//! index built from natural numbers (program ids, sizes, `iota`) by `+ * / %` does not wrap past 2^31 and is divided by positive numbers
+//! only ([`Facts::is_natural`]). The affine form holds modulo the width of the type.
 
 mod affine;
 mod axis;
@@ -381,10 +381,9 @@ impl Walk<'_> {
             OpKind::Select => op.operands[1..].iter().all(|&v| self.facts.is_natural(v)),
             OpKind::Cast(CastOp::ExtS) => all(1),
             OpKind::Cast(CastOp::ExtU) => true,
-            OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI | BinaryOp::DivS | BinaryOp::MinS | BinaryOp::Or | BinaryOp::Xor) => {
-                all(2)
-            }
-            OpKind::Binary(BinaryOp::RemS | BinaryOp::ShrS | BinaryOp::Shl) => all(1),
+            OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI | BinaryOp::MinS | BinaryOp::Or | BinaryOp::Xor) => all(2),
+            // A divisor that is a difference of sizes, such as the height of the last group of programs, is positive where it divides.
+            OpKind::Binary(BinaryOp::DivS | BinaryOp::RemS | BinaryOp::ShrS | BinaryOp::Shl) => all(1),
             OpKind::Binary(BinaryOp::MaxS | BinaryOp::And) => op.operands.iter().any(|&v| self.facts.is_natural(v)),
             _ => false,
         }

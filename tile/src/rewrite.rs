@@ -66,6 +66,24 @@ pub fn position(function: &Function, op: OpId) -> Option<(BlockId, usize)> {
     Some((block, index))
 }
 
+/// Which values are made inside these regions.
+pub fn values_inside(function: &Function, regions: &[BlockId]) -> Vec<bool> {
+    let mut inside = vec![false; function.values.len()];
+    let mut pending = regions.to_vec();
+    while let Some(block) = pending.pop() {
+        for &arg in &function.block(block).args {
+            inside[arg.index()] = true;
+        }
+        for &op in &function.block(block).ops {
+            for &result in &function.op(op).results {
+                inside[result.index()] = true;
+            }
+            pending.extend(&function.op(op).regions);
+        }
+    }
+    inside
+}
+
 /// Every use of `from`, in live and in dead ops, becomes a use of `to`.
 pub fn replace_all_uses(function: &mut Function, from: ValueId, to: ValueId) {
     for op in &mut function.ops {

@@ -1,4 +1,5 @@
-//! One way to write each thing: constants folded, identities gone, equal values computed once, invariant ones outside their loops.
+//! One way to write each thing: constants folded, identities gone, equal values computed once, invariant ones outside their loops,
+//! sums of products accumulated by the product.
 //!
 //! Works at every level and knows no target. **Invariant:** it never adds an op to a loop, changes no layout, and ends: every rewrite
 //! removes an op, makes a tile op scalar, or moves an op outward.
@@ -60,6 +61,7 @@ enum ScalarOperand {
 
 fn simplify(function: &mut Function) -> bool {
     let facts = facts::of_function(function);
+    let uses = rewrite::use_counts(function);
     let mut sites: Vec<(BlockId, OpId)> = Vec::new();
     function.walk(|block, op| sites.push((block, op)));
     let mut replaced = ValueMap::default();
@@ -85,7 +87,8 @@ fn simplify(function: &mut Function) -> bool {
             new_before.entry(id).or_default().extend([scalar, splat]);
             continue;
         }
-        let Some(change) = change(function, &facts, id) else { continue };
+        let change = change(function, &facts, id).or_else(|| accumulate(function, &uses, id));
+        let Some(change) = change else { continue };
         changed = true;
         let op = function.op(id).clone();
         match change {
@@ -324,6 +327,25 @@ fn identity(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
     }
 }
 
+/// `dot(a, b, 0) + c` becomes `dot(a, b, c)`: the tensor core adds on its way.
+fn accumulate(function: &Function, uses: &[u32], id: OpId) -> Option<Change> {
+    let op = function.op(id);
+    if !matches!(op.kind, OpKind::Binary(BinaryOp::AddF | BinaryOp::AddI)) {
+        return None;
+    }
+    let zero = |v: ValueId| match def(function, v).map(|d| &d.kind) {
+        Some(OpKind::Constant(Constant::Float(x))) => *x == 0.0,
+        Some(OpKind::Constant(Constant::Int(n))) => *n == 0,
+        _ => false,
+    };
+    [(0, 1), (1, 0)].into_iter().find_map(|(product, other)| {
+        let (product, other) = (op.operands[product], op.operands[other]);
+        let dot = def(function, product).filter(|d| matches!(d.kind, OpKind::Dot { .. }) && zero(d.operands[2]))?;
+        let alone = uses[product.index()] == 1 && product != other;
+        alone.then(|| Change::Become(dot.kind.clone(), vec![dot.operands[0], dot.operands[1], other]))
+    })
+}
+
 /// `splat(p) + (splat(s) + t)` becomes `splat(p + s) + t`: the part that all threads share is added once, as a scalar.
 fn share_base(function: &Function, facts: &Facts, id: OpId) -> Option<(ValueId, ValueId, ValueId)> {
     let op = function.op(id);
@@ -392,19 +414,7 @@ fn hoist(function: &mut Function) -> bool {
     let mut changed = false;
     // Inner loops first, so that an op can leave several in one round.
     for (block, id) in loops.into_iter().rev() {
-        let mut inside = vec![false; function.values.len()];
-        let mut pending: Vec<BlockId> = function.op(id).regions.to_vec();
-        while let Some(region) = pending.pop() {
-            for &arg in &function.block(region).args {
-                inside[arg.index()] = true;
-            }
-            for &op in &function.block(region).ops {
-                for &result in &function.op(op).results {
-                    inside[result.index()] = true;
-                }
-                pending.extend(&function.op(op).regions);
-            }
-        }
+        let mut inside = rewrite::values_inside(function, &function.op(id).regions);
         let mut hoisted = Vec::new();
         for &region in &function.op(id).regions.clone() {
             let ops = std::mem::take(&mut function.block_mut(region).ops);

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::{
     module::{BlockId, Function, ValueDef, ValueId},
     ops::{BinaryOp, CastOp, Constant, Op, OpKind},
+    rewrite,
     types::Elem,
 };
 
@@ -252,7 +253,7 @@ impl Walk<'_> {
         self.block(region);
         let Some(&last) = function.block(region).ops.last() else { return };
         let passed = function.op(last).operands.clone();
-        let inside = values_inside(function, region);
+        let inside = rewrite::values_inside(function, &[region]);
         let mut again = false;
         let mut forms = Vec::new();
         for ((&arg, &init), &next) in args[1..].iter().zip(&op.operands[3..]).zip(&passed) {
@@ -328,21 +329,4 @@ impl Walk<'_> {
             _ => None,
         }
     }
-}
-
-fn values_inside(function: &Function, region: BlockId) -> Vec<bool> {
-    let mut inside = vec![false; function.values.len()];
-    let mut pending = vec![region];
-    while let Some(block) = pending.pop() {
-        for &arg in &function.block(block).args {
-            inside[arg.index()] = true;
-        }
-        for &op in &function.block(block).ops {
-            for &result in &function.op(op).results {
-                inside[result.index()] = true;
-            }
-            pending.extend(&function.op(op).regions);
-        }
-    }
-    inside
 }

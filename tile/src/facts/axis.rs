@@ -355,7 +355,7 @@ fn combine(facts: &Facts, op: &Op, binary: BinaryOp, out: &mut Axis) {
         },
         BinaryOp::DivS | BinaryOp::DivU if b.constant == Some(1) => *out = a.clone(),
         BinaryOp::DivS | BinaryOp::DivU => {
-            let floors = binary == BinaryOp::DivU || (facts.is_natural(op.operands[0]) && facts.is_natural(op.operands[1]));
+            let floors = binary == BinaryOp::DivU || facts.is_natural(op.operands[0]);
             for d in 0..ranks {
                 if floors {
                     let run = a.contiguity[d].min(a.divisibility[d]).min(all(b)).min(b.constancy[d]);
