@@ -15,8 +15,11 @@ mod convert;
 mod dot;
 mod elementwise;
 mod index;
+mod inline_asm;
+mod lookup;
 mod math;
 mod memory;
+mod print;
 mod reduce;
 mod scan;
 mod value;
@@ -61,6 +64,19 @@ pub fn emit(module: &Module, sm: &Sm) -> Result<String, Unsupported> {
     emitter.parameters()?;
     emitter.block(function.body)?;
     Ok(emitter.finish())
+}
+
+/// A text as LLVM spells it between quotes.
+fn escaped(text: &str) -> String {
+    text.bytes()
+        .map(|b| {
+            if (b.is_ascii_graphic() || b == b' ') && b != b'"' && b != b'\\' {
+                (b as char).to_string()
+            } else {
+                format!("\\{b:02X}")
+            }
+        })
+        .collect()
 }
 
 struct Emitter<'m> {
@@ -417,13 +433,13 @@ impl<'m> Emitter<'m> {
                 self.asm(Instruction::FenceAsync, &[], &[]);
                 Ok(())
             }
-            OpKind::Libdevice(_)
-            | OpKind::InlineAsm(_)
-            | OpKind::Map { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::Gather { .. }
-            | OpKind::Histogram
-            | OpKind::Print { .. } => Err(self.unsupported(format!("`{}` has no machine code yet", operation.kind.name()))),
+            OpKind::InlineAsm(asm) => self.inline_asm(op, asm),
+            OpKind::Map { pack } => self.map(op, *pack as usize),
+            OpKind::AtomicCas { sem, scope } => self.atomic_cas(op, *sem, *scope),
+            OpKind::Gather { axis } => self.gather(op, *axis as usize),
+            OpKind::Histogram => self.histogram(op),
+            OpKind::Print { prefix, hex, signed } => self.print(op, prefix, *hex, *signed),
+            OpKind::Libdevice(_) => Err(self.unsupported(format!("`{}` has no machine code yet", operation.kind.name()))),
             OpKind::Call { .. } => Err(self.unsupported("a call is left; helpers must be inlined before code is written")),
             OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.unsupported("a terminator stands inside a block")),
         }

@@ -59,6 +59,17 @@ pub enum Instruction {
         scope: MemScope,
         predicated: bool,
     },
+    /// (address, expected, new, [predicate]) → old value.
+    CompareAndSwap {
+        bits: u8,
+        sem: MemSem,
+        scope: MemScope,
+        predicated: bool,
+    },
+    /// (32-bit shared address, number, [predicate]): adds atomically.
+    CountShared {
+        predicated: bool,
+    },
     /// (32-bit shared address) → `count` words.
     LdMatrix {
         count: u8,
@@ -247,6 +258,14 @@ impl Instruction {
                 let operation = atomic_operation(op, element).unwrap_or_default();
                 format!("{guard}red.global.{}.{}.{operation} [$0], $1;", sem(s), scope(c))
             }
+            Instruction::CompareAndSwap { bits, sem: s, scope: c, predicated } => {
+                let guard = if predicated { "@$4 " } else { "" };
+                format!("{guard}atom.global.{}.{}.cas.b{bits} $0, [$1], $2, $3;", sem(s), scope(c))
+            }
+            Instruction::CountShared { predicated } => {
+                let guard = if predicated { "@$2 " } else { "" };
+                format!("{guard}red.relaxed.cta.shared.add.u32 [$0], $1;")
+            }
             Instruction::LdMatrix { count, transposed } => {
                 let trans = if transposed { ".trans" } else { "" };
                 let n = count as usize;
@@ -316,6 +335,23 @@ impl Instruction {
                 parts.push("~{memory}".into());
                 parts
             }
+            Instruction::CompareAndSwap { bits, predicated, .. } => {
+                let w = word(bits);
+                let mut parts = vec![format!("={w}"), "l".into(), w.to_string(), w.to_string()];
+                if predicated {
+                    parts.push("b".into());
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
+            Instruction::CountShared { predicated } => {
+                let mut parts = vec!["r".to_string(), "r".to_string()];
+                if predicated {
+                    parts.push("b".into());
+                }
+                parts.push("~{memory}".into());
+                parts
+            }
             Instruction::LdMatrix { count, .. } => {
                 let mut parts = repeat("=r", count);
                 parts.push("r".into());
@@ -363,6 +399,8 @@ impl Instruction {
             | Instruction::StoreGlobal { .. }
             | Instruction::Atomic { .. }
             | Instruction::Reduction { .. }
+            | Instruction::CompareAndSwap { .. }
+            | Instruction::CountShared { .. }
             | Instruction::LdMatrix { .. }
             | Instruction::Mma(_)
             | Instruction::CopyAsync { .. }

@@ -51,7 +51,12 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             let elements: u32 = scan_levels(layout, *axis as usize).iter().map(|level| level.slots).sum();
             partials_at(function, &operation.operands, elements, operation.operands.len())
         }
-        OpKind::AtomicRmw { .. } => {
+        OpKind::Gather { .. } => {
+            let ty = function.ty(operation.operands[0]);
+            ty.num_elements() as u32 * element_bytes(ty.elem())
+        }
+        OpKind::Histogram => function.ty(operation.results[0]).num_elements() as u32 * 4,
+        OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => {
             let result = operation.results[0];
             if !atomic_result_is_shared(module, function, result) || use_counts(function)[result.index()] == 0 {
                 return 0;

@@ -76,7 +76,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn float_cast(&mut self, s: Scalar, t: Scalar, x: Reg, toward_zero: bool) -> Emitted<Reg> {
+    pub(super) fn float_cast(&mut self, s: Scalar, t: Scalar, x: Reg, toward_zero: bool) -> Emitted<Reg> {
         use Scalar::{BF16, F8E4M3, F8E5M2, F16, F32, F64};
         if s == t {
             return Ok(x);

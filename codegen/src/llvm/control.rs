@@ -5,7 +5,7 @@
 
 use tritium_tile::{BlockId, OpId, ValueId, layout::Distributed, ops::LoopAttrs};
 
-use super::{Emitted, Emitter, ins, line, value::Reg};
+use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
 
 impl Emitter<'_> {
     /// Fresh registers for a block's arguments.
@@ -204,19 +204,15 @@ impl Emitter<'_> {
     }
 
     /// A zero-terminated string in global memory; its name.
-    fn text_constant(&mut self, text: &str) -> String {
+    pub(super) fn text_constant(&mut self, text: &str) -> String {
+        let bytes = escaped(text);
+        let definition = format!(" = private addrspace(1) constant [{} x i8] c\"{bytes}\\00\"", text.len() + 1);
+        // One copy of each text.
+        if let Some(name) = self.globals.iter().find_map(|global| global.strip_prefix('@')?.strip_suffix(&*definition)) {
+            return name.to_owned();
+        }
         let name = format!("text{}", self.globals.len());
-        let bytes: String = text
-            .bytes()
-            .map(|b| {
-                if (b.is_ascii_graphic() || b == b' ') && b != b'"' && b != b'\\' {
-                    (b as char).to_string()
-                } else {
-                    format!("\\{b:02X}")
-                }
-            })
-            .collect();
-        self.globals.push(format!("@{name} = private addrspace(1) constant [{} x i8] c\"{bytes}\\00\"", text.len() + 1));
+        self.globals.push(format!("@{name}{definition}"));
         name
     }
 }

@@ -97,7 +97,10 @@ fn anchors(function: &Function) -> FxHashMap<OpId, Vec<LayoutId>> {
     let mut anchors = FxHashMap::default();
     function.walk(|_, id| {
         let op = function.op(id);
-        if matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::Dot { .. }) {
+        if matches!(
+            op.kind,
+            OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::Dot { .. }
+        ) {
             let layouts: Option<Vec<LayoutId>> = op.operands.iter().map(|&v| function.ty(v).layout()).collect();
             if let Some(layouts) = layouts {
                 anchors.insert(id, layouts);
@@ -155,7 +158,7 @@ impl Assignment<'_> {
         for &id in function.block(block).ops.iter().rev() {
             let op = function.op(id);
             match &op.kind {
-                OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } => {
+                OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => {
                     if let Some(layouts) = self.anchors.get(&id).cloned() {
                         for (&v, layout) in op.operands.iter().zip(layouts) {
                             self.hint(v, Some(layout));
@@ -189,7 +192,12 @@ impl Assignment<'_> {
                         }
                     }
                 }
-                kind if kind.is_elementwise() => {
+                OpKind::Print { .. } | OpKind::Histogram => {}
+                OpKind::Gather { .. } => {
+                    let hint = self.hints[op.results[0].index()];
+                    self.hint(op.operands[1], hint);
+                }
+                kind if kind.is_elementwise() || matches!(kind, OpKind::InlineAsm(_) | OpKind::Map { .. }) => {
                     let hint = self.hints[op.results[0].index()];
                     for &v in &op.operands {
                         self.hint(v, hint);
@@ -285,7 +293,7 @@ impl Assignment<'_> {
                 self.chain[result.index()] = if home.is_some() { 0 } else { chain };
                 self.homes[result.index()] = home;
             }
-            OpKind::Load(_) | OpKind::AtomicRmw { .. } | OpKind::Store(_) => {
+            OpKind::Load(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::Store(_) => {
                 let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
                 let moved = match &op.kind {
                     OpKind::Load(_) => self.hints[op.results[0].index()],
@@ -326,6 +334,44 @@ impl Assignment<'_> {
                     self.homes[result.index()] = Some(source);
                 }
                 self.at.insert(id, vec![source; op.operands.len()]);
+            }
+            OpKind::InlineAsm(_) | OpKind::Map { .. } => {
+                let result = op.results[0];
+                if function.ty(result).is_scalar() {
+                    return;
+                }
+                let mut layout = self.best_home(function, id).unwrap_or_else(|| self.settle(function, result));
+                if let OpKind::Map { pack } = op.kind
+                    && self.table.distributed(layout).is_none_or(|l| !begins_with_neighbours(l, pack))
+                {
+                    layout = self.intern(neighbours(function.ty(result).shape(), pack, self.num_warps));
+                }
+                for &result in &op.results {
+                    self.homes[result.index()] = Some(layout);
+                }
+                self.at.insert(id, vec![layout; op.operands.len()]);
+            }
+            OpKind::Gather { .. } => {
+                let (source, index) = (op.operands[0], op.operands[1]);
+                let from = self.settle(function, source);
+                let hint = self.hints[op.results[0].index()];
+                let to = self.homes[index.index()].or(hint).unwrap_or_else(|| self.settle(function, index));
+                self.homes[op.results[0].index()] = Some(to);
+                self.at.insert(id, vec![from, to]);
+            }
+            OpKind::Histogram => {
+                let from = self.best_home(function, id).unwrap_or_else(|| self.settle(function, op.operands[0]));
+                self.at.insert(id, vec![from; op.operands.len()]);
+                let to = self.settle(function, op.results[0]);
+                self.homes[op.results[0].index()] = Some(to);
+            }
+            OpKind::Print { .. } => {
+                // Scalars have no layout, whatever is asked for.
+                let none = self.default(&[1]);
+                let layouts =
+                    op.operands.iter().map(|&v| if function.ty(v).is_scalar() { none } else { self.settle(function, v) });
+                let layouts = layouts.collect::<Vec<_>>();
+                self.at.insert(id, layouts);
             }
             OpKind::Assert { .. } => {
                 if let Some(&v) = op.operands.first()
@@ -435,6 +481,17 @@ impl Assignment<'_> {
         }
         body(self);
     }
+}
+
+/// The lowest registers are the next `pack` elements in row-major order.
+fn begins_with_neighbours(layout: &Distributed, pack: u32) -> bool {
+    (0..pack.ilog2()).all(|bit| layout.register.get(bit as usize) == Some(&(1 << bit)))
+}
+
+/// A layout whose threads hold groups of `pack` elements that are neighbours in row-major order.
+fn neighbours(shape: &[u32], pack: u32, num_warps: u32) -> Distributed {
+    let elements: u32 = shape.iter().product();
+    coalesce::spread(&[elements], pack, &[0], num_warps).reshape(shape)
 }
 
 /// What a region's terminator passes on.

@@ -85,7 +85,7 @@ fn memory_layouts(function: &Function, facts: &Facts, table: &mut LayoutTable, n
     let mut choices: Vec<(OpId, Shape, Order, u32)> = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
-        if !matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. }) {
+        if !matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. }) {
             return;
         }
         let shape = function.ty(op.operands[0]).shape();

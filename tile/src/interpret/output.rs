@@ -38,7 +38,9 @@ fn index(shape: &[u32], flat: usize) -> String {
     let mut rest = flat;
     let mut places: Vec<String> = Vec::new();
     for &extent in shape.iter().rev() {
-        places.push((rest % extent as usize).to_string());
+        // As wide as the largest place, so that columns line up.
+        let width = ((extent - 1).max(1).ilog10() + 1) as usize;
+        places.push(format!("{:>width$}", rest % extent as usize));
         rest /= extent as usize;
     }
     places.reverse();
