@@ -4,18 +4,18 @@
 //! Programs of one launch may run on many threads over one [`Memory`]. **Invariant:** a verified module gives its effects or a
 //! [`Fault`] that names the operation, never a panic; it stops when its [`Limits`] say so; the same inputs give the same bits.
 
-mod access;
+pub(crate) mod access;
 mod collective;
 mod dot;
-mod elementwise;
-mod float;
-mod index;
+pub(crate) mod elementwise;
+pub(crate) mod float;
+pub(crate) mod index;
 mod libdevice;
 mod math;
-mod memory;
-mod output;
+pub(crate) mod memory;
+pub(crate) mod output;
 mod shape;
-mod value;
+pub(crate) mod value;
 
 use std::{
     cell::RefCell,
@@ -83,6 +83,13 @@ pub enum FaultKind {
     Cancelled,
     /// The arguments are not those of the function, or the module does not verify.
     Malformed,
+    /// Two threads touch the same bytes of shared memory, one of them writes, and nothing orders them. Found by the simulator, as are the
+    /// next two.
+    Race,
+    /// A value that nothing has defined is stored, or decides something.
+    Undefined,
+    /// Threads that hold the same element hold different values for it.
+    Disagreement,
 }
 
 /// Why a program stopped.
@@ -128,15 +135,15 @@ pub struct Interpreter<'m> {
 
 /// What is known of a function before it runs.
 #[derive(Debug)]
-struct Plan {
+pub(crate) struct Plan {
     /// By op: the values that nothing needs after it.
-    dying: Vec<SmallVec<[ValueId; 2]>>,
+    pub(crate) dying: Vec<SmallVec<[ValueId; 2]>>,
     /// By op: is its first region free of branches?
-    straight: Vec<bool>,
+    pub(crate) straight: Vec<bool>,
 }
 
 impl Plan {
-    fn new(module: &Module, function: &Function) -> Plan {
+    pub(crate) fn new(module: &Module, function: &Function) -> Plan {
         let owners = rewrite::owner_ops(function);
         let parents = rewrite::parent_blocks(function);
         let mut last: Vec<Option<OpId>> = vec![None; function.values.len()];
@@ -442,17 +449,20 @@ impl<'r> Machine<'r> {
             OpKind::Transpose { order } => {
                 result.map(|r| tile(self, frame, 0).map(|t| shape::transpose(&t, ty(0).shape(), r.shape(), order))).transpose()?
             }
-            OpKind::Unary(unary) => elementwise::unary(*unary, elem, &*tile(self, frame, 0)?),
-            OpKind::Binary(binary) => elementwise::binary(*binary, elem, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
-            OpKind::Compare(predicate) => elementwise::compare(*predicate, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
-            OpKind::Select => elementwise::select(&*tile(self, frame, 0)?, &*tile(self, frame, 1)?, &*tile(self, frame, 2)?),
-            OpKind::Fma => elementwise::fma(elem, &*tile(self, frame, 0)?, &*tile(self, frame, 1)?, &*tile(self, frame, 2)?),
-            OpKind::Cast(cast) => elementwise::cast(*cast, ty(0).elem(), elem, &*tile(self, frame, 0)?),
-            OpKind::AddPtr => elementwise::addptr(pointee().bytes(), &*tile(self, frame, 0)?, &*tile(self, frame, 1)?),
-            OpKind::Libdevice(symbol) => {
+            kind if kind.is_elementwise() => {
                 let operands = op.operands.iter().map(|&v| self.tile(frame, id, v)).collect::<Result<Vec<_>, _>>()?;
-                libdevice::call(*symbol, &operands.iter().map(Rc::as_ref).collect::<Vec<_>>())
+                let from: SmallVec<[Elem; 4]> = op.operands.iter().map(|&v| function.ty(v).elem()).collect();
+                let operands: SmallVec<[&Data; 4]> = operands.iter().map(Rc::as_ref).collect();
+                elementwise::elementwise(kind, &from, elem, &operands)
             }
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::AddPtr
+            | OpKind::Libdevice(_) => None,
             OpKind::InlineAsm(_) => {
                 let message = "inline assembly runs on a GPU only; the CPU device does not read machine instructions";
                 return Err(self.fault(frame, id, (FaultKind::Unsupported, message.into())));

@@ -18,6 +18,7 @@ pub mod parse;
 pub mod print;
 pub mod rewrite;
 pub mod scratch;
+pub mod simulate;
 pub mod types;
 pub mod verify;
 
@@ -26,5 +27,6 @@ pub use module::{Block, BlockId, Builder, Function, FunctionId, Level, Module, O
 pub use ops::{Op, OpKind, Origin};
 pub use parse::{ParseError, parse};
 pub use print::print;
+pub use simulate::{Simulator, simulate};
 pub use types::{Elem, Scalar, Shape, Type};
 pub use verify::{Problem, verify};

@@ -46,6 +46,16 @@ pub fn print_function(function: &Function) -> String {
     out
 }
 
+/// One operation without its regions, its values named as in [`print_function`].
+pub fn print_op(function: &Function, op: OpId) -> String {
+    let mut out = String::new();
+    let mut printer = Printer { module: None, function, names: FxHashMap::default(), out: &mut out };
+    printer.function();
+    printer.out.clear();
+    printer.op(op, 0);
+    out.lines().next().unwrap_or_default().trim_end_matches(" {").to_string()
+}
+
 impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print(self))

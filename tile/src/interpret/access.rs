@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{ops::AtomicOp, types::Scalar};
 
-pub(super) type Failure = (FaultKind, String);
+pub(crate) type Failure = (FaultKind, String);
 
 struct Access<'a> {
     memory: &'a Memory,
@@ -101,7 +101,7 @@ impl<'a> Access<'a> {
     }
 }
 
-pub(super) fn malformed() -> Failure {
+pub(crate) fn malformed() -> Failure {
     (FaultKind::Malformed, "the module does not verify".into())
 }
 
@@ -190,7 +190,8 @@ pub(super) fn compare_and_swap(
     Ok(Data::from_bits(scalar, old.into_iter()))
 }
 
-fn apply(op: AtomicOp, scalar: Scalar, x: u64, y: u64) -> u64 {
+/// What an atomic operation makes of the bits in memory and its operand's.
+pub(crate) fn apply(op: AtomicOp, scalar: Scalar, x: u64, y: u64) -> u64 {
     let wide = scalar.bits() == 64;
     let signed = |x: u64| if wide { x as i64 } else { i64::from(x as i32) };
     match op {

@@ -4,13 +4,30 @@
 //! gives all ones and its remainder the dividend; floats are rounded once to their type, to nearest even unless said otherwise.
 
 use super::{
-    float, math,
+    float, libdevice, math,
     value::{Data, map_data},
 };
 use crate::{
-    ops::{BinaryOp, CastOp, Predicate, UnaryOp},
+    ops::{BinaryOp, CastOp, OpKind, Predicate, UnaryOp},
     types::{Elem, Scalar},
 };
+
+/// An elementwise operation on operands of one length, whose elements are `from`, into elements `to`. `None` if the kind is another, or
+/// does not fit its operands.
+pub(crate) fn elementwise(kind: &OpKind, from: &[Elem], to: Elem, operands: &[&Data]) -> Option<Data> {
+    match (kind, operands) {
+        (OpKind::Unary(op), [a]) => unary(*op, to, a),
+        (OpKind::Binary(op), [a, b]) => binary(*op, to, a, b),
+        (OpKind::Compare(predicate), [a, b]) => compare(*predicate, a, b),
+        (OpKind::Select, [condition, a, b]) => select(condition, a, b),
+        (OpKind::Fma, [a, b, c]) => fma(to, a, b, c),
+        (OpKind::Cast(op), [a]) => cast(*op, *from.first()?, to, a),
+        (OpKind::AddPtr, [a, b]) => addptr(from.first()?.pointee()?.bytes(), a, b),
+        (OpKind::Libdevice(symbol), operands) => libdevice::call(*symbol, operands),
+        (OpKind::Promise { .. }, [a]) => Some((*a).clone()),
+        _ => None,
+    }
+}
 
 /// What the interpreter needs of a machine integer beyond Rust's operators.
 trait Int: Copy + Ord {
@@ -353,6 +370,6 @@ pub(super) fn cast(op: CastOp, from: Elem, to: Elem, data: &Data) -> Option<Data
 }
 
 /// The elements at `indices`, in that order.
-pub(super) fn gather(data: &Data, indices: impl Iterator<Item = usize>) -> Data {
+pub(crate) fn gather(data: &Data, indices: impl Iterator<Item = usize>) -> Data {
     map_data!(data, v => indices.map(|i| v[i]).collect())
 }

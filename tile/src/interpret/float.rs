@@ -57,7 +57,7 @@ fn format(scalar: Scalar) -> Option<&'static Format> {
 }
 
 /// Rounds every element to the nearest value of `scalar`.
-pub(super) fn round_all(scalar: Scalar, values: &mut [f32]) {
+pub(crate) fn round_all(scalar: Scalar, values: &mut [f32]) {
     // One loop a format, so that its numbers are constants of the loop.
     match scalar {
         Scalar::F16 => values.iter_mut().for_each(|x| *x = F16.round(*x)),
@@ -69,7 +69,7 @@ pub(super) fn round_all(scalar: Scalar, values: &mut [f32]) {
 }
 
 /// An `f64` to the nearest value of a float type of 32 bits or fewer, rounded once.
-pub(super) fn round_f64(scalar: Scalar, x: f64) -> f32 {
+pub(crate) fn round_f64(scalar: Scalar, x: f64) -> f32 {
     let nearest = x as f32;
     let Some(format) = format(scalar) else { return nearest };
     if f64::from(nearest) == x || x.is_nan() {
@@ -86,7 +86,7 @@ fn toward_zero(nearest: f32, x: f64) -> f32 {
 }
 
 /// As [`round_f64`], toward zero.
-pub(super) fn truncate_f64(scalar: Scalar, x: f64) -> f32 {
+pub(crate) fn truncate_f64(scalar: Scalar, x: f64) -> f32 {
     if scalar == Scalar::F32 || x.is_nan() || x.is_infinite() {
         return if x.is_finite() { toward_zero(x as f32, x) } else { round_f64(scalar, x) };
     }
@@ -95,13 +95,13 @@ pub(super) fn truncate_f64(scalar: Scalar, x: f64) -> f32 {
 }
 
 /// The ten digits a `tf32` multiplication sees of an `f32`: to nearest, ties away from zero, as `cvt.rna.tf32`.
-pub(super) fn tf32(x: f32) -> f32 {
+pub(crate) fn tf32(x: f32) -> f32 {
     if x.is_finite() { f32::from_bits(x.to_bits().wrapping_add(0x1000) & !0x1fff) } else { x }
 }
 
 /// The bits in memory of a value held for `scalar`.
 #[inline(always)]
-pub(super) fn encode(scalar: Scalar, x: f32) -> u32 {
+pub(crate) fn encode(scalar: Scalar, x: f32) -> u32 {
     match scalar {
         Scalar::F16 => u32::from(half::f16::from_f32(x).to_bits()),
         Scalar::BF16 => u32::from(half::bf16::from_f32(x).to_bits()),
@@ -123,7 +123,7 @@ pub(super) fn encode(scalar: Scalar, x: f32) -> u32 {
 }
 
 #[inline(always)]
-pub(super) fn decode(scalar: Scalar, bits: u32) -> f32 {
+pub(crate) fn decode(scalar: Scalar, bits: u32) -> f32 {
     match scalar {
         Scalar::F16 => half::f16::from_bits(bits as u16).to_f32(),
         Scalar::BF16 => half::bf16::from_bits(bits as u16).to_f32(),

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// `source[.., index, ..]` along `axis`.
-pub(super) fn gather(source: &Data, from: &[u32], index: &Data, to: &[u32], axis: usize) -> Option<Data> {
+pub(crate) fn gather(source: &Data, from: &[u32], index: &Data, to: &[u32], axis: usize) -> Option<Data> {
     let product = |extents: &[u32]| extents.iter().map(|&d| d as usize).product::<usize>();
     let inner = product(&to[axis + 1..]);
     let (extent, count) = (from[axis] as usize, to[axis] as usize);
@@ -32,7 +32,7 @@ pub(super) fn gather(source: &Data, from: &[u32], index: &Data, to: &[u32], axis
 }
 
 /// How many active elements have each number from 0 on.
-pub(super) fn histogram(values: &Data, mask: Option<&Data>, bins: usize) -> Option<Data> {
+pub(crate) fn histogram(values: &Data, mask: Option<&Data>, bins: usize) -> Option<Data> {
     let mut counts = vec![0i32; bins];
     for (i, value) in widened(values, false)?.into_iter().enumerate() {
         let active = match mask {

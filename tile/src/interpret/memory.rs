@@ -62,7 +62,7 @@ impl Memory {
         base
     }
 
-    pub(super) fn print(&self, [x, y, z]: [u32; 3], lines: impl IntoIterator<Item = String>) {
+    pub(crate) fn print(&self, [x, y, z]: [u32; 3], lines: impl IntoIterator<Item = String>) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         for line in lines {
             if printed.lines.len() < PRINTED_LINES {
@@ -110,7 +110,7 @@ impl Memory {
     }
 
     /// The last allocation that begins at or before `address`.
-    pub(super) fn nearest(&self, address: u64) -> Option<&Allocation> {
+    pub(crate) fn nearest(&self, address: u64) -> Option<&Allocation> {
         let behind = self.allocations.partition_point(|a| a.base <= address);
         self.allocations[..behind].last()
     }
@@ -141,7 +141,7 @@ impl Allocation {
 
     /// The offset of an access of `SIZE` bytes, if it lies inside.
     #[inline(always)]
-    pub(super) fn offset<const SIZE: usize>(&self, address: u64) -> Option<usize> {
+    pub(crate) fn offset<const SIZE: usize>(&self, address: u64) -> Option<usize> {
         let offset = address.wrapping_sub(self.base);
         // `len < SIZE` must not wrap around.
         (self.len >= SIZE && offset <= (self.len - SIZE) as u64).then_some(offset as usize)
@@ -159,7 +159,7 @@ impl Allocation {
     // with different widths get some mixture of the bytes, as on the device.
 
     #[inline(always)]
-    pub(super) fn load<const SIZE: usize>(&self, offset: usize) -> u64 {
+    pub(crate) fn load<const SIZE: usize>(&self, offset: usize) -> u64 {
         let cell = self.cell(offset, SIZE);
         unsafe {
             match SIZE {
@@ -172,7 +172,7 @@ impl Allocation {
     }
 
     #[inline(always)]
-    pub(super) fn store<const SIZE: usize>(&self, offset: usize, bits: u64) {
+    pub(crate) fn store<const SIZE: usize>(&self, offset: usize, bits: u64) {
         let cell = self.cell(offset, SIZE);
         unsafe {
             match SIZE {
@@ -185,7 +185,7 @@ impl Allocation {
     }
 
     /// Replaces the bits by `next` of them, atomically; the answer is the old bits.
-    pub(super) fn update<const SIZE: usize>(&self, offset: usize, next: impl Fn(u64) -> u64) -> u64 {
+    pub(crate) fn update<const SIZE: usize>(&self, offset: usize, next: impl Fn(u64) -> u64) -> u64 {
         let cell = self.cell(offset, SIZE);
         let old = unsafe {
             match SIZE {

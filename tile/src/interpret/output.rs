@@ -6,7 +6,7 @@ use super::value::Data;
 use crate::types::{Elem, Scalar, Type};
 
 /// The lines of one operand; `number` tells several operands apart.
-pub(super) fn lines(
+pub(crate) fn lines(
     program: [u32; 3],
     prefix: &str,
     number: Option<usize>,
@@ -29,7 +29,7 @@ pub(super) fn lines(
 }
 
 /// The line of a print without operands.
-pub(super) fn bare(program: [u32; 3], prefix: &str) -> String {
+pub(crate) fn bare(program: [u32; 3], prefix: &str) -> String {
     let [x, y, z] = program;
     format!("pid ({x}, {y}, {z}){prefix}")
 }

@@ -21,7 +21,7 @@ pub enum Data {
 
 /// What a value of the IR is bound to.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     #[default]
     Empty,
     Tile(Rc<Data>),
@@ -31,7 +31,7 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         match self {
             Slot::Empty => 0,
             Slot::Tile(data) => data.bytes(),
@@ -71,7 +71,7 @@ macro_rules! with_data {
     };
 }
 
-pub(super) use map_data;
+pub(crate) use map_data;
 
 /// How a masked-off element without `other` looks: NaN, or this byte repeated. Nobody may depend on it; it is chosen to be noticed.
 pub const POISON_BYTE: u8 = 0xa5;
@@ -85,12 +85,12 @@ impl Data {
         self.len() == 0
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         with_data!(self, v => std::mem::size_of_val(v.as_slice()) as u64)
     }
 
     /// `len` times an integer, truncated to the element's width.
-    pub(super) fn ints(elem: Elem, value: i64, len: usize) -> Data {
+    pub(crate) fn ints(elem: Elem, value: i64, len: usize) -> Data {
         match elem {
             Elem::Ptr(_) | Elem::Scalar(Scalar::I64) => Data::I64(vec![value; len]),
             Elem::Scalar(Scalar::I1) => Data::I1(vec![value & 1 != 0; len]),
@@ -102,14 +102,14 @@ impl Data {
     }
 
     /// `len` times a float, rounded to the element.
-    pub(super) fn floats(scalar: Scalar, value: f64, len: usize) -> Data {
+    pub(crate) fn floats(scalar: Scalar, value: f64, len: usize) -> Data {
         match scalar {
             Scalar::F64 => Data::F64(vec![value; len]),
             scalar => Data::F32(vec![float::round_f64(scalar, value); len]),
         }
     }
 
-    pub(super) fn poison(elem: Elem, len: usize) -> Data {
+    pub(crate) fn poison(elem: Elem, len: usize) -> Data {
         match elem {
             Elem::Scalar(s) if s.is_float() => Data::floats(s, f64::NAN, len),
             elem => Data::ints(elem, i64::from_ne_bytes([POISON_BYTE; 8]), len),
@@ -117,7 +117,7 @@ impl Data {
     }
 
     /// The only or first element as an integer; floats give 0.
-    pub(super) fn first_int(&self) -> i64 {
+    pub(crate) fn first_int(&self) -> i64 {
         match self {
             Data::I1(v) => v.first().map_or(0, |&b| i64::from(b)),
             Data::I8(v) => v.first().map_or(0, |&x| i64::from(x)),
@@ -129,7 +129,7 @@ impl Data {
     }
 
     /// Element `i` as the bits memory holds.
-    pub(super) fn bits(&self, scalar: Scalar, i: usize) -> u64 {
+    pub(crate) fn bits(&self, scalar: Scalar, i: usize) -> u64 {
         match self {
             Data::I1(v) => u64::from(v[i]),
             Data::I8(v) => u64::from(v[i] as u8),
@@ -142,7 +142,7 @@ impl Data {
     }
 
     /// The inverse of [`Data::bits`], for a whole tile.
-    pub(super) fn from_bits(scalar: Scalar, bits: impl Iterator<Item = u64>) -> Data {
+    pub(crate) fn from_bits(scalar: Scalar, bits: impl Iterator<Item = u64>) -> Data {
         match scalar {
             Scalar::I1 => Data::I1(bits.map(|b| b & 1 != 0).collect()),
             Scalar::I8 => Data::I8(bits.map(|b| b as i8).collect()),

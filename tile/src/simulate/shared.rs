@@ -1,0 +1,213 @@
+//! The bytes of shared memory and their history.
+//!
+//! Every byte knows which buffer it belongs to, who wrote it and who read it since when. Barriers of the whole CTA cut time into epochs:
+//! accesses of two threads in one epoch are not ordered. An asynchronous operation holds its bytes from its issue to the wait that retires
+//! it; until then nobody else may touch what it writes, nor write what it reads. **Invariant:** a byte is never read unless its last writer
+//! is ordered before the reader, and never written unless all its readers and writers are.
+
+use crate::module::OpId;
+
+/// Who and what touches a byte.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct By {
+    pub(super) op: OpId,
+    pub(super) thread: u32,
+}
+
+/// What is wrong with an access, for a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// The address lies outside shared memory.
+    Outside {
+        address: u32,
+        size: u32,
+    },
+    Misaligned {
+        address: u32,
+        size: u32,
+    },
+    /// Not ordered with what `op` does to the same byte; `thread` is `None` for an asynchronous operation.
+    Race {
+        address: u32,
+        op: OpId,
+        thread: Option<u32>,
+        writes: bool,
+    },
+    /// The bytes of a buffer were taken by another operation's.
+    Overwritten {
+        address: u32,
+        op: OpId,
+    },
+    /// Two threads write different bits to one byte with one operation.
+    Disagree {
+        address: u32,
+        thread: u32,
+    },
+}
+
+/// Nobody.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Byte {
+    value: u8,
+    /// As in [`super::lanes::Lanes`]: 0 if defined.
+    undefined: u32,
+    /// The operation whose buffer or scratch the last write went through.
+    owner: u32,
+    writer: u32,
+    write_op: u32,
+    write_epoch: u32,
+    /// Tells several runs of one operation apart.
+    write_step: u64,
+    reader: u32,
+    /// Another thread that has read in the same epoch.
+    second_reader: u32,
+    read_op: u32,
+    read_epoch: u32,
+    /// The asynchronous operation under way that writes it, reads it.
+    writing: u32,
+    reading: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    bytes: Vec<Byte>,
+    epoch: u32,
+}
+
+impl SharedMemory {
+    pub(super) fn new(size: u32) -> SharedMemory {
+        let byte = Byte {
+            value: 0xa5,
+            undefined: NONE,
+            owner: NONE,
+            writer: NONE,
+            write_op: NONE,
+            write_epoch: 0,
+            write_step: 0,
+            reader: NONE,
+            second_reader: NONE,
+            read_op: NONE,
+            read_epoch: 0,
+            writing: NONE,
+            reading: NONE,
+        };
+        SharedMemory { bytes: vec![byte; size as usize], epoch: 1 }
+    }
+
+    /// All threads have met: what was before is ordered before what follows.
+    pub(super) fn barrier(&mut self) {
+        self.epoch += 1;
+    }
+
+    fn inside(&self, address: u32, size: u32) -> Result<std::ops::Range<usize>, Wrong> {
+        let end = u64::from(address) + u64::from(size);
+        if end > self.bytes.len() as u64 {
+            return Err(Wrong::Outside { address, size });
+        }
+        Ok(address as usize..end as usize)
+    }
+
+    fn range(&self, address: u32, size: u32) -> Result<std::ops::Range<usize>, Wrong> {
+        if !address.is_multiple_of(size.max(1)) {
+            return Err(Wrong::Misaligned { address, size });
+        }
+        self.inside(address, size)
+    }
+
+    /// A fresh buffer: what it held before is gone.
+    pub(super) fn forget(&mut self, op: OpId, address: u32, size: u32) -> Result<(), Wrong> {
+        for i in self.inside(address, size)? {
+            self.bytes[i].undefined = op.0 + 1;
+            self.bytes[i].owner = op.0;
+        }
+        Ok(())
+    }
+
+    /// One access of one thread through the buffer or scratch of `owner`, of an aligned power of two bytes; `undefined[i]` marks byte `i`.
+    pub(super) fn write(
+        &mut self,
+        by: By,
+        step: u64,
+        owner: OpId,
+        address: u32,
+        values: &[u8],
+        undefined: &[u32],
+    ) -> Result<(), Wrong> {
+        let epoch = self.epoch;
+        for (offset, i) in self.range(address, values.len() as u32)?.enumerate() {
+            let at = i as u32;
+            let byte = &mut self.bytes[i];
+            let race = |op: u32, thread: Option<u32>, writes| Err(Wrong::Race { address: at, op: OpId(op), thread, writes });
+            if byte.writing != NONE {
+                return race(byte.writing, None, true);
+            }
+            if byte.reading != NONE {
+                return race(byte.reading, None, false);
+            }
+            if byte.write_epoch == epoch && byte.writer != by.thread {
+                if byte.write_step != step {
+                    return race(byte.write_op, Some(byte.writer), true);
+                }
+                // Copies of one element: whoever comes last, the same bits stay.
+                let both_undefined = byte.undefined != 0 && undefined[offset] != 0;
+                if !both_undefined && (byte.value != values[offset] || byte.undefined != undefined[offset]) {
+                    return Err(Wrong::Disagree { address: at, thread: byte.writer });
+                }
+            }
+            if byte.read_epoch == epoch {
+                let other = if byte.reader != by.thread { byte.reader } else { byte.second_reader };
+                if other != NONE && other != by.thread {
+                    return race(byte.read_op, Some(other), false);
+                }
+            }
+            byte.value = values[offset];
+            byte.undefined = undefined[offset];
+            byte.owner = owner.0;
+            byte.writer = by.thread;
+            byte.write_op = by.op.0;
+            byte.write_epoch = epoch;
+            byte.write_step = step;
+        }
+        Ok(())
+    }
+
+    /// The bytes and their marks.
+    pub(super) fn read(
+        &mut self,
+        by: By,
+        owner: OpId,
+        address: u32,
+        values: &mut [u8],
+        undefined: &mut [u32],
+    ) -> Result<(), Wrong> {
+        let epoch = self.epoch;
+        for (offset, i) in self.range(address, values.len() as u32)?.enumerate() {
+            let at = i as u32;
+            let byte = &mut self.bytes[i];
+            if byte.writing != NONE {
+                return Err(Wrong::Race { address: at, op: OpId(byte.writing), thread: None, writes: true });
+            }
+            if byte.write_epoch == epoch && byte.writer != by.thread && byte.writer != NONE {
+                return Err(Wrong::Race { address: at, op: OpId(byte.write_op), thread: Some(byte.writer), writes: true });
+            }
+            if byte.owner != NONE && byte.owner != owner.0 {
+                return Err(Wrong::Overwritten { address: at, op: OpId(byte.owner) });
+            }
+            values[offset] = byte.value;
+            undefined[offset] = if byte.undefined == NONE { owner.0 + 1 } else { byte.undefined };
+            if byte.read_epoch == epoch {
+                if byte.reader != by.thread {
+                    byte.second_reader = by.thread;
+                }
+            } else {
+                byte.read_epoch = epoch;
+                byte.reader = by.thread;
+                byte.second_reader = NONE;
+            }
+            byte.read_op = by.op.0;
+        }
+        Ok(())
+    }
+}
