@@ -3,7 +3,8 @@
 //! `pipeline` runs all passes, `report` prints the report of what comes out of them.
 //!
 //! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
-//! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64); every pointer gets its own buffer.
+//! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64); every pointer gets its own buffer. What comes out is then
+//! taken through the passes that are left, and the simulator runs the result: lane by lane, with the races that it knows of.
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use tritium_semantics::target::Gpu;
 use tritium_tile::{
     Elem, FunctionId, Module, Scalar,
     interpret::{Arg, Limits, Memory, interpret},
+    simulate::simulate,
 };
 
 const LINE: &str = "; ---- becomes\n";
@@ -54,17 +56,22 @@ fn run(path: &Path, text: &str) -> Lowered {
             break;
         }
     }
+    let mut finished = module.clone();
+    let left = passes::pipeline(options.sm).into_iter().skip_while(|step| step.name != pass).skip(1);
+    let lowered = result.is_ok() && left.into_iter().all(|step| passes::run(step, &mut finished, &options).is_ok());
     let shown = match result {
         Ok(()) if pass == "report" => report(&module, text),
         Ok(()) => module.to_string(),
         Err(refused) => format!("; refused: {refused}\n"),
     };
-    Lowered { before, after: module, shown }
+    Lowered { before, after: module, finished: lowered.then_some(finished), shown }
 }
 
 struct Lowered {
     before: Module,
     after: Module,
+    /// After all passes, unless one refuses.
+    finished: Option<Module>,
     shown: String,
 }
 
@@ -134,8 +141,8 @@ fn number(scalar: Scalar, bytes: &[u8]) -> f64 {
     }
 }
 
-/// What memory holds after two programs have run.
-fn execute(path: &Path, text: &str, module: &Module) -> Vec<(Scalar, Vec<u8>)> {
+/// What memory holds after two programs have run, in the interpreter or in the simulator.
+fn execute(path: &Path, text: &str, module: &Module, lanes: bool) -> Vec<(Scalar, Vec<u8>)> {
     let mut memory = Memory::new();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let given = numbers(text, "run");
@@ -157,15 +164,20 @@ fn execute(path: &Path, text: &str, module: &Module) -> Vec<(Scalar, Vec<u8>)> {
         });
     }
     for program in 0..2 {
-        interpret(module, FunctionId(0), &args, [program, 0, 0], [2, 1, 1], &memory, &Limits::default())
-            .unwrap_or_else(|fault| panic!("{}: {fault}\n{module}", path.display()));
+        let (id, grid, limits) = ([program, 0, 0], [2, 1, 1], Limits::default());
+        let done = match lanes {
+            true => simulate(module, &args, id, grid, &memory, &limits),
+            false => interpret(module, FunctionId(0), &args, id, grid, &memory, &limits),
+        };
+        done.unwrap_or_else(|fault| panic!("{}: {fault}\n{module}", path.display()));
     }
     buffers.into_iter().map(|(scalar, base)| (scalar, memory.bytes(base))).collect()
 }
 
-fn compare(path: &Path, text: &str, before: &Module, after: &Module) {
+/// `before` in the interpreter and `after` as `lanes` says leave the same memory.
+fn compare(path: &Path, text: &str, before: &Module, after: &Module, lanes: bool) {
     let tolerance: f64 = directive(text, "tolerance").map_or(0.0, |t| t.parse().expect("a number"));
-    for ((scalar, expected), (_, found)) in execute(path, text, before).iter().zip(&execute(path, text, after)) {
+    for ((scalar, expected), (_, found)) in execute(path, text, before, false).iter().zip(&execute(path, text, after, lanes)) {
         if expected == found {
             continue;
         }
@@ -203,9 +215,12 @@ fn passes_do_what_their_tests_say() {
     for path in all {
         let text = std::fs::read_to_string(&path).expect("a readable file");
         let (source, expected) = text.split_once(LINE).unwrap_or((&text, ""));
-        let Lowered { before, after, shown: actual } = run(&path, source);
+        let Lowered { before, after, finished, shown: actual } = run(&path, source);
         if !actual.starts_with("; refused") {
-            compare(&path, source, &before, &after);
+            compare(&path, source, &before, &after, false);
+        }
+        if let Some(finished) = finished {
+            compare(&path, source, &before, &finished, true);
         }
         if actual == expected {
             continue;

@@ -10,6 +10,7 @@
 //! Operations run in program order, each for all threads. **Invariants:** a verified module gives its effects or a [`Fault`], never a panic;
 //! the same inputs give the same bits; the element functions are the interpreter's, so without a change of order the results are too.
 
+mod asynchronous;
 mod collective;
 mod convert;
 mod dot;
@@ -28,11 +29,12 @@ use smallvec::SmallVec;
 use crate::{
     interpret::{Arg, Data, Fault, FaultKind, Limits, Memory, Plan, access::Failure},
     layout::{Distributed, SharedLayout, algebra::apply, convert::rename, reshape},
-    module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueDef, ValueId},
+    module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueId},
     ops::{Constant, OpKind, Origin, SpecialRegister},
     print::print_op,
     types::{Elem, Type},
 };
+use asynchronous::Copies;
 use lanes::{Lanes, Register};
 use shared::{By, SharedMemory, Wrong};
 
@@ -112,6 +114,7 @@ impl<'m> Simulator<'m> {
             elements_left: limits.elements,
             threads,
             shared: SharedMemory::new(module.shared_bytes.unwrap_or(0)),
+            copies: Copies::default(),
             depth: 0,
             step: 0,
         };
@@ -126,8 +129,8 @@ enum Slot {
     Empty,
     /// Its registers, as many as its layout has; one of a scalar.
     Tile(Rc<[Register]>),
-    /// The buffer of this allocation.
-    Buffer(OpId),
+    /// The buffer of this allocation, or the part of it that begins so many bytes behind its beginning.
+    Buffer(OpId, u32),
 }
 
 /// One run of one program.
@@ -141,6 +144,7 @@ struct Machine<'r> {
     elements_left: u64,
     threads: usize,
     shared: SharedMemory,
+    copies: Copies,
     depth: usize,
     /// Counts operations run.
     step: u64,
@@ -288,7 +292,7 @@ impl<'r> Machine<'r> {
     fn tile(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Run<Rc<[Register]>> {
         match &frame.values[value.index()] {
             Slot::Tile(registers) => Ok(registers.clone()),
-            Slot::Buffer(_) | Slot::Empty => Err(self.malformed(frame, op, "an operand is not a tile")),
+            Slot::Buffer(..) | Slot::Empty => Err(self.malformed(frame, op, "an operand is not a tile")),
         }
     }
 
@@ -538,12 +542,21 @@ impl<'r> Machine<'r> {
             OpKind::Print { prefix, hex, signed } => self.print(frame, id, prefix, *hex, *signed),
             OpKind::ConvertLayout => self.convert_layout(frame, id),
             OpKind::LocalAlloc => self.local_alloc(frame, id),
+            OpKind::LocalIndex => self.local_index(frame, id),
             OpKind::LocalLoad => self.local_load(frame, id),
             OpKind::LocalStore => self.local_store(frame, id, op.operands[0], op.operands[1]),
             OpKind::Barrier => {
                 self.shared.barrier();
                 Ok(())
             }
+            OpKind::AsyncCopy(attrs) => self.async_copy(frame, id, *attrs),
+            OpKind::AsyncCommit => {
+                self.async_commit();
+                Ok(())
+            }
+            OpKind::AsyncWait { pending } => self.async_wait(frame, id, *pending),
+            // Nothing here reads through the asynchronous proxy yet.
+            OpKind::FenceAsync => Ok(()),
             // Blocks end before they come here.
             OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.malformed(frame, id, "a terminator inside a block")),
         }
@@ -698,11 +711,9 @@ impl<'r> Machine<'r> {
 
     /// The allocation behind a shared value, and where it begins.
     fn buffer(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Run<(OpId, u32)> {
-        match (&frame.values[value.index()], frame.function.value(value).def) {
-            (Slot::Buffer(alloc), _) => Ok((*alloc, self.shared_offset(frame, *alloc)?)),
-            (_, ValueDef::Result(..) | ValueDef::Argument(..)) => {
-                Err(self.malformed(frame, op, "an operand is no shared buffer"))
-            }
+        match frame.values[value.index()] {
+            Slot::Buffer(alloc, start) => Ok((alloc, self.shared_offset(frame, alloc)? + start)),
+            Slot::Tile(_) | Slot::Empty => Err(self.malformed(frame, op, "an operand is no shared buffer")),
         }
     }
 }

@@ -45,7 +45,7 @@ impl<'r> Machine<'r> {
                 .into_iter()
                 .map(|slot| match slot {
                     Slot::Tile(registers) => Ok(registers[0].clone()),
-                    Slot::Buffer(_) | Slot::Empty => Err(machine.malformed(frame, op, "a region yields no scalar")),
+                    Slot::Buffer(..) | Slot::Empty => Err(machine.malformed(frame, op, "a region yields no scalar")),
                 })
                 .collect::<Run<Vec<Register>>>()
         };

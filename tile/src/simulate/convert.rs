@@ -184,7 +184,7 @@ impl<'r> Machine<'r> {
     pub(super) fn local_alloc(&mut self, frame: &mut Frame<'r>, id: OpId) -> Run<()> {
         let op = frame.function.op(id);
         let result = op.results[0];
-        frame.values[result.index()] = Slot::Buffer(id);
+        frame.values[result.index()] = Slot::Buffer(id, 0);
         match op.operands.first() {
             Some(&tile) => self.local_store(frame, id, tile, result),
             None => {
@@ -194,6 +194,23 @@ impl<'r> Machine<'r> {
                 self.shared.forget(id, base, bytes).map_err(|wrong| self.wrong(frame, by, wrong))
             }
         }
+    }
+
+    pub(super) fn local_index(&mut self, frame: &mut Frame<'r>, id: OpId) -> Run<()> {
+        let op = frame.function.op(id);
+        let (ring, view) = (op.operands[0], op.results[0]);
+        let slot = self.uniform(frame, id, op.operands[1], "a slot")?;
+        let slots = self.module.layouts.ring_slots(frame.function.ty(ring)).unwrap_or(0);
+        let Slot::Buffer(alloc, start) = frame.values[ring.index()] else {
+            return Err(self.malformed(frame, id, "an operand is no shared buffer"));
+        };
+        let bytes = self.buffer_layout(frame, id, view)?.bytes(element_bytes(frame.function.ty(view).elem()));
+        let Some(slot) = u32::try_from(slot).ok().filter(|&slot| slot < slots) else {
+            let message = format!("slot {slot} of a ring that has {slots}");
+            return Err(self.fault(frame, id, (FaultKind::OutOfBounds, message)));
+        };
+        frame.values[view.index()] = Slot::Buffer(alloc, start + slot * bytes);
+        Ok(())
     }
 
     pub(super) fn local_store(&mut self, frame: &Frame<'r>, id: OpId, tile: ValueId, buffer: ValueId) -> Run<()> {

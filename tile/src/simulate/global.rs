@@ -38,18 +38,19 @@ fn outside(memory: &Memory, address: u64, size: u32) -> String {
     }
 }
 
-/// The registers that one access needs.
-struct Vector<'v> {
-    pointers: &'v [Register],
-    mask: Option<&'v [Register]>,
-    size: u32,
-}
-
 impl<'r> Machine<'r> {
-    /// Whether thread `t` does the access, and from which address on.
-    fn address(&self, frame: &Frame<'r>, op: OpId, vector: &Vector<'_>, t: usize) -> Run<Option<u64>> {
+    /// The address from which on thread `t` accesses elements of `size` bytes through these registers; `None` if its mask is off.
+    pub(super) fn address(
+        &self,
+        frame: &Frame<'r>,
+        op: OpId,
+        pointers: &[Register],
+        mask: Option<&[Register]>,
+        size: u32,
+        t: usize,
+    ) -> Run<Option<u64>> {
         let wrong = |kind: FaultKind, message: String| Err(self.fault(frame, op, (kind, format!("thread {t}: {message}"))));
-        if let Some(mask) = vector.mask {
+        if let Some(mask) = mask {
             for one in mask {
                 if let Some(source) = one.undefined(t) {
                     return Err(self.undefined(frame, op, t, "a mask", source));
@@ -62,14 +63,14 @@ impl<'r> Machine<'r> {
                 return Ok(None);
             }
         }
-        for one in vector.pointers {
+        for one in pointers {
             if let Some(source) = one.undefined(t) {
                 return Err(self.undefined(frame, op, t, "an address", source));
             }
         }
-        let (count, size) = (vector.pointers.len(), vector.size);
-        let first = vector.pointers[0].int(t) as u64;
-        for (i, one) in vector.pointers.iter().enumerate() {
+        let count = pointers.len();
+        let first = pointers[0].int(t) as u64;
+        for (i, one) in pointers.iter().enumerate() {
             if one.int(t) as u64 != first.wrapping_add(i as u64 * u64::from(size)) {
                 return wrong(FaultKind::Disagreement, format!("the addresses of a vector of {count} are not consecutive"));
             }
@@ -87,7 +88,7 @@ impl<'r> Machine<'r> {
     }
 
     /// The vector an access moves, checked against its registers.
-    fn width(&self, frame: &Frame<'r>, op: OpId, attr: u8, size: u32, registers: usize) -> Run<usize> {
+    pub(super) fn width(&self, frame: &Frame<'r>, op: OpId, attr: u8, size: u32, registers: usize) -> Run<usize> {
         let vector = attr.max(1) as usize;
         if !vector.is_power_of_two() || !registers.is_multiple_of(vector) || vector as u32 * size > 16 {
             return Err(self.malformed(frame, op, "one instruction moves at most 16 bytes, in whole registers"));
@@ -96,7 +97,13 @@ impl<'r> Machine<'r> {
     }
 
     /// The registers of an optional operand: as many as the pointer has.
-    fn beside(&self, frame: &Frame<'r>, op: OpId, operand: usize, registers: usize) -> Run<Option<std::rc::Rc<[Register]>>> {
+    pub(super) fn beside(
+        &self,
+        frame: &Frame<'r>,
+        op: OpId,
+        operand: usize,
+        registers: usize,
+    ) -> Run<Option<std::rc::Rc<[Register]>>> {
         let Some(&value) = frame.function.op(op).operands.get(operand) else { return Ok(None) };
         let tile = self.tile(frame, op, value)?;
         if tile.len() != registers {
@@ -126,11 +133,11 @@ impl<'r> Machine<'r> {
                 continue;
             }
             let range = first..first + width;
-            let vector = Vector { pointers: &pointers[range.clone()], mask: mask.as_ref().map(|m| &m[range.clone()]), size };
+            let vector = (&pointers[range.clone()], mask.as_ref().map(|m| &m[range.clone()]));
             let mut bits = vec![vec![0u64; self.threads]; width];
             let mut undefined = vec![vec![0u32; self.threads]; width];
             for t in 0..self.threads {
-                let address = self.address(frame, id, &vector, t)?;
+                let address = self.address(frame, id, vector.0, vector.1, size, t)?;
                 for i in 0..width {
                     let found = address.and_then(|a| locate(self.memory, a + (i as u32 * size) as u64, size));
                     match (found, &other) {
@@ -173,9 +180,9 @@ impl<'r> Machine<'r> {
         let holders = self.holders(layout);
         for first in (0..n).step_by(width).filter(|first| first & surplus == 0) {
             let range = first..first + width;
-            let vector = Vector { pointers: &pointers[range.clone()], mask: mask.as_ref().map(|m| &m[range.clone()]), size };
+            let vector = (&pointers[range.clone()], mask.as_ref().map(|m| &m[range.clone()]));
             for t in (0..self.threads).filter(|&t| holders[t]) {
-                let Some(address) = self.address(frame, id, &vector, t)? else { continue };
+                let Some(address) = self.address(frame, id, vector.0, vector.1, size, t)? else { continue };
                 for (i, register) in values[range.clone()].iter().enumerate() {
                     if let Some(source) = register.undefined(t) {
                         return Err(self.undefined(frame, id, t, "what is stored", source));
@@ -221,10 +228,10 @@ impl<'r> Machine<'r> {
                 old.push(old[r & !surplus].clone());
                 continue;
             }
-            let vector = Vector { pointers: &pointers[r..r + 1], mask: mask.as_ref().map(|m| &m[r..r + 1]), size };
+            let vector = (&pointers[r..r + 1], mask.as_ref().map(|m| &m[r..r + 1]));
             let (mut bits, mut undefined) = (vec![0u64; self.threads], vec![id.0 + 1; self.threads]);
             for t in (0..self.threads).filter(|&t| holders[t]) {
-                let Some(address) = self.address(frame, id, &vector, t)? else { continue };
+                let Some(address) = self.address(frame, id, vector.0, vector.1, size, t)? else { continue };
                 let operands = [Some(&values[r]), swap.as_ref().map(|s| &s[r])];
                 if let Some(source) = operands.into_iter().flatten().find_map(|o| o.undefined(t)) {
                     return Err(self.undefined(frame, id, t, "an operand of an atomic", source));

@@ -70,6 +70,28 @@ struct Byte {
     reading: u32,
 }
 
+impl Byte {
+    fn may_write(&self, address: u32, by: By, epoch: u32) -> Result<(), Wrong> {
+        let race = |op: u32, thread: Option<u32>, writes| Err(Wrong::Race { address, op: OpId(op), thread, writes });
+        if self.writing != NONE {
+            return race(self.writing, None, true);
+        }
+        if self.reading != NONE {
+            return race(self.reading, None, false);
+        }
+        if self.write_epoch == epoch && self.writer != by.thread {
+            return race(self.write_op, Some(self.writer), true);
+        }
+        if self.read_epoch == epoch {
+            let other = if self.reader != by.thread { self.reader } else { self.second_reader };
+            if other != NONE && other != by.thread {
+                return race(self.read_op, Some(other), false);
+            }
+        }
+        Ok(())
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     bytes: Vec<Byte>,
@@ -125,6 +147,22 @@ impl SharedMemory {
         Ok(())
     }
 
+    /// An asynchronous operation begins that will write these bytes: for the race it is a write by the thread that issues it.
+    pub(super) fn hold(&mut self, by: By, address: u32, size: u32) -> Result<(), Wrong> {
+        for i in self.range(address, size)? {
+            self.bytes[i].may_write(i as u32, by, self.epoch)?;
+            self.bytes[i].writing = by.op.0;
+        }
+        Ok(())
+    }
+
+    /// It has been waited for.
+    pub(super) fn release(&mut self, address: u32, size: u32) {
+        for i in self.inside(address, size).unwrap_or_default() {
+            self.bytes[i].writing = NONE;
+        }
+    }
+
     /// One access of one thread through the buffer or scratch of `owner`, of an aligned power of two bytes; `undefined[i]` marks byte `i`.
     pub(super) fn write(
         &mut self,
@@ -139,29 +177,15 @@ impl SharedMemory {
         for (offset, i) in self.range(address, values.len() as u32)?.enumerate() {
             let at = i as u32;
             let byte = &mut self.bytes[i];
-            let race = |op: u32, thread: Option<u32>, writes| Err(Wrong::Race { address: at, op: OpId(op), thread, writes });
-            if byte.writing != NONE {
-                return race(byte.writing, None, true);
-            }
-            if byte.reading != NONE {
-                return race(byte.reading, None, false);
-            }
-            if byte.write_epoch == epoch && byte.writer != by.thread {
-                if byte.write_step != step {
-                    return race(byte.write_op, Some(byte.writer), true);
-                }
+            if byte.write_step == step && byte.write_epoch == epoch && byte.writer != by.thread {
                 // Copies of one element: whoever comes last, the same bits stay.
                 let both_undefined = byte.undefined != 0 && undefined[offset] != 0;
                 if !both_undefined && (byte.value != values[offset] || byte.undefined != undefined[offset]) {
                     return Err(Wrong::Disagree { address: at, thread: byte.writer });
                 }
+                continue;
             }
-            if byte.read_epoch == epoch {
-                let other = if byte.reader != by.thread { byte.reader } else { byte.second_reader };
-                if other != NONE && other != by.thread {
-                    return race(byte.read_op, Some(other), false);
-                }
-            }
+            byte.may_write(at, by, epoch)?;
             byte.value = values[offset];
             byte.undefined = undefined[offset];
             byte.owner = owner.0;
