@@ -16,6 +16,7 @@ mod convert;
 mod dot;
 mod global;
 mod lanes;
+mod lookup;
 mod scan;
 mod shared;
 
@@ -435,22 +436,6 @@ impl<'r> Machine<'r> {
             }
         }
         Ok(all.moved(place.len(), |i| place[i]))
-    }
-
-    /// The inverse of [`Machine::gathered`].
-    fn scattered(&self, frame: &mut Frame<'r>, op: OpId, value: ValueId, elements: &Lanes) -> Run<()> {
-        let registers = match self.layout(frame, op, value)? {
-            None => vec![elements.splat(0, self.threads)],
-            Some(layout) => {
-                let threads = self.thread_indices(layout);
-                let base = |r: u32| apply(&layout.register, r);
-                (0..layout.num_registers() as u32)
-                    .map(|r| elements.moved(self.threads, |t| (base(r) ^ threads[t]) as usize))
-                    .collect()
-            }
-        };
-        self.set(frame, value, registers);
-        Ok(())
     }
 
     // ---- operations

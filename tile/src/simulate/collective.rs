@@ -1,5 +1,5 @@
 //! Reductions as the machine does them: within each thread, then across lanes by butterflies, then across warps through scratch. Also
-//! what maps and gathers.
+//! maps.
 //!
 //! **Invariant:** elements meet in the order in which the emitted code combines them.
 
@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::{Frame, Lanes, Machine, Register, Run, Slot};
 use crate::{
-    interpret::index,
     layout::{algebra::apply, reshape::squeeze},
     module::{OpId, ValueId},
     scratch::{element_bytes, partials_at, reduce_partials},
@@ -200,26 +199,5 @@ impl<'r> Machine<'r> {
             self.set(frame, result, registers);
         }
         Ok(())
-    }
-
-    /// By its meaning: how elements travel is not modelled.
-    pub(super) fn gather(&mut self, frame: &mut Frame<'r>, id: OpId, axis: usize) -> Run<()> {
-        let op = frame.function.op(id);
-        let (source, places) = (self.gathered(frame, id, op.operands[0])?, self.gathered(frame, id, op.operands[1])?);
-        let shape = |i: usize| frame.function.ty(op.operands[i]).shape();
-        let data = index::gather(&source.data, shape(0), &places.data, shape(1), axis);
-        let data = data.ok_or_else(|| self.malformed(frame, id, "the operation does not fit its operands"))?;
-        self.scattered(frame, id, op.results[0], &Lanes::new(data))
-    }
-
-    /// By its meaning: how elements travel is not modelled.
-    pub(super) fn histogram(&mut self, frame: &mut Frame<'r>, id: OpId) -> Run<()> {
-        let op = frame.function.op(id);
-        let values = self.gathered(frame, id, op.operands[0])?;
-        let mask = op.operands.get(1).map(|&m| self.gathered(frame, id, m)).transpose()?;
-        let bins = frame.function.ty(op.results[0]).num_elements() as usize;
-        let data = index::histogram(&values.data, mask.as_ref().map(|m| &m.data), bins);
-        let data = data.ok_or_else(|| self.malformed(frame, id, "the operation does not fit its operands"))?;
-        self.scattered(frame, id, op.results[0], &Lanes::new(data))
     }
 }

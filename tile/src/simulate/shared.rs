@@ -197,6 +197,16 @@ impl SharedMemory {
         Ok(())
     }
 
+    /// An atomic addition of 1 to a word: such additions are ordered among themselves.
+    pub(super) fn count(&mut self, address: u32) -> Result<(), Wrong> {
+        let range = self.range(address, 4)?;
+        let old = self.bytes[range.clone()].iter().rev().fold(0u32, |word, byte| word << 8 | u32::from(byte.value));
+        for (byte, value) in self.bytes[range].iter_mut().zip(old.wrapping_add(1).to_le_bytes()) {
+            byte.value = value;
+        }
+        Ok(())
+    }
+
     /// The bytes and their marks.
     pub(super) fn read(
         &mut self,
