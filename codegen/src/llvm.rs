@@ -13,6 +13,7 @@ mod cast;
 mod control;
 mod convert;
 mod dot;
+mod dot_fma;
 mod elementwise;
 mod index;
 mod inline_asm;

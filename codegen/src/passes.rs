@@ -62,11 +62,11 @@ pub struct Pass {
 pub enum Fact {
     /// Nothing is called.
     OneFunction,
-    /// Every dot has operands that a tensor core takes.
+    /// Every dot has operands that a tensor core, or single threads, multiply as they are.
     DotsFit,
     /// Every tile has a layout.
     HasLayouts,
-    /// Every dot accumulates in the layout of a tensor core.
+    /// Every dot that a tensor core takes accumulates in its layout.
     DotsPicked,
     /// Operands of dots come from registers or from shared memory, never from a conversion through scratch.
     OperandsStaged,
@@ -208,7 +208,8 @@ impl Fact {
             }
             Fact::DotsFit => each(&|op| match function.op(op).kind {
                 OpKind::Dot { precision } => {
-                    pick_mma::refusal(function, op, precision, options.sm.has(Feature::MmaSync)).map(|r| r.message)
+                    let unit = pick_mma::unit(function, op, precision, options.sm.has(Feature::MmaSync));
+                    unit.is_none().then(|| format!("{op:?} is a dot that nothing multiplies as it is"))
                 }
                 _ => None,
             }),
@@ -223,10 +224,11 @@ impl Fact {
                 })
             }
             Fact::DotsPicked => each(&|op| match function.op(op).kind {
-                OpKind::Dot { .. } => {
-                    let layout = layout_of(function.op(op).results[0]);
-                    let picked = layout.is_some_and(tritium_tile::layout::mma::is_accumulator);
-                    (!picked).then(|| format!("{op:?} accumulates elsewhere"))
+                OpKind::Dot { precision } => {
+                    let tensor_core = pick_mma::unit(function, op, precision, options.sm.has(Feature::MmaSync))
+                        == Some(pick_mma::Unit::TensorCore);
+                    let picked = layout_of(function.op(op).results[0]).is_some_and(tritium_tile::layout::mma::is_accumulator);
+                    (tensor_core && !picked).then(|| format!("{op:?} accumulates elsewhere"))
                 }
                 _ => None,
             }),

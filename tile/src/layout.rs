@@ -9,6 +9,7 @@ pub mod algebra;
 pub mod banks;
 pub mod blocked;
 pub mod convert;
+pub mod fma;
 pub mod mma;
 pub mod reshape;
 pub mod shared;

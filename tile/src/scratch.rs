@@ -7,6 +7,7 @@ use crate::{
         Conversion, Distributed, SharedLayout,
         algebra::{index_bits, shift_of},
         convert::{Access, conversion, scratch},
+        mma,
     },
     module::{Function, Module, OpId, ValueId},
     ops::OpKind,
@@ -51,6 +52,11 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             let elements: u32 = scan_levels(layout, *axis as usize).iter().map(|level| level.slots).sum();
             partials_at(function, &operation.operands, elements, operation.operands.len())
         }
+        // A tensor core reads registers; without one both operands stand here.
+        OpKind::Dot { .. } => match layout_of(module, function, operation.results[0]) {
+            Some(layout) if !mma::is_accumulator(layout) => dot_operand_at(function, op, 2),
+            _ => 0,
+        },
         OpKind::Gather { .. } => {
             let ty = function.ty(operation.operands[0]);
             ty.num_elements() as u32 * element_bytes(ty.elem())
@@ -88,6 +94,15 @@ fn array_bytes(function: &Function, value: ValueId, elements: u32) -> u32 {
 /// Where the partial results of operand `index` begin, relative to the scratch.
 pub fn partials_at(function: &Function, operands: &[ValueId], elements: u32, index: usize) -> u32 {
     operands[..index].iter().map(|&v| array_bytes(function, v, elements)).sum()
+}
+
+/// Where operand `index` of a dot without tensor cores begins, relative to the scratch; the end of both for 2.
+pub fn dot_operand_at(function: &Function, dot: OpId, index: usize) -> u32 {
+    let bytes = |v: ValueId| {
+        let ty = function.ty(v);
+        (ty.num_elements() as u32 * element_bytes(ty.elem())).next_multiple_of(ALIGNMENT)
+    };
+    function.op(dot).operands[..index].iter().map(|&v| bytes(v)).sum()
 }
 
 fn layout_of<'m>(module: &'m Module, function: &Function, value: ValueId) -> Option<&'m Distributed> {

@@ -41,7 +41,7 @@ impl Emitter<'_> {
         values.iter().map(|&v| Ok(self.regs(v)?.to_vec())).collect()
     }
 
-    fn loop_metadata(&mut self, attrs: LoopAttrs) -> usize {
+    pub(super) fn loop_metadata(&mut self, attrs: LoopAttrs) -> usize {
         let id = self.metadata.len();
         match attrs.unroll.filter(|&n| n > 1) {
             None => self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1}}")),

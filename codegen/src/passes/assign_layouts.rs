@@ -311,8 +311,14 @@ impl Assignment<'_> {
                 self.at.insert(id, layouts);
             }
             OpKind::Dot { .. } => {
-                if let Some(layouts) = self.anchors.get(&id).cloned() {
+                if let Some(mut layouts) = self.anchors.get(&id).cloned() {
                     self.homes[op.results[0].index()] = Some(layouts[2]);
+                    if !self.table.distributed(layouts[2]).is_some_and(mma::is_accumulator) {
+                        // Without tensor cores operands are read from scratch, wherever they come from.
+                        for (layout, &operand) in layouts.iter_mut().zip(&op.operands[..2]) {
+                            *layout = self.settle(function, operand);
+                        }
+                    }
                     self.at.insert(id, layouts);
                 }
             }

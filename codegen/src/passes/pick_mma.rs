@@ -1,19 +1,24 @@
 //! Which tensor-core instruction a dot uses, and how its warps share the result.
 //!
-//! `mma.sync`: m16n8k16 for `f16` and `bf16`, m16n8k8 for `f32` as tf32, accumulating in `f32`. Warps are dealt so that each has a nearly
+//! `mma.sync`: m16n8k16 for `f16` and `bf16`, m16n8k8 for `f32` as tf32, accumulating in `f32`; m16n8k32 for `i8`. Warps are dealt so that each has a nearly
 //! square part; in a chain of dots (attention) they all go along the rows, so that a result becomes the next left operand in registers.
 //!
-//! **Invariant:** afterwards every dot's result and accumulator are in one accumulator layout, its operands in the matching fragments.
+//! What no tensor core takes is multiplied and added by single threads, whose blocks [`fma`] deals.
+//!
+//! **Invariant:** afterwards every dot's result and accumulator are in one accumulator layout, and a tensor core's operands in the matching
+//! fragments.
 
 use tritium_tile::{
     Function, Module, OpId, OpKind, Scalar, ValueId,
     layout::{
-        Distributed, Layout, Side,
+        Distributed, Layout, Side, fma,
         mma::{self, dot_operand, k_of, mma16816_accumulator},
     },
     ops::DotPrecision,
     rewrite,
 };
+
+use tritium_semantics::target::Feature;
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 
@@ -25,48 +30,37 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Why no tensor core takes a dot as it is.
-pub struct Refusal {
-    pub message: String,
-    /// Its extents would be fine.
-    pub shape_fits: bool,
+/// What multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    TensorCore,
+    /// Multiplications and additions of single threads.
+    Fma,
 }
 
-/// `None` if a tensor core takes this dot.
-pub fn refusal(function: &Function, dot: OpId, precision: DotPrecision, tensor_cores: bool) -> Option<Refusal> {
+/// What takes this dot as it is; `None` if it must be rewritten first.
+pub fn unit(function: &Function, dot: OpId, precision: DotPrecision, tensor_cores: bool) -> Option<Unit> {
     let op = function.op(dot);
     let ty = |n: usize| function.ty(op.operands[n]);
     let of = |n: usize| ty(n).elem().scalar();
     let (x, y, acc) = (of(0)?, of(1)?, of(2)?);
     let (left, right) = (ty(0).shape(), ty(1).shape());
-    let (&[m, k], &[_, n]) = (&left[..], &right[..]) else {
-        return Some(Refusal { message: "tensor cores take two-dimensional tiles".to_string(), shape_fits: false });
-    };
-    // An 8-bit operand is multiplied as f16.
-    let fragment = k_of(x.bits().clamp(16, 32));
-    if !tensor_cores || m < mma::M || n < mma::N || k < fragment {
-        let message = if tensor_cores {
-            format!("a dot of [{m}, {k}] by [{k}, {n}] is smaller than a tensor core's {}x{}x{fragment}", mma::M, mma::N)
-        } else {
-            "this GPU has no `mma.sync`".to_string()
-        };
-        return Some(Refusal { message, shape_fits: false });
+    let rank = left.len();
+    let (m, k, n) = (left[rank - 2], left[rank - 1], right[rank - 1]);
+    let fits = tensor_cores && m >= mma::M && n >= mma::N && k >= k_of(x.bits());
+    match (x, y, acc) {
+        (Scalar::F16, Scalar::F16, Scalar::F32)
+        | (Scalar::BF16, Scalar::BF16, Scalar::F32)
+        | (Scalar::I8, Scalar::I8, Scalar::I32) => Some(if fits { Unit::TensorCore } else { Unit::Fma }),
+        (Scalar::F64, Scalar::F64, Scalar::F64) => Some(Unit::Fma),
+        (Scalar::F32, Scalar::F32, Scalar::F32) => match precision {
+            DotPrecision::Tf32 => Some(if fits { Unit::TensorCore } else { Unit::Fma }),
+            DotPrecision::Ieee => Some(Unit::Fma),
+            // Sums of products of parts recover what one product in full precision has at once.
+            DotPrecision::Tf32x3 | DotPrecision::Bf16x3 | DotPrecision::Bf16x6 => (!fits).then_some(Unit::Fma),
+        },
+        _ => None,
     }
-    let fits = match (x, y) {
-        (Scalar::F16, Scalar::F16) | (Scalar::BF16, Scalar::BF16) => true,
-        (Scalar::F32, Scalar::F32) => precision == DotPrecision::Tf32,
-        _ => false,
-    };
-    if fits && acc == Scalar::F32 {
-        return None;
-    }
-    let how = match (x, precision) {
-        (Scalar::F32, DotPrecision::Ieee) => " in ieee precision",
-        (Scalar::F32, DotPrecision::Tf32x3) => " in tf32x3 precision",
-        (Scalar::F32, DotPrecision::Bf16x3 | DotPrecision::Bf16x6) => " in parts of bf16",
-        _ => "",
-    };
-    Some(Refusal { message: format!("tensor cores do not multiply {x} by {y} into {acc}{how}"), shape_fits: true })
 }
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
@@ -77,18 +71,26 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         let ops = std::mem::take(&mut function.blocks[block].ops);
         let mut out = Vec::with_capacity(ops.len());
         for id in ops {
-            if !matches!(function.op(id).kind, OpKind::Dot { .. }) {
+            let OpKind::Dot { precision } = function.op(id).kind else {
                 out.push(id);
                 continue;
-            }
+            };
             picked = true;
             let result = function.op(id).results[0];
             let ty = function.ty(result).clone();
-            let (m, n) = (ty.shape()[0], ty.shape()[1]);
-            let (warps_m, warps_n) = warps(m, n, options.num_warps, chained[id.index()]);
-            let parent = mma16816_accumulator(ty.shape(), warps_m, warps_n);
+            let tensor_cores = options.sm.has(Feature::MmaSync);
+            let without = unit(function, id, precision, tensor_cores) == Some(Unit::Fma);
+            let parent = if without {
+                fma::accumulator(ty.shape(), options.num_warps)
+            } else {
+                accumulator(ty.shape(), options.num_warps, chained[id.index()])
+            };
             let operands = function.op(id).operands.clone();
             for (place, &operand) in operands.iter().enumerate() {
+                // Without tensor cores the operands are read from scratch, wherever they come from.
+                if without && place < 2 {
+                    continue;
+                }
                 let layout = fragment(function, operand, place, &parent);
                 let layout = module.layouts.intern(Layout::Distributed(layout));
                 let wanted = function.ty(operand).with_layout(layout);
@@ -126,6 +128,22 @@ fn fragment(function: &Function, operand: ValueId, place: usize, parent: &Distri
         _ => return parent.clone(),
     };
     dot_operand(side, parent, ty.shape(), ty.elem().bits())
+}
+
+/// Warps first take different matrices of a batch, then share each.
+fn accumulator(shape: &[u32], num_warps: u32, chained: bool) -> Distributed {
+    let rank = shape.len();
+    let (m, n) = (shape[rank - 2], shape[rank - 1]);
+    let batch: u32 = shape[..rank - 2].iter().product();
+    let apart = batch.min(num_warps);
+    let (warps_m, warps_n) = warps(m, n, num_warps / apart, chained);
+    let mut layout = mma16816_accumulator(shape, warps_m, warps_n);
+    for bit in 0..apart.ilog2() {
+        let basis = (m * n) << bit;
+        layout.register.retain(|b| *b != basis);
+        layout.warp.push(basis);
+    }
+    layout
 }
 
 /// Warps along rows and along columns.

@@ -44,6 +44,14 @@ impl Fragment<'_> {
         basis
     }
 
+    /// The basis of the same matrix of the batch as `flat` of the accumulator; 0 for the first.
+    fn matrix(&mut self, parent: &Distributed, flat: u32) -> u32 {
+        let bits = |shape: &[u32]| shape[shape.len() - 2].ilog2() + shape[shape.len() - 1].ilog2();
+        let basis = flat >> bits(&parent.shape) << bits(self.shape);
+        self.used |= basis;
+        basis
+    }
+
     /// Bases for every index bit of `dims` (in this order, lowest bit first) that nothing covers yet.
     fn repeat(&mut self, dims: &[usize], register: &mut Bases) {
         for &axis in dims {
@@ -101,14 +109,20 @@ pub fn dot_operand(side: Side, parent: &Distributed, shape: &[u32], bits: u32) -
             register.push(f.basis(0, 4 * e));
             lane.extend(quad.map(|k| f.basis(0, k)));
             lane.extend(group.map(|m| f.basis(m, 0)));
-            warp.extend(parent.warp.iter().map(|&b| row(parent, b)).map(|m| if m == 0 { 0 } else { f.basis(m, 0) }));
+            for &b in &parent.warp {
+                let m = row(parent, b);
+                warp.push(if m == 0 { f.matrix(parent, b) } else { f.basis(m, 0) });
+            }
         }
         Side::B => {
             register.extend(within.iter().map(|&k| f.basis(k, 0)));
             register.push(f.basis(4 * e, 0));
             lane.extend(quad.map(|k| f.basis(k, 0)));
             lane.extend(group.map(|n| f.basis(0, n)));
-            warp.extend(parent.warp.iter().map(|&b| b & (parent_columns - 1)).map(|n| if n == 0 { 0 } else { f.basis(0, n) }));
+            for &b in &parent.warp {
+                let n = b & (parent_columns - 1);
+                warp.push(if n == 0 { f.matrix(parent, b) } else { f.basis(0, n) });
+            }
         }
     }
     let mut register = nonzero(register);

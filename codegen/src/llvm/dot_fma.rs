@@ -1,0 +1,246 @@
+//! Matrix products without tensor cores: a loop over the inner dimension.
+//!
+//! Full-precision `f32`, `f64`, and tiles that are smaller than a fragment. **Invariant:** the size of the code depends on the elements a
+//! thread computes, not on the inner dimension; products are added in the order of the inner dimension, each fused into the sum.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tritium_tile::{
+    Elem, OpId, Scalar,
+    layout::{
+        Distributed, SharedLayout, Side,
+        algebra::{apply, compose, index_bits, shift_of},
+        fma::{depth, staged},
+    },
+    ops::{DotPrecision, LoopAttrs},
+    scratch::dot_operand_at,
+};
+
+use super::{
+    Emitted, Emitter,
+    index::reach,
+    ins, line,
+    value::{Reg, type_name},
+};
+use crate::{ptx_strings::Instruction, scratch::element_bytes};
+
+/// What a thread reads of one operand: its own part of the address, and where each of its rows (columns) stands at inner step 0.
+struct Operand {
+    elem: Elem,
+    base: u32,
+    /// Bytes that each bit of the thread's index contributes.
+    columns: Vec<u32>,
+    /// Elements that each bit of the result's register number contributes, and all their sums.
+    registers: Vec<u32>,
+    offsets: BTreeSet<u32>,
+    /// Neighbours read at once.
+    vector: u32,
+    /// Offsets in elements of the inner steps of one body.
+    steps: Vec<u32>,
+    /// Bytes between inner steps that are further apart than a body.
+    stride: u32,
+}
+
+/// Where the row (`side` 0) or column (1) of the result's element `flat` stands in the operand, at this inner step.
+fn operand_index(side: usize, result: &[u32], operand: &[u32], flat: u32, inner: u32) -> u32 {
+    let rank = result.len();
+    let rows = shift_of(result, rank - 2);
+    let batch = flat >> (rows + result[rank - 2].ilog2());
+    let (row, column) = (flat >> rows & (result[rank - 2] - 1), flat & (result[rank - 1] - 1));
+    let (row, column) = if side == 0 { (row, inner) } else { (inner, column) };
+    let width = shift_of(operand, rank - 2);
+    let matrix = width + operand[rank - 2].ilog2();
+    debug_assert!(matrix <= index_bits(operand));
+    batch << matrix | row << width | column
+}
+
+impl Emitter<'_> {
+    pub(super) fn dot_fma(&mut self, op: OpId, precision: DotPrecision) -> Emitted<()> {
+        let operation = self.function.op(op);
+        let (a, b, c, result) = (operation.operands[0], operation.operands[1], operation.operands[2], operation.results[0]);
+        let (la, lb, lc) = (self.tile_layout(a)?, self.tile_layout(b)?, self.tile_layout(c)?);
+        let to = self.scalar(c)?;
+        if self.layout(result)? != Some(lc) || !matches!(to, Scalar::F32 | Scalar::F64 | Scalar::I32) {
+            return Err(self.unsupported(format!("a dot of {} into {to}", self.scalar(a)?)));
+        }
+        let rank = lc.shape.len();
+        let (k, base) = (la.shape[rank - 1], self.shared_offset(op)?);
+        let body = depth(lc, k);
+        let buffers = [staged(Side::A, &la.shape, body), staged(Side::B, &lb.shape, body)];
+        let mut operands = Vec::new();
+        for (side, (value, layout)) in [(a, la), (b, lb)].into_iter().enumerate() {
+            let (elem, mut regs) = (self.ty(value).elem(), self.regs(value)?.to_vec());
+            if precision == DotPrecision::Tf32 && elem == Elem::Scalar(Scalar::F32) {
+                for reg in &mut regs {
+                    let word = self.asm(Instruction::CvtRnaTf32, &["i32"], &[("float", *reg)])[0];
+                    *reg = ins!(self, "bitcast i32 {word} to float");
+                }
+            }
+            let at = base + dot_operand_at(self.function, op, side);
+            self.store_tile(at, &buffers[side], layout, elem, &regs)?;
+            operands.push(self.operand(side, elem, at, &buffers[side], lc, body)?);
+        }
+        self.barrier();
+
+        let mut acc = self.regs(c)?.to_vec();
+        let trips = k / body;
+        if trips == 1 {
+            self.inner_steps(&operands, lc, to, body, None, &mut acc)?;
+        } else {
+            let ty = type_name(Elem::Scalar(to));
+            let before = self.label;
+            let (head, exit) = (self.new_label(), self.new_label());
+            line!(self, "br label %b{head}");
+            let (counter, next) = (self.fresh(), self.fresh());
+            let phis: Vec<Reg> = acc.iter().map(|_| self.fresh()).collect();
+            let outer = std::mem::take(&mut self.body);
+            let mut sums = phis.clone();
+            self.inner_steps(&operands, lc, to, body, Some(counter), &mut sums)?;
+            let inner = std::mem::replace(&mut self.body, outer);
+            self.start_block(head);
+            line!(self, "{counter} = phi i32 [ 0, %b{before} ], [ {next}, %b{head} ]");
+            for ((phi, old), sum) in phis.iter().zip(&acc).zip(&sums) {
+                line!(self, "{phi} = phi {ty} [ {old}, %b{before} ], [ {sum}, %b{head} ]");
+            }
+            self.body.push_str(&inner);
+            line!(self, "{next} = add i32 {counter}, 1");
+            let again = ins!(self, "icmp ult i32 {next}, {trips}");
+            let metadata = self.loop_metadata(LoopAttrs::default());
+            line!(self, "br i1 {again}, label %b{head}, label %b{exit}, !llvm.loop !{metadata}");
+            self.start_block(exit);
+            acc = sums;
+        }
+        self.set(result, acc);
+        Ok(())
+    }
+
+    fn operand(
+        &self,
+        side: usize,
+        elem: Elem,
+        base: u32,
+        buffer: &SharedLayout,
+        acc: &Distributed,
+        body: u32,
+    ) -> Emitted<Operand> {
+        let inverse =
+            buffer.inverse().ok_or_else(|| self.unsupported("an operand's scratch does not give every element one place"))?;
+        let place = |flat: u32| operand_index(side, &acc.shape, &buffer.shape, flat, 0);
+        let of = |bases: &[u32]| compose(&inverse, &bases.iter().map(|&b| place(b)).collect::<Vec<u32>>());
+        let bytes = element_bytes(elem);
+        let inner = buffer.shape[buffer.shape.len() - if side == 0 { 1 } else { 2 }];
+        let thread: Vec<u32> = of(&acc.lane).into_iter().chain(of(&acc.warp)).collect();
+        let registers = of(&acc.register);
+        let offsets: BTreeSet<u32> = (0..acc.num_registers() as u32).map(|r| apply(&registers, r)).collect();
+        let mut vector = 1;
+        // Groups of four rows may have traded places; within four they lie in order.
+        while vector < 4
+            && 2 * vector * bytes <= 16
+            && reach(&thread) & (2 * vector - 1) == 0
+            && offsets.iter().all(|o| offsets.contains(&(o ^ vector)))
+        {
+            vector *= 2;
+        }
+        let step = |inner: u32| apply(&inverse, operand_index(side, &acc.shape, &buffer.shape, 0, inner));
+        Ok(Operand {
+            elem,
+            base,
+            columns: thread.iter().map(|o| o * bytes).collect(),
+            registers: registers.to_vec(),
+            offsets,
+            vector,
+            steps: (0..body).map(step).collect(),
+            // With one trip there is no further step.
+            stride: if body < inner { step(body) * bytes } else { 0 },
+        })
+    }
+
+    /// The rows (columns) of one inner step, by their offset at step 0, as the result's type.
+    fn fetch(
+        &mut self,
+        operand: &Operand,
+        step: usize,
+        moved: Option<Reg>,
+        pointers: &mut BTreeMap<(u32, u32), Reg>,
+        to: Scalar,
+    ) -> Emitted<BTreeMap<u32, Reg>> {
+        let bytes = element_bytes(operand.elem);
+        let thread = reach(&operand.columns);
+        let mut values = BTreeMap::new();
+        for &first in operand.offsets.iter().filter(|&&o| o & (operand.vector - 1) == 0) {
+            let at = (first ^ operand.steps[step]) * bytes;
+            let key = (operand.base, at & thread);
+            let pointer = match pointers.get(&key) {
+                Some(&pointer) => pointer,
+                None => {
+                    let pointer = self.shared_address(0, &operand.columns, at & thread);
+                    let pointer = match moved {
+                        Some(moved) => ins!(self, "getelementptr i8, ptr addrspace(3) {pointer}, i32 {moved}"),
+                        None => pointer,
+                    };
+                    pointers.insert(key, pointer);
+                    pointer
+                }
+            };
+            let address = ins!(self, "getelementptr i8, ptr addrspace(3) {pointer}, i32 {}", operand.base + (at & !thread));
+            for (i, reg) in self.load_words(address, operand.elem, operand.vector as usize).into_iter().enumerate() {
+                let reg = self.as_factor(operand.elem, reg, to)?;
+                values.insert(first | i as u32, reg);
+            }
+        }
+        Ok(values)
+    }
+
+    fn as_factor(&mut self, elem: Elem, reg: Reg, to: Scalar) -> Emitted<Reg> {
+        match elem.scalar() {
+            Some(s) if s == to => Ok(reg),
+            Some(s) if s.is_float() && to == Scalar::F32 => self.float_cast(s, Scalar::F32, reg, false),
+            Some(Scalar::I8) if to == Scalar::I32 => Ok(ins!(self, "sext i8 {reg} to i32")),
+            _ => Err(self.unsupported(format!("a dot of {elem} into {to}"))),
+        }
+    }
+
+    fn inner_steps(
+        &mut self,
+        operands: &[Operand],
+        layout: &Distributed,
+        to: Scalar,
+        body: u32,
+        counter: Option<Reg>,
+        acc: &mut [Reg],
+    ) -> Emitted<()> {
+        let [left, right] = operands else { return Err(self.unsupported("a dot has two operands")) };
+        let moved: Vec<Option<Reg>> =
+            operands.iter().map(|operand| counter.map(|i| ins!(self, "mul i32 {i}, {}", operand.stride))).collect();
+        let mut pointers = BTreeMap::new();
+        let surplus = layout.free_bits().0 as usize;
+        let ty = type_name(Elem::Scalar(to));
+        // Which row and which column each register of the result takes.
+        let pairs: Vec<(u32, u32)> =
+            (0..layout.num_registers() as u32).map(|r| (apply(&left.registers, r), apply(&right.registers, r))).collect();
+        for step in 0..body as usize {
+            let rows = self.fetch(left, step, moved[0], &mut pointers, to)?;
+            let columns = self.fetch(right, step, moved[1], &mut pointers, to)?;
+            for (r, (row, column)) in pairs.iter().enumerate() {
+                if r & surplus != 0 {
+                    acc[r] = acc[r & !surplus];
+                    continue;
+                }
+                let (Some(&x), Some(&y)) = (rows.get(row), columns.get(column)) else {
+                    return Err(self.unsupported("a dot whose result is not the product of rows and columns"));
+                };
+                acc[r] = match to {
+                    Scalar::I32 => {
+                        let product = ins!(self, "mul i32 {x}, {y}");
+                        ins!(self, "add i32 {}, {product}", acc[r])
+                    }
+                    _ => {
+                        let name = if to == Scalar::F64 { "llvm.fma.f64" } else { "llvm.fma.f32" };
+                        self.call(ty, name, &[(ty, x), (ty, y), (ty, acc[r])])
+                    }
+                };
+            }
+        }
+        Ok(())
+    }
+}

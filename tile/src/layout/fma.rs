@@ -1,0 +1,108 @@
+//! Dots by multiplications and additions: who computes what, and how the operands lie in scratch.
+//!
+//! A thread computes a block of rows and columns of the result. Both operands stand in scratch, the left one with its rows side by side,
+//! so that a thread reads four neighbours of either at once; a loop runs over the inner dimension. **Invariant:** bases are unit vectors
+//! or zero, so a thread's elements are the product of its rows and its columns; an inner step that is a multiple of [`depth`] moves an
+//! address by a constant.
+
+use super::{Bases, Distributed, SharedLayout, Side, algebra::shift_of, blocked::blocked, shared::row_major};
+use crate::types::Shape;
+
+/// Multiplications and additions that the body of the loop may hold.
+const BODY: u32 = 1024;
+
+/// The layout of the result of shape `[…, M, N]`.
+pub fn accumulator(shape: &[u32], num_warps: u32) -> Distributed {
+    let rank = shape.len();
+    let (row, column) = (rank - 2, rank - 1);
+    let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
+    let each = (elements / u64::from(32 * num_warps)).clamp(1, 16) as u32;
+    let mut size = vec![1u32; rank];
+    size[column] = shape[column].min(each).min(4);
+    size[row] = shape[row].min(each / size[column]).min(4);
+    let mut left: Vec<u32> = shape.iter().zip(&size).map(|(n, s)| n / s).collect();
+    // Up to `most` hands along an axis; says how many were dealt.
+    let mut deal = |dealt: &mut [u32], axis: usize, most: u32| {
+        let hands = left[axis].min(most);
+        left[axis] /= hands;
+        dealt[axis] *= hands;
+        hands
+    };
+    let mut lanes = vec![1u32; rank];
+    let mut rest = 32 / deal(&mut lanes, column, 8);
+    rest /= deal(&mut lanes, row, rest);
+    rest /= deal(&mut lanes, column, rest);
+    for axis in (0..row).rev() {
+        rest /= deal(&mut lanes, axis, rest);
+    }
+    lanes[row] *= rest;
+    let mut warps = vec![1u32; rank];
+    let mut rest = num_warps;
+    for axis in (0..row).rev().chain([row, column]) {
+        rest /= deal(&mut warps, axis, rest);
+    }
+    warps[row] *= rest;
+    let order: Vec<u8> = (0..rank as u8).rev().collect();
+    blocked(shape, &size, &lanes, &warps, &order)
+}
+
+/// Steps along the inner dimension that the body of the loop makes: a power of two that divides it.
+pub fn depth(accumulator: &Distributed, inner: u32) -> u32 {
+    (BODY >> accumulator.register.len().min(31)).clamp(1, 8).min(inner)
+}
+
+/// How an operand (`[…, M, K]` or `[…, K, N]`) stands in scratch.
+pub fn staged(side: Side, shape: &[u32], depth: u32) -> SharedLayout {
+    if side == Side::B {
+        return row_major(shape);
+    }
+    let rank = shape.len();
+    let rows = shift_of(shape, rank - 2);
+    let row_bits = shape[rank - 2].ilog2();
+    let mut offset: Bases = (0..row_bits).map(|bit| 1 << (rows + bit)).collect();
+    for bit in 0..shape[rank - 1].ilog2() {
+        // Threads that write along the inner dimension hit different banks: groups of four rows trade places.
+        let trade = if bit < depth.ilog2() && bit + 2 < row_bits { 1 << (rows + bit + 2) } else { 0 };
+        offset.push(1 << bit | trade);
+    }
+    let bits: u32 = shape.iter().map(|d| d.ilog2()).sum();
+    offset.extend((rows + row_bits..bits).map(|bit| 1 << bit));
+    SharedLayout { shape: Shape::from_slice(shape), offset }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::mma;
+
+    #[test]
+    fn every_result_is_covered_and_no_tensor_core_claims_it() {
+        for m in 0..8 {
+            for n in 0..8 {
+                for batch in [0, 1, 4] {
+                    for warps in 0..6 {
+                        for shape in [vec![1 << m, 1 << n], vec![1 << batch, 1 << m, 1 << n]] {
+                            let layout = accumulator(&shape, 1 << warps);
+                            assert!(layout.is_surjective(), "{shape:?} {layout:?}");
+                            assert_eq!(layout.num_warps(), 1 << warps);
+                            assert!(!mma::is_accumulator(&layout), "{shape:?} {layout:?}");
+                            let unit = |b: &u32| b.count_ones() <= 1;
+                            assert!(layout.columns().iter().all(unit), "{layout:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn operands_have_one_place_each() {
+        for side in [Side::A, Side::B] {
+            for shape in [vec![1, 16], vec![64, 32], vec![4, 8, 16]] {
+                for depth in [1, 2, 8] {
+                    assert!(staged(side, &shape, depth).is_bijective(), "{shape:?}");
+                }
+            }
+        }
+    }
+}
