@@ -187,6 +187,18 @@ pub fn range_of(db: &dyn Db, place: Place) -> Option<(SourceFile, Range<usize>)>
     Some((place.function.file(db), in_file(start, range)))
 }
 
+/// Why a specialisation without an error is not the whole kernel: the place whose value is not known, as the user wrote it.
+pub fn gap(db: &dyn Db, elaborated: &Elaborated) -> Option<String> {
+    let (file, range) = range_of(db, elaborated.gap?)?;
+    let text = file.text(db);
+    let line = text.get(..range.start)?.lines().count().max(1);
+    let written: Vec<&str> = text.get(range)?.split_whitespace().collect();
+    let written = written.join(" ");
+    let short: String = written.chars().take(60).collect();
+    let dots = if short.len() < written.len() { "…" } else { "" };
+    Some(format!("line {line}: what `{short}{dots}` gives is not known at compile time, or is not followed"))
+}
+
 fn plain(code: Code, message: String, range: Range<usize>) -> Diagnostic {
     Diagnostic {
         code,

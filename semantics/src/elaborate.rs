@@ -76,6 +76,8 @@ pub struct Elaborated {
     pub problems: Vec<Problem>,
     /// No unknown value reaches a side effect or decides control flow: the module is the whole kernel.
     pub complete: bool,
+    /// The first place whose value is not known, where the module is not the whole kernel and no problem tells why.
+    pub gap: Option<Place>,
 }
 
 /// Where an operation comes from.
@@ -138,6 +140,7 @@ pub struct Elaboration {
     /// Ids inside are the results of the function, in order.
     pub(crate) returns: value::Value,
     pub(crate) complete: bool,
+    pub(crate) gap: Option<Place>,
 }
 
 /// A kernel, or a helper asked for directly, under one specialisation.
@@ -154,6 +157,7 @@ pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
         bindings: result.bindings,
         problems: result.problems,
         complete: result.complete,
+        gap: result.gap,
     }
 }
 

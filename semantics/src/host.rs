@@ -115,8 +115,17 @@ pub(crate) fn condition(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprI
     host.expr(&frame, expr).truth()
 }
 
-fn not_known(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) -> Option<bool> {
+fn not_known<T>(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) -> Option<T> {
     None
+}
+
+/// The value of a module-level expression, as far as running the file's statements tells.
+#[salsa::tracked(returns(clone), cycle_result = not_known)]
+pub(crate) fn constant(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<crate::constant::Const> {
+    let body = crate::items::chunk_body(db, file, chunk)?;
+    let mut host = interpret::Host::new(db, file);
+    let frame = host.frame(file, chunk, body);
+    host.expr(&frame, expr).to_const()
 }
 
 /// What `@triton.heuristics` add to known arguments: compile-time values by name, as far as they can be evaluated.

@@ -179,9 +179,8 @@ class Neighbours(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 DTYPES = {"fp16": "tl.float16", "bf16": "tl.bfloat16", "fp32": "tl.float32", "fp64": "tl.float64", "int8": "tl.int8", "int32": "tl.int32"}
 
 
-def one(job):
-    """The rows of one file, in a process of their own."""
-    language, corpora, path, rows = job
+def prepare(language, corpora, path, before=lambda oracle: None):
+    """The judge and the module of a file, loaded beside its own package's modules."""
     os.chdir(corpora)
     spec = importlib.util.spec_from_file_location("oracle", os.path.join(language, "oracle.py"))
     oracle = importlib.util.module_from_spec(spec)
@@ -206,16 +205,28 @@ def one(job):
 
     # `class F(torch.autograd.Function)` has an `apply`.
     oracle._Stub.__mro_entries__ = lambda self, bases: (AnyMember("Base", (), {}), )
-    recorder = Recorder()
-    build = oracle.build_source
+    before(oracle)
+    return oracle, oracle.load_module(path)[0]
 
-    def build_and_remember(fn, *rest):
-        recorder.wanted = fn
-        recorder.seen.clear()
-        return build(fn, *rest)
 
-    oracle.build_source = build_and_remember
-    module, _ = oracle.load_module(path)
+def one(job):
+    """The rows of one file, in a process of their own."""
+    language, corpora, path, rows = job
+    recorder = None
+
+    def record(oracle):
+        nonlocal recorder
+        recorder = Recorder()
+        build = oracle.build_source
+
+        def build_and_remember(fn, *rest):
+            recorder.wanted = fn
+            recorder.seen.clear()
+            return build(fn, *rest)
+
+        oracle.build_source = build_and_remember
+
+    oracle, module = prepare(language, corpora, path, record)
     answers = []
     for row in rows:
         constants = {name: DTYPES.get(v, v) if isinstance(v, str) else v for name, v in json.loads(row["constexprs"]).items()}

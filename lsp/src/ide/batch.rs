@@ -2,7 +2,7 @@
 //
 //! One request a line, one answer a line: what a script or a judge asks of many kernels. The contract is in `docs/architecture.md`.
 
-use std::{path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,7 +64,11 @@ pub struct Answer {
     /// Exact, from ptxas.
     pub registers: Option<u32>,
     pub spill_bytes: Option<u32>,
+    /// Local memory of a thread: spilled registers and arrays that are indexed at run time.
+    pub local_bytes: Option<u32>,
     pub ptx_bytes: Option<usize>,
+    /// Milliseconds of the stages that were run: `tile`, `llvm`, `ptx`, `sass`.
+    pub stage_ms: BTreeMap<&'static str, f64>,
     pub ms: f64,
 }
 
@@ -121,6 +125,7 @@ fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(
 
 impl Analysis {
     fn fill(&self, request: &Request, through: Through, answer: &mut Answer) -> Result<(), String> {
+        let start = Instant::now();
         let db = self.db();
         let path = Path::new(&request.file);
         let file = self.file(path).ok_or_else(|| format!("{}: cannot be read", request.file))?;
@@ -171,16 +176,40 @@ impl Analysis {
             return Ok(());
         }
         self.complete(&active)?;
+        let mut clock = Clock { start, stages: &mut answer.stage_ms };
+        clock.stage("tile");
         if through == Through::Tile {
             return Ok(());
         }
         let llvm = codegen::llvm_text(db, active.instance, self.codegen_options(&active));
         let llvm = llvm.as_ref().map_err(|e| e.message.clone())?;
         answer.shared_bytes = Some(llvm.shared_bytes);
+        clock.stage("llvm");
+        let ptx = self.artefacts().ptx(&llvm.text, self.gpu().sm)?;
+        answer.ptx_bytes = Some(ptx.len());
+        clock.stage("ptx");
+        if through == Through::Ptx {
+            return Ok(());
+        }
         let exact = self.artefacts().wait(&llvm.text, self.gpu().sm).map_err(|e| e.to_string())?;
-        answer.ptx_bytes = Some(exact.ptx.len());
         answer.registers = Some(exact.code.registers);
         answer.spill_bytes = Some(exact.code.spill_stores + exact.code.spill_loads);
+        answer.local_bytes = Some(exact.code.stack);
+        clock.stage("sass");
         Ok(())
+    }
+}
+
+struct Clock<'a> {
+    start: Instant,
+    stages: &'a mut BTreeMap<&'static str, f64>,
+}
+
+impl Clock<'_> {
+    /// A stage has ended.
+    fn stage(&mut self, name: &'static str) {
+        let now = Instant::now();
+        self.stages.insert(name, now.duration_since(self.start).as_secs_f64() * 1e3);
+        self.start = now;
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tritium_codegen as codegen;
 use tritium_runtime::{exact, store::Store, worker};
 use tritium_semantics::{
-    Argument, Function, SourceFile,
+    Argument, Function, SourceFile, check,
     items::{self, Annotation, FunctionKind},
     launch, specialise,
 };
@@ -129,6 +129,10 @@ impl Analysis {
         }
         for problem in &elaborated.problems {
             message += &format!("\n  {}: {}", problem.code.as_str(), problem.message);
+        }
+        match check::gap(self.db(), elaborated) {
+            Some(gap) if !message.contains('\n') => return Err(format!("{message}\n  {gap}")),
+            _ => {}
         }
         Err(message + "\n`tritium check` shows where")
     }

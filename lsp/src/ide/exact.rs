@@ -117,6 +117,13 @@ impl Artefacts {
             };
         }
     }
+
+    /// PTX alone, made while the caller waits.
+    pub fn ptx(&self, llvm: &str, sm: &'static Sm) -> Result<String, String> {
+        let (pool, store) = self.shared.compiler()?;
+        let request = PtxRequest { llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: LEAN_PASSES };
+        exact::compile_ptx(pool, store, &request).map_err(|error| error.to_string())
+    }
 }
 
 impl Shared {
@@ -124,14 +131,18 @@ impl Shared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compile(&self, key: &Key, features: &str) -> State {
+    fn compiler(&self) -> Result<&(Pool, Store), String> {
         let compiler = self.compiler.get_or_init(|| {
             let binary = worker::binary().map_err(|e| e.to_string())?;
             Ok((Pool::new(binary), Store::open()))
         });
-        let (pool, store) = match compiler {
+        compiler.as_ref().map_err(Clone::clone)
+    }
+
+    fn compile(&self, key: &Key, features: &str) -> State {
+        let (pool, store) = match self.compiler() {
             Ok(compiler) => compiler,
-            Err(message) => return State::Failed(message.as_str().into()),
+            Err(message) => return State::Failed(message.into()),
         };
         let request = PtxRequest { llvm: &key.llvm, cpu: key.cpu, features, passes: LEAN_PASSES };
         match exact::compile_exact(pool, store, &request) {

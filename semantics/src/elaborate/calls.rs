@@ -262,11 +262,11 @@ impl<'a> Evaluator<'a> {
 
     /// An attribute, or `None` and no message where there is none.
     fn attribute_if_any(&mut self, at: ExprId, value: &Value, name: &str) -> Option<Value> {
-        let (problems, complete) = (self.problems.len(), self.complete);
+        let (problems, complete, gap) = (self.problems.len(), self.complete, self.gap);
         let found = self.attribute(at, value.clone(), &name.into());
         let missing = self.problems.len() > problems;
         self.problems.truncate(problems);
-        self.complete = complete;
+        (self.complete, self.gap) = (complete, gap);
         (!missing).then_some(found)
     }
 

@@ -94,6 +94,8 @@ pub(super) struct Evaluator<'a> {
     pub blamed: FxHashSet<Place>,
     fuel: u32,
     pub complete: bool,
+    /// Where `complete` was lost first.
+    pub gap: Option<Place>,
 }
 
 /// Walks a function.
@@ -113,6 +115,7 @@ pub(super) fn evaluate(
         problems: Vec::new(),
         returns: Value::Unknown,
         complete: false,
+        gap: Some(Place { function, at: At::Name }),
     };
     let Some((body, stmt)) = names::function_body(db, function) else { return nothing() };
     let body: &Body = &body;
@@ -141,6 +144,7 @@ pub(super) fn evaluate(
         blamed: FxHashSet::default(),
         fuel: FUEL,
         complete: true,
+        gap: None,
     };
     evaluator.bind_parameters(arguments);
     let flow = evaluator.run(&def.body, None);
@@ -281,6 +285,7 @@ impl<'a> Evaluator<'a> {
             problems: self.problems.into_values().collect(),
             returns,
             complete: self.complete,
+            gap: self.gap,
         }
     }
 
@@ -357,6 +362,7 @@ impl<'a> Evaluator<'a> {
             self.report(problem);
         }
         self.complete &= callee.complete;
+        self.gap = self.gap.or(callee.gap);
         if let Some(index) = self.callees.get_index_of(&call) {
             return tile::FunctionId(index as u32 + 1);
         }
@@ -403,6 +409,13 @@ impl<'a> Evaluator<'a> {
     }
 
     // ---- places and problems
+
+    /// Notes where the walk stopped being complete: the innermost place says so first.
+    pub(super) fn note_gap(&mut self, place: Place) {
+        if !self.complete {
+            self.gap.get_or_insert(place);
+        }
+    }
 
     pub(super) fn place(&self, expr: ExprId) -> Place {
         Place { function: self.function, at: At::Expr(expr) }

@@ -18,6 +18,7 @@ use crate::{
 impl<'a> Evaluator<'a> {
     pub(super) fn eval(&mut self, expr: ExprId) -> Value {
         let value = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.expression(expr)).unwrap_or(Value::Unknown);
+        self.note_gap(self.place(expr));
         self.note(expr, &value);
         value
     }

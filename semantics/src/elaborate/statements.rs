@@ -59,6 +59,7 @@ impl<'a> Evaluator<'a> {
                 let after = Rest { work: Work::Stmts(&stmts[index + 1..]), next: rest };
                 let flow = self.statement(id, &after);
                 self.origin = outer;
+                self.note_gap(place);
                 match flow {
                     Flow::Falls => {}
                     // Only a `return` of this very list ends it for Triton; after a compile-time `if` that returns it compiles on.

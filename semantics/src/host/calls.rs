@@ -235,6 +235,14 @@ impl Host<'_> {
 }
 
 fn string_method(text: &str, name: &str, args: &Args) -> Option<Value> {
+    match (name, &args.positional[..]) {
+        ("format", _) => return Some(Value::Const(Const::Str(formatted(text, args)?))),
+        ("join", [items]) => {
+            let items: Option<Vec<String>> = items.items()?.iter().map(|item| python_str(&item.to_const()?)).collect();
+            return Some(Value::Const(Const::Str(items?.join(text))));
+        }
+        _ => {}
+    }
     let strings: Option<Vec<String>> = args.positional.iter().map(|v| python_str(&v.to_const()?)).collect();
     let strings = strings?;
     let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
@@ -253,3 +261,34 @@ fn string_method(text: &str, name: &str, args: &Args) -> Option<Value> {
         _ => None,
     }
 }
+
+/// `template.format(…)`, whose fields are names and numbers without a format of their own.
+fn formatted(template: &str, args: &Args) -> Option<String> {
+    let (mut out, mut next, mut chars) = (String::new(), 0, template.chars().peekable());
+    while let Some(c) = chars.next() {
+        match c {
+            '{' | '}' if chars.next_if_eq(&c).is_some() => out.push(c),
+            '{' => {
+                let field: String = chars.by_ref().take_while(|&c| c != '}').collect();
+                let value = match field.as_str() {
+                    "" => {
+                        next += 1;
+                        args.positional.get(next - 1)?
+                    }
+                    number if number.bytes().all(|b| b.is_ascii_digit()) => args.positional.get(number.parse::<usize>().ok()?)?,
+                    name => args.keyword(name)?,
+                };
+                out += &python_str(&value.to_const()?)?;
+            }
+            '}' => return None,
+            c => out.push(c),
+        }
+        if out.len() > LONGEST_TEXT {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+/// A text that host code makes and that is followed, in bytes.
+const LONGEST_TEXT: usize = 1 << 20;

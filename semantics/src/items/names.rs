@@ -322,7 +322,7 @@ fn global(db: &dyn Db, meaning: &Meaning) -> Global {
         Meaning::Value(file, chunk, value) => match chunk_body(db, *file, *chunk) {
             Some(body) => match records::of_call(db, *file, *chunk, &body, *value) {
                 Some(class) => Global::Record(Arc::new(class)),
-                None => value_of(db, *file, &body, *value),
+                None => value_of(db, *file, *chunk, &body, *value),
             },
             None => Global::Opaque,
         },
@@ -500,13 +500,14 @@ fn find_module(db: &dyn Db, folder: &Path, parts: &[&str]) -> Option<SourceFile>
 }
 
 /// What the value of a module-level assignment means.
-fn value_of(db: &dyn Db, file: SourceFile, body: &Body, value: ExprId) -> Global {
+fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, body: &Body, value: ExprId) -> Global {
     if let Expr::Call { callee, args } = body.expr(value) {
         let path = path(db, file, body, *callee);
         if path.as_deref().is_some_and(|p| p == "triton.language.constexpr" || p == "triton.language.core.constexpr") {
             return match &args[..] {
                 [arg] if arg.kind == ArgKind::Positional || matches!(&arg.kind, ArgKind::Keyword(k) if k == "value") => {
-                    fold(db, file, body, arg.value).map_or(Global::Opaque, Global::Constexpr)
+                    let known = fold(db, file, body, arg.value).or_else(|| crate::host::constant(db, file, chunk, arg.value));
+                    known.map_or(Global::Opaque, Global::Constexpr)
                 }
                 _ => Global::Opaque,
             };
