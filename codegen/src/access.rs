@@ -39,14 +39,19 @@ pub struct Access {
 pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
     let function = module.entry();
     let facts = facts::of_function(function);
+    let ahead = first_trips(function);
     let mut out = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
         let (vector, is_store) = match op.kind {
             OpKind::Load(attrs) => (attrs.vector.max(1), false),
             OpKind::Store(attrs) => (attrs.vector.max(1), true),
+            OpKind::AsyncCopy(attrs) => (attrs.vector.max(1), false),
             _ => return,
         };
+        if ahead[id.index()] {
+            return;
+        }
         if function.ty(op.operands[0]).is_scalar() {
             return;
         }
@@ -65,6 +70,32 @@ pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
     });
     debug_assert!(out.iter().all(|a| a.origin == Origin::NONE.0 || a.width_bytes > 0));
     out
+}
+
+/// Loads in front of a loop that are those of its first trips: the loop's own are masked off on as many of its last trips, so that
+/// counting the loop's counts all.
+pub(crate) fn first_trips(function: &Function) -> Vec<bool> {
+    let mut ahead = vec![false; function.ops.len()];
+    let is_load = |id: OpId| matches!(function.op(id).kind, OpKind::Load(_) | OpKind::AsyncCopy(_));
+    for block in &function.blocks {
+        for (at, &id) in block.ops.iter().enumerate() {
+            let op = function.op(id);
+            if !matches!(op.kind, OpKind::For(attrs) if attrs.stages.is_some()) {
+                continue;
+            }
+            let same = |a: OpId, b: OpId| {
+                let (a, b) = (function.op(a), function.op(b));
+                a.origin == b.origin && std::mem::discriminant(&a.kind) == std::mem::discriminant(&b.kind)
+            };
+            let inside = op.regions.first().map_or(&[][..], |&region| &function.block(region).ops);
+            for &before in block.ops[..at].iter().rev().take_while(|&&o| !matches!(function.op(o).kind, OpKind::For(_))) {
+                if is_load(before) && inside.iter().any(|&load| is_load(load) && same(before, load)) {
+                    ahead[before.index()] = true;
+                }
+            }
+        }
+    }
+    ahead
 }
 
 /// The one thing that keeps an access from being twice as wide.

@@ -14,7 +14,7 @@ use tritium_tile::{
     ops::{BinaryOp, CastOp, Constant, Predicate},
 };
 
-use crate::{occupancy::Occupancy, passes::coalesce::unit_of};
+use crate::{access::first_trips, occupancy::Occupancy, passes::coalesce::unit_of};
 
 pub const ASSUMPTIONS: &str = "every tensor moves between DRAM and the chip once; memory runs at 90 % and arithmetic at 60 % of the \
                                datasheet's peak; 2.5 µs a launch";
@@ -109,12 +109,13 @@ pub fn cost(module: &Module, launch: Option<&Launch>, board: Option<&Board>, occ
     let programs = launch.map_or(1, Launch::programs);
     let samples = programs.clamp(1, SAMPLES);
     let mut average = Some(Work::default());
+    let first_trips = first_trips(function);
     for sample in 0..samples {
         // The middle of each of `samples` equal parts of the grid.
         let program = (sample * 2 + 1) * programs / (samples * 2);
         let grid = launch.map_or([1, 1, 1], |l| l.grid.map(|n| n.max(1)));
         let pid = [program % grid[0], program / grid[0] % grid[1], program / grid[0] / grid[1]];
-        let counter = Counter { function, launch, pid, grid };
+        let counter = Counter { function, first_trips: &first_trips, launch, pid, grid };
         average = match (average, counter.block(function.body)) {
             (Some(mut sum), Some(work)) => {
                 sum.add(&work, 1.0 / samples as f64);
@@ -170,6 +171,8 @@ pub fn cost(module: &Module, launch: Option<&Launch>, board: Option<&Board>, occ
 /// Counts the work of one program.
 struct Counter<'f> {
     function: &'f Function,
+    /// See [`first_trips`].
+    first_trips: &'f [bool],
     launch: Option<&'f Launch>,
     pid: [u64; 3],
     grid: [u64; 3],
@@ -179,7 +182,9 @@ impl Counter<'_> {
     fn block(&self, block: BlockId) -> Option<Work> {
         let mut sum = Work::default();
         for &id in &self.function.block(block).ops {
-            self.op(self.function.op(id), &mut sum)?;
+            if !self.first_trips[id.index()] {
+                self.op(self.function.op(id), &mut sum)?;
+            }
         }
         Some(sum)
     }
@@ -207,14 +212,14 @@ impl Counter<'_> {
                 let times = if matches!(op.kind, OpKind::Reduce { .. }) { source - result } else { source };
                 sum.add(&combine, times);
             }
-            OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } => {
+            OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AsyncCopy(_) => {
                 let pointer = op.operands[0];
                 let bytes = elements(pointer) * f64::from(unit_of(function, pointer));
                 let root = root(function, pointer);
                 if !matches!(op.kind, OpKind::Store(_)) {
                     *sum.loads.entry(root).or_default() += bytes;
                 }
-                if !matches!(op.kind, OpKind::Load(_)) {
+                if !matches!(op.kind, OpKind::Load(_) | OpKind::AsyncCopy(_)) {
                     *sum.stores.entry(root).or_default() += bytes;
                 }
             }

@@ -10,6 +10,7 @@ pub mod canonicalise;
 pub mod coalesce;
 pub mod decompose_dot;
 pub mod inline;
+pub mod overlap;
 pub mod pick_mma;
 pub mod place_barriers;
 pub mod share_loads;
@@ -78,7 +79,7 @@ pub enum Fact {
     BarriersPlaced,
 }
 
-/// The order of the passes, one screen. A pass that overlaps copies with arithmetic goes in front of `assign_shared`.
+/// The order of the passes, one screen.
 pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
     vec![
         // L0
@@ -94,6 +95,8 @@ pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
         &canonicalise::PASS,
         &stage_operands::PASS,
         &vectorise::PASS,
+        // L2, where loads run ahead
+        &overlap::PASS,
         &assign_shared::PASS,
         &place_barriers::PASS,
     ]
@@ -101,7 +104,7 @@ pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
 
 /// Every pass, by name.
 pub fn pass(name: &str) -> Option<&'static Pass> {
-    let passes: [&'static Pass; 11] = [
+    let passes: [&'static Pass; 12] = [
         &inline::PASS,
         &canonicalise::PASS,
         &share_loads::PASS,
@@ -111,6 +114,7 @@ pub fn pass(name: &str) -> Option<&'static Pass> {
         &assign_layouts::PASS,
         &stage_operands::PASS,
         &vectorise::PASS,
+        &overlap::PASS,
         &assign_shared::PASS,
         &place_barriers::PASS,
     ];
@@ -241,6 +245,7 @@ impl Fact {
             Fact::Vectorised => each(&|op| match function.op(op).kind {
                 OpKind::Load(attrs) => (attrs.vector == 0).then(|| format!("{op:?} does not know its width")),
                 OpKind::Store(attrs) => (attrs.vector == 0).then(|| format!("{op:?} does not know its width")),
+                OpKind::AsyncCopy(attrs) => (attrs.vector == 0).then(|| format!("{op:?} does not know its width")),
                 _ => None,
             }),
             Fact::SharedAssigned => {

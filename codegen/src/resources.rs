@@ -6,8 +6,9 @@
 use serde::Serialize;
 use tritium_semantics::target::Gpu;
 use tritium_tile::{
-    Elem, Function, Module, OpId, OpKind, Type, ValueId,
+    BlockId, Elem, Function, Module, Op, OpId, OpKind, Type, ValueId,
     facts::{self, Facts},
+    ops::LoopAttrs,
     rewrite,
 };
 
@@ -52,6 +53,17 @@ pub struct Buffer {
     pub bytes: u32,
 }
 
+/// A loop whose loads run ahead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stages {
+    pub origin: u32,
+    /// `num_stages`, and the stages that there are.
+    pub wanted: u32,
+    pub given: u32,
+    /// Why there are fewer.
+    pub reason: Option<&'static str>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelReport {
     pub kernel: String,
@@ -67,6 +79,7 @@ pub struct KernelReport {
     pub spill_bytes: Figure<u32>,
     pub shared_bytes: Figure<u32>,
     pub buffers: Vec<Buffer>,
+    pub loops: Vec<Stages>,
     /// In the text of the kernel, those inside of reductions and conversions included.
     pub barriers: u32,
     pub accesses: Vec<Access>,
@@ -84,12 +97,16 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>) -> KernelRepor
     let spill = |registers: f64| ((registers - f64::from(limit)).max(0.0) * 4.0) as u32;
     let estimate = BASE + PER_LIVE * live;
     let mut buffers = Vec::new();
+    let mut loops = Vec::new();
     let mut barriers = 0;
     function.walk(|_, id| {
         let op = function.op(id);
         let bytes = scratch::bytes(module, function, id);
         if bytes > 0 {
             buffers.push(Buffer { origin: op.origin.0, what: op.kind.name(), offset: op.shared_offset.unwrap_or(0), bytes });
+        }
+        if let OpKind::For(LoopAttrs { num_stages: Some(wanted), stages: Some(given), .. }) = op.kind {
+            loops.push(Stages { origin: op.origin.0, wanted, given, reason: (given < wanted).then(|| fewer(function, op)) });
         }
         let inside = bytes > 0 && !matches!(op.kind, OpKind::LocalAlloc);
         barriers += u32::from(matches!(op.kind, OpKind::Barrier) || inside);
@@ -112,11 +129,22 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>) -> KernelRepor
         },
         shared_bytes: Figure::exact(shared),
         buffers,
+        loops,
         barriers,
         accesses: accesses(module, launch),
         cost: cost::cost(module, launch, gpu.board, occupancy.as_ref()),
         occupancy,
         cost_assumption: cost::ASSUMPTIONS,
+    }
+}
+
+fn fewer(function: &Function, of: &Op) -> &'static str {
+    let copies =
+        |region: &BlockId| function.block(*region).ops.iter().any(|&op| matches!(function.op(op).kind, OpKind::AsyncCopy(_)));
+    if of.regions.iter().any(copies) {
+        "rings of more buffers do not fit the shared memory of a CTA"
+    } else {
+        "asynchronous copies cannot do these loads; they go to registers, one trip ahead"
     }
 }
 

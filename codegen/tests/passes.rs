@@ -3,8 +3,9 @@
 //! `pipeline` runs all passes, `report` prints the report of what comes out of them.
 //!
 //! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
-//! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64); every pointer gets its own buffer. What comes out is then
-//! taken through the passes that are left, and the simulator runs the result: lane by lane, with the races that it knows of.
+//! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64), `; run: n=0 | n=64` one set after the other; every
+//! pointer gets its own buffer. What comes out is then taken through the passes that are left, and the simulator runs the result: lane by
+//! lane, with the races that it knows of.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ fn run(path: &Path, text: &str) -> Lowered {
     let options = CompileOptions {
         sm: Gpu::find(directive(text, "sm").unwrap_or("sm_90")).unwrap_or_else(|| panic!("{name}: sm")).sm,
         num_warps: directive(text, "warps").map_or(4, |n| n.parse().unwrap_or_else(|e| panic!("{name}: warps: {e}"))),
-        num_stages: 1,
+        num_stages: directive(text, "stages").map_or(1, |n| n.parse().unwrap_or_else(|e| panic!("{name}: stages: {e}"))),
     };
     let mut module = tritium_tile::parse::parse(&module_text(text)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let problems = tritium_tile::verify::verify(&module);
@@ -141,11 +142,10 @@ fn number(scalar: Scalar, bytes: &[u8]) -> f64 {
     }
 }
 
-/// What memory holds after two programs have run, in the interpreter or in the simulator.
-fn execute(path: &Path, text: &str, module: &Module, lanes: bool) -> Vec<(Scalar, Vec<u8>)> {
+/// What memory holds after two programs have run with these integer arguments, in the interpreter or in the simulator.
+fn execute(path: &Path, given: &[(String, u64)], module: &Module, lanes: bool) -> Vec<(Scalar, Vec<u8>)> {
     let mut memory = Memory::new();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let given = numbers(text, "run");
     let mut buffers = Vec::new();
     let mut args = Vec::new();
     for param in &module.entry().params {
@@ -176,8 +176,15 @@ fn execute(path: &Path, text: &str, module: &Module, lanes: bool) -> Vec<(Scalar
 
 /// `before` in the interpreter and `after` as `lanes` says leave the same memory.
 fn compare(path: &Path, text: &str, before: &Module, after: &Module, lanes: bool) {
+    let runs = directive(text, "run").unwrap_or("");
+    for run in runs.split('|') {
+        compare_run(path, text, &numbers(&format!("; run:{run}"), "run"), before, after, lanes);
+    }
+}
+
+fn compare_run(path: &Path, text: &str, given: &[(String, u64)], before: &Module, after: &Module, lanes: bool) {
     let told: f64 = directive(text, "tolerance").map_or(0.0, |t| t.parse().expect("a number"));
-    for ((scalar, expected), (_, found)) in execute(path, text, before, false).iter().zip(&execute(path, text, after, lanes)) {
+    for ((scalar, expected), (_, found)) in execute(path, given, before, false).iter().zip(&execute(path, given, after, lanes)) {
         if expected == found {
             continue;
         }

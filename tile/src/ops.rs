@@ -449,6 +449,8 @@ pub enum DotPrecision {
 pub struct LoopAttrs {
     /// Trips in flight at once; `None` leaves it to the kernel's option.
     pub num_stages: Option<u32>,
+    /// Trips in flight at once, once loads run ahead.
+    pub stages: Option<u32>,
     pub unroll: Option<u32>,
     /// Fused with the loop around it where that is possible.
     pub flatten: bool,

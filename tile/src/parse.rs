@@ -727,6 +727,7 @@ impl Parser<'_> {
             }
             OpKind::For(attrs) => {
                 attrs.num_stages = given.number("num_stages")?;
+                attrs.stages = given.number("stages")?;
                 attrs.unroll = given.number("unroll")?;
                 attrs.flatten = given.flag("flatten")?;
                 attrs.disallow_acc_multi_buffer = given.flag("disallow_acc_multi_buffer")?;

@@ -400,6 +400,9 @@ impl Printer<'_> {
                 if let Some(stages) = attrs.num_stages {
                     text("num_stages", &stages);
                 }
+                if let Some(stages) = attrs.stages {
+                    text("stages", &stages);
+                }
                 if let Some(unroll) = attrs.unroll {
                     text("unroll", &unroll);
                 }

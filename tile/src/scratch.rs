@@ -18,6 +18,19 @@ use crate::{
 /// Buffers and scratch begin at multiples of this, so that a row of banks is never split.
 pub const ALIGNMENT: u32 = 128;
 
+/// Where a buffer or scratch of so many bytes may begin: large ones at what swizzles of 128 bytes repeat after.
+pub fn alignment(bytes: u32) -> u32 {
+    if bytes >= 1024 { 1024 } else { ALIGNMENT }
+}
+
+/// The allocation that a shared value is, or is a part of; the value itself if that is not known.
+pub fn buffer_of(function: &Function, value: ValueId) -> ValueId {
+    match function.def_op(value).map(|op| function.op(op)) {
+        Some(op) if matches!(op.kind, OpKind::LocalIndex) => buffer_of(function, op.operands[0]),
+        _ => value,
+    }
+}
+
 /// Bytes an element takes in shared memory.
 pub fn element_bytes(elem: Elem) -> u32 {
     elem.bits().div_ceil(8)

@@ -2,13 +2,13 @@
 //!
 //! Live intervals over the order of the text, then first fit, largest first. Scratch lives for its op alone.
 //!
-//! **Invariant:** buffers that live at the same time do not overlap; every offset is a multiple of [`ALIGNMENT`](crate::scratch::ALIGNMENT); the kernel fits a CTA or
+//! **Invariant:** buffers that live at the same time do not overlap; every offset is a multiple of its [`alignment`]; the kernel fits a CTA or
 //! is refused with the bytes it needs.
 
 use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
-use crate::scratch::{ALIGNMENT, bytes};
+use crate::scratch::{self, alignment, bytes};
 
 pub static PASS: Pass = Pass {
     name: "assign_shared",
@@ -28,7 +28,8 @@ struct Interval {
     last: usize,
 }
 
-fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+/// Where everything would go, and the bytes that takes.
+fn layout(module: &Module) -> (Vec<(Interval, u32)>, u64) {
     let mut intervals = intervals(module);
     intervals.sort_by_key(|i| (std::cmp::Reverse(i.bytes), i.first));
     let mut placed: Vec<(Interval, u32)> = Vec::new();
@@ -44,11 +45,21 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             if at.saturating_add(interval.bytes) <= start {
                 break;
             }
-            at = at.max(end.next_multiple_of(ALIGNMENT));
+            at = at.max(end.next_multiple_of(alignment(interval.bytes)));
         }
         placed.push((interval, at));
     }
     let total = placed.iter().map(|(i, at)| u64::from(*at) + u64::from(i.bytes)).max().unwrap_or(0);
+    (placed, total)
+}
+
+/// Bytes of shared memory that the kernel takes as it is now.
+pub(super) fn needed(module: &Module) -> u64 {
+    layout(module).1
+}
+
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let (placed, total) = layout(module);
     let limit = options.sm.shared_per_cta;
     if total > u64::from(limit) {
         let largest = placed.iter().max_by_key(|(i, _)| i.bytes);
@@ -70,7 +81,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 
 fn intervals(module: &Module) -> Vec<Interval> {
     let function = module.entry();
-    let mut order = Order { position: vec![0; function.ops.len()], loops: Vec::new(), next: 0 };
+    let mut order = Order { position: vec![0; function.ops.len()], loops: Vec::new(), waits: Vec::new(), next: 0 };
     order.block(function, function.body);
     let mut last_use = vec![0usize; function.values.len()];
     let mut intervals = Vec::new();
@@ -81,9 +92,16 @@ fn intervals(module: &Module) -> Vec<Interval> {
             if !matches!(function.ty(v), Type::Shared { .. }) {
                 continue;
             }
+            let v = scratch::buffer_of(function, v);
             // A buffer handed on by a terminator or into a region lives under other names: keep it to the end.
             let handed_on = op.kind.is_terminator() || !op.regions.is_empty();
-            let at = if handed_on { end } else { order.position[id.index()] };
+            let here = order.position[id.index()];
+            let at = match op.kind {
+                _ if handed_on => end,
+                // It goes on until somebody waits for all copies.
+                OpKind::AsyncCopy(_) => order.waits.iter().copied().find(|&wait| wait > here).unwrap_or(end),
+                _ => here,
+            };
             last_use[v.index()] = last_use[v.index()].max(at);
         }
     });
@@ -118,6 +136,8 @@ fn intervals(module: &Module) -> Vec<Interval> {
 struct Order {
     position: Vec<usize>,
     loops: Vec<(usize, usize)>,
+    /// For all copies.
+    waits: Vec<usize>,
     next: usize,
 }
 
@@ -127,6 +147,9 @@ impl Order {
             let start = self.next;
             self.position[id.index()] = start;
             self.next += 1;
+            if matches!(function.op(id).kind, OpKind::AsyncWait { pending: 0 }) {
+                self.waits.push(start);
+            }
             for &region in &function.op(id).regions {
                 self.block(function, region);
             }

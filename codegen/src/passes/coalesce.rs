@@ -144,7 +144,7 @@ pub(crate) fn mask_of(function: &Function, id: OpId) -> Option<ValueId> {
     let op = function.op(id);
     match op.kind {
         OpKind::Load(_) => op.operands.get(1).copied(),
-        OpKind::Store(_) | OpKind::AtomicRmw { .. } => op.operands.get(2).copied(),
+        OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AsyncCopy(_) => op.operands.get(2).copied(),
         _ => None,
     }
 }

@@ -4,6 +4,10 @@
 //! start. An op with scratch writes it, has its own barrier inside, and reads it: what was pending before is settled by that barrier, the
 //! read is pending afterwards.
 //!
+//! An asynchronous copy is under way until a wait, whatever barriers come in between. A wait makes what was under way a write of this
+//! thread, which a barrier settles. That nobody touches the part of a ring that a copy is under way to, is for the maker of the ring to
+//! see to: it is a matter of slots, not of barriers.
+//!
 //! **Invariant:** only barriers are added, each right in front of the access that needs it; running the pass again adds none.
 
 use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId};
@@ -55,6 +59,8 @@ struct Effect {
     writes: Vec<Bytes>,
     /// Works in scratch: the write is behind an internal barrier when the op ends, the read is not.
     internal_barrier: bool,
+    /// Under way until a wait.
+    copies: Vec<Bytes>,
 }
 
 /// Since the last barrier.
@@ -62,14 +68,33 @@ struct Effect {
 struct Pending {
     reads: Vec<Bytes>,
     writes: Vec<Bytes>,
+    /// Copies that nobody has waited for.
+    copies: Vec<Bytes>,
 }
 
 impl Pending {
     fn join(&mut self, other: &Pending) {
-        for (mine, theirs) in [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes)] {
+        let all = [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes), (&mut self.copies, &other.copies)];
+        for (mine, theirs) in all {
             mine.extend(theirs);
             mine.sort_unstable();
             mine.dedup();
+        }
+    }
+
+    /// What a barrier does.
+    fn settle(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+    }
+
+    /// What a wait does: any of the copies may have been among those it waited for.
+    fn wait(&mut self, for_all: bool) {
+        self.writes.extend(&self.copies);
+        self.writes.sort_unstable();
+        self.writes.dedup();
+        if for_all {
+            self.copies.clear();
         }
     }
 }
@@ -87,7 +112,7 @@ fn effects(module: &Module) -> Vec<Effect> {
         let at = function.op(id).shared_offset?;
         (bytes > 0).then_some((at, at + bytes))
     };
-    let buffer = |v: ValueId| match function.value(v).def {
+    let buffer = |v: ValueId| match function.value(scratch::buffer_of(function, v)).def {
         ValueDef::Result(op, _) if matches!(function.op(op).kind, OpKind::LocalAlloc) => own(op).unwrap_or(everything),
         // A buffer under another name may be any.
         _ => everything,
@@ -97,7 +122,8 @@ fn effects(module: &Module) -> Vec<Effect> {
         let effect = &mut effects[id.index()];
         match op.kind {
             OpKind::LocalAlloc if !op.operands.is_empty() => effect.writes.extend(own(id)),
-            OpKind::LocalAlloc => {}
+            OpKind::LocalAlloc | OpKind::LocalIndex => {}
+            OpKind::AsyncCopy(_) => effect.copies.push(buffer(op.operands[1])),
             OpKind::LocalLoad => effect.reads.push(buffer(op.operands[0])),
             OpKind::LocalStore => {
                 if let Some(&v) = op.operands.iter().find(|&&v| matches!(function.ty(v), Type::Shared { .. })) {
@@ -127,7 +153,8 @@ impl Barriers {
         for &id in &function.block(block).ops {
             let op = function.op(id);
             match op.kind {
-                OpKind::Barrier => pending = Pending::default(),
+                OpKind::Barrier => pending.settle(),
+                OpKind::AsyncWait { pending: left } => pending.wait(left == 0),
                 OpKind::For(_) => pending = self.trips(pending, |this, p| this.block(function, op.regions[0], p)),
                 OpKind::While => {
                     // The first region always runs, and runs last.
@@ -169,20 +196,22 @@ impl Barriers {
 
     fn access(&mut self, id: OpId, pending: &mut Pending) {
         let effect = &self.effects[id.index()];
-        if effect.reads.is_empty() && effect.writes.is_empty() {
+        if effect.reads.is_empty() && effect.writes.is_empty() && effect.copies.is_empty() {
             return;
         }
         let reads: &[Bytes] = if effect.internal_barrier { &[] } else { &effect.reads };
         let conflict = overlap(&effect.writes, &pending.reads)
             || overlap(&effect.writes, &pending.writes)
-            || overlap(reads, &pending.writes);
+            || overlap(reads, &pending.writes)
+            || overlap(&effect.copies, &pending.reads)
+            || overlap(&effect.copies, &pending.writes);
         if conflict || self.needed[id.index()] {
             self.needed[id.index()] = true;
-            *pending = Pending::default();
+            pending.settle();
         }
-        let mut done = Pending { reads: effect.reads.clone(), writes: effect.writes.clone() };
+        let mut done = Pending { reads: effect.reads.clone(), writes: effect.writes.clone(), copies: effect.copies.clone() };
         if effect.internal_barrier {
-            *pending = Pending::default();
+            pending.settle();
             done.writes.clear();
         }
         pending.join(&done);

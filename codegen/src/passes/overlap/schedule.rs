@@ -1,0 +1,450 @@
+//! Which loads of a loop run ahead, and by how many trips.
+//!
+//! Stages are numbered from 0; the loop's own trip is the last. A load at stage `s` of `n` runs `n - 1 - s` trips ahead. Everything else
+//! stays in the last stage; what a load's address and mask are computed from is repeated in the load's stage. An address that is itself
+//! loaded asks for that load one stage earlier, in registers.
+//!
+//! **Invariant:** what a load at stage `s` is computed from is arithmetic, or loads of stage `s - 1`.
+
+use rustc_hash::FxHashMap;
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    layout::{Layout, LayoutId, LayoutTable, SharedLayout, shared::swizzled},
+    ops::{CastOp, Constant},
+    rewrite,
+    scratch::async_copy_fits,
+    types::Shape,
+};
+
+/// More stages than this only lengthen the code in front of the loop.
+const MOST_STAGES: u32 = 16;
+
+/// Addresses that are loaded through addresses that are loaded…: deeper ones stay in their place.
+const DEEPEST: u32 = 3;
+
+/// Registers a thread may spend on the next trip's elements of one load.
+const MOST_REGISTERS: u64 = 32;
+
+#[derive(Debug)]
+pub(super) struct Schedule {
+    pub(super) op: OpId,
+    /// Of the expanded loop: `given`, and one for each step of indirection.
+    pub(super) stages: u32,
+    /// What was asked for, and what it gets.
+    pub(super) wanted: u32,
+    pub(super) given: u32,
+    pub(super) fetches: Vec<Fetch>,
+}
+
+/// A load that runs ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fetch {
+    pub(super) load: OpId,
+    pub(super) stage: u32,
+    /// The layout of the ring's buffers; `None` for registers.
+    pub(super) ring: Option<LayoutId>,
+}
+
+impl Schedule {
+    /// The stage of the loads that go into rings; it is one for all, so that one wait covers them.
+    pub(super) fn ring_stage(&self) -> Option<u32> {
+        self.fetches.iter().find(|f| f.ring.is_some()).map(|f| f.stage)
+    }
+}
+
+/// What values are computed from inside a loop's body.
+#[derive(Debug, Default)]
+pub(super) struct Slice {
+    /// In the order of the body, without the loads.
+    pub(super) ops: Vec<OpId>,
+    /// Carried values, counted from 0, in order.
+    pub(super) carried: Vec<usize>,
+    pub(super) loads: Vec<OpId>,
+}
+
+/// `None` if something in it must not be repeated.
+pub(super) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> Option<Slice> {
+    let body = function.block(block);
+    let yielded = &function.op(*body.ops.last()?).operands;
+    let mut out = Slice::default();
+    let mut seen = vec![false; function.values.len()];
+    let mut taken = vec![false; function.ops.len()];
+    let mut pending = roots.to_vec();
+    while let Some(value) = pending.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        match function.value(value).def {
+            ValueDef::Argument(at, 0) if at == block => {}
+            ValueDef::Argument(at, index) if at == block => {
+                out.carried.push(index as usize - 1);
+                pending.push(*yielded.get(index as usize - 1)?);
+            }
+            ValueDef::Argument(..) => {}
+            ValueDef::Result(id, _) if !body.ops.contains(&id) => {}
+            ValueDef::Result(id, _) => {
+                let op = function.op(id);
+                if matches!(op.kind, OpKind::Load(_)) {
+                    if !out.loads.contains(&id) {
+                        out.loads.push(id);
+                    }
+                    continue;
+                }
+                if !is_cheap(&op.kind) {
+                    return None;
+                }
+                taken[id.index()] = true;
+                pending.extend(&op.operands);
+            }
+        }
+    }
+    out.ops = body.ops.iter().copied().filter(|op| taken[op.index()]).collect();
+    out.carried.sort_unstable();
+    Some(out)
+}
+
+/// Arithmetic that may be repeated for trips that do not come.
+fn is_cheap(kind: &OpKind) -> bool {
+    kind.is_elementwise()
+        || matches!(
+            kind,
+            OpKind::Constant(_)
+                | OpKind::ProgramId { .. }
+                | OpKind::NumPrograms { .. }
+                | OpKind::Iota { .. }
+                | OpKind::Splat
+                | OpKind::ExpandDims { .. }
+                | OpKind::Broadcast
+                | OpKind::Reshape { .. }
+                | OpKind::Transpose { .. }
+                | OpKind::ConvertLayout
+        )
+}
+
+pub(super) fn of_loop(module: &mut Module, id: OpId, num_stages: u32, most: u32) -> Option<Schedule> {
+    let function = module.entry();
+    let OpKind::For(attrs) = function.op(id).kind else { return None };
+    let block = *function.op(id).regions.first()?;
+    let wanted = attrs.num_stages.unwrap_or(num_stages).min(MOST_STAGES);
+    let given = wanted.min(most);
+    if given < 2 || !bounds_are_exact(function, id, MOST_STAGES + DEEPEST) {
+        return None;
+    }
+    let effects = Effects::of(function, block)?;
+    let targets = targets(function, block, attrs.num_stages.is_some())?;
+    let allowed = |load: OpId| effects.allow(function, load);
+    // How many loads lead to the address of a load, one behind the other.
+    let level = |load: OpId| level(function, block, load, 0, &allowed);
+    let mut rings: Vec<(OpId, LayoutId, u32)> = Vec::new();
+    let mut plain: Vec<(OpId, u32)> = Vec::new();
+    let users = rewrite::users(function);
+    let mut layouts = module.layouts.clone();
+    for load in targets {
+        let Some(level) = level(load) else { continue };
+        match ring_layout(function, &mut layouts, &users, load) {
+            Some(ring) => rings.push((load, ring, level)),
+            None if registers(module, function, load) <= MOST_REGISTERS => plain.push((load, level)),
+            None => {}
+        }
+    }
+    let indirection = rings.iter().map(|(_, _, level)| *level).max();
+    let stages = match indirection {
+        Some(level) => level + given,
+        None => plain.iter().map(|(_, level)| *level).max()? + 2,
+    };
+    let mut fetches: Vec<Fetch> = Vec::new();
+    let mut pending: Vec<Fetch> = Vec::new();
+    pending.extend(rings.iter().map(|&(load, ring, _)| Fetch { load, stage: indirection.unwrap_or(0), ring: Some(ring) }));
+    // One trip ahead, if what leads there finds enough stages in front.
+    let ahead = stages - 2;
+    pending.extend(plain.iter().filter(|(_, l)| *l <= ahead).map(|&(load, _)| Fetch { load, stage: ahead, ring: None }));
+    while let Some(fetch) = pending.pop() {
+        if fetches.contains(&fetch) {
+            continue;
+        }
+        for load in slice(function, block, &function.op(fetch.load).operands)?.loads {
+            pending.push(Fetch { load, stage: fetch.stage.checked_sub(1)?, ring: None });
+        }
+        fetches.push(fetch);
+    }
+    if fetches.is_empty() {
+        return None;
+    }
+    let place = |op: OpId| function.block(block).ops.iter().position(|&other| other == op);
+    fetches.sort_by_key(|f| (f.stage, place(f.load), f.ring.is_some()));
+    module.layouts = layouts;
+    Some(Schedule { op: id, stages, wanted, given: if indirection.is_some() { given } else { 2 }, fetches })
+}
+
+/// Whether "is there a trip `n` ahead" can be computed without overflow: always for i32, for i64 with a known step.
+fn bounds_are_exact(function: &Function, id: OpId, stages: u32) -> bool {
+    let step = function.op(id).operands[2];
+    if function.ty(step).elem().bits() <= 32 {
+        return true;
+    }
+    constant(function, step).is_some_and(|step| step > 0 && step.checked_mul(i64::from(stages)).is_some())
+}
+
+pub(super) fn constant(function: &Function, value: ValueId) -> Option<i64> {
+    match function.op(function.def_op(value)?).kind {
+        OpKind::Constant(Constant::Int(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// What a loop's body does to global memory.
+struct Effects {
+    /// Roots of the pointers it writes through; `None` for one that is not known.
+    written: Vec<Option<ValueId>>,
+}
+
+impl Effects {
+    /// `None` if other programs or threads may be waited for inside, or loops are nested: then nothing moves.
+    fn of(function: &Function, block: BlockId) -> Option<Effects> {
+        let mut written = Vec::new();
+        let users = rewrite::use_counts(function);
+        let mut pending = vec![block];
+        while let Some(block) = pending.pop() {
+            for &id in &function.block(block).ops {
+                let op = function.op(id);
+                match &op.kind {
+                    OpKind::Store(_) => written.push(root(function, op.operands[0])),
+                    // Whoever looks at the old value may be taking a lock.
+                    OpKind::AtomicRmw { .. } if users[op.results[0].index()] == 0 => written.push(root(function, op.operands[0])),
+                    OpKind::AtomicRmw { .. }
+                    | OpKind::AtomicCas { .. }
+                    | OpKind::Barrier
+                    | OpKind::For(_)
+                    | OpKind::While
+                    | OpKind::Call { .. }
+                    | OpKind::AsyncCopy(_)
+                    | OpKind::AsyncCommit
+                    | OpKind::AsyncWait { .. } => return None,
+                    OpKind::InlineAsm(asm) if !asm.pure => return None,
+                    _ => {}
+                }
+                pending.extend(&op.regions);
+            }
+        }
+        Some(Effects { written })
+    }
+
+    /// A load may run ahead if nothing in the loop writes where it reads. Tensors of different arguments are taken as different, as
+    /// Triton takes them.
+    fn allow(&self, function: &Function, load: OpId) -> bool {
+        let op = function.op(load);
+        let OpKind::Load(attrs) = op.kind else { return false };
+        let from = root(function, op.operands[0]);
+        !attrs.volatile && self.written.iter().all(|&to| to.is_some() && from.is_some() && to != from)
+    }
+}
+
+/// The pointer parameter that an address is computed from, on every way that it may come.
+fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
+    let mut found: Option<ValueId> = None;
+    let mut seen = vec![false; function.values.len()];
+    let mut pending = vec![pointer];
+    while let Some(value) = pending.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        match function.value(value).def {
+            ValueDef::Argument(block, _) if block == function.body => {
+                if found.is_some_and(|other| other != value) {
+                    return None;
+                }
+                found = Some(value);
+            }
+            ValueDef::Argument(block, index) => {
+                let owner = function.ops.iter().find(|op| op.regions.contains(&block))?;
+                if !matches!(owner.kind, OpKind::For(_)) || index == 0 {
+                    return None;
+                }
+                pending.push(*owner.operands.get(2 + index as usize)?);
+                pending.push(*yielded(function, block)?.get(index as usize - 1)?);
+            }
+            ValueDef::Result(id, index) => {
+                let op = function.op(id);
+                match &op.kind {
+                    OpKind::AddPtr
+                    | OpKind::Promise { .. }
+                    | OpKind::Splat
+                    | OpKind::Broadcast
+                    | OpKind::ExpandDims { .. }
+                    | OpKind::Reshape { .. }
+                    | OpKind::Transpose { .. }
+                    | OpKind::ConvertLayout
+                    | OpKind::Cast(CastOp::PtrCast) => pending.push(op.operands[0]),
+                    OpKind::Select => pending.extend(&op.operands[1..]),
+                    OpKind::For(_) => {
+                        pending.push(*op.operands.get(3 + index as usize)?);
+                        pending.push(*yielded(function, op.regions[0])?.get(index as usize)?);
+                    }
+                    OpKind::If => {
+                        for &region in &op.regions {
+                            pending.push(*yielded(function, region)?.get(index as usize)?);
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+        }
+    }
+    found
+}
+
+fn yielded(function: &Function, block: BlockId) -> Option<&[ValueId]> {
+    let last = function.op(*function.block(block).ops.last()?);
+    matches!(last.kind, OpKind::Yield).then_some(&last.operands)
+}
+
+/// The loads worth running ahead: those that the operands of dots are computed from; all, if there is no dot and the loop itself says
+/// that it has stages.
+fn targets(function: &Function, block: BlockId, stages_given: bool) -> Option<Vec<OpId>> {
+    let body = &function.block(block).ops;
+    let mut pending: Vec<ValueId> = Vec::new();
+    for &id in body {
+        let op = function.op(id);
+        if let OpKind::Dot { .. } = op.kind {
+            pending.extend(&op.operands[..2]);
+        }
+    }
+    let is_tile = |id: OpId| !function.ty(function.op(id).operands[0]).is_scalar();
+    let is_load = |id: OpId| matches!(function.op(id).kind, OpKind::Load(_));
+    if pending.is_empty() {
+        let loads: Vec<OpId> = body.iter().copied().filter(|&id| is_load(id) && is_tile(id)).collect();
+        return (stages_given && !loads.is_empty()).then_some(loads);
+    }
+    let mut seen = vec![false; function.values.len()];
+    let mut found = vec![false; function.ops.len()];
+    while let Some(value) = pending.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        let Some(id) = function.def_op(value).filter(|id| body.contains(id)) else { continue };
+        let op = function.op(id);
+        if is_load(id) {
+            found[id.index()] = is_tile(id);
+        } else if op.kind.is_pure() || matches!(op.kind, OpKind::LocalAlloc | OpKind::LocalLoad) {
+            pending.extend(&op.operands);
+        }
+    }
+    Some(body.iter().copied().filter(|id| found[id.index()]).collect())
+}
+
+/// `None` if the load cannot run ahead.
+fn level(function: &Function, block: BlockId, load: OpId, depth: u32, allowed: &dyn Fn(OpId) -> bool) -> Option<u32> {
+    if depth > DEEPEST || !allowed(load) {
+        return None;
+    }
+    let before = slice(function, block, &function.op(load).operands)?.loads;
+    let mut most = 0;
+    for load in before {
+        most = most.max(level(function, block, load, depth + 1, allowed)? + 1);
+    }
+    (most <= DEEPEST).then_some(most)
+}
+
+fn registers(module: &Module, function: &Function, load: OpId) -> u64 {
+    let ty = function.ty(function.op(load).results[0]);
+    let layout = ty.layout().and_then(|l| module.layouts.distributed(l));
+    layout.map_or(1, |l| (l.num_registers() as u64 * u64::from(ty.elem().bits())).div_ceil(32))
+}
+
+/// The layout of the ring that a load can be copied to: that of the buffer its reader fills with it, or one of its own. `None` if
+/// `cp.async` cannot do it.
+fn ring_layout(function: &Function, layouts: &mut LayoutTable, users: &[Vec<OpId>], load: OpId) -> Option<LayoutId> {
+    let op = function.op(load);
+    let OpKind::Load(attrs) = op.kind else { return None };
+    let (pointer, result) = (op.operands[0], op.results[0]);
+    let ty = function.ty(result).clone();
+    let elem = ty.elem().scalar()?;
+    if elem.bits() < 8 || op.operands.get(2).is_some_and(|&other| !is_zero(function, other)) {
+        return None;
+    }
+    let tile = layouts.distributed(function.ty(pointer).layout()?)?.clone();
+    let layout = match reader_layout(function, layouts, users, result) {
+        Some(layout) => layout,
+        None => {
+            let fastest = (0..tile.shape.len()).max_by_key(|&d| (tile.contiguous_registers(d), d))?;
+            let mut order: Vec<u8> = (0..tile.shape.len() as u8).rev().filter(|&d| d as usize != fastest).collect();
+            order.insert(0, fastest as u8);
+            swizzled(&tile.shape, elem.bits(), &order)
+        }
+    };
+    let fits = async_copy_fits(&tile, &layout, elem.bits(), u32::from(attrs.vector));
+    fits.then(|| layouts.intern(Layout::Shared(layout)))
+}
+
+fn is_zero(function: &Function, value: ValueId) -> bool {
+    let Some(op) = function.def_op(value).map(|op| function.op(op)) else { return false };
+    match op.kind {
+        OpKind::Constant(Constant::Int(value)) => value == 0,
+        OpKind::Constant(Constant::Float(value)) => value.to_bits() == 0,
+        OpKind::Splat | OpKind::Broadcast => is_zero(function, op.operands[0]),
+        _ => false,
+    }
+}
+
+/// The layout of a buffer that is filled with this value, turned back through the shape operations in between.
+fn reader_layout(function: &Function, layouts: &LayoutTable, users: &[Vec<OpId>], value: ValueId) -> Option<SharedLayout> {
+    users[value.index()].iter().find_map(|&user| {
+        let op = function.op(user);
+        match &op.kind {
+            OpKind::LocalAlloc => layouts.shared(function.ty(op.results[0]).layout()?).cloned(),
+            kind => {
+                let turn = Turn::of(kind)?;
+                let layout = reader_layout(function, layouts, users, op.results[0])?;
+                Some(turn.shared_back(&layout, function.ty(value).shape()))
+            }
+        }
+    })
+}
+
+/// A shape operation through which a buffer can be read directly.
+#[derive(Debug, Clone)]
+pub(super) enum Turn {
+    /// Flat indices stay.
+    Flat,
+    Transpose(Vec<u8>),
+}
+
+impl Turn {
+    pub(super) fn of(kind: &OpKind) -> Option<Turn> {
+        match kind {
+            OpKind::ExpandDims { .. } | OpKind::Reshape { reorder: false } => Some(Turn::Flat),
+            OpKind::Transpose { order } => Some(Turn::Transpose(order.to_vec())),
+            _ => None,
+        }
+    }
+
+    fn inverse(order: &[u8]) -> Vec<u8> {
+        let mut inverse = vec![0u8; order.len()];
+        for (axis, &d) in order.iter().enumerate() {
+            inverse[d as usize] = axis as u8;
+        }
+        inverse
+    }
+
+    /// The operand's layout, of this shape, for the result's.
+    fn shared_back(&self, result: &SharedLayout, shape: &[u32]) -> SharedLayout {
+        match self {
+            Turn::Flat => SharedLayout { shape: Shape::from_slice(shape), offset: result.offset.clone() },
+            Turn::Transpose(order) => result.transpose(&Turn::inverse(order)),
+        }
+    }
+
+    /// The operand's type, of this shape, for the result's.
+    pub(super) fn tile_back(&self, layouts: &mut LayoutTable, result: &Type, shape: &Shape) -> Option<Type> {
+        let layout = layouts.distributed(result.layout()?)?;
+        let layout = match self {
+            Turn::Flat => layout.reshape(shape),
+            Turn::Transpose(order) => layout.transpose(&Turn::inverse(order)),
+        };
+        let layout = layouts.intern(Layout::Distributed(layout));
+        Some(Type::Tile { elem: result.elem(), shape: shape.clone(), layout: Some(layout) })
+    }
+}
+
+/// By load and stage, the value that the load gave on the trip before.
+pub(super) type Carried = FxHashMap<(OpId, u32), ValueId>;
