@@ -98,19 +98,22 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
 /// Files that are read at once; between batches memory is given back.
 const BATCH: usize = 16;
 
-/// Files side by side, in the order given.
+/// Files side by side; the answers are in the order given.
 fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failure> {
     // Deeply nested programs recurse.
     let pool = ThreadPoolBuilder::new().stack_size(session::STACK).build();
     let pool = pool.map_err(|e| Failure(format!("cannot start threads: {e}")))?;
-    let mut checked = Vec::with_capacity(files.len());
-    for batch in files.chunks(BATCH) {
+    let mut checked: Vec<(usize, Checked)> = Vec::with_capacity(files.len());
+    for batch in batches(files) {
         let snapshot = host.snapshot();
-        let results: Vec<Result<Checked, Failure>> = pool.install(move || {
-            let each = batch.par_iter().with_max_len(1);
-            each.map_with(snapshot, |analysis, path| {
+        let results: Vec<Result<(usize, Checked), Failure>> = pool.install(move || {
+            // A bridge hands the files out one by one in this order: nobody waits at the end for a large one.
+            let each = batch.into_iter().par_bridge();
+            each.map_with(snapshot, |analysis, index| {
+                let path = &files[index];
                 // One file that breaks us must not cost the others their answer.
-                guarded(|| check_file(analysis.clone(), path)).unwrap_or_else(|m| Err(Failure::broken(path, &m)))
+                let answer = guarded(|| check_file(analysis.clone(), path)).unwrap_or_else(|m| Err(Failure::broken(path, &m)));
+                answer.map(|checked| (index, checked))
             })
             .collect()
         });
@@ -119,7 +122,18 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
         }
         host.forget();
     }
-    Ok(checked)
+    checked.sort_by_key(|(index, _)| *index);
+    Ok(checked.into_iter().map(|(_, checked)| checked).collect())
+}
+
+/// Indices of files, large ones first in every batch, and every batch with its share of them: so batches take the same time and memory.
+fn batches(files: &[PathBuf]) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    // A file that cannot be read says so when it is looked at.
+    let sizes: Vec<u64> = files.iter().map(|path| fs::metadata(path).map_or(0, |found| found.len())).collect();
+    order.sort_by_key(|&index| std::cmp::Reverse(sizes[index]));
+    let count = files.len().div_ceil(BATCH);
+    (0..count).map(|first| order.iter().copied().skip(first).step_by(count).collect()).collect()
 }
 
 fn check_file(analysis: Analysis, path: &Path) -> Result<Checked, Failure> {

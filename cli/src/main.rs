@@ -23,6 +23,10 @@ use crate::{
     session::Failure,
 };
 
+/// Understanding a kernel makes millions of small objects on every core; this allocator is a fifth faster at it than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Before anything else: a worker owns its standard input and output.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "worker") {

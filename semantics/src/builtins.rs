@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use rustc_hash::FxHashMap;
 use tritium_tile::{libdevice, ops::UnaryOp};
 
 use crate::{constant::Const, dtype::DType};
@@ -294,7 +295,10 @@ impl Builtin {
     }
 
     fn named(name: &str) -> Option<Builtin> {
-        Builtin::ALL.iter().copied().find(|b| b.row().name == name)
+        static BY_NAME: LazyLock<FxHashMap<&str, Builtin>> =
+            // Of two rows with one name the first holds.
+            LazyLock::new(|| Builtin::ALL.iter().rev().map(|&b| (b.row().name, b)).collect());
+        BY_NAME.get(name).copied()
     }
 
     /// `d.name(…)` on a tensor descriptor.

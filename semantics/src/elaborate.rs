@@ -47,6 +47,7 @@ pub(crate) use expressions::source_text;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 use tritium_tile as tile;
 
@@ -62,6 +63,12 @@ use crate::{
     types::{Dim, Element, TileType, Ty},
 };
 
+/// A map in the order of insertion, for keys that nobody outside chooses: its hash is quick and has no secret.
+pub(crate) type OrderedMap<K, V> = IndexMap<K, V, FxBuildHasher>;
+
+/// The type of every expression that was reached, function by function.
+pub type TypesOf = OrderedMap<Function, OrderedMap<ExprId, Ty>>;
+
 /// Everything a specialisation means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elaborated {
@@ -70,7 +77,7 @@ pub struct Elaborated {
     /// [`tile::Origin`] indexes it.
     pub origins: Vec<OriginData>,
     /// The type of every expression that was reached, helpers included; of its last visit.
-    pub types: IndexMap<Function, IndexMap<ExprId, Ty>>,
+    pub types: TypesOf,
     /// Every binding of a name, in order of its last visit: the target, the name, the type.
     pub bindings: Vec<(Place, SmolStr, Ty)>,
     pub problems: Vec<Problem>,
@@ -134,7 +141,7 @@ pub struct Elaboration {
     /// The function itself first, then every callee once.
     pub(crate) functions: Vec<(Option<Call>, tile::Function)>,
     pub(crate) origins: Vec<OriginData>,
-    pub(crate) types: IndexMap<Function, IndexMap<ExprId, Ty>>,
+    pub(crate) types: TypesOf,
     pub(crate) bindings: Vec<(Place, SmolStr, Ty)>,
     pub(crate) problems: Vec<Problem>,
     /// Ids inside are the results of the function, in order.

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use tritium_tile::{self as tile, BlockId, OpId, OpKind, Origin, ValueId, ops::Constant as TileConstant};
 
 use super::{
-    Call, CallArgument, Elaboration, OriginData, names,
+    Call, CallArgument, Elaboration, OrderedMap, OriginData, TypesOf, names,
     statements::Flow,
     value::{Constant, Tile, Value},
 };
@@ -66,7 +66,7 @@ pub(super) enum Slot {
     Stale { place: Place, ty: TileType },
 }
 
-pub(super) type Scope = IndexMap<SmolStr, Slot>;
+pub(super) type Scope = OrderedMap<SmolStr, Slot>;
 
 pub(super) struct Evaluator<'a> {
     pub db: &'a dyn Db,
@@ -87,8 +87,8 @@ pub(super) struct Evaluator<'a> {
 
     pub scope: Scope,
     pub loops: u32,
-    pub types: IndexMap<Function, IndexMap<ExprId, Ty>>,
-    pub bindings: IndexMap<Place, (SmolStr, Ty)>,
+    pub types: TypesOf,
+    pub bindings: OrderedMap<Place, (SmolStr, Ty)>,
     pub(super) problems: IndexMap<(Code, Place), Problem>,
     /// Names already told to be compile-time: one message each.
     pub blamed: FxHashSet<Place>,
@@ -110,7 +110,7 @@ pub(super) fn evaluate(
     let nothing = || Elaboration {
         functions: vec![(None, tile::Function::new(function.name(db).as_str()))],
         origins: Vec::new(),
-        types: IndexMap::new(),
+        types: TypesOf::default(),
         bindings: Vec::new(),
         problems: Vec::new(),
         returns: Value::Unknown,
@@ -136,10 +136,10 @@ pub(super) fn evaluate(
         callees: IndexMap::new(),
         origins: Vec::new(),
         origin_of: FxHashMap::default(),
-        scope: Scope::new(),
+        scope: Scope::default(),
         loops: 0,
-        types: IndexMap::new(),
-        bindings: IndexMap::new(),
+        types: TypesOf::default(),
+        bindings: OrderedMap::default(),
         problems: IndexMap::new(),
         blamed: FxHashSet::default(),
         fuel: FUEL,

@@ -209,9 +209,13 @@ impl<'a> Evaluator<'a> {
     /// A name of the language that this version lacks, or has for the last time: whether it lacks it.
     fn is_missing(&mut self, expr: ExprId, name: &str) -> bool {
         use crate::versions::Availability;
+        let availability = crate::versions::availability(name, &self.triton);
+        if availability == Availability::Present {
+            return false;
+        }
         let written = self.text(expr);
         let place = self.place(expr);
-        let (code, message) = match crate::versions::availability(name, &self.triton) {
+        let (code, message) = match availability {
             Availability::Present => return false,
             Availability::Deprecated { instead } => {
                 let message = format!("`{written}` is deprecated: use {instead}");
@@ -231,7 +235,7 @@ impl<'a> Evaluator<'a> {
         };
         self.complete = false;
         let mut report = problem(code, place, message);
-        if let Availability::Removed { instead, .. } = crate::versions::availability(name, &self.triton)
+        if let Availability::Removed { instead, .. } = availability
             && let Some(new) = instead
                 .strip_prefix('`')
                 .and_then(|n| n.strip_suffix('`'))

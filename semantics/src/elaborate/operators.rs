@@ -317,8 +317,8 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn unary_tile(&mut self, op: UnaryOp, tile: Tile, operand: ExprId, at: ExprId) -> Eval<Tile> {
         let place = self.place(at);
-        let text = self.text(operand);
         let Some(dtype) = tile.ty.elem.scalar() else {
+            let text = self.text(operand);
             return Err(self.problem(Code::LNG005, place, format!("`{op}{text}`: `{text}` is {}, a pointer", tile.ty)));
         };
         let ty = tile.ty.clone();
@@ -326,16 +326,18 @@ impl<'a> Evaluator<'a> {
             UnaryOp::Neg if dtype.is_float() => Ok(self.emit_like(OpKind::Unary(TileUnary::NegF), &[&tile], ty)),
             UnaryOp::Neg => Ok(self.negated(tile)),
             UnaryOp::Pos => {
+                let text = self.text(operand);
                 Err(self.problem(Code::LNG005, place, format!("unary `+` is not an operator on tiles: write `{text}`")))
             }
             UnaryOp::Invert if dtype.is_float() => {
+                let text = self.text(operand);
                 Err(self.problem(Code::LNG005, place, format!("`~{text}` needs an integer, and `{text}` is {}", tile.ty)))
             }
-            UnaryOp::Not if dtype != DType::I1 => Err(self.problem(
-                Code::LNG005,
-                place,
-                format!("`not {text}` needs i1, and `{text}` is {}: write `{text} == 0`", tile.ty),
-            )),
+            UnaryOp::Not if dtype != DType::I1 => {
+                let text = self.text(operand);
+                let message = format!("`not {text}` needs i1, and `{text}` is {}: write `{text} == 0`", tile.ty);
+                Err(self.problem(Code::LNG005, place, message))
+            }
             UnaryOp::Invert | UnaryOp::Not => {
                 let ones = if dtype == DType::I1 { Const::Int(1) } else { Const::Int(-1) };
                 let ones = self.constant_tile(&ones, dtype, ty.shape.clone());

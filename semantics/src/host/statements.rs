@@ -15,6 +15,7 @@ use super::{
 use crate::{
     body::{Body, Expr, ExprId, Stmt, StmtId},
     constant::Const,
+    elaborate::OrderedMap,
     items::{self, Node},
 };
 
@@ -400,7 +401,7 @@ enum Held {
 
 /// The names of a function or module at one time, and what the lists and dictionaries among them held.
 struct State {
-    names: IndexMap<SmolStr, Value>,
+    names: OrderedMap<SmolStr, Value>,
     contents: Contents,
 }
 

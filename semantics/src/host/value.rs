@@ -13,6 +13,7 @@ use crate::{
     body::{Body, ExprId, StmtId},
     constant::Const,
     dtype::DType,
+    elaborate::OrderedMap,
     launch::Init,
 };
 
@@ -117,7 +118,7 @@ pub(crate) enum Code {
 
 #[derive(Debug)]
 pub(crate) struct Class {
-    pub(crate) members: IndexMap<SmolStr, Value>,
+    pub(crate) members: OrderedMap<SmolStr, Value>,
 }
 
 #[derive(Debug, Default)]
@@ -129,7 +130,7 @@ pub(crate) struct Object {
 /// The names of a function call or of a module.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    pub(crate) names: RefCell<IndexMap<SmolStr, Value>>,
+    pub(crate) names: RefCell<OrderedMap<SmolStr, Value>>,
     pub(crate) parent: Option<Rc<Scope>>,
 }
 
