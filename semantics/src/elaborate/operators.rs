@@ -4,7 +4,7 @@
 
 use tritium_tile::{
     OpKind,
-    ops::{BinaryOp as TileOp, CastOp, Predicate, UnaryOp as TileUnary},
+    ops::{BinaryOp as TileOp, CastOp, Predicate},
 };
 
 use super::{
@@ -308,11 +308,13 @@ impl<'a> Evaluator<'a> {
         Ok(self.emit_like(OpKind::AddPtr, &[&pointer, &offset], ty))
     }
 
+    /// `0 - x`, which is +0 for a float that is +0: unlike a change of sign.
     fn negated(&mut self, tile: Tile) -> Tile {
         let dtype = tile.ty.elem.scalar().unwrap_or(DType::I32);
-        let zero = self.constant_tile(&Const::Int(0), dtype, tile.ty.shape.clone());
+        let (zero, op) = if dtype.is_float() { (Const::float(0.0), TileOp::SubF) } else { (Const::Int(0), TileOp::SubI) };
+        let zero = self.constant_tile(&zero, dtype, tile.ty.shape.clone());
         let ty = tile.ty.clone();
-        self.emit_like(OpKind::Binary(TileOp::SubI), &[&zero, &tile], ty)
+        self.emit_like(OpKind::Binary(op), &[&zero, &tile], ty)
     }
 
     pub(super) fn unary_tile(&mut self, op: UnaryOp, tile: Tile, operand: ExprId, at: ExprId) -> Eval<Tile> {
@@ -323,7 +325,6 @@ impl<'a> Evaluator<'a> {
         };
         let ty = tile.ty.clone();
         match op {
-            UnaryOp::Neg if dtype.is_float() => Ok(self.emit_like(OpKind::Unary(TileUnary::NegF), &[&tile], ty)),
             UnaryOp::Neg => Ok(self.negated(tile)),
             UnaryOp::Pos => {
                 let text = self.text(operand);

@@ -438,6 +438,10 @@ fn meta_value(
             if text == "None" {
                 return Ok(Const::None);
             }
+            // A word in quotes of its own is a word, even one that names a type.
+            if let Some(word) = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+                return Ok(Const::Str(word.to_owned()));
+            }
             if let Some(name) = text.strip_prefix("fn:") {
                 let found = items(db, file).functions.iter().rfind(|f| f.function.name(db) == name);
                 return found.map_or_else(
