@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what building Tritium needs and leaves alone what is already there:
-# a C++ linker and pip (through apt), Rust (through rustup), and into .deps/ LLVM and ptxas,
-# both pinned by hash in xtask/requirements/. `cargo xtask setup` runs this same script.
+# a C++ linker and pip (through apt), Rust (through rustup), and into .deps/ LLVM, ptxas and NumPy (the reference of tests),
+# pinned by hash in xtask/requirements/. `cargo xtask setup` runs this same script.
 set -eu
 cd "$(dirname "$0")"
 
@@ -57,4 +57,5 @@ wheels() {
 }
 wheels llvm "LLVM"
 wheels ptxas "ptxas and nvdisasm"
+wheels numpy "NumPy (for tests)"
 echo "setup: ready" >&2

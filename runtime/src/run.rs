@@ -172,16 +172,35 @@ impl System for Beside {
     }
 }
 
+/// A file by itself, as a run sees it.
+pub fn open(path: &Path, text: String, triton: &str, gpu: &str) -> (Database, SourceFile) {
+    let mut db = Database::new(Arc::new(Beside));
+    db.set_triton(triton);
+    db.set_gpu(gpu);
+    let file = db.set_text(path, text);
+    (db, file)
+}
+
+/// A launch that any device can run: the kernel free of errors, and the values of its run-time parameters in order.
+pub struct Ready {
+    pub instance: Instance,
+    pub module: Module,
+    pub values: Vec<LaunchValue>,
+}
+
+pub fn prepare(db: &Database, launch: &Launch) -> Result<Ready, Refusal> {
+    let (instance, module) = elaborated(db, launch)?;
+    let values = launch_values(launch, &module)?;
+    Ok(Ready { instance, module, values })
+}
+
 /// Runs a job's launches in this process.
 pub fn run(job: &Job) -> Result<Report, Refusal> {
     let _span = tracing::info_span!("run", file = %job.path.display(), device = job.device).entered();
     let device = DeviceName::parse(&job.device)
         .ok_or_else(|| Refusal::new(format!("`{}` is not a device; `cpu` and `cuda:0` are", job.device)))?;
     let gpu = Gpu::find(&job.gpu).ok_or_else(|| Refusal::new(format!("unknown GPU `{}`", job.gpu)))?;
-    let mut db = Database::new(Arc::new(Beside));
-    db.set_triton(&job.triton);
-    db.set_gpu(&job.gpu);
-    let file = db.set_text(&job.path, job.text.clone());
+    let (db, file) = open(&job.path, job.text.clone(), &job.triton, &job.gpu);
     let mut launches = chosen(&db, file, job.launch.as_deref())?;
     launches.retain(|launch| job.config.is_none() || launch.config.is_none() || launch.config.map(|c| c as usize) == job.config);
     for launch in &mut launches {
@@ -247,11 +266,10 @@ fn elaborated(db: &Database, launch: &Launch) -> Result<(Instance, Module), Refu
 }
 
 fn run_launch(db: &Database, launch: &Launch, device: DeviceName, gpu: Gpu, job: &Job) -> Result<LaunchReport, Refusal> {
-    let (instance, module) = elaborated(db, launch)?;
+    let Ready { instance, module, values } = prepare(db, launch)?;
     let directory = job.path.parent().unwrap_or(Path::new("."));
     let inputs: Result<Vec<Tensor>, _> = launch.tensors.iter().map(|t| Tensor::make(t, directory)).collect();
     let inputs = inputs.map_err(|e| Refusal::new(e.to_string()))?;
-    let values = launch_values(launch, &module)?;
     let save = |suffix: &str, tensors: &[Tensor]| -> Result<(), Refusal> {
         let Some(folder) = &job.save else { return Ok(()) };
         fs::create_dir_all(folder).map_err(|e| Refusal::new(format!("{}: {e}", folder.display())))?;

@@ -1,5 +1,5 @@
 //! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`,
-//! `cargo xtask corpora`, `cargo xtask verdicts`.
+//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
 mod accuracy;
@@ -24,9 +24,10 @@ fn main() -> ExitCode {
         Some("accuracy") => finish(accuracy::run(arguments)),
         Some("corpora") => finish(corpora::run()),
         Some("verdicts") => finish(syntax_verdicts::run()),
+        Some("gpu-suite") => finish(gpu_suite(arguments)),
         _ => {
             eprintln!(
-                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts"
+                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts | gpu-suite OUT [FAMILY…]"
             );
             ExitCode::from(2)
         }
@@ -46,6 +47,17 @@ fn finish(outcome: Result<(), String>) -> ExitCode {
 /// The top folder of the repository.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lives in the repository").to_owned()
+}
+
+/// Packs the numerics suite for a machine with a GPU; see `tests/run/gpu.py`. Its own program, because it needs the compiler and chores do not.
+fn gpu_suite(arguments: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--package", "tritium-tests", "--bin", "gpu-suite", "--"]).args(arguments);
+    match cargo.current_dir(root()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("gpu-suite: {status}")),
+        Err(error) => Err(format!("cannot run cargo: {error}")),
+    }
 }
 
 /// Runs `setup.sh`, which is the one list of what a build needs because it must work before cargo exists.

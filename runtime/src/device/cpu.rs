@@ -1,4 +1,4 @@
-//! The CPU device: the reference interpreter, programs in parallel over the cores.
+//! The CPU device: the reference interpreter, or the simulator of lanes, programs in parallel over the cores.
 //!
 //! **Invariant:** a run leaves in the tensors what every program wrote, and a fault of any program stops the others and is reported with
 //! the operation it came from; of several faults the one of the lowest program is told.
@@ -15,7 +15,8 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use tritium_tile::{
     Elem, FunctionId, Module, Scalar,
-    interpret::{Arg, FaultKind, Interpreter, Limits, Memory},
+    interpret::{Arg, Fault, FaultKind, Interpreter, Limits, Memory},
+    simulate::Simulator,
 };
 
 use crate::{
@@ -28,6 +29,22 @@ const MAX_PROGRAMS: u64 = 1 << 40;
 
 /// Runs every program of a grid.
 pub fn launch(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [Tensor]) -> Result<(), DeviceError> {
+    let interpreter = Interpreter::new(module);
+    let run: Run<'_> =
+        &|args, id, counts, memory, limits| interpreter.run(FunctionId(0), args, id, counts, memory, limits).map(drop);
+    all(module, grid, values, tensors, run)
+}
+
+/// The same of a module whose layouts are decided, lane by lane.
+pub fn simulate(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [Tensor]) -> Result<(), DeviceError> {
+    let simulator = Simulator::new(module);
+    all(module, grid, values, tensors, &|args, id, counts, memory, limits| simulator.run(args, id, counts, memory, limits))
+}
+
+/// One program: arguments, its place, how many there are.
+type Run<'a> = &'a (dyn Fn(&[Arg], [u32; 3], [u32; 3], &Memory, &Limits<'_>) -> Result<(), Fault> + Sync);
+
+fn all(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [Tensor], run: Run<'_>) -> Result<(), DeviceError> {
     let programs = grid.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent)).filter(|&n| n <= MAX_PROGRAMS);
     let fits = grid.iter().all(|&extent| u32::try_from(extent).is_ok());
     let Some(programs) = programs.filter(|_| fits) else {
@@ -46,7 +63,6 @@ pub fn launch(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: 
             (LaunchValue::Scalar { bits, .. }, Elem::Ptr(_)) => Arg::Pointer(bits),
         })
         .collect();
-    let interpreter = Interpreter::new(module);
     let stop = AtomicBool::new(false);
     let first = Mutex::new(None);
     let counts = grid.map(|extent| extent as u32);
@@ -56,7 +72,7 @@ pub fn launch(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: 
         }
         let id = [(linear % grid[0]) as u32, (linear / grid[0] % grid[1]) as u32, (linear / grid[0] / grid[1]) as u32];
         let limits = Limits { cancel: Some(&stop), ..Limits::default() };
-        if let Err(fault) = interpreter.run(FunctionId(0), &args, id, counts, &memory, &limits)
+        if let Err(fault) = run(&args, id, counts, &memory, &limits)
             && fault.kind != FaultKind::Cancelled
         {
             stop.store(true, Ordering::Relaxed);

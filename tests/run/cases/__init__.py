@@ -1,0 +1,1 @@
+"""One module a family of builtins; each has `cases(suite)`."""
