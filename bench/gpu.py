@@ -48,8 +48,9 @@ def load_example(name):
 class Ours:
     """A kernel compiled by tritium, launched on torch's stream."""
 
-    def __init__(self, binary, file, kernel, args, sets, num_warps):
+    def __init__(self, binary, file, kernel, args, sets, num_warps, num_stages=3):
         command = [binary, "emit", str(ROOT / "examples" / file), "--kernel", kernel, "--stage", "ptx", "--gpu", "H200", "--num-warps", str(num_warps)]
+        command += ["--num-stages", str(num_stages)]
         for name, ty in args.items():
             command += ["--arg", f"{name}={ty}"]
         for name, value in sets.items():
