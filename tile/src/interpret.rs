@@ -10,7 +10,7 @@ mod dot;
 pub(crate) mod elementwise;
 pub(crate) mod float;
 pub(crate) mod index;
-mod libdevice;
+pub(crate) mod libdevice;
 mod math;
 pub(crate) mod memory;
 pub(crate) mod output;

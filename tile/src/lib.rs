@@ -11,6 +11,7 @@ pub mod inline;
 pub mod interpret;
 pub mod layout;
 pub mod libdevice;
+pub mod math;
 pub mod module;
 pub mod names;
 pub mod ops;

@@ -59,6 +59,11 @@ impl Symbol {
         &self.function().overloads[usize::from(self.overload)]
     }
 
+    /// Its row and its place in that.
+    pub(crate) fn place(self) -> (usize, usize) {
+        (self.function.into(), self.overload.into())
+    }
+
     /// By the library's name.
     pub fn from_name(name: &str) -> Option<Symbol> {
         all().find(|s| s.overload().symbol == name)

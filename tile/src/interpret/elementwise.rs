@@ -181,6 +181,14 @@ pub(super) fn unary(op: UnaryOp, elem: Elem, a: &Data) -> Option<Data> {
         Data::I16(v) => Data::I16(v.iter().map(|x| WrappingInt::abs(*x)).collect()),
         Data::I32(v) => Data::I32(v.iter().map(|x| WrappingInt::abs(*x)).collect()),
         Data::I64(v) => Data::I64(v.iter().map(|x| WrappingInt::abs(*x)).collect()),
+        Data::F64(_) if crate::math::unary(op, true).is_some() => libdevice::run(crate::math::unary(op, true)?, &[a])?,
+        Data::F32(_) if crate::math::unary(op, false).is_some() => {
+            let mut out = libdevice::run(crate::math::unary(op, false)?, &[a])?;
+            if let Data::F32(out) = &mut out {
+                float::round_all(scalar, out);
+            }
+            out
+        }
         Data::F64(v) => {
             let f = math::function(op)?;
             Data::F64(v.iter().map(|&x| f(x)).collect())

@@ -190,4 +190,38 @@ mod tests {
             assert!(f64::from(cut).abs() <= wide.abs() && f64::from(cut).abs() <= 65504.0 || wide.is_infinite(), "{wide} {cut}");
         }
     }
+
+    /// The machine's way to 8 bits, where it has no instruction, gives the same.
+    #[test]
+    fn programs_to_eight_bits_agree() {
+        use crate::math::{LANES, Lanes, run, to_f8};
+        let special = [0.0, 448.0, 449.0, 464.0, 57344.0, 61440.0, 1e9, f32::INFINITY, f32::NAN, 0.015625, 0.0146484375];
+        let values =
+            (0..40_000u32).map(|i| f32::from_bits(i.wrapping_mul(107_371))).chain(special.into_iter().flat_map(|x| [x, -x]));
+        // Ties and what is around them.
+        let ties =
+            (0..=0xffu32).flat_map(|c| [F8E4M3_OR_E5M2[0], F8E4M3_OR_E5M2[1]].map(|s| decode(s, c))).filter(|x| x.is_finite());
+        let ties = ties.flat_map(|x| [x * 1.0625, x * 1.062_500_1, x * 1.125, x + 0.000_976_562_5]);
+        let values: Vec<f32> = values.chain(ties).collect();
+        for scalar in F8E4M3_OR_E5M2 {
+            for truncated in [false, true] {
+                let program = to_f8(scalar, truncated).expect("a program");
+                for batch in values.chunks(LANES) {
+                    let arg = Lanes::from_bits(Scalar::F32, |i| batch.get(i).unwrap_or(&0.0).to_bits().into());
+                    let codes = run(program, &[arg]);
+                    for (i, &x) in batch.iter().enumerate() {
+                        let round = if truncated { truncate_f64 } else { round_f64 };
+                        let code = codes[0].bits(i) as u32;
+                        let (got, wanted) = (decode(scalar, code), round(scalar, x.into()));
+                        assert!(
+                            got.to_bits() == wanted.to_bits() || got.is_nan() && wanted.is_nan(),
+                            "{scalar} {truncated} {x:e}: {got} {wanted}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    const F8E4M3_OR_E5M2: [Scalar; 2] = [Scalar::F8E4M3, Scalar::F8E5M2];
 }

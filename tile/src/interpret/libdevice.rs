@@ -1,16 +1,15 @@
-//! The functions of the device library, by name.
+//! The functions of the device library.
 //!
-//! Functions of floats are computed in `f64` and rounded once, as in [`super::math`]; those with a rounding mode in their name are
-//! rounded in that mode, exactly but for `f64` results below 2^-968, which are rounded to nearest. The device's approximations
-//! (`fast_…`, `rcp64h`) are the functions they approximate. **Invariant:** every overload of [`crate::libdevice`] has a meaning here
-//! (a test asks each), and it is the same bits on every host.
+//! They are the programs of [`crate::math`]; those with a rounding mode in their name are rounded in that mode by [`rounding`], exactly.
+//! **Invariant:** every overload of [`crate::libdevice`] has a meaning here (a test asks each), and it is the same bits on every host.
 
 mod rounding;
-mod special;
 
 use super::value::Data;
-use crate::libdevice::{Arg, Symbol};
-use rounding::Mode;
+use crate::{
+    libdevice::{Arg, Symbol},
+    math::{self, LANES, Lanes, Program},
+};
 
 /// An argument or a result: an integer by its value (unsigned ones are not negative), a float as `f64`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +38,11 @@ impl Number {
 
 /// The function on every element; `None` if the operands are not those of the overload.
 pub(super) fn call(symbol: Symbol, operands: &[&Data]) -> Option<Data> {
+    if let Some(program) = math::library(symbol) {
+        return run(program, operands);
+    }
     let overload = symbol.overload();
+    let (base, mode) = rounding::named(symbol.function().name)?;
     let len = operands.first()?.len();
     let mut bits = Vec::with_capacity(len);
     let mut args = [Int(0); 4];
@@ -47,9 +50,27 @@ pub(super) fn call(symbol: Symbol, operands: &[&Data]) -> Option<Data> {
         for ((slot, data), arg) in args.iter_mut().zip(operands).zip(overload.args) {
             *slot = read(data, *arg, i)?;
         }
-        bits.push(write(evaluate(symbol, &args[..overload.args.len()])?, overload.result));
+        bits.push(write(rounding::evaluate(base, mode, overload, &args[..overload.args.len()])?, overload.result));
     }
     Some(Data::from_bits(overload.result.scalar(), bits.into_iter()))
+}
+
+/// A program of one result on every element, a batch at a time; the last batch is filled up with its first element.
+pub(super) fn run(program: &Program, operands: &[&Data]) -> Option<Data> {
+    let len = operands.first()?.len();
+    let result = *program.result_types().first()?;
+    let mut bits = Vec::with_capacity(len);
+    for first in (0..len).step_by(LANES) {
+        let place = |i: usize| if first + i < len { first + i } else { first };
+        let args = program.params.iter().zip(operands);
+        let args: Vec<Lanes> = args.map(|(&ty, data)| Lanes::from_bits(ty, |i| data.bits(ty, place(i)))).collect();
+        if args.len() != program.params.len() {
+            return None;
+        }
+        let results = math::run(program, &args);
+        bits.extend((0..LANES.min(len - first)).map(|i| results[0].bits(i)));
+    }
+    Some(Data::from_bits(result, bits.into_iter()))
 }
 
 fn read(data: &Data, arg: Arg, i: usize) -> Option<Number> {
@@ -71,199 +92,6 @@ fn write(value: Number, result: Arg) -> u64 {
         Arg::I32 | Arg::U32 => u64::from(value.int() as u32),
         Arg::I64 | Arg::U64 => value.int() as u64,
     }
-}
-
-fn evaluate(symbol: Symbol, args: &[Number]) -> Option<Number> {
-    let overload = symbol.overload();
-    let name = symbol.function().name;
-    if let Some((base, mode)) = name.rsplit_once('_').and_then(|(base, mode)| Some((base, Mode::find(mode)?))) {
-        return rounding::evaluate(base, mode, overload, args);
-    }
-    let narrow = overload.args[0] == Arg::F32;
-    match *args {
-        [Int(x)] => int_unary(name, overload.args[0], x),
-        [Int(x), Int(y)] => int_binary(name, overload.args[0], x, y),
-        [Int(x), Int(y), Int(z)] => int_ternary(name, x, y, z),
-        [Float(x)] => float_unary(name).map(|f| Float(f(x))).or_else(|| float_other(name, narrow, x)),
-        [Float(x), Float(y)] => match name {
-            "nextafter" if narrow => Some(Float(libm::nextafterf(x as f32, y as f32).into())),
-            _ => float_binary(name).map(|f| Float(f(x, y))),
-        },
-        [Float(x), Int(n)] => match name {
-            "ldexp" | "scalbn" => Some(Float(libm::scalbn(x, n.clamp(-10_000, 10_000) as i32))),
-            "pow" => Some(Float(libm::pow(x, n as f64))),
-            _ => None,
-        },
-        [Int(n), Float(x)] => {
-            let n = n as i32;
-            match name {
-                "jn" => Some(Float(special::jn(n, x))),
-                "yn" => Some(Float(special::yn(n, x))),
-                _ => None,
-            }
-        }
-        [Float(x), Float(y), Float(z)] => match name {
-            "fma" if narrow => Some(Float((x as f32).mul_add(y as f32, z as f32).into())),
-            "fma" => Some(Float(x.mul_add(y, z))),
-            "norm3d" => Some(Float(special::norm(&[x, y, z]))),
-            "rnorm3d" => Some(Float(1.0 / special::norm(&[x, y, z]))),
-            _ => None,
-        },
-        [Float(a), Float(b), Float(c), Float(d)] => match name {
-            "norm4d" => Some(Float(special::norm(&[a, b, c, d]))),
-            "rnorm4d" => Some(Float(1.0 / special::norm(&[a, b, c, d]))),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn float_unary(name: &str) -> Option<fn(f64) -> f64> {
-    Some(match name {
-        "abs" => f64::abs,
-        "floor" => f64::floor,
-        "ceil" => f64::ceil,
-        "trunc" => f64::trunc,
-        "rint" | "nearbyint" => libm::rint,
-        "round" => f64::round,
-        "sqrt" => f64::sqrt,
-        "rsqrt" => |x| 1.0 / x.sqrt(),
-        "saturatef" => |x| if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) },
-        "exp" | "fast_expf" => libm::exp,
-        "exp2" => libm::exp2,
-        "exp10" | "fast_exp10f" => libm::exp10,
-        "expm1" => libm::expm1,
-        "log" | "fast_logf" => libm::log,
-        "log2" | "fast_log2f" => libm::log2,
-        "log10" | "fast_log10f" => libm::log10,
-        "log1p" => libm::log1p,
-        "logb" => special::logb,
-        "sin" | "fast_sinf" => libm::sin,
-        "cos" | "fast_cosf" => libm::cos,
-        "tan" | "fast_tanf" => libm::tan,
-        "sinpi" => special::sinpi,
-        "cospi" => special::cospi,
-        "asin" => libm::asin,
-        "acos" => libm::acos,
-        "atan" => libm::atan,
-        "sinh" => libm::sinh,
-        "cosh" => libm::cosh,
-        "tanh" => libm::tanh,
-        "asinh" => libm::asinh,
-        "acosh" => libm::acosh,
-        "atanh" => libm::atanh,
-        "cbrt" => libm::cbrt,
-        "rcbrt" => |x| 1.0 / libm::cbrt(x),
-        "erf" => libm::erf,
-        "erfc" => libm::erfc,
-        "erfcx" => special::erfcx,
-        "erfinv" => special::erfinv,
-        "erfcinv" => special::erfcinv,
-        "normcdf" => |x| 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
-        "normcdfinv" => |p| -std::f64::consts::SQRT_2 * special::erfcinv(2.0 * p),
-        "lgamma" => libm::lgamma,
-        "tgamma" => libm::tgamma,
-        "j0" => libm::j0,
-        "j1" => libm::j1,
-        "y0" => libm::y0,
-        "y1" => libm::y1,
-        "cyl_bessel_i0" => |x| special::modified_bessel(0, x),
-        "cyl_bessel_i1" => |x| special::modified_bessel(1, x),
-        // The low word of the approximation is 0.
-        "rcp64h" => |x| f64::from_bits((1.0 / x).to_bits() & !0xffff_ffff),
-        _ => return None,
-    })
-}
-
-/// From a float to an integer, or by the bits.
-fn float_other(name: &str, narrow: bool, x: f64) -> Option<Number> {
-    let flag = |b: bool| Some(Int(b.into()));
-    let least = i128::from(i64::MIN);
-    let saturated = |x: f64| if x.is_nan() { least } else { (x as i128).clamp(least, i64::MAX.into()) };
-    match name {
-        "isnan" => flag(x.is_nan()),
-        "isinf" => flag(x.is_infinite()),
-        "finitef" | "isfinited" => flag(x.is_finite()),
-        "signbit" => flag(x.is_sign_negative()),
-        "llrint" => Some(Int(saturated(libm::rint(x)))),
-        "llround" => Some(Int(saturated(x.round()))),
-        "ilogb" => Some(Int(match special::logb(x) {
-            e if e.is_nan() || e == f64::NEG_INFINITY => i32::MIN.into(),
-            e if e.is_infinite() => i32::MAX.into(),
-            e => e as i128,
-        })),
-        "float_as_int" | "float_as_uint" => Some(Int((x as f32).to_bits().into())),
-        "double_as_longlong" => Some(Int(x.to_bits().into())),
-        "double2loint" => Some(Int((x.to_bits() as u32).into())),
-        "double2hiint" => Some(Int((x.to_bits() >> 32).into())),
-        _ if narrow => None,
-        _ => None,
-    }
-}
-
-fn float_binary(name: &str) -> Option<fn(f64, f64) -> f64> {
-    Some(match name {
-        "atan2" => libm::atan2,
-        "copysign" => f64::copysign,
-        "fmod" => |x, y| x % y,
-        "remainder" => libm::remainder,
-        "hypot" => libm::hypot,
-        "rhypot" => |x, y| 1.0 / libm::hypot(x, y),
-        "pow" | "fast_powf" => libm::pow,
-        "fdim" => libm::fdim,
-        "nextafter" => libm::nextafter,
-        "fast_dividef" => |x, y| x / y,
-        _ => return None,
-    })
-}
-
-fn int_unary(name: &str, arg: Arg, x: i128) -> Option<Number> {
-    let wide = arg.scalar().bits() == 64;
-    let bits = x as u64;
-    Some(Int(match name {
-        "clz" if wide => bits.leading_zeros().into(),
-        "clz" => (bits as u32).leading_zeros().into(),
-        "popc" if wide => bits.count_ones().into(),
-        "popc" => (bits as u32).count_ones().into(),
-        "brev" if wide => bits.reverse_bits().into(),
-        "brev" => (bits as u32).reverse_bits().into(),
-        "ffs" if x == 0 => 0,
-        "ffs" => i128::from(bits.trailing_zeros()) + 1,
-        "abs" if wide => (x as i64).wrapping_abs().into(),
-        "abs" => (x as i32).wrapping_abs().into(),
-        "int_as_float" | "uint_as_float" => return Some(Float(f32::from_bits(bits as u32).into())),
-        "longlong_as_double" => return Some(Float(f64::from_bits(bits))),
-        _ => return None,
-    }))
-}
-
-fn int_binary(name: &str, arg: Arg, x: i128, y: i128) -> Option<Number> {
-    Some(match name {
-        // The product of two unsigned numbers of 64 bits is one of 128.
-        "mulhi" if arg == Arg::U64 => Int(((x as u128 * y as u128) >> 64) as i128),
-        "mulhi" => Int((x * y) >> arg.scalar().bits()),
-        "mul24" if arg == Arg::U32 => Int((x & 0xff_ffff) * (y & 0xff_ffff)),
-        "mul24" => {
-            let low = |v: i128| i128::from(((v as i32) << 8) >> 8);
-            Int(low(x) * low(y))
-        }
-        "hadd" => Int((x + y) >> 1),
-        "rhadd" => Int((x + y + 1) >> 1),
-        "hiloint2double" => Float(f64::from_bits(((x as u32 as u64) << 32) | u64::from(y as u32))),
-        _ => return None,
-    })
-}
-
-fn int_ternary(name: &str, x: i128, y: i128, z: i128) -> Option<Number> {
-    Some(Int(match name {
-        "sad" => (x - y).abs() + z,
-        "byte_perm" => {
-            let bytes = (u64::from(y as u32) << 32) | u64::from(x as u32);
-            let pick = |n: u32| (bytes >> (8 * ((z as u32 >> (4 * n)) & 7))) & 0xff;
-            (0..4).map(|n| i128::from(pick(n)) << (8 * n)).sum()
-        }
-        _ => return None,
-    }))
 }
 
 #[cfg(test)]

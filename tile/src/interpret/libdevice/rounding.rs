@@ -15,7 +15,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) fn find(suffix: &str) -> Option<Mode> {
+    fn find(suffix: &str) -> Option<Mode> {
         Some(match suffix {
             "rn" => Mode::Nearest,
             "rz" => Mode::Zero,
@@ -24,6 +24,12 @@ impl Mode {
             _ => return None,
         })
     }
+}
+
+/// What a function is without its rounding mode, and that.
+pub(super) fn named(function: &str) -> Option<(&str, Mode)> {
+    let (base, mode) = function.rsplit_once('_')?;
+    Some((base, Mode::find(mode)?))
 }
 
 /// `value` plus something smaller than its last digit, of the sign of `rest`.
@@ -87,8 +93,26 @@ fn two_sum(a: f64, b: f64) -> Exact {
     Exact { value, rest: (a - (value - shadow)) + (b - shadow) }
 }
 
+/// What is smaller than this is computed a second time, this much larger, so that what rounding leaves out does not vanish.
+const SMALL: f64 = f64::from_bits((1023 - 800) << 52);
+const SCALE: f64 = f64::from_bits((1023 + 700) << 52);
+
+/// `value` with the rest that the same result `SCALE` times as large tells.
+fn rescaled(value: f64, large: Exact) -> Exact {
+    Exact { value, rest: (large.value - value * SCALE) + large.rest }
+}
+
+/// Two factors, the smaller one `SCALE` times as large.
+fn enlarged(a: f64, b: f64) -> (f64, f64) {
+    if a.abs() < b.abs() { (a * SCALE, b) } else { (a, b * SCALE) }
+}
+
 fn two_product(a: f64, b: f64) -> Exact {
     let value = a * b;
+    if value.abs() < SMALL && a != 0.0 && b != 0.0 {
+        let (a, b) = enlarged(a, b);
+        return rescaled(value, two_product(a, b));
+    }
     if !value.is_finite() {
         return overflowed(value, &[a, b]);
     }
@@ -107,6 +131,10 @@ fn fused(a: f64, b: f64, c: f64) -> Exact {
     if !value.is_finite() {
         return overflowed(value, &[a, b, c]);
     }
+    if value.abs() < SMALL && c.abs() < SMALL && (a * b).abs() < SMALL && a != 0.0 && b != 0.0 {
+        let (a, b) = enlarged(a, b);
+        return rescaled(value, fused(a, b, c * SCALE));
+    }
     let product = two_product(a, b);
     let low = two_sum(c, product.rest);
     let high = two_sum(product.value, low.value);
@@ -119,13 +147,14 @@ fn quotient(a: f64, b: f64) -> Exact {
     if !value.is_finite() || !b.is_finite() || b == 0.0 {
         return if b == 0.0 { Exact::of(value) } else { overflowed(value, &[a, b]) };
     }
-    let left = (-value).mul_add(b, a);
+    let left = if a.abs() < SMALL { (-value * SCALE).mul_add(b, a * SCALE) } else { (-value).mul_add(b, a) };
     Exact { value, rest: if b < 0.0 { -left } else { left } }
 }
 
 fn root(x: f64) -> Exact {
     let value = x.sqrt();
-    if value.is_finite() { Exact { value, rest: (-value).mul_add(value, x) } } else { Exact::of(value) }
+    let left = if x < SMALL { (-value * SCALE).mul_add(value, x * SCALE) } else { (-value).mul_add(value, x) };
+    if value.is_finite() { Exact { value, rest: left } } else { Exact::of(value) }
 }
 
 pub(super) fn evaluate(base: &str, mode: Mode, overload: &Overload, args: &[Number]) -> Option<Number> {
