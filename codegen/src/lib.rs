@@ -10,7 +10,6 @@ pub mod occupancy;
 pub mod passes;
 pub mod ptx_strings;
 mod queries;
-mod refused;
 pub mod resources;
 
 pub use passes::Unsupported;

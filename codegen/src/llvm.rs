@@ -18,10 +18,11 @@ mod elementwise;
 mod index;
 mod inline_asm;
 mod lookup;
-mod math;
 mod memory;
 mod print;
+mod program;
 mod reduce;
+mod rounding;
 mod scan;
 mod value;
 
@@ -99,6 +100,11 @@ struct Emitter<'m> {
     uses: Vec<u32>,
     declarations: BTreeSet<String>,
     globals: Vec<String>,
+    /// The tables of constants among the globals, in the order of their numbers.
+    tables: Vec<&'static [u64]>,
+    /// Functions of the mathematical library that are called, and their names.
+    functions: Vec<String>,
+    defined: BTreeSet<&'static str>,
     metadata: Vec<String>,
     /// Linear functions of the thread's index that the entry block computes. Looked up only.
     linear: FxHashMap<(Vec<u32>, u32), Reg>,
@@ -133,6 +139,9 @@ impl<'m> Emitter<'m> {
             uses: use_counts(function),
             declarations: BTreeSet::new(),
             globals: Vec::new(),
+            tables: Vec::new(),
+            functions: Vec::new(),
+            defined: BTreeSet::new(),
             metadata: vec!["!0 = !{!\"llvm.loop.unroll.disable\"}".into(), "!1 = !{!\"llvm.loop.peeled.count\", i32 0}".into()],
             linear: FxHashMap::default(),
             leader: FxHashMap::default(),
@@ -334,13 +343,17 @@ impl<'m> Emitter<'m> {
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
         put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, self.body));
+        for function in &self.functions {
+            put(format_args!("{function}"));
+        }
         put(format_args!("declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
         for declaration in &self.declarations {
             put(format_args!("{declaration}"));
         }
         put(format_args!("\nattributes #0 = {{ nounwind \"nvvm.maxntid\"=\"{},1,1\" }}", 32 * self.module.num_warps));
         put(format_args!("attributes #1 = {{ convergent nounwind }}"));
-        put(format_args!("attributes #2 = {{ nounwind }}\n"));
+        put(format_args!("attributes #2 = {{ nounwind }}"));
+        put(format_args!("attributes #3 = {{ noinline nounwind willreturn memory(none) }}\n"));
         for node in &self.metadata {
             put(format_args!("{node}"));
         }
@@ -396,6 +409,7 @@ impl<'m> Emitter<'m> {
             | OpKind::Fma
             | OpKind::Cast(_)
             | OpKind::AddPtr
+            | OpKind::Libdevice(_)
             | OpKind::Promise { .. } => self.elementwise(op),
             // What is promised is a matter of facts.
             OpKind::Assume => Ok(()),
@@ -440,7 +454,6 @@ impl<'m> Emitter<'m> {
             OpKind::Gather { axis } => self.gather(op, *axis as usize),
             OpKind::Histogram => self.histogram(op),
             OpKind::Print { prefix, hex, signed } => self.print(op, prefix, *hex, *signed),
-            OpKind::Libdevice(_) => Err(self.unsupported(format!("`{}` has no machine code yet", operation.kind.name()))),
             OpKind::Call { .. } => Err(self.unsupported("a call is left; helpers must be inlined before code is written")),
             OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.unsupported("a terminator stands inside a block")),
         }

@@ -136,7 +136,6 @@ pub fn lower_observed(
         let message = format!("num_warps is {}; it must be a power of two from 1 to {most}", options.num_warps);
         return Err(Unsupported::new(Origin::NONE, message));
     }
-    crate::refused::first(l0)?;
     let mut module = l0.clone();
     for pass in pipeline(options.sm) {
         run(pass, &mut module, options)?;

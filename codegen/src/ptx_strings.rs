@@ -12,8 +12,13 @@ pub enum Instruction {
     /// f32 → f32.
     Ex2Approx,
     Ex2ApproxFtz,
+    Lg2Approx,
+    SinApprox,
+    CosApprox,
     SqrtApprox,
     RsqrtApprox,
+    /// (f32, f32) → f32, within 2 ulp for divisors of ordinary size.
+    DivApprox,
     /// (f32, f32) → f32, within 2 ulp.
     DivFull,
     /// f32 → b16, toward zero.
@@ -24,6 +29,8 @@ pub enum Instruction {
     /// f32 → 8-bit float in the low byte of 16 bits, to nearest even, saturating.
     CvtE4m3,
     CvtE5m2,
+    /// Two of them in 16 bits → two f16 in 32 bits.
+    CvtFromE4m3,
     /// Waits for all threads of the CTA.
     BarSync,
     /// (address, [predicate, words…]) → words. A false predicate gives the words passed in.
@@ -222,6 +229,10 @@ impl Instruction {
         match self {
             Instruction::Ex2Approx => "ex2.approx.f32 $0, $1;".into(),
             Instruction::Ex2ApproxFtz => "ex2.approx.ftz.f32 $0, $1;".into(),
+            Instruction::Lg2Approx => "lg2.approx.ftz.f32 $0, $1;".into(),
+            Instruction::SinApprox => "sin.approx.ftz.f32 $0, $1;".into(),
+            Instruction::CosApprox => "cos.approx.ftz.f32 $0, $1;".into(),
+            Instruction::DivApprox => "div.approx.ftz.f32 $0, $1, $2;".into(),
             Instruction::SqrtApprox => "sqrt.approx.f32 $0, $1;".into(),
             Instruction::RsqrtApprox => "rsqrt.approx.f32 $0, $1;".into(),
             Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
@@ -230,6 +241,7 @@ impl Instruction {
             Instruction::CvtRnaTf32 => "cvt.rna.tf32.f32 $0, $1;".into(),
             Instruction::CvtE4m3 => "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;".into(),
             Instruction::CvtE5m2 => "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;".into(),
+            Instruction::CvtFromE4m3 => "cvt.rn.f16x2.e4m3x2 $0, $1;".into(),
             Instruction::BarSync => "bar.sync 0;".into(),
             Instruction::LoadGlobal { words, word_bits, predicated, cache, eviction, volatile } => {
                 let n = words as usize;
@@ -290,13 +302,20 @@ impl Instruction {
     pub fn constraints(self) -> String {
         let repeat = |text: &str, n: u8| vec![text.to_string(); n as usize];
         let parts: Vec<String> = match self {
-            Instruction::Ex2Approx | Instruction::Ex2ApproxFtz | Instruction::SqrtApprox | Instruction::RsqrtApprox => {
+            Instruction::Ex2Approx
+            | Instruction::Ex2ApproxFtz
+            | Instruction::Lg2Approx
+            | Instruction::SinApprox
+            | Instruction::CosApprox
+            | Instruction::SqrtApprox
+            | Instruction::RsqrtApprox => {
                 vec!["=f".into(), "f".into()]
             }
-            Instruction::DivFull => vec!["=f".into(), "f".into(), "f".into()],
+            Instruction::DivFull | Instruction::DivApprox => vec!["=f".into(), "f".into(), "f".into()],
             Instruction::CvtRzF16 | Instruction::CvtRzBf16 => vec!["=h".into(), "f".into()],
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
+            Instruction::CvtFromE4m3 => vec!["=r".into(), "h".into()],
             Instruction::BarSync => vec!["~{memory}".into()],
             Instruction::LoadGlobal { words, word_bits, predicated, .. } => {
                 let w = word(word_bits).to_string();
@@ -386,6 +405,10 @@ impl Instruction {
         match self {
             Instruction::Ex2Approx
             | Instruction::Ex2ApproxFtz
+            | Instruction::Lg2Approx
+            | Instruction::SinApprox
+            | Instruction::CosApprox
+            | Instruction::DivApprox
             | Instruction::SqrtApprox
             | Instruction::RsqrtApprox
             | Instruction::DivFull
@@ -393,7 +416,8 @@ impl Instruction {
             | Instruction::CvtRzBf16
             | Instruction::CvtRnaTf32
             | Instruction::CvtE4m3
-            | Instruction::CvtE5m2 => false,
+            | Instruction::CvtE5m2
+            | Instruction::CvtFromE4m3 => false,
             Instruction::BarSync
             | Instruction::LoadGlobal { .. }
             | Instruction::StoreGlobal { .. }

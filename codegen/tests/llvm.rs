@@ -1,7 +1,7 @@
 //! Kernels at level L1 and what stands in their LLVM text.
 //!
-//! Every `.tile` file in `tests/llvm` says in its first lines what the text must contain: `// has: …`, `// not: …`, `// N times: …`; or,
-//! for one SM, that it is refused: `// refuses sm_80: …`.
+//! Every `.tile` file in `tests/llvm` says in its first lines what the text must contain: `// has: …`, `// not: …`, `// N times: …`, for
+//! one SM with `on` behind (`// has on sm_80: …`); or, for one SM, that it is refused: `// refuses sm_80: …`.
 
 use std::{fs, path::Path};
 
@@ -38,6 +38,10 @@ fn kernels_say_what_they_must() {
             assert_eq!(Ok(&llvm), emit(&module, gpu.sm).as_ref(), "{name}: two runs, two texts");
             for line in &expectations {
                 let (kind, pattern) = line.split_once(": ").unwrap_or_else(|| panic!("{name}: `{line}`"));
+                let (kind, only) = kind.split_once(" on ").map_or((kind, None), |(kind, only)| (kind, Some(only)));
+                if only.is_some_and(|only| only != sm) {
+                    continue;
+                }
                 match kind.split_once(" times").map(|(n, _)| n.parse::<usize>()) {
                     Some(Ok(n)) => assert_eq!(llvm.matches(pattern).count(), n, "{name} on {sm}: `{pattern}`\n{llvm}"),
                     _ if kind == "has" => assert!(llvm.contains(pattern), "{name} on {sm} lacks `{pattern}`\n{llvm}"),

@@ -4,7 +4,7 @@
 //! gives 0.
 
 use tritium_semantics::target::Feature;
-use tritium_tile::{Elem, Scalar, ops::CastOp};
+use tritium_tile::{Elem, Scalar, math, ops::CastOp};
 
 use super::{
     Emitted, Emitter, ins,
@@ -50,8 +50,10 @@ impl Emitter<'_> {
                     _ if s.is_float() => Err(wrong(self)),
                     Scalar::F16 | Scalar::F32 | Scalar::F64 => Ok(ins!(self, "{name} {a} {x} to {b}")),
                     Scalar::BF16 | Scalar::F8E4M3 | Scalar::F8E5M2 => {
-                        let wide = ins!(self, "{name} {a} {x} to float");
-                        self.float_cast(Scalar::F32, t, wide, false)
+                        // Through a float that holds the integer, so that it is rounded once.
+                        let wide = if s.bits() > 16 { Scalar::F64 } else { Scalar::F32 };
+                        let value = ins!(self, "{name} {a} {x} to {}", type_name(Elem::Scalar(wide)));
+                        self.float_cast(wide, t, value, false)
                     }
                     Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Err(wrong(self)),
                 }
@@ -63,8 +65,20 @@ impl Emitter<'_> {
                 let wide = if s == Scalar::F64 { Scalar::F64 } else { Scalar::F32 };
                 let x = self.float_cast(s, wide, x, false)?;
                 let sign = if kind == CastOp::FToS { "si" } else { "ui" };
-                let name = format!("llvm.fpto{sign}.sat.{}.{}", suffix(t), suffix(wide));
-                Ok(self.call(b, &name, &[(type_name(Elem::Scalar(wide)), x)]))
+                // One bit has no instruction of its own.
+                let through = if t == Scalar::I1 { Scalar::I32 } else { t };
+                let name = format!("llvm.fpto{sign}.sat.{}.{}", suffix(through), suffix(wide));
+                let value = self.call(type_name(Elem::Scalar(through)), &name, &[(type_name(Elem::Scalar(wide)), x)]);
+                if t != Scalar::I1 {
+                    return Ok(value);
+                }
+                let bounded = if kind == CastOp::FToS {
+                    let low = self.call("i32", "llvm.smax.i32", &[("i32", value), ("i32", Reg::Int(-1))]);
+                    self.call("i32", "llvm.smin.i32", &[("i32", low), ("i32", Reg::Int(0))])
+                } else {
+                    self.call("i32", "llvm.umin.i32", &[("i32", value), ("i32", Reg::Int(1))])
+                };
+                Ok(ins!(self, "trunc i32 {bounded} to i1"))
             }
             CastOp::Bitcast => {
                 if s.bits() != t.bits() {
@@ -88,13 +102,14 @@ impl Emitter<'_> {
                 self.float_cast(F16, t, half, toward_zero)
             }
             (_, F8E4M3 | F8E5M2) => {
-                if toward_zero {
-                    return Err(self.unsupported(format!("rounding {s} toward zero to {t}; round to nearest")));
+                let wide = if s == F64 { self.to_odd(x) } else { self.float_cast(s, F32, x, false)? };
+                if toward_zero || !self.sm.has(Feature::Fp8) {
+                    let Some(program) = math::to_f8(t, toward_zero) else {
+                        return Err(self.unsupported(format!("a cast from {s} to {t}")));
+                    };
+                    let code = self.program(program, &[wide])[0];
+                    return Ok(ins!(self, "trunc i32 {code} to i8"));
                 }
-                if !self.sm.has(Feature::Fp8) {
-                    return Err(self.unsupported(format!("{} cannot convert to {t}; it takes sm_89 or newer", self.sm.name)));
-                }
-                let wide = self.float_cast(s, F32, x, false)?;
                 let instruction = if t == F8E4M3 { Instruction::CvtE4m3 } else { Instruction::CvtE5m2 };
                 let pair = self.asm(instruction, &["i16"], &[("float", f32_constant(0.0)), ("float", wide)])[0];
                 Ok(ins!(self, "trunc i16 {pair} to i8"))
@@ -109,9 +124,28 @@ impl Emitter<'_> {
                 let bits = self.asm(instruction, &["i16"], &[("float", x)])[0];
                 Ok(ins!(self, "bitcast i16 {bits} to {b}"))
             }
-            (F64, _) if toward_zero => Err(self.unsupported(format!("rounding f64 toward zero to {t}; cast to f32 first"))),
+            // Truncations compose.
+            (F64, _) if toward_zero => {
+                let cut = self.call("float", "llvm.nvvm.d2f.rz", &[(a, x)]);
+                self.float_cast(F32, t, cut, true)
+            }
+            (F64, F16 | BF16) => {
+                let odd = self.to_odd(x);
+                self.float_cast(F32, t, odd, false)
+            }
             _ => Ok(ins!(self, "fptrunc {a} {x} to {b}")),
         }
+    }
+
+    /// An f64 as an f32 whose last bit remembers whether there was more: rounded again, it sees no false tie.
+    fn to_odd(&mut self, x: Reg) -> Reg {
+        let cut = self.call("float", "llvm.nvvm.d2f.rz", &[("double", x)]);
+        let back = ins!(self, "fpext float {cut} to double");
+        let more = ins!(self, "fcmp une double {back}, {x}");
+        let last = ins!(self, "zext i1 {more} to i32");
+        let bits = ins!(self, "bitcast float {cut} to i32");
+        let bits = ins!(self, "or i32 {bits}, {last}");
+        ins!(self, "bitcast i32 {bits} to float")
     }
 
     /// Both 8-bit formats are f16 with bits left out: e5m2 its upper byte, e4m3 with an exponent that is 8 less.
@@ -120,6 +154,11 @@ impl Emitter<'_> {
         let high = ins!(self, "shl i16 {wide}, 8");
         if s == Scalar::F8E5M2 {
             return ins!(self, "bitcast i16 {high} to half");
+        }
+        if self.sm.has(Feature::Fp8) {
+            let pair = self.asm(Instruction::CvtFromE4m3, &["i32"], &[("i16", wide)])[0];
+            let low = ins!(self, "trunc i32 {pair} to i16");
+            return ins!(self, "bitcast i16 {low} to half");
         }
         let sign = ins!(self, "and i16 {high}, -32768");
         let size = ins!(self, "and i16 {wide}, 127");

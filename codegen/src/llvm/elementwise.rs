@@ -1,10 +1,10 @@
 //! Elementwise operations, one register at a time.
 //!
 //! f16 adds, subtracts and multiplies natively; bf16 goes through f32, which rounds the same (24 ≥ 2·8 + 2 bits). Only f32 multiplications
-//! and additions carry `contract`. **Invariant:** results are those of the interpreter, up to the bounds stated in [`super::math`].
+//! and additions carry `contract`. **Invariant:** results are those of the interpreter, bit for bit but for the special-function unit's approximations.
 
 use tritium_tile::{
-    Elem, OpId, OpKind, Scalar,
+    Elem, OpId, OpKind, Scalar, math,
     ops::{BinaryOp, Predicate, UnaryOp},
 };
 
@@ -47,6 +47,10 @@ impl Emitter<'_> {
                     let ty = self.float_type(s)?;
                     self.call(ty, &format!("llvm.fma.{}", suffix(s)), &[(ty, args[0]), (ty, args[1]), (ty, args[2])])
                 }
+                OpKind::Libdevice(symbol) => match math::library(*symbol) {
+                    Some(program) => self.program(program, &args)[0],
+                    None => self.rounded(*symbol, &args)?,
+                },
                 OpKind::Cast(kind) => self.cast(*kind, elems[0], to, args[0])?,
                 OpKind::AddPtr => {
                     let Some(pointee) = elems[0].pointee() else {
@@ -103,36 +107,36 @@ impl Emitter<'_> {
             _ => {}
         }
         if s == Scalar::F64 {
-            return match kind {
-                UnaryOp::Floor => Ok(self.call(ty, "llvm.floor.f64", &[(ty, x)])),
-                UnaryOp::Ceil => Ok(self.call(ty, "llvm.ceil.f64", &[(ty, x)])),
-                UnaryOp::Sqrt | UnaryOp::SqrtRn => Ok(self.call(ty, "llvm.sqrt.f64", &[(ty, x)])),
+            if let Some(program) = math::unary(kind, true) {
+                return Ok(self.program(program, &[x])[0]);
+            }
+            return Ok(match kind {
+                UnaryOp::Floor => self.call(ty, "llvm.floor.f64", &[(ty, x)]),
+                UnaryOp::Ceil => self.call(ty, "llvm.ceil.f64", &[(ty, x)]),
                 UnaryOp::Rsqrt => {
                     let root = self.call(ty, "llvm.sqrt.f64", &[(ty, x)]);
-                    Ok(ins!(self, "fdiv double {}, {root}", Reg::Float(1f64.to_bits())))
+                    ins!(self, "fdiv double {}, {root}", Reg::Float(1f64.to_bits()))
                 }
-                other => Err(self.unsupported(format!("{} of f64; cast to f32", other.name()))),
-            };
+                _ => self.call(ty, "llvm.sqrt.f64", &[(ty, x)]),
+            });
         }
         self.in_f32(s, &[x], |e, args| {
             let x = args[0];
+            if let Some(program) = math::unary(kind, false) {
+                return Ok(e.program(program, &[x])[0]);
+            }
             Ok(match kind {
                 UnaryOp::Floor => e.call("float", "llvm.floor.f32", &[("float", x)]),
                 UnaryOp::Ceil => e.call("float", "llvm.ceil.f32", &[("float", x)]),
                 UnaryOp::Sqrt => e.approx(Instruction::SqrtApprox, x),
                 UnaryOp::SqrtRn => e.call("float", "llvm.sqrt.f32", &[("float", x)]),
                 UnaryOp::Rsqrt => e.approx(Instruction::RsqrtApprox, x),
-                UnaryOp::Exp => e.exp(x),
-                UnaryOp::Exp2 => e.approx(Instruction::Ex2ApproxFtz, x),
-                UnaryOp::Log => e.log(x, 1.0),
-                UnaryOp::Log2 => e.log(x, std::f64::consts::LOG2_E),
-                UnaryOp::Sin => e.sin_cos(x, 0),
-                UnaryOp::Cos => e.sin_cos(x, 1),
-                UnaryOp::Tanh => e.tanh(x),
-                UnaryOp::Erf => e.erf(x),
-                UnaryOp::NegF | UnaryOp::AbsF | UnaryOp::AbsI => {
-                    return Err(e.unsupported("a sign operation is not computed in f32"));
+                UnaryOp::Exp => {
+                    let scaled = ins!(e, "fmul float {x}, {}", f32_constant(std::f32::consts::LOG2_E));
+                    e.approx(Instruction::Ex2Approx, scaled)
                 }
+                UnaryOp::Exp2 => e.approx(Instruction::Ex2ApproxFtz, x),
+                _ => return Err(e.unsupported(format!("{} is not computed in f32", kind.name()))),
             })
         })
     }
