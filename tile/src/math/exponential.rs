@@ -25,7 +25,7 @@ fn bounded<F: Float>(x: V<F>, low: (f64, f64), high: (f64, f64)) -> V<F> {
 
 /// log 2 in two parts, the first so short that its products with exponents are exact.
 pub(super) fn log2_parts<F: Float>() -> (f64, f64) {
-    F::pick((0.693_145_751_953_125, 1.428_606_820_309_417_3e-6), (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10))
+    F::pick((0.693_145_751_953_125, 1.428_606_820_286_226_8e-6), (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10))
 }
 
 /// k, r and what r leaves out, of x = k·log 2 + r.
