@@ -1,10 +1,11 @@
 //! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`,
-//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`.
+//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`, `cargo xtask fuzz`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
 mod accuracy;
 mod codegen;
 mod corpora;
+mod fuzz;
 mod syntax_verdicts;
 mod tidy;
 
@@ -23,11 +24,12 @@ fn main() -> ExitCode {
         }),
         Some("accuracy") => finish(accuracy::run(arguments)),
         Some("corpora") => finish(corpora::run()),
+        Some("fuzz") => finish(fuzz::run(arguments)),
         Some("verdicts") => finish(syntax_verdicts::run()),
         Some("gpu-suite") => finish(gpu_suite(arguments)),
         _ => {
             eprintln!(
-                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts | gpu-suite OUT [FAMILY…]"
+                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts | fuzz --seeds A..B | gpu-suite OUT [FAMILY…]"
             );
             ExitCode::from(2)
         }
