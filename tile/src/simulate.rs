@@ -14,6 +14,7 @@ mod asynchronous;
 mod collective;
 mod convert;
 mod dot;
+mod dot_fma;
 mod global;
 mod lanes;
 mod lookup;

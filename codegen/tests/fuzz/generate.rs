@@ -641,7 +641,7 @@ impl Generator<'_> {
 
     fn dot(&mut self) {
         let element = self.random.pick(&[Scalar::F16, Scalar::BF16, Scalar::F16, Scalar::F32, Scalar::I8]);
-        let least = 256 / element.bits().clamp(16, 32);
+        let least = 256 / element.bits();
         let extent = |g: &mut Self, low: u32| low << g.random.below(3);
         let (m, k, n) = (extent(self, 16), extent(self, least.max(16)), extent(self, 8).max(16));
         let operand = |g: &mut Self, rows: u32, columns: u32| -> Value {

@@ -81,6 +81,15 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::Transpose { .. }
         | OpKind::Promise { .. }
         | OpKind::ConvertLayout => operand(0),
+        // To an operation with a sign the one bit of `i1` is -1, where ranges say 1.
+        OpKind::Binary(
+            BinaryOp::DivS | BinaryOp::RemS | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::Shl | BinaryOp::ShrS | BinaryOp::ShrU,
+        ) if ty.elem().bits() == 1 => full,
+        OpKind::Compare(Predicate::LtS | Predicate::LeS | Predicate::GtS | Predicate::GeS)
+            if function.ty(op.operands[0]).elem().bits() == 1 =>
+        {
+            full
+        }
         OpKind::Binary(binary) => combine(*binary, operand(0), operand(1), full),
         OpKind::Compare(predicate) => match compare(*predicate, operand(0), operand(1)) {
             Some(known) => Range::new(i64::from(known), i64::from(known)),

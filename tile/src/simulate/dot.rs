@@ -56,7 +56,10 @@ impl<'r> Machine<'r> {
         let rank = lc.shape.len();
         let elem = |v| frame.function.ty(v).elem().scalar().unwrap_or(Scalar::F32);
         let (element, accumulator) = (elem(a), elem(c));
-        if !mma::is_accumulator(lc) || self.layout(frame, id, result)? != Some(lc) || rank < 2 || element.bits() > 32 {
+        if !mma::is_accumulator(lc) {
+            return self.dot_fma(frame, id, precision);
+        }
+        if self.layout(frame, id, result)? != Some(lc) || rank < 2 || element.bits() > 32 {
             return Err(self.malformed(frame, id, "a dot whose layouts are not those of mma.sync"));
         }
         let refuse = |m: &Self| m.malformed(frame, id, "a thread does not hold what mma.sync wants of it");

@@ -40,6 +40,11 @@ impl Lanes {
         Rc::new(Lanes { data, undefined })
     }
 
+    /// Other data, as far as these are defined.
+    pub(super) fn with(&self, data: Data) -> Register {
+        Rc::new(Lanes { data, undefined: self.undefined.clone() })
+    }
+
     pub(super) fn len(&self) -> usize {
         self.data.len()
     }
