@@ -169,7 +169,7 @@ pub(crate) enum Command {
         /// Only this launch.
         #[arg(long)]
         launch: Option<String>,
-        /// `cpu`, `sim` (the compiled kernel lane by lane, with race detection) or `cuda:N`.
+        /// `cpu` or `cuda:N`.
         #[arg(long, default_value = "cpu")]
         device: String,
         /// Compare with `expect`, and on a GPU also with the CPU device.
