@@ -8,6 +8,7 @@ pub mod cost;
 pub mod llvm;
 pub mod occupancy;
 pub mod passes;
+mod pressure;
 pub mod ptx_strings;
 mod queries;
 pub mod resources;

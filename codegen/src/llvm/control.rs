@@ -3,9 +3,10 @@
 //! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
 //! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked, unrolls them.
 
-use tritium_tile::{BlockId, OpId, ValueId, layout::Distributed, ops::LoopAttrs};
+use tritium_tile::{BlockId, OpId, ValueId, layout::Distributed, ops::LoopAttrs, rewrite};
 
 use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
+use crate::pressure::is_heavy;
 
 impl Emitter<'_> {
     /// Fresh registers for a block's arguments.
@@ -41,8 +42,15 @@ impl Emitter<'_> {
         values.iter().map(|&v| Ok(self.regs(v)?.to_vec())).collect()
     }
 
-    pub(super) fn loop_metadata(&mut self, attrs: LoopAttrs) -> usize {
+    /// What LLVM is told of a loop with these bodies.
+    pub(super) fn loop_metadata(&mut self, attrs: LoopAttrs, bodies: &[BlockId]) -> usize {
         let id = self.metadata.len();
+        if self.has_heavy(bodies) {
+            // LLVM would move all of a large tile in front of the loop, whatever becomes of the registers.
+            self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1, !{}}}", id + 1));
+            self.metadata.push(format!("!{} = !{{!\"llvm.licm.disable\"}}", id + 1));
+            return id;
+        }
         match attrs.unroll.filter(|&n| n > 1) {
             None => self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1}}")),
             Some(n) => {
@@ -51,6 +59,20 @@ impl Emitter<'_> {
             }
         }
         id
+    }
+
+    /// Something in these bodies gives the same large tile at every trip.
+    fn has_heavy(&self, bodies: &[BlockId]) -> bool {
+        let function = self.function;
+        let mut inside = rewrite::values_inside(function, bodies);
+        bodies.iter().flat_map(|&body| &function.block(body).ops).any(|&id| {
+            let op = function.op(id);
+            let invariant = op.kind.is_pure() && op.regions.is_empty() && op.operands.iter().all(|v| !inside[v.index()]);
+            if invariant {
+                op.results.iter().for_each(|r| inside[r.index()] = false);
+            }
+            invariant && is_heavy(function, id, self.module.num_warps)
+        })
     }
 
     pub(super) fn for_loop(&mut self, op: OpId, attrs: LoopAttrs) -> Emitted<()> {
@@ -82,7 +104,7 @@ impl Emitter<'_> {
         let yielded = self.block(region)?;
         let yielded = self.all_regs(&yielded)?;
         let latch = self.label;
-        let metadata = self.loop_metadata(attrs);
+        let metadata = self.loop_metadata(attrs, &operation.regions);
         line!(self, "{next} = add {ty} {i}, {step}");
         line!(self, "br label %b{head}, !llvm.loop !{metadata}");
         let inner = std::mem::replace(&mut self.body, outer);
@@ -129,7 +151,7 @@ impl Emitter<'_> {
         let yielded = self.block(region)?;
         let yielded = self.all_regs(&yielded)?;
         let latch = self.label;
-        let metadata = self.loop_metadata(LoopAttrs::default());
+        let metadata = self.loop_metadata(LoopAttrs::default(), &operation.regions);
         line!(self, "br label %b{head}, !llvm.loop !{metadata}");
         let inner = std::mem::replace(&mut self.body, outer);
         self.start_block(head);

@@ -105,7 +105,7 @@ impl Emitter<'_> {
             self.body.push_str(&inner);
             line!(self, "{next} = add i32 {counter}, 1");
             let again = ins!(self, "icmp ult i32 {next}, {trips}");
-            let metadata = self.loop_metadata(LoopAttrs::default());
+            let metadata = self.loop_metadata(LoopAttrs::default(), &[]);
             line!(self, "br i1 {again}, label %b{head}, label %b{exit}, !llvm.loop !{metadata}");
             self.start_block(exit);
             acc = sums;

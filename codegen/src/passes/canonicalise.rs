@@ -13,6 +13,7 @@ use tritium_tile::{
 };
 
 use super::{CompileOptions, Pass, Unsupported};
+use crate::pressure::is_heavy;
 
 pub static PASS: Pass = Pass {
     name: "canonicalise",
@@ -25,12 +26,12 @@ pub static PASS: Pass = Pass {
 /// Rounds until nothing changes; kernels need three or four.
 const MAX_ROUNDS: usize = 12;
 
-fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     for function in &mut module.functions {
         for _ in 0..MAX_ROUNDS {
             let mut changed = simplify(function);
             changed |= merge_equal(function);
-            changed |= hoist(function);
+            changed |= hoist(function, options.num_warps);
             changed |= rewrite::erase_dead(function) > 0;
             if !changed {
                 break;
@@ -402,8 +403,8 @@ fn merge_block(function: &Function, block: BlockId, scopes: &mut Vec<FxHashMap<S
     scopes.pop();
 }
 
-/// Pure ops whose operands come from outside a loop move in front of it.
-fn hoist(function: &mut Function) -> bool {
+/// Pure ops whose operands come from outside a loop move in front of it, unless their results would crowd the loop's registers.
+fn hoist(function: &mut Function, num_warps: u32) -> bool {
     let facts = facts::of_function(function);
     let mut loops: Vec<(BlockId, OpId)> = Vec::new();
     function.walk(|block, op| {
@@ -429,7 +430,10 @@ fn hoist(function: &mut Function) -> bool {
                     }
                     _ => true,
                 };
-                if safe && this.kind.is_pure() && this.regions.is_empty() && this.operands.iter().all(|v| !inside[v.index()]) {
+                let stays = is_heavy(function, op, num_warps)
+                    || !this.regions.is_empty()
+                    || this.operands.iter().any(|v| inside[v.index()]);
+                if safe && this.kind.is_pure() && !stays {
                     this.results.iter().for_each(|r| inside[r.index()] = false);
                     hoisted.push(op);
                 } else {

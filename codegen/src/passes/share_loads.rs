@@ -13,17 +13,18 @@ use tritium_tile::{
 };
 
 use super::{CompileOptions, Pass, Unsupported};
+use crate::pressure::is_heavy;
 
 pub static PASS: Pass =
     Pass { name: "share_loads", summary: "Load once what nothing writes in between.", needs: &[], gives: &[], run };
 
-fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     for function in &mut module.functions {
         let mut sharing = Sharing { function, age: 0, known: FxHashMap::default(), replaced: ValueMap::default() };
         sharing.block(function.body);
         let replaced = sharing.replaced;
         rewrite::replace_uses(function, &replaced);
-        hoist(function);
+        hoist(function, options.num_warps);
         rewrite::erase_dead(function);
         rewrite::compact(function);
     }
@@ -117,7 +118,7 @@ impl Sharing<'_> {
 }
 
 /// Loads of invariant addresses leave loops that write nothing.
-fn hoist(function: &mut Function) {
+fn hoist(function: &mut Function, num_warps: u32) {
     let facts = facts::of_function(function);
     let mut loops: Vec<(BlockId, OpId)> = Vec::new();
     function.walk(|block, op| {
@@ -135,8 +136,9 @@ fn hoist(function: &mut Function) {
             let this = function.op(op);
             // What an assertion guards is not read before it.
             guarded |= matches!(this.kind, OpKind::Assert { .. });
-            let leaves =
-                matches!(this.kind, OpKind::Load(attrs) if is_plain(attrs)) && this.operands.iter().all(|v| !inside[v.index()]);
+            let leaves = matches!(this.kind, OpKind::Load(attrs) if is_plain(attrs))
+                && !is_heavy(function, op, num_warps)
+                && this.operands.iter().all(|v| !inside[v.index()]);
             if leaves && !guarded { moved.push(op) } else { kept.push(op) }
         }
         function.block_mut(region).ops = kept;

@@ -1,0 +1,33 @@
+//! What a tile takes of a thread's registers, where that decides whether a value may wait for its use.
+//!
+//! **Invariant:** passes that move operations out of loops and the code that tells LLVM about them ask the same question here.
+
+use tritium_tile::{Function, OpId, OpKind, Type};
+
+/// Registers of a thread that one value may hold through a loop; more of them crowd out what the loop itself needs, and then computing
+/// the value again costs less than spilling it.
+const MOST: usize = 96;
+
+/// The op computes a tile so large that its result must not be kept through a loop.
+pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {
+    let op = function.op(op);
+    let renames = matches!(
+        op.kind,
+        OpKind::Constant(_)
+            | OpKind::Splat
+            | OpKind::Broadcast
+            | OpKind::ExpandDims { .. }
+            | OpKind::Reshape { .. }
+            | OpKind::Transpose { .. }
+    );
+    !renames && op.results.iter().any(|&result| registers(function.ty(result), num_warps) > MOST)
+}
+
+/// 32-bit registers of a thread, if the threads share the tile evenly.
+fn registers(ty: &Type, num_warps: u32) -> usize {
+    let Type::Tile { shape, elem, .. } = ty else { return 0 };
+    // A predicate takes a whole one, a small number at least half of one.
+    let bits = if elem.bits() == 1 { 32 } else { (elem.bits() as usize).max(16) };
+    let elements: usize = shape.iter().map(|&extent| extent as usize).product();
+    elements * bits / 32 / (32 * num_warps as usize)
+}
