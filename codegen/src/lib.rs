@@ -12,7 +12,9 @@ mod pressure;
 pub mod ptx_strings;
 mod queries;
 pub mod resources;
+pub mod source_lines;
 
 pub use passes::Unsupported;
 pub use queries::{Llvm, Options, launch_values, llvm_text, optimised, report};
+pub use source_lines::{SourceLines, source_lines};
 pub use tritium_tile::scratch;

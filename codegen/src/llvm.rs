@@ -49,12 +49,30 @@ pub fn entry_name(module: &Module) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() { format!("_{name}") } else { name }
 }
 
+/// What the text depends on beyond the module and the SM.
+pub struct Emission<'e> {
+    /// Registers a thread may have at most.
+    pub max_registers: Option<u32>,
+    /// The file that an operation comes from, for the messages of assertions.
+    pub file_of: &'e dyn Fn(Origin) -> Option<String>,
+}
+
+impl Default for Emission<'_> {
+    fn default() -> Self {
+        Emission { max_registers: None, file_of: &|_| None }
+    }
+}
+
 /// Writes the kernel of a module at L1 as LLVM IR for this SM.
 pub fn emit(module: &Module, sm: &Sm) -> Result<String, Unsupported> {
+    emit_with(module, sm, &Emission::default())
+}
+
+pub fn emit_with(module: &Module, sm: &Sm, emission: &Emission<'_>) -> Result<String, Unsupported> {
     let Some(function) = module.functions.first() else {
         return Err(Unsupported { origin: Origin::NONE, message: "the module has no function".into() });
     };
-    let mut emitter = Emitter::new(module, function, sm);
+    let mut emitter = Emitter::new(module, function, sm, emission);
     if !module.num_warps.is_power_of_two() || module.num_warps > 32 {
         return Err(
             emitter.unsupported(format!("a CTA of {} warps: their number must be a power of two up to 32", module.num_warps))
@@ -85,8 +103,15 @@ struct Emitter<'m> {
     module: &'m Module,
     function: &'m Function,
     sm: &'m Sm,
+    emission: &'m Emission<'m>,
     /// Of the operation being written.
     origin: Origin,
+    /// The debug location of what is being written: a number of metadata; and those there are, by origin. Looked up only.
+    location: Option<usize>,
+    locations: FxHashMap<u32, usize>,
+    subprogram: Option<usize>,
+    /// Lines of `metadata` that define no number.
+    unnumbered: usize,
     signature: Vec<String>,
     /// What is computed once per thread; it dominates everything.
     entry: String,
@@ -123,12 +148,17 @@ macro_rules! line {
 use {ins, line};
 
 impl<'m> Emitter<'m> {
-    fn new(module: &'m Module, function: &'m Function, sm: &'m Sm) -> Emitter<'m> {
+    fn new(module: &'m Module, function: &'m Function, sm: &'m Sm, emission: &'m Emission<'m>) -> Emitter<'m> {
         Emitter {
             module,
             function,
             sm,
+            emission,
             origin: Origin::NONE,
+            location: None,
+            locations: FxHashMap::default(),
+            subprogram: None,
+            unnumbered: 0,
             signature: Vec::new(),
             entry: String::new(),
             body: String::new(),
@@ -166,12 +196,66 @@ impl<'m> Emitter<'m> {
     fn instruction(&mut self, text: fmt::Arguments<'_>) -> Reg {
         let reg = self.fresh();
         // Writing to a string cannot fail.
-        let _ = writeln!(self.body, "  {reg} = {text}");
+        let _ = write!(self.body, "  {reg} = {text}");
+        self.end_line();
         reg
     }
 
     fn line(&mut self, text: fmt::Arguments<'_>) {
-        let _ = writeln!(self.body, "  {text}");
+        let _ = write!(self.body, "  {text}");
+        self.end_line();
+    }
+
+    /// Behind an instruction: where it comes from.
+    fn end_line(&mut self) {
+        let _ = match self.location {
+            Some(location) => writeln!(self.body, ", !dbg !{location}"),
+            None => writeln!(self.body),
+        };
+    }
+
+    /// What follows comes from this operation; what a pass has invented belongs to what is in front of it.
+    fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+        if origin == Origin::NONE {
+            return;
+        }
+        if self.locations.is_empty() {
+            // One past what is there: the unit, its file, the function and its type.
+            let first = self.metadata.len();
+            self.subprogram = Some(first + 2);
+            let (file, name) = (crate::source_lines::OPERATIONS, entry_name(self.module));
+            self.metadata.extend([
+                format!(
+                    "!{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{}, producer: \"tritium\", isOptimized: true, \
+                     runtimeVersion: 0, emissionKind: DebugDirectivesOnly)",
+                    first + 1
+                ),
+                format!("!{} = !DIFile(filename: \"{file}\", directory: \"\")", first + 1),
+                format!(
+                    "!{} = distinct !DISubprogram(name: \"{name}\", scope: !{file}, file: !{file}, line: 1, type: !{}, unit: !{first}, \
+                     spFlags: DISPFlagDefinition | DISPFlagOptimized)",
+                    first + 2,
+                    first + 3,
+                    file = first + 1,
+                ),
+                format!("!{} = !DISubroutineType(types: !{})", first + 3, first + 4),
+                format!("!{} = !{{}}", first + 4),
+                format!("!{} = !{{i32 2, !\"Debug Info Version\", i32 3}}", first + 5),
+                format!("!llvm.dbg.cu = !{{!{first}}}"),
+                format!("!llvm.module.flags = !{{!{}}}", first + 5),
+            ]);
+            // Two of these lines have no number.
+            self.unnumbered = 2;
+        }
+        let next = self.metadata.len() - self.unnumbered;
+        let location = *self.locations.entry(origin.0).or_insert(next);
+        if location == next {
+            let scope = self.subprogram.unwrap_or(0);
+            self.metadata
+                .push(format!("!{next} = !DILocation(line: {}, column: 0, scope: !{scope})", origin.0.saturating_add(1)));
+        }
+        self.location = Some(location);
     }
 
     fn new_label(&mut self) -> u32 {
@@ -187,7 +271,10 @@ impl<'m> Emitter<'m> {
     /// Runs `write` with its text going to the entry block.
     fn in_entry(&mut self, write: impl FnOnce(&mut Emitter<'m>) -> Reg) -> Reg {
         std::mem::swap(&mut self.body, &mut self.entry);
+        // What all operations share comes from none.
+        let location = self.location.take();
         let reg = write(self);
+        self.location = location;
         std::mem::swap(&mut self.body, &mut self.entry);
         reg
     }
@@ -339,7 +426,8 @@ impl<'m> Emitter<'m> {
         for global in &self.globals {
             put(format_args!("{global}"));
         }
-        put(format_args!("\ndefine ptx_kernel void @{name}({}) #0 {{", self.signature.join(", ")));
+        let subprogram = self.subprogram.map_or_else(String::new, |number| format!(" !dbg !{number}"));
+        put(format_args!("\ndefine ptx_kernel void @{name}({}) #0{subprogram} {{", self.signature.join(", ")));
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
         put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, self.body));
@@ -350,7 +438,8 @@ impl<'m> Emitter<'m> {
         for declaration in &self.declarations {
             put(format_args!("{declaration}"));
         }
-        put(format_args!("\nattributes #0 = {{ nounwind \"nvvm.maxntid\"=\"{},1,1\" }}", 32 * self.module.num_warps));
+        let limit = self.emission.max_registers.map_or_else(String::new, |n| format!(" \"nvvm.maxnreg\"=\"{n}\""));
+        put(format_args!("\nattributes #0 = {{ nounwind \"nvvm.maxntid\"=\"{},1,1\"{limit} }}", 32 * self.module.num_warps));
         put(format_args!("attributes #1 = {{ convergent nounwind }}"));
         put(format_args!("attributes #2 = {{ nounwind }}"));
         put(format_args!("attributes #3 = {{ noinline nounwind willreturn memory(none) }}\n"));
@@ -371,9 +460,10 @@ impl<'m> Emitter<'m> {
                 }
                 return Ok(operation.operands.to_vec());
             }
-            let outer = std::mem::replace(&mut self.origin, operation.origin);
+            let outer = (self.origin, self.location);
+            self.set_origin(operation.origin);
             self.op(op)?;
-            self.origin = outer;
+            (self.origin, self.location) = outer;
         }
         Err(self.unsupported("a block has no terminator"))
     }
@@ -430,6 +520,14 @@ impl<'m> Emitter<'m> {
             OpKind::LocalStore => self.local_store(op),
             OpKind::Barrier => {
                 self.barrier();
+                Ok(())
+            }
+            OpKind::GridWait | OpKind::GridLaunch => {
+                // A GPU that cannot overlap grids has nothing to wait for.
+                if self.sm.has(Feature::GridDependency) {
+                    let wait = matches!(operation.kind, OpKind::GridWait);
+                    self.asm(if wait { Instruction::GridWait } else { Instruction::GridLaunch }, &[], &[]);
+                }
                 Ok(())
             }
             OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),

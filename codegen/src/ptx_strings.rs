@@ -6,6 +6,8 @@
 use tritium_tile::ops::{AtomicOp, CacheOp, Eviction, MemScope, MemSem};
 use tritium_tile::types::Scalar;
 
+use crate::source_lines::LINE_MARK;
+
 /// One instruction; what varies of it is in the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
@@ -33,6 +35,13 @@ pub enum Instruction {
     CvtFromE4m3,
     /// Waits for all threads of the CTA.
     BarSync,
+    /// Waits for the grid in front of this one.
+    GridWait,
+    GridLaunch,
+    /// → the number of the operation it stands for, for which the line in the source is put in when somebody reads it.
+    SourceLine {
+        operation: u32,
+    },
     /// (address, [predicate, words…]) → words. A false predicate gives the words passed in.
     LoadGlobal {
         words: u8,
@@ -243,6 +252,9 @@ impl Instruction {
             Instruction::CvtE5m2 => "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;".into(),
             Instruction::CvtFromE4m3 => "cvt.rn.f16x2.e4m3x2 $0, $1;".into(),
             Instruction::BarSync => "bar.sync 0;".into(),
+            Instruction::GridWait => "griddepcontrol.wait;".into(),
+            Instruction::GridLaunch => "griddepcontrol.launch_dependents;".into(),
+            Instruction::SourceLine { operation } => format!("mov.b32 $0, {operation}; {LINE_MARK}"),
             Instruction::LoadGlobal { words, word_bits, predicated, cache, eviction, volatile } => {
                 let n = words as usize;
                 let (moves, guard) = if predicated {
@@ -316,7 +328,8 @@ impl Instruction {
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
             Instruction::CvtFromE4m3 => vec!["=r".into(), "h".into()],
-            Instruction::BarSync => vec!["~{memory}".into()],
+            Instruction::BarSync | Instruction::GridWait | Instruction::GridLaunch => vec!["~{memory}".into()],
+            Instruction::SourceLine { .. } => vec!["=r".into()],
             Instruction::LoadGlobal { words, word_bits, predicated, .. } => {
                 let w = word(word_bits).to_string();
                 let mut parts = repeat(&format!("={w}"), words);
@@ -417,8 +430,11 @@ impl Instruction {
             | Instruction::CvtRnaTf32
             | Instruction::CvtE4m3
             | Instruction::CvtE5m2
-            | Instruction::CvtFromE4m3 => false,
+            | Instruction::CvtFromE4m3
+            | Instruction::SourceLine { .. } => false,
             Instruction::BarSync
+            | Instruction::GridWait
+            | Instruction::GridLaunch
             | Instruction::LoadGlobal { .. }
             | Instruction::StoreGlobal { .. }
             | Instruction::Atomic { .. }

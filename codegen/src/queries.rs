@@ -27,6 +27,9 @@ pub struct Options {
     pub num_warps: u32,
     #[returns(copy)]
     pub num_stages: u32,
+    /// Registers a thread may have at most (`maxnreg`).
+    #[returns(copy)]
+    pub max_registers: Option<u32>,
 }
 
 /// A kernel as LLVM text, and what a launch must know of it.
@@ -66,8 +69,15 @@ pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Mo
 pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Llvm, Unsupported> {
     let module = optimised(db, instance, options).as_ref().map_err(Clone::clone)?;
     let entry = module.entry();
+    // The path of a file, but nothing that a comment in it could change.
+    let origins = &elaborate(db, instance).origins;
+    let file_of = |origin: Origin| {
+        let place = origins.get(origin.0 as usize)?.place;
+        Some(place.function.file(db).path(db).display().to_string())
+    };
+    let emission = llvm::Emission { max_registers: options.max_registers(db), file_of: &file_of };
     Ok(Llvm {
-        text: llvm::emit(module, sm(db, options)?)?,
+        text: llvm::emit_with(module, sm(db, options)?, &emission)?,
         kernel: llvm::entry_name(module),
         shared_bytes: module.shared_bytes.unwrap_or(0),
         parameters: entry.params.iter().map(|p| p.name.clone()).collect(),

@@ -32,7 +32,7 @@ impl System for Nothing {
 }
 
 fn options(db: &Database, num_warps: u32) -> Options {
-    Options::new(db, "sm_90".to_string(), num_warps, 3)
+    Options::new(db, "sm_90".to_string(), num_warps, 3, None)
 }
 
 /// One line for each launch of the examples.

@@ -397,7 +397,8 @@ fn run_cuda(
     values: &[LaunchValue],
     tensors: &mut [Tensor],
 ) -> Result<Result<f64, DeviceError>, Refusal> {
-    let compiled = compile(db, instance, gpu, launch.num_warps, launch.num_stages).map_err(Refusal::kernel)?;
+    let compiled =
+        compile(db, instance, gpu, (launch.num_warps, launch.num_stages, launch.max_registers)).map_err(Refusal::kernel)?;
     let mut attempt = || -> Result<f64, DeviceError> {
         let kernel = device.load(&compiled.image, &compiled.kernel, compiled.shared_bytes)?;
         let buffers = device.upload_all(tensors)?;
@@ -423,14 +424,23 @@ pub struct Compiled {
 }
 
 /// Compiles for one GPU; the message of an error is complete.
-pub fn compile(db: &Database, instance: Instance, gpu: Gpu, num_warps: u32, num_stages: u32) -> Result<Compiled, String> {
-    let options = codegen::Options::new(db, gpu.sm.name.to_owned(), num_warps, num_stages);
+pub fn compile(
+    db: &Database,
+    instance: Instance,
+    gpu: Gpu,
+    (num_warps, num_stages, max_registers): (u32, u32, Option<u32>),
+) -> Result<Compiled, String> {
+    let options = codegen::Options::new(db, gpu.sm.name.to_owned(), num_warps, num_stages, max_registers);
     let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
     let pool = Pool::new(worker::binary().map_err(|e| e.to_string())?).time_limit(Duration::from_secs(120));
     let store = Store::open();
     let request =
         PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: worker::LEAN_PASSES };
-    let ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
+    let mut ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
+    // An assertion that fails says the line it has now.
+    if ptx.contains("__assertfail") {
+        ptx = codegen::source_lines(db, instance).in_ptx(&ptx).text;
+    }
     let assembled = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: gpu.sm.ptx_target });
     let image = match assembled {
         Ok(code) => code.cubin,
@@ -477,7 +487,10 @@ fn longest_reduction(module: &Module, launch: &Launch) -> u64 {
             let along = |operand: usize, axis: usize| u64::from(function.ty(op.operands[operand]).shape()[axis]);
             match &op.kind {
                 OpKind::Reduce { axis } | OpKind::Scan { axis, .. } => longest = longest.max(along(0, usize::from(*axis))),
-                OpKind::Dot { .. } => longest = longest.max(along(0, 1)),
+                OpKind::Dot { .. } => {
+                    // The inner extent; a batch may stand in front.
+                    longest = longest.max(along(0, function.ty(op.operands[0]).shape().len() - 1));
+                }
                 OpKind::For(_) | OpKind::While => loops = true,
                 _ => {}
             }

@@ -32,6 +32,8 @@ pub struct Launch {
     pub meta: IndexMap<SmolStr, Const>,
     pub num_warps: u32,
     pub num_stages: u32,
+    /// Registers a thread may have at most (`maxnreg`).
+    pub max_registers: Option<u32>,
     /// The row of `@triton.autotune(configs=…)` that `meta` and the options come from.
     pub config: Option<u32>,
     pub tensors: Vec<Tensor>,

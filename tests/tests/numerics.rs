@@ -97,7 +97,7 @@ fn on_cpu(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<()
 
 fn in_lanes(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<(), Wrong> {
     let ready = source.prepare(launch)?;
-    let options = Options::new(&source.db, "sm_90".to_owned(), launch.num_warps, launch.num_stages);
+    let options = Options::new(&source.db, "sm_90".to_owned(), launch.num_warps, launch.num_stages, launch.max_registers);
     let module =
         optimised(&source.db, ready.instance, options).as_ref().map_err(|refused| Wrong::Refused(refused.message.clone()))?;
     cpu::simulate(module, launch.grid, &ready.values, tensors).map_err(|error| error.to_string().into())

@@ -48,6 +48,47 @@ fn every_launch_assembles_without_spills() {
     }
 }
 
+/// `tests/data/operations`: every operation over element types and shapes down to a single element, for one SM or another.
+#[test]
+fn every_operation_assembles() {
+    let requests = "tests/data/operations/requests.jsonl";
+    let said = say(&["batch", "--through", "sass", requests]);
+    let mut refused = Vec::new();
+    let mut answered = 0;
+    for line in said.stdout.lines() {
+        let answer: serde_json::Value = serde_json::from_str(line).expect("an answer is JSON");
+        answered += 1;
+        if answer["ok"] != true || answer["registers"].is_null() {
+            refused.push(format!("{}: {}", answer["id"], answer["diagnostics"]));
+        }
+    }
+    let asked = fs::read_to_string(repository().join(requests)).expect("the requests are there").lines().count();
+    assert_eq!((answered, asked > 90), (asked, true), "{}", said.stderr);
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+/// The lines of a helper carry the line that calls it, in PTX that ptxas takes and in machine code.
+#[test]
+fn lines_lead_through_helpers() {
+    let file = "tests/data/operations/kernels.py";
+    let source = fs::read_to_string(repository().join(file)).expect("the kernels are there");
+    let line = |text: &str| source.lines().position(|l| l.contains(text)).expect("it is there") + 1;
+    let inside = format!("{file}:{}:", line("z = x + y"));
+    let arguments = ["--kernel", "noinl", "--arg", "p=*f32", "--arg", "q=*f32", "--set", "N=32", "--gpu", "sm_90"];
+    for stage in ["ptx", "sass"] {
+        let said = say(&[&["emit", file, "--stage", stage], &arguments[..]].concat());
+        assert_eq!(said.status, 0, "{}", said.stderr);
+        let found = said.stdout.lines().any(|l| {
+            let at = l.find("kernels.py:").map(|at| &l[at..]).unwrap_or_default();
+            at.starts_with(inside.rsplit('/').next().unwrap_or_default())
+                && at.contains(" in nohelp, called at ")
+                && at.contains(" in noinl")
+        });
+        assert!(found, "{stage}:\n{}", said.stdout);
+        assert!(!said.stdout.contains(", debug"), "{stage}");
+    }
+}
+
 #[test]
 fn ptx_names_its_target_and_its_kernel() {
     for (path, launches) in examples() {

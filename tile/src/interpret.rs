@@ -575,7 +575,7 @@ impl<'r> Machine<'r> {
                 *self.shared(frame, id, op.operands[1])?.borrow_mut() = (*data).clone();
                 return Ok(SmallVec::new());
             }
-            OpKind::Barrier | OpKind::FenceAsync => return Ok(SmallVec::new()),
+            OpKind::Barrier | OpKind::GridWait | OpKind::GridLaunch | OpKind::FenceAsync => return Ok(SmallVec::new()),
             OpKind::AsyncCopy(_) => {
                 let buffer = self.shared(frame, id, op.operands[1])?;
                 let mask = optional(self, frame, 2)?;

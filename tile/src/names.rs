@@ -122,6 +122,8 @@ impl OpKind {
             OpKind::LocalLoad => "local_load",
             OpKind::LocalStore => "local_store",
             OpKind::Barrier => "barrier",
+            OpKind::GridWait => "grid_wait",
+            OpKind::GridLaunch => "grid_launch",
             OpKind::AsyncCopy(_) => "async_copy",
             OpKind::AsyncCommit => "async_commit",
             OpKind::AsyncWait { .. } => "async_wait",

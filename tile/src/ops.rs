@@ -178,6 +178,10 @@ pub enum OpKind {
     LocalStore,
     /// All threads of the CTA; orders their accesses to memory. At L0 the user's own; shared memory's are placed at L1.
     Barrier,
+    /// Waits until the grid launched before this one has ended, where the launch said that they may overlap; orders accesses to memory.
+    GridWait,
+    /// The grid launched after this one may start. A hint.
+    GridLaunch,
 
     // ---- L2: asynchronous
     /// Operands: pointers, a `Shared` buffer, then optionally a mask; masked-off elements become 0. The buffer's contents are undefined
@@ -531,6 +535,8 @@ impl OpKind {
             | OpKind::LocalLoad
             | OpKind::LocalStore
             | OpKind::Barrier
+            | OpKind::GridWait
+            | OpKind::GridLaunch
             | OpKind::AsyncCopy(_)
             | OpKind::AsyncCommit
             | OpKind::AsyncWait { .. }

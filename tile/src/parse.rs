@@ -600,6 +600,8 @@ impl Parser<'_> {
             "local_load" => OpKind::LocalLoad,
             "local_store" => OpKind::LocalStore,
             "barrier" => OpKind::Barrier,
+            "grid_wait" => OpKind::GridWait,
+            "grid_launch" => OpKind::GridLaunch,
             "async_copy" => OpKind::AsyncCopy(AsyncCopyAttrs::default()),
             "async_commit" => OpKind::AsyncCommit,
             "async_wait" => OpKind::AsyncWait { pending: 0 },

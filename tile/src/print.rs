@@ -444,6 +444,8 @@ impl Printer<'_> {
             | OpKind::LocalIndex
             | OpKind::LocalStore
             | OpKind::Barrier
+            | OpKind::GridWait
+            | OpKind::GridLaunch
             | OpKind::AsyncCommit
             | OpKind::FenceAsync => {}
         }

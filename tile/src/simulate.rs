@@ -535,6 +535,8 @@ impl<'r> Machine<'r> {
                 self.shared.barrier();
                 Ok(())
             }
+            // Grids run one after the other here.
+            OpKind::GridWait | OpKind::GridLaunch => Ok(()),
             OpKind::AsyncCopy(attrs) => self.async_copy(frame, id, *attrs),
             OpKind::AsyncCommit => {
                 self.async_commit();

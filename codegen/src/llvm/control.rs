@@ -3,10 +3,10 @@
 //! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
 //! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked, unrolls them.
 
-use tritium_tile::{BlockId, OpId, ValueId, layout::Distributed, ops::LoopAttrs, rewrite};
+use tritium_tile::{BlockId, OpId, Origin, ValueId, layout::Distributed, ops::LoopAttrs, rewrite};
 
 use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
-use crate::pressure::is_heavy;
+use crate::{pressure::is_heavy, ptx_strings::Instruction};
 
 impl Emitter<'_> {
     /// Fresh registers for a block's arguments.
@@ -44,7 +44,7 @@ impl Emitter<'_> {
 
     /// What LLVM is told of a loop with these bodies.
     pub(super) fn loop_metadata(&mut self, attrs: LoopAttrs, bodies: &[BlockId]) -> usize {
-        let id = self.metadata.len();
+        let id = self.metadata.len() - self.unnumbered;
         if self.has_heavy(bodies) {
             // LLVM would move all of a large tile in front of the loop, whatever becomes of the registers.
             self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1, !{}}}", id + 1));
@@ -214,12 +214,18 @@ impl Emitter<'_> {
         let Some(all) = all else { return Ok(()) };
         let text = self.text_constant(message);
         let name = self.text_constant(&self.function.name);
+        let file = (self.emission.file_of)(self.origin).unwrap_or_else(|| self.function.name.clone());
+        let file = self.text_constant(&file);
         let (fail, after) = (self.new_label(), self.new_label());
         line!(self, "br i1 {all}, label %b{after}, label %b{fail}");
         self.start_block(fail);
         self.declarations.insert("declare void @__assertfail(ptr, ptr, i32, ptr, i64)".into());
-        let [text, name] = [text, name].map(|global| ins!(self, "addrspacecast ptr addrspace(1) @{global} to ptr"));
-        line!(self, "call void @__assertfail(ptr {text}, ptr {name}, i32 0, ptr {name}, i64 1)");
+        let line = match self.origin {
+            Origin::NONE => Reg::Int(0),
+            Origin(index) => self.asm(Instruction::SourceLine { operation: index.saturating_add(1) }, &["i32"], &[])[0],
+        };
+        let [text, name, file] = [text, name, file].map(|global| ins!(self, "addrspacecast ptr addrspace(1) @{global} to ptr"));
+        line!(self, "call void @__assertfail(ptr {text}, ptr {file}, i32 {line}, ptr {name}, i64 1)");
         line!(self, "br label %b{after}");
         self.start_block(after);
         Ok(())

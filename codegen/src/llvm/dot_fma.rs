@@ -9,8 +9,8 @@ use tritium_tile::{
     Elem, OpId, Scalar,
     layout::{
         Distributed, SharedLayout, Side,
-        algebra::{apply, compose, index_bits, shift_of},
-        fma::{depth, staged},
+        algebra::{apply, compose},
+        fma::{depth, operand_index, staged},
     },
     ops::{DotPrecision, LoopAttrs},
     scratch::dot_operand_at,
@@ -41,19 +41,6 @@ struct Operand {
     stride: u32,
 }
 
-/// Where the row (`side` 0) or column (1) of the result's element `flat` stands in the operand, at this inner step.
-fn operand_index(side: usize, result: &[u32], operand: &[u32], flat: u32, inner: u32) -> u32 {
-    let rank = result.len();
-    let rows = shift_of(result, rank - 2);
-    let batch = flat >> (rows + result[rank - 2].ilog2());
-    let (row, column) = (flat >> rows & (result[rank - 2] - 1), flat & (result[rank - 1] - 1));
-    let (row, column) = if side == 0 { (row, inner) } else { (inner, column) };
-    let width = shift_of(operand, rank - 2);
-    let matrix = width + operand[rank - 2].ilog2();
-    debug_assert!(matrix <= index_bits(operand));
-    batch << matrix | row << width | column
-}
-
 impl Emitter<'_> {
     pub(super) fn dot_fma(&mut self, op: OpId, precision: DotPrecision) -> Emitted<()> {
         let operation = self.function.op(op);
@@ -78,7 +65,7 @@ impl Emitter<'_> {
             }
             let at = base + dot_operand_at(self.function, op, side);
             self.store_tile(at, &buffers[side], layout, elem, &regs)?;
-            operands.push(self.operand(side, elem, at, &buffers[side], lc, body)?);
+            operands.push(self.operand([Side::A, Side::B][side], elem, at, &buffers[side], lc, body)?);
         }
         self.barrier();
 
@@ -116,7 +103,7 @@ impl Emitter<'_> {
 
     fn operand(
         &self,
-        side: usize,
+        side: Side,
         elem: Elem,
         base: u32,
         buffer: &SharedLayout,
@@ -128,7 +115,7 @@ impl Emitter<'_> {
         let place = |flat: u32| operand_index(side, &acc.shape, &buffer.shape, flat, 0);
         let of = |bases: &[u32]| compose(&inverse, &bases.iter().map(|&b| place(b)).collect::<Vec<u32>>());
         let bytes = element_bytes(elem);
-        let inner = buffer.shape[buffer.shape.len() - if side == 0 { 1 } else { 2 }];
+        let inner = buffer.shape[buffer.shape.len() - if side == Side::A { 1 } else { 2 }];
         let thread: Vec<u32> = of(&acc.lane).into_iter().chain(of(&acc.warp)).collect();
         let registers = of(&acc.register);
         let offsets: BTreeSet<u32> = (0..acc.num_registers() as u32).map(|r| apply(&registers, r)).collect();

@@ -39,6 +39,7 @@ pub struct Request {
     pub constexprs: Value,
     pub num_warps: Option<u32>,
     pub num_stages: Option<u32>,
+    pub maxnreg: Option<u32>,
     pub gpu: Option<String>,
     pub triton: Option<String>,
     /// Also the bindings of the helpers that it calls, each with its function's name.
@@ -137,6 +138,7 @@ impl Analysis {
             launch: None,
             num_warps: request.num_warps.unwrap_or(DEFAULT_WARPS),
             num_stages: request.num_stages.unwrap_or(DEFAULT_STAGES),
+            max_registers: request.maxnreg,
         };
         let elaborated = self.elaborated(active.instance);
         let index = LineIndex::new(file.text(db));

@@ -98,7 +98,9 @@ impl Analysis {
         let request =
             worker::PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::LEAN_PASSES };
         let ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
+        let lines = codegen::source_lines(self.db(), active.instance);
         if stage == Stage::Ptx {
+            let ptx = lines.in_ptx(&ptx).text;
             let parameters: Vec<&str> = llvm.parameters.iter().map(String::as_str).collect();
             return Ok(format!(
                 "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{ptx}",
@@ -109,7 +111,8 @@ impl Analysis {
             ));
         }
         let code = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
-        worker::ptxas::disassemble(&code.map_err(|e| e.to_string())?.cubin).map_err(|e| e.to_string())
+        let code = worker::ptxas::disassemble(&code.map_err(|e| e.to_string())?.cubin).map_err(|e| e.to_string())?;
+        Ok(lines.in_sass(&code))
     }
 
     /// The specialisation, if nothing is wrong with it.
@@ -138,7 +141,7 @@ impl Analysis {
     }
 
     pub(crate) fn codegen_options(&self, active: &Active) -> codegen::Options {
-        codegen::Options::new(self.db(), self.gpu().sm.name.to_owned(), active.num_warps, active.num_stages)
+        codegen::Options::new(self.db(), self.gpu().sm.name.to_owned(), active.num_warps, active.num_stages, active.max_registers)
     }
 
     fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Active, String> {
@@ -154,6 +157,7 @@ impl Analysis {
                     instance: specialise::specialise(db, launch),
                     num_warps: launch.num_warps,
                     num_stages: launch.num_stages,
+                    max_registers: launch.max_registers,
                     launch: Some(launch.clone()),
                 },
                 (None, None) => self.kernel(function).map(|kernel| kernel.active).ok_or_else(|| {
@@ -165,7 +169,7 @@ impl Analysis {
             choice.args.iter().try_for_each(|text| arguments.add_type(text))?;
             choice.sets.iter().try_for_each(|text| arguments.add_value(db, file, text))?;
             let instance = arguments.instance(db, file, function)?;
-            Active { instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES }
+            Active { instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES, max_registers: None }
         };
         if let Some(warps) = choice.num_warps {
             if !warps.is_power_of_two() || warps > 32 {

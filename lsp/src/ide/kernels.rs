@@ -36,6 +36,7 @@ pub struct Active {
     pub launch: Option<Launch>,
     pub num_warps: u32,
     pub num_stages: u32,
+    pub max_registers: Option<u32>,
 }
 
 impl Active {
@@ -83,11 +84,12 @@ impl Analysis {
                 instance: specialise::specialise(db, launch),
                 num_warps: launch.num_warps,
                 num_stages: launch.num_stages,
+                max_registers: launch.max_registers,
                 launch: Some(launch.clone()),
             });
         }
         let instance = specialisations(db, function).first()?.instance;
-        Some(Active { instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES })
+        Some(Active { instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES, max_registers: None })
     }
 
     pub fn elaborated(&self, instance: Instance) -> &Elaborated {

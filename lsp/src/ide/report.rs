@@ -155,6 +155,7 @@ impl Analysis {
                     instance: specialise::specialise(self.db(), launch),
                     num_warps: launch.num_warps,
                     num_stages: launch.num_stages,
+                    max_registers: launch.max_registers,
                     launch: Some(launch.clone()),
                 })
                 .collect();

@@ -143,7 +143,13 @@ impl Analysis {
         if through <= Through::Tile {
             return ("elaborated", String::new());
         }
-        let active = Active { instance: found.instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES };
+        let active = Active {
+            instance: found.instance,
+            launch: None,
+            num_warps: DEFAULT_WARPS,
+            num_stages: DEFAULT_STAGES,
+            max_registers: None,
+        };
         let options = self.codegen_options(&active);
         let start = Instant::now();
         if let Err(error) = codegen::optimised(db, active.instance, options) {

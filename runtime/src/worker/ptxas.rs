@@ -69,7 +69,7 @@ pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
     let folder = scratch()?;
     fs::write(folder.path().join("kernel.cubin"), cubin).map_err(|error| scratch_failed(&error))?;
     let mut command = Command::new(&nvdisasm);
-    command.current_dir(folder.path()).arg("--print-code").arg("kernel.cubin");
+    command.current_dir(folder.path()).arg("--print-code").arg("--print-line-info").arg("kernel.cubin");
     let finished = run(command, TIME, REMEDY)?;
     let text = finished.stdout.clone();
     settled(finished)?;

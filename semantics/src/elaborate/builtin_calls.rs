@@ -282,8 +282,14 @@ impl Evaluator<'_> {
             Builtin::DescriptorGather => self.call_descriptor_gather(arguments, at),
             Builtin::DescriptorScatter => self.call_descriptor_scatter(arguments, at),
             Builtin::DotScaled => self.call_dot_scaled(arguments, at),
-            // A launch of ours waits for the one before it, so there is nothing to wait for.
-            Builtin::GdcWait | Builtin::GdcLaunchDependents => Ok(Value::Void),
+            Builtin::GdcWait => {
+                self.emit(OpKind::GridWait, &[], [], &[]);
+                Ok(Value::Void)
+            }
+            Builtin::GdcLaunchDependents => {
+                self.emit(OpKind::GridLaunch, &[], [], &[]);
+                Ok(Value::Void)
+            }
             Builtin::Split => self.call_split(arguments, at),
             Builtin::Item => self.call_item(arguments, at),
             Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => self.call_promise(builtin, arguments, at),

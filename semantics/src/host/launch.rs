@@ -322,6 +322,11 @@ impl Host<'_> {
         };
         let num_warps = option("num_warps", config.num_warps, 4)?;
         let num_stages = option("num_stages", config.num_stages, 3)?;
+        let max_registers = match options.get("maxnreg") {
+            None => config.max_registers,
+            Some(value) if value.to_const() == Some(Const::None) => None,
+            Some(_) => Some(option("maxnreg", None, 0)?),
+        };
         if !num_warps.is_power_of_two() {
             return Err(Not::Right(Code::LCH008, format!("`num_warps` is a power of two, and this is {num_warps}")));
         }
@@ -370,6 +375,7 @@ impl Host<'_> {
             meta,
             num_warps,
             num_stages,
+            max_registers,
             config: None,
             tensors: tensors.rows,
             expect: IndexMap::new(),

@@ -362,6 +362,7 @@ fn config(args: &Args) -> Option<Value> {
         meta: IndexMapOf(meta),
         num_warps: option(1, "num_warps"),
         num_stages: option(2, "num_stages"),
+        max_registers: option(4, "maxnreg"),
         has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
     })))
 }

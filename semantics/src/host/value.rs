@@ -62,6 +62,8 @@ pub struct Config {
     pub meta: IndexMapOf<Const>,
     pub num_warps: Option<u32>,
     pub num_stages: Option<u32>,
+    /// `maxnreg`
+    pub max_registers: Option<u32>,
     /// A function of the host that may change arguments first.
     pub has_pre_hook: bool,
 }

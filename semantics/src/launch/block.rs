@@ -166,7 +166,7 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
     };
     let mut fields: IndexMap<&str, Entry<'_, '_>> = IndexMap::new();
     for (key, value) in table {
-        let known = ["kernel", "grid", "sizes", "args", "meta", "num_warps", "num_stages", "expect", "tolerance"];
+        let known = ["kernel", "grid", "sizes", "args", "meta", "num_warps", "num_stages", "maxnreg", "expect", "tolerance"];
         if known.contains(&key.get_ref().as_ref()) {
             fields.insert(key.get_ref(), (key, value));
         } else {
@@ -249,7 +249,7 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
             None
         }
     };
-    let (num_warps, num_stages) = (option("num_warps"), option("num_stages"));
+    let (num_warps, num_stages, max_registers) = (option("num_warps"), option("num_stages"), option("maxnreg"));
 
     let mut expect = IndexMap::new();
     for (key, value) in entries(&fields, "expect", &mut take) {
@@ -342,6 +342,7 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
             meta: item.params.iter().filter_map(|p| Some((p.name.clone(), meta.get(&p.name)?.clone()))).collect(),
             num_warps: num_warps.or(row.and_then(|r| r.num_warps)).unwrap_or(4),
             num_stages: num_stages.or(row.and_then(|r| r.num_stages)).unwrap_or(3),
+            max_registers: max_registers.or(row.and_then(|r| r.max_registers)),
             config,
             tensors: tensors.clone(),
             expect: expect.clone(),

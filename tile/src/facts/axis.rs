@@ -309,6 +309,8 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::LocalIndex
         | OpKind::LocalStore
         | OpKind::Barrier
+        | OpKind::GridWait
+        | OpKind::GridLaunch
         | OpKind::AsyncCopy(_)
         | OpKind::AsyncCommit
         | OpKind::AsyncWait { .. }

@@ -70,6 +70,19 @@ pub fn staged(side: Side, shape: &[u32], depth: u32) -> SharedLayout {
     SharedLayout { shape: Shape::from_slice(shape), offset }
 }
 
+/// Where the row (of A) or column (of B) of the result's element `flat` stands in the operand, at this inner step.
+pub fn operand_index(side: Side, result: &[u32], operand: &[u32], flat: u32, inner: u32) -> u32 {
+    let rank = result.len();
+    let rows = shift_of(result, rank - 2);
+    let batch = flat >> (rows + result[rank - 2].ilog2());
+    let (row, column) = match side {
+        Side::A => (flat >> rows & (result[rank - 2] - 1), inner),
+        Side::B => (inner, flat & (result[rank - 1] - 1)),
+    };
+    let width = shift_of(operand, rank - 2);
+    batch << (width + operand[rank - 2].ilog2()) | row << width | column
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -389,7 +389,7 @@ impl Checker<'_> {
                 count(2..=2, 0)?;
                 self.buffer_and_tile(name, types[1], types[0])
             }
-            OpKind::Barrier => count(0..=0, 0),
+            OpKind::Barrier | OpKind::GridWait | OpKind::GridLaunch => count(0..=0, 0),
             OpKind::AsyncCopy(attrs) => {
                 self.begins_at_l2(name)?;
                 count(2..=3, 0)?;
@@ -559,6 +559,8 @@ impl Checker<'_> {
             | OpKind::LocalIndex
             | OpKind::LocalStore
             | OpKind::Barrier
+            | OpKind::GridWait
+            | OpKind::GridLaunch
             | OpKind::AsyncCopy(_)
             | OpKind::AsyncCommit
             | OpKind::AsyncWait { .. }

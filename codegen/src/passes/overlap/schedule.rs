@@ -214,6 +214,7 @@ impl Effects {
                     OpKind::AtomicRmw { .. }
                     | OpKind::AtomicCas { .. }
                     | OpKind::Barrier
+                    | OpKind::GridWait
                     | OpKind::For(_)
                     | OpKind::While
                     | OpKind::Call { .. }

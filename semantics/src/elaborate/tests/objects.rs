@@ -383,9 +383,11 @@ fn barriers_and_dependent_launches() {
     expect![[r#"
         module L0
         func @kernel(%x: *f32) {
+          grid_wait @1
           %0 = constant 1.0 : f32 @6
           store %x, %0 @6
           barrier @9
+          grid_launch @12
           return
         }
     "#]]
