@@ -85,6 +85,8 @@ def softmax():
 
 def matmul():
     kernel = load("matmul.py").matmul
+    # A loop's bound that is a run-time value is an array to Triton's interpreter, which NumPy 2.4 does not take for an integer any more.
+    kernel.fn.__annotations__["K"] = triton.language.constexpr
     a, b = torch.randn(512, 512).half(), torch.randn(512, 512).half()
     c = torch.empty(512, 512, dtype=torch.float16)
     launch = lambda: kernel[(8, 8)](a, b, c, 512, 512, 512, 512, 1, 512, 1, 512, 1, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32)  # noqa: E731
