@@ -90,6 +90,8 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
         }
         eprintln!("{}", summary(&checked));
     }
+    // The process ends here: taking the database apart object by object would only delay that.
+    std::mem::forget(host);
     let remaining =
         checked.iter().flat_map(|c| &c.diagnostics).any(|d| matches!(d.severity, Severity::Error | Severity::Warning));
     Ok(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -104,7 +106,10 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
     let pool = ThreadPoolBuilder::new().stack_size(session::STACK).build();
     let pool = pool.map_err(|e| Failure(format!("cannot start threads: {e}")))?;
     let mut checked: Vec<(usize, Checked)> = Vec::with_capacity(files.len());
-    for batch in batches(files) {
+    for (number, batch) in batches(files).into_iter().enumerate() {
+        if number > 0 {
+            host.forget();
+        }
         let snapshot = host.snapshot();
         let results: Vec<Result<(usize, Checked), Failure>> = pool.install(move || {
             // A bridge hands the files out one by one in this order: nobody waits at the end for a large one.
@@ -120,7 +125,6 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
         for result in results {
             checked.push(result?);
         }
-        host.forget();
     }
     checked.sort_by_key(|(index, _)| *index);
     Ok(checked.into_iter().map(|(_, checked)| checked).collect())
