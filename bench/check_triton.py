@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 csv.field_size_limit(1 << 24)
-KERNELS = 100
+KERNELS = 40
 SEED = 2026
 # For both readings of one kernel.
 LIMIT = 20

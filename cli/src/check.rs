@@ -98,7 +98,7 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
 }
 
 /// Files that are read at once; between batches memory is given back.
-const BATCH: usize = 16;
+const BATCH: usize = 12;
 
 /// Files side by side; the answers are in the order given.
 fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failure> {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use tritium_semantics::{Db, Instance, SourceFile, check::range_of, elaborate::elaborate};
 
@@ -111,10 +112,14 @@ impl SourceLines {
             if let Some(rest) = word.strip_prefix(".loc") {
                 let operation = rest.split_whitespace().nth(1).and_then(|number| number.parse().ok());
                 let stack = operation.map_or(&[][..], |operation| self.stack(operation));
-                if stack.is_empty() {
+                // An operation after another from the same place needs no line of its own.
+                let same = current.is_some_and(|before| self.stack(before) == stack);
+                if !stack.is_empty() {
+                    current = operation;
+                }
+                if stack.is_empty() || same {
                     continue;
                 }
-                current = operation;
                 // The outermost call first: what is inlined names a line that has been seen.
                 for depth in (0..stack.len()).rev() {
                     let frame = &stack[depth];
@@ -205,7 +210,9 @@ impl Mapped {
 
 /// `kernel.py:12:9 in helper, called at kernel.py:30:5 in kernel`
 fn spelled(stack: &[Frame]) -> String {
-    let frames: Vec<String> = stack.iter().map(|f| format!("{}:{}:{} in {}", f.file, f.line, f.column, f.function)).collect();
+    let name = |file: &str| Path::new(file).file_name().map_or(file.to_owned(), |name| name.to_string_lossy().into_owned());
+    let frames: Vec<String> =
+        stack.iter().map(|f| format!("{}:{}:{} in {}", name(&f.file), f.line, f.column, f.function)).collect();
     frames.join(", called at ")
 }
 

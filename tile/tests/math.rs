@@ -100,9 +100,12 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("cyl_bessel_i1", 0.6, 4.0),
 ];
 
+/// The bits of the arguments, and the exact result.
+type Row = (Vec<u64>, f64);
+
 #[test]
 fn functions_are_within_their_bounds() {
-    let mut rows: BTreeMap<(&str, u32), Vec<(Vec<u64>, f64)>> = BTreeMap::new();
+    let mut rows: BTreeMap<(&str, u32), Vec<Row>> = BTreeMap::new();
     for line in include_str!("math/references.tsv").lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let bits: Vec<u64> = fields[2..].iter().map(|f| u64::from_str_radix(f, 16).expect("bits")).collect();
@@ -163,8 +166,10 @@ fn sample(width: u32) -> Vec<u64> {
     out
 }
 
-/// Another library's function and the largest error beside it.
-const OTHERS: &[(&str, fn(f64) -> f64, f64)] = &[
+/// A function's name, another library's answer, and the largest error beside it.
+type Other = (&'static str, fn(f64) -> f64, f64);
+
+const OTHERS: &[Other] = &[
     ("exp", libm::exp, 1.0),
     ("exp2", libm::exp2, 1.0),
     ("exp10", libm::exp10, 1.5),
@@ -241,13 +246,15 @@ fn another_library_agrees_on_numbers_of_every_size() {
     assert!(wrong.is_empty(), "{}", few(&wrong));
 }
 
+type Exact = (&'static str, fn(f64, f64) -> f64);
+
 #[test]
 fn exact_functions_of_two_are_exact() {
     let mut wrong = Vec::new();
     for width in [32, 64] {
         let bits = sample(width);
         let rows: Vec<Vec<u64>> = bits.iter().zip(bits.iter().rev().chain(&bits[7..])).map(|(a, b)| vec![*a, *b]).collect();
-        let others: [(&str, fn(f64, f64) -> f64); 4] =
+        let others: [Exact; 4] =
             [("fmod", |x, y| x % y), ("remainder", libm::remainder), ("fdim", libm::fdim), ("copysign", f64::copysign)];
         for (name, other) in others {
             for (row, got) in rows.iter().zip(apply(function(name, width), &rows)) {

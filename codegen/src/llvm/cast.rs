@@ -102,7 +102,7 @@ impl Emitter<'_> {
                 self.float_cast(F16, t, half, toward_zero)
             }
             (_, F8E4M3 | F8E5M2) => {
-                let wide = if s == F64 { self.to_odd(x) } else { self.float_cast(s, F32, x, false)? };
+                let wide = if s == F64 { self.rounded_to_odd(x) } else { self.float_cast(s, F32, x, false)? };
                 if toward_zero || !self.sm.has(Feature::Fp8) {
                     let Some(program) = math::to_f8(t, toward_zero) else {
                         return Err(self.unsupported(format!("a cast from {s} to {t}")));
@@ -130,7 +130,7 @@ impl Emitter<'_> {
                 self.float_cast(F32, t, cut, true)
             }
             (F64, F16 | BF16) => {
-                let odd = self.to_odd(x);
+                let odd = self.rounded_to_odd(x);
                 self.float_cast(F32, t, odd, false)
             }
             _ => Ok(ins!(self, "fptrunc {a} {x} to {b}")),
@@ -138,7 +138,7 @@ impl Emitter<'_> {
     }
 
     /// An f64 as an f32 whose last bit remembers whether there was more: rounded again, it sees no false tie.
-    fn to_odd(&mut self, x: Reg) -> Reg {
+    fn rounded_to_odd(&mut self, x: Reg) -> Reg {
         let cut = self.call("float", "llvm.nvvm.d2f.rz", &[("double", x)]);
         let back = ins!(self, "fpext float {cut} to double");
         let more = ins!(self, "fcmp une double {back}, {x}");

@@ -131,7 +131,7 @@ impl Emitter<'_> {
                 let group: Vec<Reg> = (first..first + pack).map(|r| regs[r.min(n - 1)]).collect();
                 for chunk in group.chunks(per_register(elem, pack)) {
                     let ty = input_types[args.len()];
-                    let reg = self.to_register(elem, chunk, ty)?;
+                    let reg = self.packed_register(elem, chunk, ty)?;
                     args.push(format!("{ty} {reg}"));
                 }
             }
@@ -145,7 +145,7 @@ impl Emitter<'_> {
                 let each = per_register(elem, pack);
                 let mut elements = Vec::new();
                 for _ in 0..pack.div_ceil(each) {
-                    elements.extend(self.from_register(elem, each, outputs[next], output_types[next])?);
+                    elements.extend(self.unpacked_register(elem, each, outputs[next], output_types[next])?);
                     next += 1;
                 }
                 regs.extend(elements.into_iter().take(pack.min(n - first)));
@@ -158,7 +158,7 @@ impl Emitter<'_> {
     }
 
     /// Elements side by side, the first lowest, in a register of this type.
-    fn to_register(&mut self, elem: Elem, elements: &[Reg], ty: &str) -> Emitted<Reg> {
+    fn packed_register(&mut self, elem: Elem, elements: &[Reg], ty: &str) -> Emitted<Reg> {
         let (bits, element_type) = stored(elem);
         if let ([one], true) = (elements, type_name(elem) == ty) {
             return Ok(*one);
@@ -184,7 +184,7 @@ impl Emitter<'_> {
     }
 
     /// The elements that stand side by side in a register of this type.
-    fn from_register(&mut self, elem: Elem, count: usize, reg: Reg, ty: &str) -> Emitted<Vec<Reg>> {
+    fn unpacked_register(&mut self, elem: Elem, count: usize, reg: Reg, ty: &str) -> Emitted<Vec<Reg>> {
         if count == 1 && type_name(elem) == ty {
             return Ok(vec![reg]);
         }

@@ -92,8 +92,10 @@ kept!(j1_program, "bessel_j1", j1);
 kept!(y0_program, "bessel_y0", y0);
 kept!(y1_program, "bessel_y1", y1);
 
+type Five = (V<f64>, V<f64>, V<f64>, V<f64>, V<f64>);
+
 // (a, b, i, n, x): orders i - 1 and i, upward until i is n.
-kept!(upward, "bessel_upward", |(a, b, i, n, x): (V<f64>, V<f64>, V<f64>, V<f64>, V<f64>)| {
+kept!(upward, "bessel_upward", |(a, b, i, n, x): Five| {
     let active = i.lt(n);
     let next = b * ((i * 2.0) / x) - a;
     let (a, b) = (active.select(b, a), active.select(next, b));
@@ -104,7 +106,7 @@ kept!(upward, "bessel_upward", |(a, b, i, n, x): (V<f64>, V<f64>, V<f64>, V<f64>
 });
 
 // (q, next q, z, h, k): steps of the continued fraction until it has converged.
-kept!(depth, "bessel_depth", |(q, next, z, h, k): (V<f64>, V<f64>, V<f64>, V<f64>, V<f64>)| {
+kept!(depth, "bessel_depth", |(q, next, z, h, k): Five| {
     let z = z + h;
     let after = z * next - q;
     (next, after, z, h, k + 1.0, after.lt(1e17))
@@ -118,7 +120,7 @@ kept!(fraction, "bessel_fraction", |(t, i, least, x): (V<f64>, V<f64>, V<f64>, V
 });
 
 // (a, b, t, i, x): orders downward from i to 0, scaled where they grow.
-kept!(downward, "bessel_downward", |(a, b, t, i, x): (V<f64>, V<f64>, V<f64>, V<f64>, V<f64>)| {
+kept!(downward, "bessel_downward", |(a, b, t, i, x): Five| {
     let active = i.gt(0.0);
     let next = (b * i * 2.0) / x - a;
     let (a, b) = (active.select(b, a), active.select(next, b));

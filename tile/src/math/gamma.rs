@@ -29,11 +29,13 @@ pub(super) fn piecewise(x: V<f64>, start: f64, width: f64, degree: usize, table:
     (0..degree).rev().fold(coefficient(degree), |sum, i| sum.fma(u, coefficient(i)))
 }
 
+type Product = (V<f64>, V<f64>, V<f64>, V<f64>, V<i32>);
+
 /// (product, low, factor, step, count): the product of `count` factors, each a step from the one before.
 fn product() -> &'static Program {
     static PROGRAM: OnceLock<Program> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        record("gamma_product", |(p, low, factor, step, count): (V<f64>, V<f64>, V<f64>, V<f64>, V<i32>)| {
+        record("gamma_product", |(p, low, factor, step, count): Product| {
             let active = count.gt_s(0);
             let a = active.select(factor, 1.0);
             let next = p * a;
@@ -97,7 +99,7 @@ pub(super) fn tgamma(x: V<f64>) -> V<f64> {
 fn log_gamma(x: V<f64>) -> V<f64> {
     // Its zeros are positive.
     let near = (x - 1.0) * (x - 2.0) * piecewise(x, 0.5, 0.5, 20, &LGAMMA) + 0.0;
-    let far = (x - 0.5).fma(log(x) - 1.0, correction(x) + 0.418_938_533_204_672_74);
+    let far = (x - 0.5).fma(log(x) - 1.0, correction(x) + 0.418_938_533_204_672_7);
     let value = x.lt(8.0).select(near, far);
     x.is(f64::INFINITY).select(x, value)
 }

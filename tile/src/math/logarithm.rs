@@ -84,7 +84,7 @@ pub(super) fn log2<F: Float>(x: V<F>) -> V<F> {
 }
 
 pub(super) fn log10<F: Float>(x: V<F>) -> V<F> {
-    let scale = parts::<F>(LOG10_E, 1.098_319_650_216_765_1e-17, false);
+    let scale = parts::<F>(LOG10_E, 1.098_319_650_216_765e-17, false);
     based(x, scale, parts::<F>(LOG10_2, -2.803_728_127_785_170_3e-18, true))
 }
 

@@ -96,7 +96,9 @@ fn far_wide(x: V<f64>) -> (V<f64>, V<i32>) {
 fn finish<F: Float>(x: V<F>, negative: V<bool>, r: V<F>, q: V<i32>, infinite: V<bool>) -> (V<F>, V<i32>) {
     let r = negative.select(-r, r);
     let q = negative.select(-q, q);
-    (infinite.select(x - x, r), q)
+    #[expect(clippy::eq_op, reason = "an infinity less itself is no number")]
+    let nothing = x - x;
+    (infinite.select(nothing, r), q)
 }
 
 /// The sine and the cosine of a reduced argument and the rest of it.
@@ -148,7 +150,9 @@ pub(super) fn tan<F: Float>(x: V<F>) -> V<F> {
 fn half_turns<F: Float>(x: V<F>) -> (V<F>, V<F>, V<i32>) {
     // Large numbers are whole and even. (Infinities give NaN.)
     let large = x.abs().ge(F::pick(16_777_216.0, 9_007_199_254_740_992.0));
-    let x = large.select(x - x, x);
+    #[expect(clippy::eq_op, reason = "an infinity less itself is no number")]
+    let whole = x - x;
+    let x = large.select(whole, x);
     let quarters = (x * 2.0).rint();
     let rest = quarters.fma(-0.5, x);
     let q = (quarters - (quarters * 0.25).floor() * 4.0).int();

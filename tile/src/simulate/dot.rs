@@ -4,7 +4,7 @@
 //! of B is column `g`, rows `4e·w + e·t…`; the accumulators are rows `g` and `g + 8`, columns `2t` and `2t + 1`. **Invariant:** what an
 //! instruction multiplies is decided by where registers lie, never by what the layouts say they hold; sums run along k, in ascending order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::{Frame, Lanes, Machine, Register, Run};
 use crate::{
@@ -96,15 +96,13 @@ impl<'r> Machine<'r> {
         let mut operands_b: BTreeMap<(u32, u32, u32), Vec<Operand>> = BTreeMap::new();
         for k0 in (0..k).step_by(k_tile as usize) {
             for &(batch, m, n) in &tiles {
-                if !operands_a.contains_key(&(batch, m, k0)) {
+                if let Entry::Vacant(place) = operands_a.entry((batch, m, k0)) {
                     let registers = of_a(batch, m, k0).ok_or_else(|| refuse(self))?;
-                    let made = (0..warps).map(|w| fragment_a(&ra, &registers, w, e, k_tile)).collect();
-                    operands_a.insert((batch, m, k0), made);
+                    place.insert((0..warps).map(|w| fragment_a(&ra, &registers, w, e, k_tile)).collect());
                 }
-                if !operands_b.contains_key(&(batch, n, k0)) {
+                if let Entry::Vacant(place) = operands_b.entry((batch, n, k0)) {
                     let registers = of_b(batch, n, k0).ok_or_else(|| refuse(self))?;
-                    let made = (0..warps).map(|w| fragment_b(&rb, &registers, w, e, k_tile)).collect();
-                    operands_b.insert((batch, n, k0), made);
+                    place.insert((0..warps).map(|w| fragment_b(&rb, &registers, w, e, k_tile)).collect());
                 }
                 let first = batch << mn_bits | m << n_bits | n;
                 let places = [first, first + 1, first + (8 << n_bits), first + (8 << n_bits) + 1];

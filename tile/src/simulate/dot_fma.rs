@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** products are added in the order of the inner dimension, each fused into the sum.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::{Frame, Lanes, Machine, Register, Run};
 use crate::{
@@ -76,12 +76,14 @@ impl<'r> Machine<'r> {
                 let mut pair = Vec::with_capacity(2);
                 for (side, (elem, at, threads, columns, steps)) in sides.iter().enumerate() {
                     let offset = apply(columns, r as u32) ^ steps[step];
-                    if !factors[side].contains_key(&offset) {
-                        let address = |t: usize| at + (threads[t] ^ offset) * element_bytes(*elem);
-                        let read = self.read_shared(frame, id, id, *elem, address, 1)?.remove(0);
-                        factors[side].insert(offset, read);
-                    }
-                    pair.push((*elem, factors[side][&offset].clone()));
+                    let factor = match factors[side].entry(offset) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(place) => {
+                            let address = |t: usize| at + (threads[t] ^ offset) * element_bytes(*elem);
+                            place.insert(self.read_shared(frame, id, id, *elem, address, 1)?.remove(0))
+                        }
+                    };
+                    pair.push((*elem, factor.clone()));
                 }
                 let sum = fused(to, &pair, &sums[r]);
                 sums[r] = sum.ok_or_else(|| self.malformed(frame, id, "the operation does not fit its operands"))?;
