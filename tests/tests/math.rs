@@ -157,8 +157,8 @@ fn conversions(dtypes: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
     for &(from, dtype) in dtypes {
         let mut lines = Vec::new();
         for &(to, target) in dtypes {
-            // The language has no conversion of integers to floats of 8 bits.
-            if bits(from) == 0 && bits(to) == 8 {
+            // The language has none between integers and floats of 8 bits.
+            if (bits(from), bits(to)) == (0, 8) || (bits(from), bits(to)) == (8, 0) {
                 continue;
             }
             let cast = if dtype.contains("uint") { format!(".to({dtype})") } else { String::new() };
