@@ -58,6 +58,7 @@ class Ours:
         ptx = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if ptx.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}\n{ptx.stderr}")
+        self.ptx = ptx.stdout
         head = re.search(r"// tritium: kernel (\S+), (\d+) warps, (\d+) bytes of shared memory, parameters (.*)", ptx.stdout)
         self.name, self.threads, self.shared = head[1], int(head[2]) * 32, int(head[3])
         self.parameters = head[4].split()

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Times matrix products and attention on a GPU, beside Triton and PyTorch in the same process.
+"""Checks matrix products of every operand type and orientation on a Hopper GPU, and times products and attention beside Triton and PyTorch.
 
-    python3 bench/gpu_matmul.py path/to/tritium [--results FILE.md] [--quick] [--only matmul|attention]
+    python3 bench/gpu_matmul.py path/to/tritium [--results FILE.md] [--quick] [--only products|matmul|attention]
+
+1. `products`: each case in a process of its own with a time limit (a wrong descriptor may hang or fault), against PyTorch in float64.
+2. `matmul` and `attention`, timed in this process.
 
 Both compilers get the same Python function (`bench/tensor_kernels.py`) with the same tiles, warps and stages; each row is a configuration,
 and the best of each compiler is marked. Random data, medians of `triton.testing.do_bench`; every result is compared with PyTorch in float32
@@ -10,7 +13,9 @@ or better before it is timed. Needs torch, triton and a GPU; every compilation h
 
 import argparse
 import ctypes
+import json
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,9 +29,89 @@ from gpu import Ours, agrees, cuda, median
 KERNELS = Path(__file__).resolve().parent / "tensor_kernels.py"
 
 # BLOCK_M, BLOCK_N, BLOCK_K, warps, stages
-MATMULS = [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 4)]
+MATMULS = [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 128, 64, 4, 3), (128, 256, 64, 8, 3)]
+MATMULS += [(128, 256, 64, 8, 4), (64, 128, 64, 4, 4)]
 # BLOCK_M, BLOCK_N, warps, stages
 ATTENTIONS = {64: [(128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2)], 128: [(128, 64, 8, 2), (128, 64, 8, 3), (128, 128, 8, 2)]}
+
+
+# Operand types as the command line and as torch name them.
+TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i8": "int8"}
+
+
+def product_cases(quick):
+    """(left type, right type, blocks, warps, left transposed, right transposed, accumulated in f16)"""
+    blocks = [((64, 64, 64), 4), ((128, 128, 64), 8), ((128, 256, 64), 8), ((64, 128, 64), 8), ((128, 128, 64), 4), ((64, 256, 32), 4)]
+    blocks += [((64, 32, 128), 4), ((64, 16, 32), 4), ((64, 8, 64), 4), ((256, 64, 32), 8), ((256, 128, 64), 8), ((128, 64, 16), 4)]
+    blocks += [((256, 128, 32), 16), ((64, 64, 256), 4), ((128, 32, 128), 4)]
+    for block, warps in blocks[:4] if quick else blocks:
+        for turned in ((False, False), (False, True), (True, False), (True, True)):
+            yield "f16", "f16", block, warps, *turned, False
+    for block, warps in blocks[:4] if quick else blocks[:10]:
+        yield "bf16", "bf16", block, warps, False, True, False
+        yield "bf16", "bf16", block, warps, True, False, False
+        yield "f16", "f16", block, warps, False, False, True
+        if block[2] >= 32:
+            for left, right in (("f8e4m3", "f8e4m3"), ("f8e5m2", "f8e4m3"), ("i8", "i8")):
+                for turned in ((False, True), (False, False), (True, True)):
+                    yield left, right, block, warps, *turned, False
+        if block[0] * block[2] <= 8192:
+            for turned in ((False, True), (True, False), (False, False)):
+                yield "f32", "f32", block, warps, *turned, False
+
+
+def product_name(case):
+    left, right, block, warps, turned_left, turned_right, half = case
+    letters = ("T" if turned_left else "N") + ("T" if turned_right else "N")
+    return f"{left}·{right}{' in f16' if half else ''} {'×'.join(map(str, block))} {letters} {warps} warps"
+
+
+def product(binary, case):
+    """One case; {ok, and how far off} or {ok, why}."""
+    left, right, block, warps, turned_left, turned_right, half = case
+    torch.manual_seed(1)
+    out = "f16" if half else "i32" if left == "i8" else "f32"
+    args = {"A": f"*{left}:16", "B": f"*{right}:16", "C": f"*{out}:16"} | {name: "i32:16" for name in ("K", "lda", "ldb", "ldc")}
+    bm, bn, bk = block
+    sets = {"BM": bm, "BN": bn, "BK": bk, "TA": turned_left, "TB": turned_right, "HALF": half, "INT": left == "i8"}
+    ours = Ours(binary, KERNELS, "product", args, sets, warps)
+    if ours.ptx.count("wgmma.mma_async") == 0:
+        return {"ok": False, "why": "no wgmma in the PTX"}
+    m, n, k = 2 * bm, 3 * bn, 5 * bk
+
+    def random(shape, kind):
+        if kind == "i8":
+            return torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda")
+        return torch.randn(shape, device="cuda").to(getattr(torch, TORCH[kind]))
+
+    a, b = random((k, m) if turned_left else (m, k), left), random((n, k) if turned_right else (k, n), right)
+    c = torch.zeros((m, n), device="cuda", dtype={"f16": torch.float16, "f32": torch.float32, "i32": torch.int32}[out])
+    ours.launcher((2, 3), A=a, B=b, C=c, K=k, lda=a.stride(0), ldb=b.stride(0), ldc=n)()
+    torch.cuda.synchronize()
+    x, y = (t.float().double() for t in (a, b))
+    reference = (x.T if turned_left else x) @ (y.T if turned_right else y)
+    error = float((c.double() - reference).norm() / reference.norm())
+    # Products of tf32; sums of 8-bit floats have about 14 bits.
+    eps = {"f32": 2.0**-10, "i8": 0.0}.get(left, 2.0**-13 if left.startswith("f8") else 2.0**-22)
+    bound = 4 * max(eps, 2.0**-10 if half else 0.0) * math.sqrt(k)
+    return {"ok": error <= bound, "why": f"{error:.2e} <= {bound:.2e}"}
+
+
+def products(binary, quick):
+    failed = total = 0
+    for case in product_cases(quick):
+        command = [sys.executable, __file__, binary, "--one", json.dumps(case)]
+        try:
+            said = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            answer = json.loads(said.stdout.splitlines()[-1]) if said.returncode == 0 else {"ok": False, "why": said.stderr.strip()[-300:]}
+        except subprocess.TimeoutExpired:
+            answer = {"ok": False, "why": "no answer within 120 s"}
+        failed += not answer["ok"]
+        total += 1
+        print(f"{'ok  ' if answer['ok'] else 'FAIL'} {product_name(case)}: {answer['why']}", flush=True)
+    print(f"== {total - failed} of {total} products right", flush=True)
+    return failed
+
 
 
 def registers(function):
@@ -158,12 +243,18 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=["matmul", "attention"])
+    parser.add_argument("--only", choices=["products", "matmul", "attention"])
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(product(arguments.binary, json.loads(arguments.one))))
+        return
     rows, failed = [], 0
-    if arguments.only != "attention":
+    if arguments.only in (None, "products"):
+        failed += products(arguments.binary, arguments.quick)
+    if arguments.only in (None, "matmul"):
         failed += matmuls(arguments.binary, (1024, 4096) if arguments.quick else (1024, 2048, 4096, 8192), rows)
-    if arguments.only != "matmul":
+    if arguments.only in (None, "attention"):
         failed += attentions(arguments.binary, rows)
     text = table(rows)
     print(text)

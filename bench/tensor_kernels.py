@@ -1,4 +1,5 @@
-"""The kernels that `bench/gpu_matmul.py` times: a matrix product through pointers with grouped programs, and attention forward."""
+"""The kernels of `bench/gpu_matmul.py`: a matrix product through pointers with grouped programs, attention forward, and products of every
+operand type and orientation."""
 
 import triton
 import triton.language as tl
@@ -84,3 +85,43 @@ def attention(
             v_ptrs += BLOCK_N * D
     acc = acc / total[:, None]
     tl.store(OUT + base + rows[:, None] * D + dims[None, :], acc.to(tl.float16))
+
+
+@triton.jit
+def product(
+    A, B, C, K, lda, ldb, ldc,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, TA: tl.constexpr, TB: tl.constexpr, HALF: tl.constexpr, INT: tl.constexpr,
+):  # fmt: skip
+    """`C = op(A) @ op(B)`; sizes are multiples of the blocks. A transposed operand is loaded along its rows and turned."""
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    if TA:
+        a = A + rk[:, None] * lda + rm[None, :]
+    else:
+        a = A + rm[:, None] * lda + rk[None, :]
+    if TB:
+        b = B + rn[:, None] * ldb + rk[None, :]
+    else:
+        b = B + rk[:, None] * ldb + rn[None, :]
+    if INT:
+        acc = tl.zeros((BM, BN), dtype=tl.int32)
+    elif HALF:
+        acc = tl.zeros((BM, BN), dtype=tl.float16)
+    else:
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a)
+        y = tl.load(b)
+        if TA:
+            x = tl.trans(x)
+            a += BK * lda
+        else:
+            a += BK
+        if TB:
+            y = tl.trans(y)
+            b += BK
+        else:
+            b += BK * ldb
+        acc = tl.dot(x, y, acc, out_dtype=acc.dtype)
+    tl.store(C + rm[:, None] * ldc + rn[None, :], acc.to(C.dtype.element_ty))

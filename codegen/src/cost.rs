@@ -196,9 +196,9 @@ impl Counter<'_> {
         match &op.kind {
             OpKind::Unary(_) | OpKind::Binary(_) if is_float(op.results[0]) => sum.plain += elements(op.results[0]),
             OpKind::Fma => sum.plain += 2.0 * elements(op.results[0]),
-            OpKind::Dot { .. } => {
-                let k = function.ty(op.operands[0]).shape().last().copied().unwrap_or(1);
-                let flops = 2.0 * elements(op.results[0]) * f64::from(k);
+            OpKind::Dot { .. } | OpKind::Wgmma { .. } => {
+                let n = function.ty(op.results[0]).shape().last().copied().unwrap_or(1);
+                let flops = 2.0 * elements(op.operands[0]) * f64::from(n);
                 match function.ty(op.operands[0]).elem().bits() {
                     32 => sum.tf32_tensor += flops,
                     64 => sum.plain += flops,

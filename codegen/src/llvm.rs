@@ -25,6 +25,7 @@ mod reduce;
 mod rounding;
 mod scan;
 mod value;
+mod wgmma;
 
 use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
 
@@ -290,20 +291,19 @@ impl<'m> Emitter<'m> {
 
     /// Inline PTX; one result per entry of `results`.
     fn asm(&mut self, instruction: Instruction, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
+        self.asm_block(&instruction.text(), &instruction.constraints(), instruction.has_effects(), results, args)
+    }
+
+    fn asm_block(&mut self, text: &str, constraints: &str, effects: bool, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
         let result = match results {
             [] => "void".to_string(),
             [one] => one.to_string(),
             many => format!("{{{}}}", many.join(", ")),
         };
         let args: Vec<String> = args.iter().map(|(ty, reg)| format!("{ty} {reg}")).collect();
-        let (effect, attributes) = if instruction.has_effects() { (" sideeffect", "#1") } else { ("", "#2") };
+        let (effect, attributes) = if effects { (" sideeffect", "#1") } else { ("", "#2") };
         // `$` names operands in the text, so nothing needs escaping.
-        let text = format!(
-            "call {result} asm{effect} \"{}\", \"{}\"({}) {attributes}",
-            instruction.text(),
-            instruction.constraints(),
-            args.join(", ")
-        );
+        let text = format!("call {result} asm{effect} \"{text}\", \"{constraints}\"({}) {attributes}", args.join(", "));
         match results.len() {
             0 => {
                 line!(self, "{text}");
@@ -530,6 +530,8 @@ impl<'m> Emitter<'m> {
                 }
                 Ok(())
             }
+            OpKind::Wgmma { turned } => self.wgmma(op, *turned),
+            OpKind::WgmmaWait { pending } => self.wgmma_wait(op, *pending),
             OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),
             OpKind::AsyncCommit => {
                 self.asm(Instruction::CopyCommit, &[], &[]);

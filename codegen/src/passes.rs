@@ -13,11 +13,14 @@ pub mod inline;
 pub mod overlap;
 pub mod pick_mma;
 pub mod place_barriers;
+pub mod place_fences;
+pub mod relax_wgmma;
 pub mod share_loads;
 pub mod stage_operands;
+pub mod use_wgmma;
 pub mod vectorise;
 
-use tritium_semantics::target::{Feature, Sm};
+use tritium_semantics::target::Sm;
 use tritium_tile::{Function, Level, Module, OpId, OpKind, Origin, Type};
 
 /// What a kernel is compiled for.
@@ -75,6 +78,8 @@ pub enum Fact {
     Vectorised,
     /// Every buffer and scratch has its place.
     SharedAssigned,
+    /// What the asynchronous proxy reads is behind a fence of the ordinary writes.
+    FencesPlaced,
     /// No two conflicting accesses to shared memory without a barrier between them.
     BarriersPlaced,
 }
@@ -95,16 +100,19 @@ pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
         &canonicalise::PASS,
         &stage_operands::PASS,
         &vectorise::PASS,
-        // L2, where loads run ahead
+        // L2, where loads run ahead or warpgroups multiply
         &overlap::PASS,
+        &use_wgmma::PASS,
+        &relax_wgmma::PASS,
         &assign_shared::PASS,
+        &place_fences::PASS,
         &place_barriers::PASS,
     ]
 }
 
 /// Every pass, by name.
 pub fn pass(name: &str) -> Option<&'static Pass> {
-    let passes: [&'static Pass; 12] = [
+    let passes: [&'static Pass; 15] = [
         &inline::PASS,
         &canonicalise::PASS,
         &share_loads::PASS,
@@ -113,9 +121,12 @@ pub fn pass(name: &str) -> Option<&'static Pass> {
         &pick_mma::PASS,
         &assign_layouts::PASS,
         &stage_operands::PASS,
+        &use_wgmma::PASS,
+        &relax_wgmma::PASS,
         &vectorise::PASS,
         &overlap::PASS,
         &assign_shared::PASS,
+        &place_fences::PASS,
         &place_barriers::PASS,
     ];
     passes.into_iter().find(|p| p.name == name)
@@ -211,7 +222,7 @@ impl Fact {
             }
             Fact::DotsFit => each(&|op| match function.op(op).kind {
                 OpKind::Dot { precision } => {
-                    let unit = pick_mma::unit(function, op, precision, options.sm.has(Feature::MmaSync));
+                    let unit = pick_mma::unit(function, op, precision, options);
                     unit.is_none().then(|| format!("{op:?} is a dot that nothing multiplies as it is"))
                 }
                 _ => None,
@@ -228,8 +239,7 @@ impl Fact {
             }
             Fact::DotsPicked => each(&|op| match function.op(op).kind {
                 OpKind::Dot { precision } => {
-                    let tensor_core = pick_mma::unit(function, op, precision, options.sm.has(Feature::MmaSync))
-                        == Some(pick_mma::Unit::TensorCore);
+                    let tensor_core = pick_mma::unit(function, op, precision, options) == Some(pick_mma::Unit::TensorCore);
                     let picked = layout_of(function.op(op).results[0]).is_some_and(tritium_tile::layout::mma::is_accumulator);
                     (tensor_core && !picked).then(|| format!("{op:?} accumulates elsewhere"))
                 }
@@ -255,6 +265,10 @@ impl Fact {
                     (bytes > 0 && end.is_none_or(|end| end > total)).then(|| format!("{op:?} has no place"))
                 })
             }
+            Fact::FencesPlaced => match place_fences::missing(module) {
+                0 => Ok(()),
+                n => Err(format!("{n} fences are missing")),
+            },
             Fact::BarriersPlaced => {
                 let mut copy = module.clone();
                 match place_barriers::place(&mut copy) {

@@ -3,6 +3,8 @@
 //! **Invariant:** no PTX text stands anywhere else, so that whoever simulates a kernel decodes exactly this table. Operands are numbered
 //! outputs first, in the order of the constraints.
 
+pub mod wgmma;
+
 use tritium_tile::ops::{AtomicOp, CacheOp, Eviction, MemScope, MemSem};
 use tritium_tile::types::Scalar;
 

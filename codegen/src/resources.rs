@@ -154,7 +154,7 @@ const PER_LIVE: f64 = 1.1;
 
 fn registers(function: &Function, live: f64, limit: u32) -> Figure<u32> {
     let mut dots = false;
-    function.walk(|_, op| dots |= matches!(function.op(op).kind, OpKind::Dot { .. }));
+    function.walk(|_, op| dots |= matches!(function.op(op).kind, OpKind::Dot { .. } | OpKind::Wgmma { .. }));
     // Address arithmetic around dots is unrolled and kept in registers; streaming kernels are predicted better.
     let (below, above) = if dots { (10.0, 60.0) } else { (16.0, 12.0) };
     let estimate = BASE + PER_LIVE * live;

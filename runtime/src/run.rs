@@ -487,7 +487,7 @@ fn longest_reduction(module: &Module, launch: &Launch) -> u64 {
             let along = |operand: usize, axis: usize| u64::from(function.ty(op.operands[operand]).shape()[axis]);
             match &op.kind {
                 OpKind::Reduce { axis } | OpKind::Scan { axis, .. } => longest = longest.max(along(0, usize::from(*axis))),
-                OpKind::Dot { .. } => {
+                OpKind::Dot { .. } | OpKind::Wgmma { .. } => {
                     // The inner extent; a batch may stand in front.
                     longest = longest.max(along(0, function.ty(op.operands[0]).shape().len() - 1));
                 }

@@ -32,9 +32,9 @@ pub use value::{Data, POISON_BYTE};
 
 use crate::{
     module::{BlockId, Function, FunctionId, Module, OpId, ValueDef, ValueId},
-    ops::{Constant, OpKind, Origin, SpecialRegister},
+    ops::{Constant, DotPrecision, OpKind, Origin, SpecialRegister},
     rewrite,
-    types::{Elem, Scalar, Type},
+    types::{Elem, Scalar, Shape, Type},
 };
 use access::Failure;
 use value::{Slot, map_data};
@@ -394,7 +394,7 @@ impl<'r> Machine<'r> {
             ty => ty.num_elements(),
         };
         let mut cost = op.operands.iter().chain(&op.results).map(elements).max().unwrap_or(1);
-        if let OpKind::Dot { .. } = op.kind {
+        if let OpKind::Dot { .. } | OpKind::Wgmma { .. } = op.kind {
             // A multiplication is much cheaper than an element of other operations.
             let inner = op.operands.first().and_then(|&a| frame.function.ty(a).shape().last().copied()).unwrap_or(1);
             cost = cost.saturating_mul(u64::from(inner / 8).max(1));
@@ -608,6 +608,25 @@ impl<'r> Machine<'r> {
                 }
                 return Ok(SmallVec::new());
             }
+            OpKind::Wgmma { turned } => {
+                let read = |this: &Self, frame: &Frame<'r>, n: usize| -> Result<(Rc<Data>, Shape), Fault> {
+                    let data = match &frame.values[op.operands[n].index()] {
+                        Slot::Shared(data) => Rc::new(data.borrow().clone()),
+                        _ => tile(this, frame, n)?,
+                    };
+                    let shape = ty(n).shape().clone();
+                    if !turned[n] {
+                        return Ok((data, shape));
+                    }
+                    let turned: Shape = shape.iter().rev().copied().collect();
+                    Ok((Rc::new(shape::transpose(&data, &shape, &turned, &[1, 0])), turned))
+                };
+                let ((a, left), (b, right)) = (read(self, frame, 0)?, read(self, frame, 1)?);
+                let (c, operand) = (tile(self, frame, 2)?, ty(0).elem().scalar().unwrap_or(Scalar::F32));
+                let dot = |result| dot::dot(DotPrecision::Tf32, operand, result, (&left, &right), &a, &b, &c);
+                elem.scalar().and_then(dot)
+            }
+            OpKind::WgmmaWait { .. } => return Ok(op.operands.iter().map(|v| frame.values[v.index()].clone()).collect()),
             // Blocks end before they come here.
             OpKind::Yield | OpKind::Condition | OpKind::Return => None,
         };

@@ -128,6 +128,8 @@ impl OpKind {
             OpKind::AsyncCommit => "async_commit",
             OpKind::AsyncWait { .. } => "async_wait",
             OpKind::FenceAsync => "fence_async",
+            OpKind::Wgmma { .. } => "wgmma",
+            OpKind::WgmmaWait { .. } => "wgmma_wait",
         }
     }
 }

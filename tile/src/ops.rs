@@ -197,6 +197,17 @@ pub enum OpKind {
     /// What this thread has written to shared memory becomes visible to the asynchronous proxy (bulk copies, `wgmma`). Threads that
     /// did not write need a barrier behind the writers' fence.
     FenceAsync,
+    /// Operands: a (`[M, K]`, a tile or a `Shared` buffer), b (`[K, N]`, a `Shared` buffer), accumulator `[M, N]`; `turned` says which
+    /// of a and b is read as its transpose, a buffer in that case. Result: `a @ b + accumulator`, f32 operands as tf32. Asynchronous: the buffers are read and the result is written until a `WgmmaWait`
+    /// covers it; until then only another `Wgmma` may take the result, as its accumulator. Each is a group of its own.
+    Wgmma {
+        turned: [bool; 2],
+    },
+    /// Waits until at most `pending` of the newest `Wgmma` are under way. The operands, unfinished or not, pass through; with 0
+    /// the results are finished.
+    WgmmaWait {
+        pending: u32,
+    },
 }
 
 /// What a thread can ask the machine about itself.
@@ -540,7 +551,9 @@ impl OpKind {
             | OpKind::AsyncCopy(_)
             | OpKind::AsyncCommit
             | OpKind::AsyncWait { .. }
-            | OpKind::FenceAsync => false,
+            | OpKind::FenceAsync
+            | OpKind::Wgmma { .. }
+            | OpKind::WgmmaWait { .. } => false,
         }
     }
 }

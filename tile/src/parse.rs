@@ -606,6 +606,8 @@ impl Parser<'_> {
             "async_commit" => OpKind::AsyncCommit,
             "async_wait" => OpKind::AsyncWait { pending: 0 },
             "fence_async" => OpKind::FenceAsync,
+            "wgmma" => OpKind::Wgmma { turned: [false; 2] },
+            "wgmma_wait" => OpKind::WgmmaWait { pending: 0 },
             _ => return None,
         })
     }
@@ -727,6 +729,8 @@ impl Parser<'_> {
             OpKind::Dot { precision } => {
                 *precision = given.name("precision", DotPrecision::ALL, DotPrecision::name, DotPrecision::default())?;
             }
+            OpKind::Wgmma { turned } => *turned = [given.flag("turn_a")?, given.flag("turn_b")?],
+            OpKind::WgmmaWait { pending } => *pending = given.number("pending")?.unwrap_or(0),
             OpKind::For(attrs) => {
                 attrs.num_stages = given.number("num_stages")?;
                 attrs.stages = given.number("stages")?;

@@ -396,6 +396,12 @@ impl Printer<'_> {
                     text("precision", &precision.name());
                 }
             }
+            OpKind::Wgmma { turned } => {
+                for (turned, word) in turned.iter().zip([" turn_a", " turn_b"]) {
+                    self.out.push_str(if *turned { word } else { "" });
+                }
+            }
+            OpKind::WgmmaWait { pending } => text("pending", pending),
             OpKind::For(attrs) => {
                 if let Some(stages) = attrs.num_stages {
                     text("num_stages", &stages);

@@ -7,7 +7,7 @@ use crate::{
         Conversion, Distributed, SharedLayout,
         algebra::{index_bits, shift_of},
         convert::{Access, conversion, scratch},
-        mma,
+        mma, wgmma,
     },
     module::{Function, Module, OpId, ValueId},
     ops::OpKind,
@@ -18,17 +18,20 @@ use crate::{
 /// Buffers and scratch begin at multiples of this, so that a row of banks is never split.
 pub const ALIGNMENT: u32 = 128;
 
-/// Where a buffer or scratch of so many bytes may begin: large ones at what swizzles of 128 bytes repeat after.
-pub fn alignment(bytes: u32) -> u32 {
-    if bytes >= 1024 { 1024 } else { ALIGNMENT }
-}
-
 /// The allocation that a shared value is, or is a part of; the value itself if that is not known.
 pub fn buffer_of(function: &Function, value: ValueId) -> ValueId {
     match function.def_op(value).map(|op| function.op(op)) {
         Some(op) if matches!(op.kind, OpKind::LocalIndex) => buffer_of(function, op.operands[0]),
         _ => value,
     }
+}
+
+/// What the offset of an op's buffer or scratch must be a multiple of: a swizzled buffer also of its pattern.
+pub fn alignment(module: &Module, function: &Function, op: OpId) -> u32 {
+    let operation = function.op(op);
+    let buffer = operation.results.first().map(|&v| function.ty(v)).filter(|_| matches!(operation.kind, OpKind::LocalAlloc));
+    let layout = buffer.and_then(|ty| module.layouts.shared(ty.layout()?).map(|l| wgmma::alignment(l, ty.elem().bits())));
+    layout.unwrap_or(ALIGNMENT).max(ALIGNMENT)
 }
 
 /// Bytes an element takes in shared memory.

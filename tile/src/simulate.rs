@@ -20,6 +20,7 @@ mod lanes;
 mod lookup;
 mod scan;
 mod shared;
+mod wgmma;
 
 use std::{
     rc::Rc,
@@ -39,6 +40,7 @@ use crate::{
 use asynchronous::Copies;
 use lanes::{Lanes, Register};
 use shared::{By, SharedMemory, Wrong};
+use wgmma::Multiplications;
 
 /// Regions and calls together nest at most this deep while running.
 const MAX_DEPTH: usize = 256;
@@ -117,6 +119,8 @@ impl<'m> Simulator<'m> {
             threads,
             shared: SharedMemory::new(module.shared_bytes.unwrap_or(0)),
             copies: Copies::default(),
+            multiplications: Multiplications::default(),
+            fenced: 0,
             depth: 0,
             step: 0,
         };
@@ -147,6 +151,9 @@ struct Machine<'r> {
     threads: usize,
     shared: SharedMemory,
     copies: Copies,
+    multiplications: Multiplications,
+    /// When the last fence of the asynchronous proxy was, in steps.
+    fenced: u64,
     depth: usize,
     /// Counts operations run.
     step: u64,
@@ -543,8 +550,12 @@ impl<'r> Machine<'r> {
                 Ok(())
             }
             OpKind::AsyncWait { pending } => self.async_wait(frame, id, *pending),
-            // Nothing here reads through the asynchronous proxy yet.
-            OpKind::FenceAsync => Ok(()),
+            OpKind::FenceAsync => {
+                self.fenced = self.step;
+                Ok(())
+            }
+            OpKind::Wgmma { turned } => self.wgmma(frame, id, *turned),
+            OpKind::WgmmaWait { pending } => self.wgmma_wait(frame, id, *pending),
             // Blocks end before they come here.
             OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.malformed(frame, id, "a terminator inside a block")),
         }

@@ -5,6 +5,7 @@
 
 mod layouts;
 mod operations;
+mod unfinished;
 
 use std::fmt;
 
@@ -316,6 +317,11 @@ impl<'m> Checker<'m> {
             if let Err(message) = self.operation(id, block, &owners) {
                 self.problem(message);
             }
+        }
+        self.op = None;
+        for (op, message) in unfinished::problems(function) {
+            self.op = Some(op);
+            self.problem(message);
         }
         self.op = None;
     }

@@ -20,7 +20,7 @@ use super::{Emitted, Emitter, ins, value::Reg};
 use crate::ptx_strings::{Instruction, Mma};
 
 /// Register numbers of a thread by the flat index of what they hold, for lane 0 of warp 0.
-fn by_index(layout: &Distributed) -> BTreeMap<u32, u32> {
+pub(super) fn by_index(layout: &Distributed) -> BTreeMap<u32, u32> {
     (0..layout.num_registers() as u32).rev().map(|r| (apply(&layout.register, r), r)).collect()
 }
 
@@ -31,7 +31,7 @@ fn row_column(layout: &Distributed, basis: u32) -> (u32, u32) {
     (basis >> shift_of(&layout.shape, rank - 2) & (layout.shape[rank - 2] - 1), column)
 }
 
-fn lanes(layout: &Distributed) -> Vec<(u32, u32)> {
+pub(super) fn lanes(layout: &Distributed) -> Vec<(u32, u32)> {
     layout.lane.iter().map(|&b| row_column(layout, b)).collect()
 }
 
@@ -151,7 +151,7 @@ impl Emitter<'_> {
     }
 
     /// The words of an operand; with `split` also those of what rounding to tf32 leaves over.
-    fn operand_words(&mut self, elem: Elem, elements: Vec<Vec<Reg>>, split: bool) -> Vec<Vec<Reg>> {
+    pub(super) fn operand_words(&mut self, elem: Elem, elements: Vec<Vec<Reg>>, split: bool) -> Vec<Vec<Reg>> {
         if elem != Elem::Scalar(Scalar::F32) {
             return vec![elements.iter().map(|element| self.pack(elem, element)[0]).collect()];
         }

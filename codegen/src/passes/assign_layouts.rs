@@ -20,7 +20,7 @@ use tritium_tile::{
     rewrite::{self, ValueMap},
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported, coalesce};
+use super::{CompileOptions, Fact, Pass, Unsupported, coalesce, use_wgmma};
 
 pub static PASS: Pass = Pass {
     name: "assign_layouts",
@@ -39,12 +39,14 @@ const SMALL: u64 = 4;
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
     let anchors = anchors(function);
+    let free = free_operands(function, options);
     forget_conversions(function);
     let values = function.values.len();
     let mut assignment = Assignment {
         table: &mut module.layouts,
         num_warps: options.num_warps,
         anchors,
+        free,
         hints: vec![None; values],
         homes: vec![None; values],
         chain: vec![0; values],
@@ -110,6 +112,16 @@ fn anchors(function: &Function) -> FxHashMap<OpId, Vec<LayoutId>> {
     anchors
 }
 
+fn free_operands(function: &Function, options: &CompileOptions) -> FxHashMap<OpId, Vec<usize>> {
+    let mut free = FxHashMap::default();
+    function.walk(|_, id| {
+        if use_wgmma::grouping(function, id, options).is_some() {
+            free.insert(id, (0..2).filter(|&place| use_wgmma::is_free(function, id, place)).collect());
+        }
+    });
+    free
+}
+
 fn forget_conversions(function: &mut Function) {
     let mut replaced = ValueMap::default();
     let mut converts = vec![false; function.ops.len()];
@@ -130,6 +142,8 @@ struct Assignment<'t> {
     table: &'t mut LayoutTable,
     num_warps: u32,
     anchors: FxHashMap<OpId, Vec<LayoutId>>,
+    /// Operands of dots that may come in any layout.
+    free: FxHashMap<OpId, Vec<usize>>,
     hints: Vec<Option<LayoutId>>,
     homes: Vec<Option<LayoutId>>,
     /// Length of the longest chain of homeless ops that ends in a value.
@@ -312,6 +326,10 @@ impl Assignment<'_> {
             }
             OpKind::Dot { .. } => {
                 if let Some(mut layouts) = self.anchors.get(&id).cloned() {
+                    // What goes through shared memory goes from where it is.
+                    for place in self.free.get(&id).cloned().unwrap_or_default() {
+                        layouts[place] = self.settle(function, op.operands[place]);
+                    }
                     self.homes[op.results[0].index()] = Some(layouts[2]);
                     if !self.table.distributed(layouts[2]).is_some_and(mma::is_accumulator) {
                         // Without tensor cores operands are read from scratch, wherever they come from.

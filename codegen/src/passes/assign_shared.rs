@@ -24,6 +24,7 @@ const SMALL: u32 = 256;
 struct Interval {
     op: OpId,
     bytes: u32,
+    alignment: u32,
     first: usize,
     last: usize,
 }
@@ -45,7 +46,7 @@ fn layout(module: &Module) -> (Vec<(Interval, u32)>, u64) {
             if at.saturating_add(interval.bytes) <= start {
                 break;
             }
-            at = at.max(end.next_multiple_of(alignment(interval.bytes)));
+            at = at.max(end.next_multiple_of(interval.alignment));
         }
         placed.push((interval, at));
     }
@@ -81,7 +82,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 
 fn intervals(module: &Module) -> Vec<Interval> {
     let function = module.entry();
-    let mut order = Order { position: vec![0; function.ops.len()], loops: Vec::new(), waits: Vec::new(), next: 0 };
+    let mut order =
+        Order { position: vec![0; function.ops.len()], loops: Vec::new(), waits: Vec::new(), retired: Vec::new(), next: 0 };
     order.block(function, function.body);
     let mut last_use = vec![0usize; function.values.len()];
     let mut intervals = Vec::new();
@@ -100,6 +102,7 @@ fn intervals(module: &Module) -> Vec<Interval> {
                 _ if handed_on => end,
                 // It goes on until somebody waits for all copies.
                 OpKind::AsyncCopy(_) => order.waits.iter().copied().find(|&wait| wait > here).unwrap_or(end),
+                OpKind::Wgmma { .. } => order.retired.iter().copied().find(|&wait| wait > here).unwrap_or(end),
                 _ => here,
             };
             last_use[v.index()] = last_use[v.index()].max(at);
@@ -127,7 +130,7 @@ fn intervals(module: &Module) -> Vec<Interval> {
                 }
             }
         }
-        intervals.push(Interval { op: id, bytes, first, last });
+        intervals.push(Interval { op: id, bytes, alignment: alignment(module, function, id), first, last });
     });
     intervals
 }
@@ -138,6 +141,8 @@ struct Order {
     loops: Vec<(usize, usize)>,
     /// For all copies.
     waits: Vec<usize>,
+    /// For all multiplications of warpgroups.
+    retired: Vec<usize>,
     next: usize,
 }
 
@@ -149,6 +154,9 @@ impl Order {
             self.next += 1;
             if matches!(function.op(id).kind, OpKind::AsyncWait { pending: 0 }) {
                 self.waits.push(start);
+            }
+            if matches!(function.op(id).kind, OpKind::WgmmaWait { pending: 0 }) {
+                self.retired.push(start);
             }
             for &region in &function.op(id).regions {
                 self.block(function, region);

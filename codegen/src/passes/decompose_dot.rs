@@ -8,7 +8,6 @@
 //!
 //! **Invariant:** afterwards [`super::pick_mma::unit`] knows what takes each dot.
 
-use tritium_semantics::target::Feature;
 use tritium_tile::{
     BlockId, Builder, Elem, Level, Module, OpId, OpKind, Scalar, Type, ValueId,
     ops::{BinaryOp, CastOp, DotPrecision},
@@ -63,7 +62,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 fn rewrite_dot(b: &mut Builder<'_>, dot: OpId, options: &CompileOptions) -> Result<Option<ValueId>, Unsupported> {
     let op = b.function.op(dot).clone();
     let OpKind::Dot { precision } = op.kind else { return Ok(None) };
-    if pick_mma::unit(b.function, dot, precision, options.sm.has(Feature::MmaSync)).is_some() {
+    if pick_mma::unit(b.function, dot, precision, options).is_some() {
         return Ok(None);
     }
     let (x, y, acc) = (op.operands[0], op.operands[1], op.operands[2]);

@@ -6,8 +6,10 @@
 //! goes into registers, one trip ahead.
 //!
 //! A ring of `num_stages` buffers holds the trip that is computed on and the `num_stages - 1` after it, so one barrier a trip suffices: it
-//! publishes what was waited for, and frees the buffer that the trip before has read. If the rings do not fit a CTA's shared memory, there
-//! are fewer stages; the loop says how many it was given and how many it wanted.
+//! publishes what was waited for, and frees the buffer that the trip before has read. Where a warpgroup's multiplication may run into the
+//! next trip, a ring has one buffer more, and the barrier frees the one that the trip before the last has read. If the rings do not fit a
+//! CTA's shared memory, there are fewer stages, then rings without the buffer more; the loop says how many stages it was given and how many
+//! it wanted.
 //!
 //! **Invariant:** a loop gives the same results for any number of trips, also for none and for fewer than stages; nothing is read from
 //! global memory that the loop would not have read; no load moves across a store that may write what it reads.
@@ -32,21 +34,23 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     if !options.sm.has(Feature::CpAsync) {
         return Ok(());
     }
-    let mut most = u32::MAX;
-    while most >= 2 {
-        let mut trial = module.clone();
-        let Some(deepest) = overlap(&mut trial, options, most) else { return Ok(()) };
-        if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
-            *module = trial;
-            return Ok(());
+    for spare in [true, false] {
+        let mut most = u32::MAX;
+        while most >= 2 {
+            let mut trial = module.clone();
+            let Some(deepest) = overlap(&mut trial, options, most, spare) else { return Ok(()) };
+            if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
+                *module = trial;
+                return Ok(());
+            }
+            most = deepest - 1;
         }
-        most = deepest - 1;
     }
     Ok(())
 }
 
 /// Expands every loop that has something to gain, with at most so many stages; the most that one was given, if any was expanded.
-fn overlap(module: &mut Module, options: &CompileOptions, most: u32) -> Option<u32> {
+fn overlap(module: &mut Module, options: &CompileOptions, most: u32, spare: bool) -> Option<u32> {
     let mut loops = Vec::new();
     let function = module.entry();
     function.walk(|_, id| {
@@ -56,7 +60,7 @@ fn overlap(module: &mut Module, options: &CompileOptions, most: u32) -> Option<u
     });
     let mut deepest = None;
     for id in loops {
-        if let Some(schedule) = schedule::of_loop(module, id, options.num_stages, most) {
+        if let Some(schedule) = schedule::of_loop(module, id, options, most, spare) {
             deepest = deepest.max(Some(schedule.given));
             if expand::expand(module, &schedule) {
                 module.level = Level::L2;

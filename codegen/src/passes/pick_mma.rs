@@ -3,24 +3,27 @@
 //! `mma.sync`: m16n8k16 for `f16` and `bf16`, m16n8k8 for `f32` as tf32, accumulating in `f32`; m16n8k32 for `i8`. Warps are dealt so that each has a nearly
 //! square part; in a chain of dots (attention) they all go along the rows, so that a result becomes the next left operand in registers.
 //!
+//! `wgmma`, where the SM has it and warpgroups have work: warpgroups lie below each other as far as there are rows, then side by side. Its
+//! operands come from shared memory, except a left one that is computed from another dot's result: that stays in registers.
+//!
 //! What no tensor core takes is multiplied and added by single threads, whose blocks [`fma`] deals.
 //!
-//! **Invariant:** afterwards every dot's result and accumulator are in one accumulator layout, and a tensor core's operands in the matching
-//! fragments.
+//! **Invariant:** afterwards every dot's result and accumulator are in one accumulator layout, and what a tensor core reads from registers in
+//! the matching fragments.
 
+use tritium_semantics::target::Feature;
 use tritium_tile::{
     Function, Module, OpId, OpKind, Scalar, ValueId,
     layout::{
         Distributed, Layout, Side, fma,
         mma::{self, dot_operand, k_of, mma16816_accumulator},
+        wgmma,
     },
     ops::DotPrecision,
     rewrite,
 };
 
-use tritium_semantics::target::Feature;
-
-use super::{CompileOptions, Fact, Pass, Unsupported};
+use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
 
 pub static PASS: Pass = Pass {
     name: "pick_mma",
@@ -39,7 +42,11 @@ pub enum Unit {
 }
 
 /// What takes this dot as it is; `None` if it must be rewritten first.
-pub fn unit(function: &Function, dot: OpId, precision: DotPrecision, tensor_cores: bool) -> Option<Unit> {
+pub fn unit(function: &Function, dot: OpId, precision: DotPrecision, options: &CompileOptions) -> Option<Unit> {
+    if use_wgmma::grouping(function, dot, options).is_some() {
+        return Some(Unit::TensorCore);
+    }
+    let tensor_cores = options.sm.has(Feature::MmaSync);
     let op = function.op(dot);
     let ty = |n: usize| function.ty(op.operands[n]);
     let of = |n: usize| ty(n).elem().scalar();
@@ -78,17 +85,18 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             picked = true;
             let result = function.op(id).results[0];
             let ty = function.ty(result).clone();
-            let tensor_cores = options.sm.has(Feature::MmaSync);
-            let without = unit(function, id, precision, tensor_cores) == Some(Unit::Fma);
-            let parent = if without {
-                fma::accumulator(ty.shape(), options.num_warps)
-            } else {
-                accumulator(ty.shape(), options.num_warps, chained[id.index()])
+            let without = unit(function, id, precision, options) == Some(Unit::Fma);
+            let groups = use_wgmma::grouping(function, id, options);
+            let parent = match groups {
+                Some((groups_m, groups_n)) => wgmma::accumulator(ty.shape(), groups_m, groups_n),
+                None if without => fma::accumulator(ty.shape(), options.num_warps),
+                None => accumulator(ty.shape(), options.num_warps, chained[id.index()]),
             };
             let operands = function.op(id).operands.clone();
             for (place, &operand) in operands.iter().enumerate() {
-                // Without tensor cores the operands are read from scratch, wherever they come from.
-                if without && place < 2 {
+                // Without tensor cores the operands are read from scratch, wherever they come from; what `wgmma` reads from shared memory
+                // may be written there from any layout.
+                if place < 2 && (without || groups.is_some() && use_wgmma::is_free(function, id, place)) {
                     continue;
                 }
                 let layout = fragment(function, operand, place, &parent);

@@ -5,8 +5,8 @@
 //! read is pending afterwards.
 //!
 //! An asynchronous copy is under way until a wait, whatever barriers come in between. A wait makes what was under way a write of this
-//! thread, which a barrier settles. That nobody touches the part of a ring that a copy is under way to, is for the maker of the ring to
-//! see to: it is a matter of slots, not of barriers.
+//! thread, which a barrier settles; likewise a `wgmma` reads until it is waited for. That nobody touches the part of a ring that a copy is
+//! under way to, or writes the part that a `wgmma` reads, is for the maker of the ring to see to: it is a matter of slots, not of barriers.
 //!
 //! **Invariant:** only barriers are added, each right in front of the access that needs it; running the pass again adds none.
 
@@ -61,6 +61,8 @@ struct Effect {
     internal_barrier: bool,
     /// Under way until a wait.
     copies: Vec<Bytes>,
+    /// The reads go on until a wait.
+    in_flight: bool,
 }
 
 /// Since the last barrier.
@@ -70,10 +72,34 @@ struct Pending {
     writes: Vec<Bytes>,
     /// Copies that nobody has waited for.
     copies: Vec<Bytes>,
+    /// Reads of multiplications that nobody has waited for, with the number of later ones.
+    in_flight: Vec<(u32, Bytes)>,
 }
 
+/// More multiplications than ever are under way; beyond it they are not told apart.
+const MANY: u32 = 16;
+
 impl Pending {
+    fn multiply(&mut self, reads: &[Bytes]) {
+        for (later, _) in &mut self.in_flight {
+            *later = (*later + 1).min(MANY);
+        }
+        self.in_flight.extend(reads.iter().map(|&bytes| (0, bytes)));
+    }
+
+    /// At most `left` multiplications go on; what the others read is a read of the past.
+    fn retire(&mut self, left: u32) {
+        let (going_on, done): (Vec<_>, Vec<_>) = self.in_flight.iter().copied().partition(|(later, _)| *later < left);
+        self.in_flight = going_on;
+        self.reads.extend(done.into_iter().map(|(_, bytes)| bytes));
+        self.reads.sort_unstable();
+        self.reads.dedup();
+    }
+
     fn join(&mut self, other: &Pending) {
+        self.in_flight.extend(&other.in_flight);
+        self.in_flight.sort_unstable();
+        self.in_flight.dedup();
         let all = [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes), (&mut self.copies, &other.copies)];
         for (mine, theirs) in all {
             mine.extend(theirs);
@@ -124,6 +150,11 @@ fn effects(module: &Module) -> Vec<Effect> {
             OpKind::LocalAlloc if !op.operands.is_empty() => effect.writes.extend(own(id)),
             OpKind::LocalAlloc | OpKind::LocalIndex => {}
             OpKind::AsyncCopy(_) => effect.copies.push(buffer(op.operands[1])),
+            OpKind::Wgmma { .. } => {
+                let buffers = op.operands.iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
+                effect.reads.extend(buffers.map(|&v| buffer(v)));
+                effect.in_flight = true;
+            }
             OpKind::LocalLoad => effect.reads.push(buffer(op.operands[0])),
             OpKind::LocalStore => {
                 if let Some(&v) = op.operands.iter().find(|&&v| matches!(function.ty(v), Type::Shared { .. })) {
@@ -155,6 +186,7 @@ impl Barriers {
             match op.kind {
                 OpKind::Barrier => pending.settle(),
                 OpKind::AsyncWait { pending: left } => pending.wait(left == 0),
+                OpKind::WgmmaWait { pending: left } => pending.retire(left),
                 OpKind::For(_) => pending = self.trips(pending, |this, p| this.block(function, op.regions[0], p)),
                 OpKind::While => {
                     // The first region always runs, and runs last.
@@ -209,7 +241,16 @@ impl Barriers {
             self.needed[id.index()] = true;
             pending.settle();
         }
-        let mut done = Pending { reads: effect.reads.clone(), writes: effect.writes.clone(), copies: effect.copies.clone() };
+        if effect.in_flight {
+            pending.multiply(&effect.reads);
+            return;
+        }
+        let mut done = Pending {
+            reads: effect.reads.clone(),
+            writes: effect.writes.clone(),
+            copies: effect.copies.clone(),
+            in_flight: Vec::new(),
+        };
         if effect.internal_barrier {
             pending.settle();
             done.writes.clear();

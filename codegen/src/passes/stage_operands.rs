@@ -2,15 +2,19 @@
 //!
 //! A buffer can be read by `ldmatrix`, filled early and kept over several trips; a conversion's scratch cannot.
 //!
-//! **Invariant:** only conversions into operand fragments change; those that merely rename registers stay.
+//! A dot that warpgroups do takes its right operand from a buffer always, its left one unless it is in the right registers already. What the
+//! tensor core cannot read in the order of its registers lies along k: only 16-bit operands are transposed on the way.
+//!
+//! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
+//! stay.
 
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueId,
-    layout::{Conversion, Distributed, Layout, convert::conversion, shared::swizzled},
+    layout::{Conversion, Distributed, Layout, Side, convert::conversion, mma::dot_operand, shared::swizzled},
     rewrite,
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported};
+use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
 
 pub static PASS: Pass = Pass {
     name: "stage_operands",
@@ -33,51 +37,108 @@ pub(super) fn is_costly_conversion(module: &Module, function: &Function, value: 
     }
 }
 
-fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+/// What a buffer holds, the order of its dimensions, and the block that it is filled in.
+type Contents = (ValueId, Vec<u8>, Option<BlockId>);
+
+/// What goes through a buffer: the operand of a dot, and the conversion that the buffer replaces, if there is one.
+struct Staged {
+    place: usize,
+    source: ValueId,
+    convert: Option<OpId>,
+}
+
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &module.functions[0];
     let parents = rewrite::parent_blocks(function);
     let users = rewrite::users(function);
-    // Each dot with the conversions it is the first to need.
-    let mut staged: Vec<(OpId, Vec<OpId>)> = Vec::new();
+    // Each dot with the operands it is the first to need.
+    let mut staged: Vec<(OpId, bool, Vec<Staged>)> = Vec::new();
     let mut seen = vec![false; function.ops.len()];
     function.walk(|_, id| {
         let op = function.op(id);
         if !matches!(op.kind, OpKind::Dot { .. }) {
             return;
         }
-        let mut converts = Vec::new();
-        for &operand in &op.operands[..2] {
+        let warpgroups = use_wgmma::grouping(function, id, options).is_some();
+        let mut operands = Vec::new();
+        for (place, &operand) in op.operands[..2].iter().enumerate() {
             if is_costly_conversion(module, function, operand)
                 && let Some(convert) = function.def_op(operand)
-                && !std::mem::replace(&mut seen[convert.index()], true)
             {
-                converts.push(convert);
+                if !std::mem::replace(&mut seen[convert.index()], true) {
+                    operands.push(Staged { place, source: function.op(convert).operands[0], convert: Some(convert) });
+                }
+            } else if warpgroups
+                && (place == 1 || fragment(module, function, id, place).is_some_and(|f| !is_at(module, function, operand, &f)))
+            {
+                operands.push(Staged { place, source: operand, convert: None });
             }
         }
-        staged.push((id, converts));
+        staged.push((id, warpgroups, operands));
     });
-    for (dot, converts) in staged {
+    // Buffers by what they hold, how, and in which block they are filled.
+    let mut filled: Vec<(Contents, ValueId)> = Vec::new();
+    for (dot, warpgroups, operands) in staged {
         let mut fills = Vec::new();
         let mut reads = Vec::new();
-        for convert in converts {
+        for Staged { place, source: value, convert } in operands {
+            let side = if place == 0 { Side::A } else { Side::B };
+            let wanted = fragment(module, &module.functions[0], dot, place);
             let function = &mut module.functions[0];
-            let op = function.op(convert).clone();
-            let source = function.ty(op.operands[0]).clone();
+            let source = function.ty(value).clone();
             let Some(elem) = source.elem().scalar() else { continue };
-            let order = source.layout().and_then(|l| module.layouts.distributed(l)).map_or_else(Vec::new, fastest_first);
-            let layout = module.layouts.intern(Layout::Shared(swizzled(source.shape(), elem.bits(), &order)));
+            let mut order = source.layout().and_then(|l| module.layouts.distributed(l)).map_or_else(Vec::new, fastest_first);
+            let mut buffer = swizzled(source.shape(), elem.bits(), &order);
+            if warpgroups && !use_wgmma::can_read(function, &module.layouts, dot, side, &buffer, elem.bits()) {
+                order = if side == Side::A { vec![1, 0] } else { vec![0, 1] };
+                buffer = swizzled(source.shape(), elem.bits(), &order);
+            }
+            let layout = module.layouts.intern(Layout::Shared(buffer));
             let ty = Type::Shared { elem, shape: source.shape().clone(), layout };
-            let alloc = function.create_op(OpKind::LocalAlloc, &op.operands, [ty], &[], op.origin);
-            let buffer = function.op(alloc).results[0];
-            let first_user = users[op.results[0].index()].first();
-            let load = function.op_mut(convert);
-            load.kind = OpKind::LocalLoad;
-            load.operands = [buffer].into_iter().collect();
-            if parents[convert.index()] == parents[dot.index()] && first_user == Some(&dot) {
-                fills.push(alloc);
-                reads.push(convert);
-            } else {
-                rewrite::insert_before(function, convert, alloc);
+            let origin = function.op(convert.unwrap_or(dot)).origin;
+            let fill = |function: &mut Function| {
+                let alloc = function.create_op(OpKind::LocalAlloc, &[value], [ty.clone()], &[], origin);
+                (alloc, function.op(alloc).results[0])
+            };
+            match (convert, wanted) {
+                (Some(convert), _) => {
+                    let (alloc, buffer) = fill(function);
+                    let first_user = users[function.op(convert).results[0].index()].first();
+                    let load = function.op_mut(convert);
+                    load.kind = OpKind::LocalLoad;
+                    load.operands = [buffer].into_iter().collect();
+                    if parents[convert.index()] == parents[dot.index()] && first_user == Some(&dot) {
+                        fills.push(alloc);
+                        reads.push(convert);
+                    } else {
+                        rewrite::insert_before(function, convert, alloc);
+                    }
+                }
+                (None, Some(wanted)) => {
+                    // Filled where the value is made if that is outside of the dot's loop.
+                    let def = function.def_op(value);
+                    let home = def.and_then(|def| parents[def.index()]).filter(|&block| Some(block) != parents[dot.index()]);
+                    let key = (value, order, home.or(parents[dot.index()]));
+                    let buffer = match filled.iter().find(|(k, _)| *k == key) {
+                        Some(&(_, buffer)) => buffer,
+                        None => {
+                            let (alloc, buffer) = fill(function);
+                            match (home, def) {
+                                (Some(_), Some(def)) => {
+                                    rewrite::insert_after(function, def, alloc);
+                                }
+                                _ => fills.push(alloc),
+                            }
+                            filled.push((key, buffer));
+                            buffer
+                        }
+                    };
+                    let layout = module.layouts.intern(Layout::Distributed(wanted));
+                    let load = function.create_op(OpKind::LocalLoad, &[buffer], [source.with_layout(layout)], &[], origin);
+                    function.op_mut(dot).operands[place] = function.op(load).results[0];
+                    reads.push(load);
+                }
+                (None, None) => {}
             }
         }
         let function = &mut module.functions[0];
@@ -86,6 +147,20 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
     }
     rewrite::compact(&mut module.functions[0]);
     Ok(())
+}
+
+/// The layout in which a dot takes an operand from registers.
+fn fragment(module: &Module, function: &Function, dot: OpId, place: usize) -> Option<Distributed> {
+    let op = function.op(dot);
+    let parent = function.ty(op.results[0]).layout().and_then(|l| module.layouts.distributed(l))?;
+    let ty = function.ty(op.operands[place]);
+    Some(dot_operand(if place == 0 { Side::A } else { Side::B }, parent, ty.shape(), ty.elem().bits()))
+}
+
+/// Every thread holds what the layout says.
+fn is_at(module: &Module, function: &Function, value: ValueId, layout: &Distributed) -> bool {
+    let mine = function.ty(value).layout().and_then(|l| module.layouts.distributed(l));
+    mine.is_some_and(|mine| matches!(conversion(mine, layout), Conversion::Rename(_)))
 }
 
 /// All buffers of a dot are filled, then all are read, right in front of it: one pair of barriers serves them all, and every global load

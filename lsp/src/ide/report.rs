@@ -198,8 +198,10 @@ impl Analysis {
                 return row;
             }
         };
-        if let State::Failed(message) = &figures.exact {
-            row.problems.push(message.to_string());
+        match &figures.exact {
+            State::Failed(message) => row.problems.push(message.to_string()),
+            State::Ready(exact) => row.problems.extend(exact.code.warnings().map(str::to_owned)),
+            State::Pending => {}
         }
         let (registers, exact) = figures.registers();
         row.registers = Some(registers);

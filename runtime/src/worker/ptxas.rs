@@ -44,6 +44,17 @@ pub struct Assembled {
     pub log: String,
 }
 
+impl Assembled {
+    /// What ptxas warns of, and where it says that it runs asynchronous multiplications one after the other (C7510 to C7519).
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        let serialised = |line: &str| line.split("(C75").skip(1).any(|rest| rest.starts_with('1'));
+        self.log
+            .lines()
+            .map(str::trim)
+            .filter(move |line| line.starts_with("ptxas") && (line.contains("warning") || serialised(line)))
+    }
+}
+
 /// Assembles PTX.
 pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
     let ptxas = find("ptxas")?;
@@ -230,6 +241,19 @@ ptxas info    : Compile time = 12.3 ms
         let Assembled { cubin: _, registers, spill_stores, spill_loads, stack, barriers, static_shared, log: _ } =
             resources(log.into());
         assert_eq!((registers, spill_stores, spill_loads, stack, barriers, static_shared), (40, 520, 484, 200, 1, 1024));
+    }
+
+    #[test]
+    fn warnings_are_found_among_what_is_said() {
+        let log = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources
+ptxas warning : Value of threads per SM for entry f is out of range
+ptxas info    : Used 40 registers
+";
+        let found: Vec<String> = resources(log.into()).warnings().map(str::to_owned).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("(C7510)") && found[1].contains("out of range"), "{found:?}");
     }
 
     #[test]

@@ -24,6 +24,16 @@
 # num_warps = 8
 # tolerance = 0.02
 #
+# [launch.forward_wide]
+# kernel = "attention"
+# grid = ["cdiv(T, 128)", "H"]
+# sizes = { H = 1, T = 300, D = 128 }
+# args = { Q = "f16[H, T, D] = normal(0, 1)", K = "f16[H, T, D] = normal(0, 1)", V = "f16[H, T, D] = normal(0, 1)", O = "f16[H, T, D]", LSE = "f32[H, T]", length = "T", scale = 0.08838834764831845 }
+# meta = { D = "D", BLOCK_M = 128, BLOCK_N = 64, CAUSAL = false }
+# num_warps = 8
+# num_stages = 3
+# tolerance = 0.002
+#
 # [launch.delta]
 # kernel = "attention_delta"
 # grid = ["cdiv(T, 32)", "H"]

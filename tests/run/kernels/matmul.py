@@ -50,6 +50,26 @@
 # num_warps = 8
 # expect = { C = "relu(A @ B + BIAS)" }
 #
+# [launch.matmul_warpgroups]
+# kernel = "matmul"
+# grid = ["cdiv(M, 128) * cdiv(N, 256)"]
+# sizes = { M = 150, N = 300, K = 328 }
+# args = { A = "f16[M, K] = normal(0, 1)", B = "f16[K, N] = normal(0, 1)", BIAS = "f32[N] = normal(0, 1)", C = "f16[M, N]", m = "M", n = "N", k = "K" }
+# meta = { BLOCK_M = 128, BLOCK_N = 256, BLOCK_K = 64, GROUP = 8, EPILOGUE = "none" }
+# num_warps = 8
+# num_stages = 3
+# expect = { C = "A @ B" }
+#
+# [launch.matmul_bf16_warpgroups]
+# kernel = "matmul"
+# grid = ["cdiv(M, 128) * cdiv(N, 128)"]
+# sizes = { M = 128, N = 128, K = 448 }
+# args = { A = "bf16[M, K] = normal(0, 1)", B = "bf16[K, N] = normal(0, 1)", BIAS = "f32[N] = normal(0, 1)", C = "bf16[M, N]", m = "M", n = "N", k = "K" }
+# meta = { BLOCK_M = 128, BLOCK_N = 128, BLOCK_K = 64, GROUP = 8, EPILOGUE = "relu" }
+# num_warps = 8
+# num_stages = 4
+# expect = { C = "relu(A @ B + BIAS)" }
+#
 # [launch.matmul_i8]
 # kernel = "matmul_i8"
 # grid = ["cdiv(M, 64)", "cdiv(N, 64)"]

@@ -314,7 +314,9 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::AsyncCopy(_)
         | OpKind::AsyncCommit
         | OpKind::AsyncWait { .. }
-        | OpKind::FenceAsync => unknown(),
+        | OpKind::FenceAsync
+        | OpKind::Wgmma { .. }
+        | OpKind::WgmmaWait { .. } => unknown(),
     }
 }
 

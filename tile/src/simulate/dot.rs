@@ -32,7 +32,7 @@ struct Operand {
 }
 
 /// As `f64`, which holds every number of 32 bits and fewer.
-fn number(lanes: &Lanes, t: usize) -> f64 {
+pub(super) fn number(lanes: &Lanes, t: usize) -> f64 {
     match &lanes.data {
         Data::F32(v) => f64::from(v[t]),
         Data::F64(v) => v[t],

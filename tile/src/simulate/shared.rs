@@ -163,6 +163,35 @@ impl SharedMemory {
         }
     }
 
+    /// An asynchronous operation begins that reads these bytes until it is waited for.
+    pub(super) fn hold_reads(&mut self, by: By, address: u32, size: u32) -> Result<(), Wrong> {
+        for i in self.inside(address, size)? {
+            self.bytes[i].reading = by.op.0;
+        }
+        Ok(())
+    }
+
+    /// It has been waited for: for others it is a read of now.
+    pub(super) fn release_reads(&mut self, by: By, address: u32, size: u32) {
+        let epoch = self.epoch;
+        for i in self.inside(address, size).unwrap_or_default() {
+            let byte = &mut self.bytes[i];
+            byte.reading = NONE;
+            if byte.read_epoch != epoch {
+                (byte.read_epoch, byte.reader, byte.second_reader) = (epoch, by.thread, NONE);
+            } else if byte.reader != by.thread {
+                byte.second_reader = by.thread;
+            }
+            byte.read_op = by.op.0;
+        }
+    }
+
+    /// Whether one of these bytes was written later than at this step.
+    pub(super) fn written_since(&self, step: u64, address: u32, size: u32) -> bool {
+        let range = self.inside(address, size).unwrap_or_default();
+        self.bytes[range].iter().any(|byte| byte.write_step > step)
+    }
+
     /// One access of one thread through the buffer or scratch of `owner`, of an aligned power of two bytes; `undefined[i]` marks byte `i`.
     pub(super) fn write(
         &mut self,

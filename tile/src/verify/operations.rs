@@ -37,7 +37,12 @@ impl Checker<'_> {
         };
         let shared = matches!(
             op.kind,
-            OpKind::LocalAlloc | OpKind::LocalIndex | OpKind::LocalLoad | OpKind::LocalStore | OpKind::AsyncCopy(_)
+            OpKind::LocalAlloc
+                | OpKind::LocalIndex
+                | OpKind::LocalLoad
+                | OpKind::LocalStore
+                | OpKind::AsyncCopy(_)
+                | OpKind::Wgmma { .. }
         );
         if !shared {
             let carries = matches!(op.kind, OpKind::Yield | OpKind::For(_) | OpKind::While | OpKind::If | OpKind::Condition);
@@ -416,6 +421,32 @@ impl Checker<'_> {
                 self.begins_at_l2(name)?;
                 count(0..=0, 0)
             }
+            OpKind::Wgmma { turned } => {
+                self.begins_at_l2(name)?;
+                count(3..=3, 1)?;
+                ask(types[..2].iter().all(|t| t.shape().len() == 2), "`wgmma` takes matrices of rank 2")?;
+                let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
+                ask(shared(types[1]), "the right operand of `wgmma` is a shared buffer")?;
+                ask(
+                    shared(types[0]) || tile_elem(types[0]).is_some() && !turned[0],
+                    "a turned operand of `wgmma` is a shared buffer",
+                )?;
+                ask(matches!(types[2], Type::Tile { .. }), "the accumulator of `wgmma` is a tile")?;
+                let read = |n: usize| {
+                    let mut shape = types[n].shape().clone();
+                    if turned[n] {
+                        shape.reverse();
+                    }
+                    Type::tile(types[n].elem(), shape)
+                };
+                dot_rule(&[&read(0), &read(1), types[2]], results[0])?;
+                ask(tile_scalar(results[0]) != Some(Scalar::F64), "`wgmma` does not multiply f64")
+            }
+            OpKind::WgmmaWait { pending: _ } => {
+                self.begins_at_l2(name)?;
+                ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), "`wgmma_wait` passes tiles through")?;
+                ask(types == results, "`wgmma_wait` gives its operands")
+            }
         }
     }
 
@@ -564,7 +595,9 @@ impl Checker<'_> {
             | OpKind::AsyncCopy(_)
             | OpKind::AsyncCommit
             | OpKind::AsyncWait { .. }
-            | OpKind::FenceAsync => false,
+            | OpKind::FenceAsync
+            | OpKind::Wgmma { .. }
+            | OpKind::WgmmaWait { .. } => false,
         };
         ask(scalar && allowed, format!("the region of `{name}` computes on scalars: no `{}` here", op.kind.name()))?;
         for &region in &op.regions {
@@ -666,7 +699,7 @@ fn dot_rule(types: &[&Type], result: &Type) -> Rule {
         format!("`dot` of `{a}` and `{b}` does not give `{result}`"),
     )?;
     let f8 = |s| matches!(s, Scalar::F8E4M3 | Scalar::F8E5M2);
-    let fits = match (tile_scalar(a), tile_scalar(b), tile_scalar(result)) {
+    let fits = match (a.elem().scalar(), b.elem().scalar(), result.elem().scalar()) {
         (Some(Scalar::I8), Some(Scalar::I8), Some(Scalar::I32)) => true,
         (Some(Scalar::F16), Some(Scalar::F16), Some(Scalar::F16 | Scalar::F32)) => true,
         (Some(Scalar::BF16), Some(Scalar::BF16), Some(Scalar::F32)) => true,
@@ -676,6 +709,6 @@ fn dot_rule(types: &[&Type], result: &Type) -> Rule {
         _ => false,
     };
     ask(fits, format!("`dot` of {} and {} does not accumulate in {}", a.elem(), b.elem(), result.elem()))?;
-    let least = if tile_scalar(a).is_some_and(|s| s.bits() == 8) { 32 } else { 16 };
+    let least = if a.elem().bits() == 8 { 32 } else { 16 };
     ask(k >= least, format!("the inner extent of `dot` on {} is at least {least}, not {k}", a.elem()))
 }

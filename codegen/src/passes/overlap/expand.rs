@@ -41,11 +41,12 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     let mut expander = Expander { function, layouts, out: Vec::new(), origin: source.origin, rings: FxHashMap::default() };
     let e = &mut expander;
 
+    let slot_count = schedule.given + u32::from(schedule.spare);
     // In front of the loop.
     for fetch in &schedule.fetches {
         if let Some(layout) = fetch.ring {
             let ty = e.function.ty(e.function.op(fetch.load).results[0]).clone();
-            let mut shape: Shape = [schedule.given].into_iter().collect();
+            let mut shape: Shape = [slot_count].into_iter().collect();
             shape.extend(ty.shape().iter().copied());
             let Some(elem) = ty.elem().scalar() else { return false };
             e.origin = e.function.op(fetch.load).origin;
@@ -132,17 +133,11 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     }
     let mut results: Vec<ValueId> = Vec::new();
     let mut views: Vec<(OpId, ValueId)> = Vec::new();
-    if let Some((_, read)) = slots {
+    if let Some((write, read)) = slots {
         e.effect(OpKind::AsyncCommit, &[]);
-        let one = e.int(1, Scalar::I32);
-        let zero = e.int(0, Scalar::I32);
-        let count = e.int(i64::from(schedule.given), Scalar::I32);
-        let scalar = Type::scalar(Scalar::I32);
-        let next = e.value(OpKind::Binary(BinaryOp::AddI), &[read, one], scalar.clone());
-        let more = e.compare(Predicate::LtS, next, count);
-        let next = e.value(OpKind::Select, &[more, next, zero], scalar);
-        // The buffer read on this trip is filled again on the next.
-        results = vec![read, next];
+        let next = e.next_slot(read, slot_count);
+        // The buffer read on this trip is filled again on the next, or, with one to spare, on the one after that.
+        results = vec![if schedule.spare { e.next_slot(write, slot_count) } else { read }, next];
         for fetch in schedule.fetches.iter().filter(|f| f.ring.is_some()) {
             e.origin = e.function.op(fetch.load).origin;
             let ring = e.rings[&fetch.load];
@@ -238,6 +233,16 @@ impl Expander<'_> {
 
     fn compare(&mut self, predicate: Predicate, a: ValueId, b: ValueId) -> ValueId {
         self.value(OpKind::Compare(predicate), &[a, b], Type::scalar(Scalar::I1))
+    }
+
+    fn next_slot(&mut self, slot: ValueId, count: u32) -> ValueId {
+        let one = self.int(1, Scalar::I32);
+        let zero = self.int(0, Scalar::I32);
+        let count = self.int(i64::from(count), Scalar::I32);
+        let scalar = Type::scalar(Scalar::I32);
+        let next = self.value(OpKind::Binary(BinaryOp::AddI), &[slot, one], scalar.clone());
+        let more = self.compare(Predicate::LtS, next, count);
+        self.value(OpKind::Select, &[more, next, zero], scalar)
     }
 
     fn scalar_of(&self, value: ValueId) -> Scalar {

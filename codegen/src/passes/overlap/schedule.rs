@@ -16,6 +16,8 @@ use tritium_tile::{
     types::Shape,
 };
 
+use super::super::{CompileOptions, use_wgmma};
+
 /// More stages than this only lengthen the code in front of the loop.
 const MOST_STAGES: u32 = 16;
 
@@ -34,6 +36,8 @@ pub(super) struct Schedule {
     pub(super) wanted: u32,
     pub(super) given: u32,
     pub(super) fetches: Vec<Fetch>,
+    /// The rings have a slot more than stages: what a trip reads may be read until the end of the next.
+    pub(super) spare: bool,
 }
 
 /// A load that runs ahead.
@@ -43,6 +47,27 @@ pub(super) struct Fetch {
     pub(super) stage: u32,
     /// The layout of the ring's buffers; `None` for registers.
     pub(super) ring: Option<LayoutId>,
+}
+
+/// The loop's last dot accumulates from trip to trip and is for warpgroups: their multiplication may run into the next trip. It is the
+/// only one and accumulates directly, or nothing touches its accumulator before the trip's first dot.
+fn runs_on(function: &Function, block: BlockId, options: &CompileOptions) -> bool {
+    let body = &function.block(block).ops;
+    if body.iter().any(|&id| matches!(function.op(id).kind, OpKind::For(_) | OpKind::While | OpKind::If)) {
+        return false;
+    }
+    let dots: Vec<OpId> = body.iter().copied().filter(|&id| matches!(function.op(id).kind, OpKind::Dot { .. })).collect();
+    let (Some(&first), Some(&last)) = (dots.first(), dots.last()) else { return false };
+    let Some((&end, _)) = body.split_last() else { return false };
+    let result = function.op(last).results[0];
+    let Some(carried) = function.op(end).operands.iter().position(|&v| v == result) else { return false };
+    let accumulator = function.block(block).args[carried + 1];
+    let reads = |id: &OpId| function.op(*id).operands.contains(&accumulator);
+    let fits = |dot: OpId| use_wgmma::grouping(function, dot, options).is_some();
+    if first == last {
+        return function.op(last).operands[2] == accumulator && fits(last) && use_wgmma::is_free(function, last, 0);
+    }
+    fits(first) && fits(last) && !body.iter().take_while(|&&id| id != first).chain([&first]).any(reads)
 }
 
 impl Schedule {
@@ -121,11 +146,11 @@ fn is_cheap(kind: &OpKind) -> bool {
         )
 }
 
-pub(super) fn of_loop(module: &mut Module, id: OpId, num_stages: u32, most: u32) -> Option<Schedule> {
+pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, most: u32, spare: bool) -> Option<Schedule> {
     let function = module.entry();
     let OpKind::For(attrs) = function.op(id).kind else { return None };
     let block = *function.op(id).regions.first()?;
-    let wanted = attrs.num_stages.unwrap_or(num_stages).min(MOST_STAGES);
+    let wanted = attrs.num_stages.unwrap_or(options.num_stages).min(MOST_STAGES);
     let given = wanted.min(most);
     if given < 2 || !bounds_are_exact(function, id, MOST_STAGES + DEEPEST) {
         return None;
@@ -172,8 +197,10 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, num_stages: u32, most: u32)
     }
     let place = |op: OpId| function.block(block).ops.iter().position(|&other| other == op);
     fetches.sort_by_key(|f| (f.stage, place(f.load), f.ring.is_some()));
+    let spare = spare && indirection.is_some() && runs_on(function, block, options);
     module.layouts = layouts;
-    Some(Schedule { op: id, stages, wanted, given: if indirection.is_some() { given } else { 2 }, fetches })
+    let given = if indirection.is_some() { given } else { 2 };
+    Some(Schedule { op: id, stages, wanted, given, fetches, spare })
 }
 
 /// Whether "is there a trip `n` ahead" can be computed without overflow: always for i32, for i64 with a known step.

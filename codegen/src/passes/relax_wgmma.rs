@@ -1,0 +1,213 @@
+//! A loop's `wgmma` runs on while the next trip waits for its data: it is waited for one trip later.
+//!
+//! The accumulator is carried unfinished around the loop and finished behind it. A loop's only multiplication accumulates into it directly,
+//! and is waited for when the next one is under way. The last of several runs on if the trip touches its accumulator only behind the first
+//! one's wait, which finishes both: in attention, the second product runs while the next trip waits for its keys.
+//!
+//! What a multiplication reads must stay until then: a buffer that is filled once does; a ring's slot does if the trip after its own writes
+//! another one, so a ring has a slot to spare. Registers that it reads are ptxas's to keep.
+//!
+//! **Invariant:** at most two multiplications are under way, and nothing touches the accumulator of one that is; the slot that a trip writes was read by a multiplication that the trip before
+//! has waited for.
+
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    ops::{BinaryOp, Constant, Predicate},
+    rewrite::{self, ValueMap},
+};
+
+use super::{CompileOptions, Fact, Pass, Unsupported};
+use crate::scratch;
+
+pub static PASS: Pass = Pass {
+    name: "relax_wgmma",
+    summary: "Let a loop's warpgroup multiplication run into the next trip.",
+    needs: &[Fact::HasLayouts],
+    gives: &[],
+    run,
+};
+
+/// A multiplication that may run on: its wait, and which of the loop's carried values it accumulates into.
+struct Relaxed {
+    wait: OpId,
+    owner: OpId,
+    carried: usize,
+    /// The wait of another multiplication that finishes it on the next trip; without one it is waited for behind the next.
+    finisher: Option<OpId>,
+}
+
+fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+    let function = module.entry();
+    let mut loops = Vec::new();
+    function.walk(|_, id| {
+        if matches!(function.op(id).kind, OpKind::For(_)) {
+            loops.push(id);
+        }
+    });
+    let relaxed: Vec<Relaxed> = loops.into_iter().filter_map(|id| of_loop(module, function, id)).collect();
+    if relaxed.is_empty() {
+        return Ok(());
+    }
+    let function = &mut module.functions[0];
+    for Relaxed { wait, owner, carried, finisher } in relaxed {
+        let origin = function.op(wait).origin;
+        match finisher {
+            None => function.op_mut(wait).kind = OpKind::WgmmaWait { pending: 1 },
+            Some(finisher) => {
+                let (unfinished, finished) = (function.op(wait).operands[0], function.op(wait).results[0]);
+                rewrite::replace_all_uses(function, finished, unfinished);
+                rewrite::detach(function, wait);
+                let block = function.op(owner).regions[0];
+                let accumulator = function.block(block).args[carried + 1];
+                let old = function.op(finisher).clone();
+                let operands: Vec<ValueId> = old.operands.iter().copied().chain([accumulator]).collect();
+                let types: Vec<Type> = operands.iter().map(|&v| function.ty(v).clone()).collect();
+                let both = function.create_op(old.kind, &operands, types, &[], old.origin);
+                let results = function.op(both).results.clone();
+                let mut map: ValueMap = old.results.iter().copied().zip(results.iter().copied()).collect();
+                map.extend(results.last().map(|&last| (accumulator, last)));
+                rewrite::replace_uses(function, &map);
+                function.op_mut(both).operands = operands.into_iter().collect();
+                rewrite::insert_before(function, finisher, both);
+                rewrite::detach(function, finisher);
+            }
+        }
+        let result = function.op(owner).results[carried];
+        let ty = function.ty(result).clone();
+        let finish = function.create_op(OpKind::WgmmaWait { pending: 0 }, &[result], [ty], &[], origin);
+        let finished = function.op(finish).results[0];
+        let mut map = ValueMap::default();
+        map.insert(result, finished);
+        rewrite::replace_uses(function, &map);
+        function.op_mut(finish).operands = [result].into_iter().collect();
+        rewrite::insert_after(function, owner, finish);
+    }
+    rewrite::compact(function);
+    Ok(())
+}
+
+fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed> {
+    let op = function.op(owner);
+    let block = *op.regions.first()?;
+    let body = function.block(block);
+    let mut multiplications = Vec::new();
+    for &id in &body.ops {
+        match function.op(id).kind {
+            OpKind::Wgmma { .. } => multiplications.push(id),
+            // Behind a branch or in a loop, which one is under way is no longer plain.
+            OpKind::For(_) | OpKind::While | OpKind::If => return None,
+            _ => {}
+        }
+    }
+    let multiply = *multiplications.last()?;
+    let users = rewrite::users(function);
+    let sole = |v: ValueId| match &users[v.index()][..] {
+        &[user] => Some(user),
+        _ => None,
+    };
+    let wait_of = |multiply: OpId| {
+        let wait = sole(function.op(multiply).results[0])?;
+        let plain = function.op(wait).kind == (OpKind::WgmmaWait { pending: 0 }) && function.op(wait).operands.len() == 1;
+        plain.then_some(wait)
+    };
+    let wgmma = function.op(multiply);
+    let wait = wait_of(multiply)?;
+    let end = *body.ops.last()?;
+    let finished = *function.op(wait).results.first()?;
+    let yielded = &function.op(end).operands;
+    let carried = yielded.iter().position(|&v| v == finished)?;
+    let accumulator = *body.args.get(carried + 1)?;
+    if sole(finished)? != end || yielded.iter().filter(|&&v| v == finished).count() != 1 {
+        return None;
+    }
+    let finisher = match &multiplications[..] {
+        [_] if wgmma.operands[2] == accumulator && sole(accumulator)? == multiply => None,
+        [] | [_] => return None,
+        [first, ..] => {
+            let finisher = wait_of(*first)?;
+            let at = body.ops.iter().position(|&id| id == finisher)?;
+            let behind = |user: &OpId| body.ops[at + 1..].contains(user);
+            if !users[accumulator.index()].iter().all(behind) {
+                return None;
+            }
+            Some(finisher)
+        }
+    };
+    let buffers = wgmma.operands[..2].iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
+    // With one multiplication, the accumulator is an operand of the next: registers of the left operand would be carried beside it.
+    let registers = !matches!(function.ty(wgmma.operands[0]), Type::Shared { .. });
+    let stay = !(registers && finisher.is_none()) && buffers.into_iter().all(|&v| stays(module, function, owner, block, v));
+    stay.then_some(Relaxed { wait, owner, carried, finisher })
+}
+
+/// What a buffer holds is still there one trip later.
+fn stays(module: &Module, function: &Function, owner: OpId, block: BlockId, buffer: ValueId) -> bool {
+    let Some(def) = function.def_op(buffer) else { return false };
+    let op = function.op(def);
+    if matches!(op.kind, OpKind::LocalAlloc) {
+        // Filled in front of the loop and not again.
+        let mut written = function.block(block).ops.contains(&def) || op.operands.is_empty();
+        function.walk(|_, id| {
+            let other = function.op(id);
+            written |= matches!(other.kind, OpKind::LocalStore | OpKind::AsyncCopy(_)) && other.operands.contains(&buffer);
+        });
+        return !written;
+    }
+    let (OpKind::LocalIndex, &[ring, slot]) = (&op.kind, &op.operands[..]) else { return false };
+    let Some(slots) = module.layouts.ring_slots(function.ty(ring)) else { return false };
+    let Some(read) = Cursor::of(function, owner, block, slot, slots) else { return false };
+    // Everything that writes the ring inside the loop writes far enough away.
+    let mut fine = true;
+    for &id in &function.block(block).ops {
+        let other = function.op(id);
+        let writes: Option<ValueId> = match other.kind {
+            OpKind::AsyncCopy(_) | OpKind::LocalStore => {
+                other.operands.get(1).copied().filter(|&v| scratch::buffer_of(function, v) == ring)
+            }
+            _ => None,
+        };
+        let Some(written) = writes else { continue };
+        let index = function.def_op(written).map(|op| function.op(op)).filter(|op| matches!(op.kind, OpKind::LocalIndex));
+        let write = index.and_then(|op| Cursor::of(function, owner, block, op.operands[1], slots));
+        // The slot written on a trip is read `ahead` trips later, and was read `slots - ahead` trips before.
+        fine &= write.is_some_and(|write| {
+            let ahead = (write.first + slots - read.first) % slots;
+            ahead != 0 && slots - ahead >= 2
+        });
+    }
+    fine
+}
+
+/// A number that a loop counts up by one a trip, around a ring.
+struct Cursor {
+    first: u32,
+}
+
+impl Cursor {
+    fn of(function: &Function, owner: OpId, block: BlockId, value: ValueId, slots: u32) -> Option<Cursor> {
+        let ValueDef::Argument(at, index) = function.value(value).def else { return None };
+        if at != block || index == 0 {
+            return None;
+        }
+        let int = |v: ValueId| match function.op(function.def_op(v)?).kind {
+            OpKind::Constant(Constant::Int(n)) => Some(n),
+            _ => None,
+        };
+        let first = int(*function.op(owner).operands.get(2 + index as usize)?)?;
+        let first = u32::try_from(first).ok().filter(|&first| first < slots)?;
+        // next = value + 1 < slots ? value + 1 : 0
+        let end = function.op(*function.block(block).ops.last()?);
+        let select = function.op(function.def_op(*end.operands.get(index as usize - 1)?)?);
+        let (OpKind::Select, &[more, next, zero]) = (&select.kind, &select.operands[..]) else { return None };
+        let compare = function.op(function.def_op(more)?);
+        let add = function.op(function.def_op(next)?);
+        let counts = matches!(compare.kind, OpKind::Compare(Predicate::LtS))
+            && compare.operands[0] == next
+            && int(compare.operands[1]) == Some(i64::from(slots))
+            && matches!(add.kind, OpKind::Binary(BinaryOp::AddI))
+            && add.operands[0] == value
+            && int(add.operands[1]) == Some(1)
+            && int(zero) == Some(0);
+        counts.then_some(Cursor { first })
+    }
+}
