@@ -1,11 +1,12 @@
-//! `cargo xtask fuzz --seeds A..B [--threads N] [--export FOLDER]`: random kernels through compiler and simulator, or for a machine.
+//! `cargo xtask fuzz --seeds A..B [--threads N] [--seconds S] [--out FOLDER] [--export FOLDER]`: random kernels through compiler and
+//! simulator, or for a machine.
 //!
 //! The kernels, the comparison and the shrinking are `codegen/tests/fuzz`; this only builds it optimised and says which seeds. **Invariant:**
 //! what fails here fails there with the same seed.
 
 use std::process::Command;
 
-const USAGE: &str = "usage: cargo xtask fuzz --seeds A..B [--threads N] [--export FOLDER]";
+const USAGE: &str = "usage: cargo xtask fuzz --seeds A..B [--threads N] [--seconds S] [--out FOLDER] [--export FOLDER]";
 
 pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
@@ -16,6 +17,9 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Str
         match argument.as_str() {
             "--seeds" => seeds = Some(value),
             "--threads" => drop(command.env("TRITIUM_FUZZ_THREADS", value)),
+            "--seconds" => drop(command.env("TRITIUM_FUZZ_SECONDS", value)),
+            // The test runs in its package's folder.
+            "--out" => drop(command.env("TRITIUM_FUZZ_OUT", absolute(&value)?)),
             "--export" => export = Some(value),
             _ => return Err(USAGE.to_owned()),
         }
@@ -23,11 +27,7 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Str
     let seeds = seeds.filter(|seeds| is_range(seeds)).ok_or(USAGE)?;
     command.env("TRITIUM_FUZZ_SEEDS", seeds);
     match export {
-        Some(folder) => {
-            // The test runs in its package's folder.
-            let folder = std::path::absolute(&folder).map_err(|error| format!("{folder}: {error}"))?;
-            command.env("TRITIUM_FUZZ_EXPORT", folder).arg("kernels_for_a_machine")
-        }
+        Some(folder) => command.env("TRITIUM_FUZZ_EXPORT", absolute(&folder)?).arg("kernels_for_a_machine"),
         None => command.arg("random_kernels_give_the_same_results"),
     };
     match command.arg("--nocapture").current_dir(super::root()).status() {
@@ -35,6 +35,10 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Str
         Ok(_) => Err("some kernels fail: each is printed with its seed; mended, it belongs to tests/tile/fuzz".to_owned()),
         Err(error) => Err(format!("cannot run cargo: {error}")),
     }
+}
+
+fn absolute(folder: &str) -> Result<std::path::PathBuf, String> {
+    std::path::absolute(folder).map_err(|error| format!("{folder}: {error}"))
 }
 
 fn is_range(text: &str) -> bool {

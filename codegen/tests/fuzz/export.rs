@@ -1,63 +1,113 @@
 //! Kernels for a machine: LLVM text, inputs and what must come out, one folder.
 //!
-//! `INDEX.jsonl` has a line for each kernel: its files, the launch, its arguments. `codegen/tests/fuzz/device.py` makes PTX of them with the
-//! `tritium` program and runs them through the CUDA driver. **Invariant:** only kernels whose results are exact on any machine.
+//! `INDEX.jsonl` has a line for each kernel: its launch, its arguments, its buffers. `codegen/tests/fuzz/device.py` makes PTX of them with the
+//! `tritium` program, packs all into one file and runs that through the CUDA driver. **Invariant:** only kernels whose results are exact on
+//! any machine, and on which interpreter and simulator agree.
 
-use std::{fs, io::Write as _, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
 
 use tritium_codegen::{llvm, passes};
-use tritium_tile::{Arg, Scalar};
+use tritium_tile::Arg;
 
-use crate::{generate, interpreted, launch, options, seeds};
+use crate::{Checker, Target, generate, given, interpreted, launch, options, seeds};
 
-const TARGETS: [(&str, u32, u32); 3] = [("sm_90", 4, 3), ("sm_90", 8, 2), ("sm_90", 1, 1)];
+const TARGETS: [Target; 6] =
+    [("sm_90", 4, 3), ("sm_90", 8, 2), ("sm_90", 1, 1), ("sm_90", 4, 4), ("sm_90", 2, 2), ("sm_90", 8, 4)];
 
 #[test]
 fn kernels_for_a_machine() {
-    let Some(folder) = std::env::var_os("TRITIUM_FUZZ_EXPORT") else { return };
+    let Some(folder) = given("EXPORT") else { return };
     let folder = Path::new(&folder);
     fs::create_dir_all(folder).expect("a folder");
-    let mut index = fs::File::create(folder.join("INDEX.jsonl")).expect("a file");
     let (from, to) = seeds();
-    for seed in from..to {
-        let module = generate::module(seed, true);
-        let target = TARGETS[(seed % TARGETS.len() as u64) as usize];
-        let options = options(target);
-        let Ok(expected) = interpreted(&module, seed) else { continue };
-        let Ok(lowered) = passes::lower_to_l1(&module, &options) else { continue };
-        let Ok(text) = llvm::emit(&lowered, options.sm) else { continue };
-        let start = launch(&module, seed);
-        let mut bytes: Vec<u8> = Vec::new();
-        let mut buffers = Vec::new();
-        for ((scalar, base), after) in start.buffers.iter().zip(&expected) {
-            let before = start.memory.bytes(*base);
-            let float = generate::is_float(*scalar);
-            buffers.push(serde_json::json!({
-                "bytes": before.len(), "before": bytes.len(), "after": bytes.len() + before.len(),
-                "float": if float { scalar.bytes() } else { 0 }, "type": scalar.name(),
-            }));
-            bytes.extend(before);
-            bytes.extend(after);
+    let (next, lines, failures) = (AtomicU64::new(from), Mutex::<Vec<(u64, String)>>::default(), AtomicU64::new(0));
+    let threads = given("THREADS").and_then(|n| n.parse().ok()).unwrap_or(2);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= to {
+                        return;
+                    }
+                    match one(folder, seed) {
+                        Ok(Some(line)) => lines.lock().expect("nobody panicked").push((seed, line)),
+                        Ok(None) => {}
+                        Err(message) => {
+                            eprintln!("seed {seed}: {message}");
+                            failures.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
         }
-        let mut pointers = 0..buffers.len();
-        let args: Vec<serde_json::Value> = start
-            .args
-            .iter()
-            .map(|arg| match arg {
-                Arg::Pointer(_) => serde_json::json!({ "buffer": pointers.next() }),
-                Arg::Int(value) => serde_json::json!({ "int": value }),
-                Arg::Float(value) => serde_json::json!({ "float": value }),
-            })
-            .collect();
-        fs::write(folder.join(format!("{seed}.ll")), &text).expect("a file");
-        fs::write(folder.join(format!("{seed}.tile")), module.to_string()).expect("a file");
-        fs::write(folder.join(format!("{seed}.bin")), &bytes).expect("a file");
-        let line = serde_json::json!({
+    });
+    let mut lines = lines.into_inner().expect("nobody panicked");
+    lines.sort();
+    eprintln!("{} kernels of seeds {from}..{to} are in {}", lines.len(), folder.display());
+    let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
+    fs::write(folder.join("INDEX.jsonl"), text).expect("a file");
+    assert_eq!(failures.into_inner(), 0, "interpreter and simulator do not agree on some");
+}
+
+/// Writes one kernel's files; its line of the index, unless it is refused.
+fn one(folder: &Path, seed: u64) -> Result<Option<String>, String> {
+    let module = generate::module(seed, true);
+    let target = TARGETS[(seed % TARGETS.len() as u64) as usize];
+    let options = options(target);
+    let (refusals, cancel) = (Mutex::default(), AtomicBool::new(false));
+    if (Checker { refusals: &refusals, cancel: &cancel }).check(&module, seed, &[target])? == 0 {
+        return Ok(None);
+    }
+    let expected = interpreted(&module, seed, &cancel)?;
+    let lowered = passes::lower_to_l1(&module, &options).map_err(|why| why.message)?;
+    let text = llvm::emit(&lowered, options.sm).map_err(|why| why.message)?;
+    let start = launch(&module, seed);
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut buffers = Vec::new();
+    for ((scalar, base), after) in start.buffers.iter().zip(&expected) {
+        let before = start.memory.bytes(*base);
+        let mut put = |data: &[u8], known: bool| {
+            let at = (!known).then_some(bytes.len());
+            if !known {
+                bytes.extend(data);
+            }
+            at
+        };
+        let zero = before.iter().all(|&b| b == 0);
+        buffers.push(serde_json::json!({
+            "bytes": before.len(),
+            // Nothing for zeros, and for what stays as it was.
+            "before": put(&before, zero), "after": put(after, *after == before),
+            "type": scalar.name(),
+        }));
+    }
+    let mut pointers = 0..buffers.len();
+    let args: Vec<serde_json::Value> = start
+        .args
+        .iter()
+        .map(|arg| match arg {
+            Arg::Pointer(_) => serde_json::json!({ "buffer": pointers.next() }),
+            Arg::Int(value) => serde_json::json!({ "int": value }),
+            Arg::Float(value) => serde_json::json!({ "float": value }),
+        })
+        .collect();
+    let write = |end: &str, data: &[u8]| fs::write(folder.join(format!("{seed}.{end}")), data).map_err(|e| e.to_string());
+    write("ll", text.as_bytes())?;
+    write("bin", &bytes)?;
+    Ok(Some(
+        serde_json::json!({
             "seed": seed, "name": llvm::entry_name(&lowered), "threads": 32 * lowered.num_warps,
             "shared": lowered.shared_bytes.unwrap_or(0), "grid": generate::PROGRAMS, "buffers": buffers, "args": args,
-            "cpu": options.sm.ptx_target, "features": options.sm.ptx_feature,
-        });
-        writeln!(index, "{line}").expect("it can be written");
-    }
-    assert!(Scalar::ALL.len() > 8);
+            "cpu": options.sm.ptx_target, "features": options.sm.ptx_feature, "target": format!("{target:?}"),
+        })
+        .to_string(),
+    ))
 }

@@ -7,8 +7,8 @@
 use tritium_tile::{
     Builder, Elem, Function, Level, Module, OpKind, Scalar, Shape, Type, ValueId,
     ops::{
-        AtomicOp, BinaryOp, CastOp, Constant, DotPrecision, LoadAttrs, LoopAttrs, MemScope, MemSem, Predicate, StoreAttrs,
-        UnaryOp,
+        AtomicOp, BinaryOp, CacheOp, CastOp, Constant, DotPrecision, Eviction, LoadAttrs, LoopAttrs, MemScope, MemSem, Predicate,
+        StoreAttrs, UnaryOp,
     },
 };
 
@@ -29,11 +29,11 @@ impl Random {
         self.next() % n.max(1)
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }
 }
@@ -43,53 +43,74 @@ pub(crate) const INPUT: usize = 1 << 13;
 /// Programs of every launch.
 pub(crate) const PROGRAMS: u32 = 2;
 /// Elements of a tile at most.
-const LARGEST: u32 = 1 << 12;
+pub(crate) const LARGEST: u32 = 1 << 12;
+/// Multiplications of a product at most, without a loop.
+pub(crate) const WORK: u32 = 1 << 17;
 
 /// What is known of a float's values: multiples of 2^-digits, at most so large.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Exact {
-    largest: f64,
-    digits: i32,
+pub(crate) struct Exact {
+    pub(crate) largest: f64,
+    pub(crate) digits: i32,
 }
 
 impl Exact {
     /// Every such number is one of the type's.
-    fn fits(self, scalar: Scalar) -> bool {
+    pub(crate) fn fits(self, scalar: Scalar) -> bool {
         let precision = match scalar {
+            Scalar::F8E4M3 => 4,
+            Scalar::F8E5M2 => 3,
             Scalar::F16 => 11,
             Scalar::BF16 => 8,
             Scalar::F32 => 24,
             _ => 53,
         };
-        self.digits <= 10 && self.largest * f64::from(self.digits).exp2() <= f64::from(precision).exp2() && self.largest < 60000.0
+        let finest = if scalar == Scalar::F8E4M3 { 9 } else { 10 };
+        self.digits <= finest
+            && self.largest * f64::from(self.digits).exp2() <= f64::from(precision).exp2()
+            && self.largest < 60000.0
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Value {
-    id: ValueId,
-    exact: Option<Exact>,
+pub(crate) struct Value {
+    pub(crate) id: ValueId,
+    pub(crate) exact: Option<Exact>,
 }
 
 const INTS: [Scalar; 4] = [Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64];
-const FLOATS: [Scalar; 4] = [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64];
-const NUMBERS: [Scalar; 9] =
-    [Scalar::I1, Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64, Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F32];
+/// What results and conversions may be.
+#[rustfmt::skip]
+const NUMBERS: [Scalar; 13] = [
+    Scalar::I1, Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64, Scalar::F8E4M3, Scalar::F8E5M2, Scalar::F16, Scalar::F16,
+    Scalar::BF16, Scalar::F32, Scalar::F32, Scalar::F64,
+];
+/// What inputs may be.
+#[rustfmt::skip]
+const INPUTS: [Scalar; 10] = [
+    Scalar::F32, Scalar::F32, Scalar::F16, Scalar::F16, Scalar::BF16, Scalar::F8E4M3, Scalar::F8E5M2, Scalar::I32, Scalar::I16, Scalar::I8,
+];
 
-struct Generator<'f> {
-    b: Builder<'f>,
-    random: Random,
+pub(crate) struct Generator<'f> {
+    pub(crate) b: Builder<'f>,
+    pub(crate) random: Random,
     /// What may be used where the builder stands.
-    values: Vec<Value>,
-    inputs: Vec<(ValueId, Scalar)>,
+    pub(crate) values: Vec<Value>,
+    pub(crate) inputs: Vec<(ValueId, Scalar)>,
     /// Grow only at the top: every output is one pointer.
     outputs: Vec<ValueId>,
-    program: ValueId,
-    bound: ValueId,
-    left: u32,
+    /// Memory that the program reads and writes on its way, with what is in it.
+    pub(crate) scratch: (ValueId, Scalar),
+    /// Where programs add to the same places, whose type, and the only way in which they do.
+    pub(crate) meeting: (ValueId, Scalar, AtomicOp),
+    pub(crate) program: ValueId,
+    pub(crate) bound: ValueId,
+    pub(crate) left: u32,
     /// Approximate functions and roundings that hardware does in another way are left out.
-    device: bool,
-    depth: u32,
+    pub(crate) device: bool,
+    pub(crate) depth: u32,
+    /// The trip of the loop around, and how many there are at most.
+    pub(crate) trip: Option<(ValueId, u32)>,
 }
 
 /// Parameters that are pointers to results: one for every element type, used once each way.
@@ -101,19 +122,41 @@ pub(crate) fn module(seed: u64, device: bool) -> Module {
     let mut function = Function::new("fuzz");
     let mut inputs = Vec::new();
     for i in 0..1 + random.below(3) {
-        let scalar = random.pick(&[Scalar::F32, Scalar::F16, Scalar::BF16, Scalar::I32, Scalar::I8, Scalar::I16, Scalar::F32]);
+        let scalar = random.pick(&INPUTS);
         inputs.push((function.add_param(format!("x{i}"), Type::ptr(scalar), 16), scalar));
     }
     let kinds: Vec<Scalar> = (0..OUTPUTS).map(|_| random.pick(&NUMBERS)).collect();
     let outputs: Vec<ValueId> =
         kinds.iter().enumerate().map(|(i, &s)| function.add_param(format!("y{i}"), Type::ptr(s), 16)).collect();
+    // Where the program keeps something, and where all meet.
+    let kept = random.pick(&[Scalar::I32, Scalar::I64, Scalar::F32, Scalar::F16, Scalar::I8]);
+    let scratch = (function.add_param("ys", Type::ptr(kept), 16), kept);
+    let (added, op) = random.pick(&[
+        (Scalar::I32, AtomicOp::Add),
+        (Scalar::I32, AtomicOp::MinU),
+        (Scalar::I32, AtomicOp::And),
+        (Scalar::I32, AtomicOp::Or),
+        (Scalar::I64, AtomicOp::Add),
+        (Scalar::I64, AtomicOp::MinS),
+        (Scalar::I64, AtomicOp::MaxU),
+        (Scalar::I64, AtomicOp::Xor),
+        (Scalar::F32, AtomicOp::AddF),
+        (Scalar::F16, AtomicOp::AddF),
+        (Scalar::BF16, AtomicOp::AddF),
+        (Scalar::F64, AtomicOp::AddF),
+    ]);
+    // Integers are there already, floats start from zero.
+    let name = if added.is_float() { "ym" } else { "m" };
+    let meeting = (function.add_param(name, Type::ptr(added), 16), added, op);
     let divisibility = random.pick(&[1, 16]);
     let bound = function.add_param("n", Type::scalar(Scalar::I32), divisibility);
     let body = function.body;
     let mut b = Builder::at_end(&mut function, body);
     let program = b.value(OpKind::ProgramId { axis: 0 }, &[], Type::scalar(Scalar::I32));
     let left = 10 + random.below(50) as u32;
-    let mut g = Generator { b, random, values: Vec::new(), inputs, outputs, program, bound, left, device, depth: 0 };
+    let values = Vec::new();
+    let mut g =
+        Generator { b, random, values, inputs, outputs, scratch, meeting, program, bound, left, device, depth: 0, trip: None };
     g.load();
     while g.left > 0 {
         g.step();
@@ -126,20 +169,20 @@ pub(crate) fn module(seed: u64, device: bool) -> Module {
 }
 
 impl Generator<'_> {
-    fn ty(&self, value: ValueId) -> Type {
+    pub(crate) fn ty(&self, value: ValueId) -> Type {
         self.b.function.ty(value).clone()
     }
 
-    fn scalar_of(&self, value: ValueId) -> Scalar {
+    pub(crate) fn scalar_of(&self, value: ValueId) -> Scalar {
         self.b.function.ty(value).elem().scalar().expect("a number")
     }
 
-    fn push(&mut self, id: ValueId, exact: Option<Exact>) -> ValueId {
+    pub(crate) fn push(&mut self, id: ValueId, exact: Option<Exact>) -> ValueId {
         self.values.push(Value { id, exact });
         id
     }
 
-    fn shape(&mut self) -> Shape {
+    pub(crate) fn shape(&mut self) -> Shape {
         let rank = self.random.pick(&[1usize, 1, 2, 2, 2, 3]);
         let mut left = LARGEST.ilog2();
         (0..rank)
@@ -152,7 +195,7 @@ impl Generator<'_> {
     }
 
     /// A value that fits, one of the newer ones more often.
-    fn some(&mut self, fits: impl Fn(&Self, &Value) -> bool) -> Option<Value> {
+    pub(crate) fn some(&mut self, fits: impl Fn(&Self, &Value) -> bool) -> Option<Value> {
         let all: Vec<Value> = self.values.iter().copied().filter(|v| fits(self, v)).collect();
         if all.is_empty() {
             return None;
@@ -162,12 +205,12 @@ impl Generator<'_> {
         Some(all[a.max(b) as usize])
     }
 
-    fn any_tile(&mut self) -> Option<Value> {
+    pub(crate) fn any_tile(&mut self) -> Option<Value> {
         self.some(|g, v| !g.ty(v.id).is_scalar())
     }
 
     /// The flat row-major index of every element of a shape, as `i32`.
-    fn flat(&mut self, shape: &Shape) -> ValueId {
+    pub(crate) fn flat(&mut self, shape: &Shape) -> ValueId {
         let ty = Type::tile(Elem::Scalar(Scalar::I32), shape.clone());
         if shape.is_empty() {
             return self.b.i32(0);
@@ -203,7 +246,7 @@ impl Generator<'_> {
         sum.expect("a tile has an axis")
     }
 
-    fn splat(&mut self, scalar: ValueId, shape: &Shape) -> ValueId {
+    pub(crate) fn splat(&mut self, scalar: ValueId, shape: &Shape) -> ValueId {
         if shape.is_empty() {
             return scalar;
         }
@@ -211,7 +254,7 @@ impl Generator<'_> {
         self.b.value(OpKind::Splat, &[scalar], ty)
     }
 
-    fn constant(&mut self, ty: &Type) -> Value {
+    pub(crate) fn constant(&mut self, ty: &Type) -> Value {
         let scalar = ty.elem().scalar().expect("a number");
         if scalar.is_float() {
             let value = (self.random.below(17) as f64 - 8.0) / 4.0;
@@ -231,7 +274,7 @@ impl Generator<'_> {
     }
 
     /// A tile from an input: a contiguous piece, a strided one or one chosen by values; masked in one case of two.
-    fn load(&mut self) {
+    pub(crate) fn load(&mut self) {
         let shape = self.shape();
         let (base, scalar) = {
             let at = self.random.below(self.inputs.len() as u64) as usize;
@@ -239,10 +282,19 @@ impl Generator<'_> {
         };
         let i32s = Type::tile(Elem::Scalar(Scalar::I32), shape.clone());
         let flat = self.flat(&shape);
+        let elements = shape.iter().product::<u32>();
         let offset = match self.random.below(5) {
+            // Each trip of the loop its own piece.
+            0..3 if self.trip.is_some_and(|(_, most)| (most * elements) as usize <= INPUT) => {
+                let (trip, _) = self.trip.expect("there is a loop");
+                let size = self.b.i32(elements as i32);
+                let start = self.b.value(OpKind::Binary(BinaryOp::MulI), &[trip, size], Type::scalar(Scalar::I32));
+                let start = self.splat(start, &shape);
+                self.b.value(OpKind::Binary(BinaryOp::AddI), &[start, flat], i32s.clone())
+            }
             // Each program its own piece: two of LARGEST fit.
             0 | 1 => {
-                let size = self.b.i32(i32::try_from(shape.iter().product::<u32>()).expect("small"));
+                let size = self.b.i32(elements as i32);
                 let start = self.b.value(OpKind::Binary(BinaryOp::MulI), &[self.program, size], Type::scalar(Scalar::I32));
                 let start = self.splat(start, &shape);
                 self.b.value(OpKind::Binary(BinaryOp::AddI), &[start, flat], i32s.clone())
@@ -269,15 +321,16 @@ impl Generator<'_> {
             operands.push(self.b.value(OpKind::Compare(Predicate::LtS), &[flat, limit], mask));
             operands.push(self.constant(&result).id);
         }
-        let loaded = self.b.value(OpKind::Load(LoadAttrs::default()), &operands, result);
-        // Inputs hold multiples of 1/4 up to 2.
-        self.push(loaded, scalar.is_float().then_some(Exact { largest: 2.0, digits: 2 }));
+        let cache = self.random.pick(&[CacheOp::Default, CacheOp::Default, CacheOp::Default, CacheOp::Ca, CacheOp::Cg]);
+        let eviction = self.random.pick(&[Eviction::Normal, Eviction::Normal, Eviction::First, Eviction::Last]);
+        let loaded = self.b.value(OpKind::Load(LoadAttrs { cache, eviction, ..LoadAttrs::default() }), &operands, result);
+        self.push(loaded, input(scalar));
         self.left = self.left.saturating_sub(1);
     }
 
-    fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.left = self.left.saturating_sub(1);
-        match self.random.below(100) {
+        match self.random.below(120) {
             0..8 => self.load(),
             8..34 => self.binary(),
             34..42 => self.unary(),
@@ -291,6 +344,17 @@ impl Generator<'_> {
             93..95 if self.depth < 2 => self.branch(),
             95..97 => self.gather(),
             97..98 => self.histogram(),
+            98..102 if self.depth < 2 => self.product_loop(),
+            102..104 if self.depth < 2 => self.while_loop(),
+            104..106 => self.fma(),
+            106..108 => self.meet(),
+            108..110 => self.exchange(),
+            110..112 => self.join_split(),
+            112..113 => self.sort(),
+            113..115 => self.recurrence(),
+            115..116 => self.map(),
+            116..117 => self.splat_scalar(),
+            117..118 => self.statistics(),
             _ => {
                 let shape = self.shape();
                 let flat = self.flat(&shape);
@@ -301,6 +365,7 @@ impl Generator<'_> {
 
     fn binary(&mut self) {
         let Some(a) = self.some(|_, _| true) else { return };
+        let a = self.plain(a);
         let ty = self.ty(a.id);
         let same = self.some(|g, v| g.ty(v.id) == ty);
         let b = match same {
@@ -356,10 +421,19 @@ impl Generator<'_> {
             6 => (self.random.pick(&[BinaryOp::MaxF, BinaryOp::MaxNan]), larger),
             // Rounding happens: the same for every element, wherever it lies.
             _ if !self.device => (self.random.pick(&[BinaryOp::AddF, BinaryOp::MulF, BinaryOp::DivF, BinaryOp::DivRn]), None),
+            7 if matches!(scalar, Scalar::F32 | Scalar::F64) => (BinaryOp::DivRn, None),
             _ => return self.quantise(a),
         };
         let id = self.b.value(OpKind::Binary(op), &[a.id, b.id], ty);
         self.push(id, exact.filter(|e| e.fits(scalar)));
+    }
+
+    /// A number that there is arithmetic for.
+    pub(crate) fn plain(&mut self, value: Value) -> Value {
+        match self.scalar_of(value.id) {
+            Scalar::F8E4M3 | Scalar::F8E5M2 => self.converted(value, Scalar::F16),
+            _ => value,
+        }
     }
 
     /// Whole numbers from -8 to 8, of the same type.
@@ -372,7 +446,7 @@ impl Generator<'_> {
         self.push(id, Some(Exact { largest: 8.0, digits: 0 }));
     }
 
-    fn whole(&mut self, value: ValueId, ty: &Type) -> ValueId {
+    pub(crate) fn whole(&mut self, value: ValueId, ty: &Type) -> ValueId {
         let ints = ty.with_elem(Elem::Scalar(Scalar::I32));
         let int = self.b.value(OpKind::Cast(CastOp::FToS), &[value], ints.clone());
         let (low, high) = (self.b.int(-8, ints.clone()), self.b.int(8, ints.clone()));
@@ -382,7 +456,7 @@ impl Generator<'_> {
     }
 
     /// Small enough that `count` of them, multiplied by others such, add up exactly.
-    fn summable(&mut self, value: Value, count: u32, products: bool) -> Value {
+    pub(crate) fn summable(&mut self, value: Value, count: u32, products: bool) -> Value {
         let scalar = self.scalar_of(value.id);
         let enough = |e: Exact| {
             let (largest, digits) = if products { (e.largest * e.largest, 2 * e.digits) } else { (e.largest, e.digits) };
@@ -400,6 +474,7 @@ impl Generator<'_> {
 
     fn unary(&mut self) {
         let Some(a) = self.some(|_, _| true) else { return };
+        let a = self.plain(a);
         let ty = self.ty(a.id);
         let scalar = self.scalar_of(a.id);
         if !scalar.is_float() {
@@ -415,6 +490,7 @@ impl Generator<'_> {
             1 | 2 => (UnaryOp::AbsF, a.exact),
             3 => (UnaryOp::Floor, whole),
             4 => (UnaryOp::Ceil, whole),
+            5 if self.device && matches!(scalar, Scalar::F32 | Scalar::F64) => (UnaryOp::SqrtRn, None),
             _ if self.device || scalar == Scalar::F64 => return self.quantise(a),
             5 => (self.random.pick(&[UnaryOp::Exp, UnaryOp::Exp2, UnaryOp::Sin, UnaryOp::Tanh, UnaryOp::Erf]), None),
             _ => (self.random.pick(&[UnaryOp::Sqrt, UnaryOp::SqrtRn, UnaryOp::Rsqrt, UnaryOp::Log, UnaryOp::Log2]), None),
@@ -425,6 +501,7 @@ impl Generator<'_> {
 
     fn compare_select(&mut self) {
         let Some(a) = self.some(|g, v| g.scalar_of(v.id) != Scalar::I1) else { return };
+        let a = self.plain(a);
         let ty = self.ty(a.id);
         let b = self.some(|g, v| g.ty(v.id) == ty).unwrap_or(a);
         let b = if b.id == a.id { self.constant(&ty) } else { b };
@@ -449,11 +526,28 @@ impl Generator<'_> {
     fn cast(&mut self) {
         let Some(a) = self.some(|_, _| true) else { return };
         let to = self.random.pick(&NUMBERS);
-        let converted = self.converted(a, to);
+        let rounding = self.rounding(a, to);
+        let converted = rounding.unwrap_or_else(|| self.converted(a, to));
         self.values.push(converted);
     }
 
-    fn converted(&mut self, a: Value, to: Scalar) -> Value {
+    /// A conversion that may change the number, or keep the bits of another: the rounding is the format's, on every machine.
+    fn rounding(&mut self, a: Value, to: Scalar) -> Option<Value> {
+        let (ty, from) = (self.ty(a.id), self.scalar_of(a.id));
+        let kind = match (from.is_float(), to.is_float()) {
+            _ if from == to || from == Scalar::I1 || to == Scalar::I1 || self.random.chance(50) => return None,
+            (true, true) if from.bits() > to.bits() => self.random.pick(&[CastOp::Float, CastOp::FloatRtz]),
+            (true, true) => return None,
+            (true, false) => self.random.pick(&[CastOp::FToS, CastOp::FToU]),
+            (false, true) if from.bits() == to.bits() && !self.device && self.random.chance(30) => CastOp::Bitcast,
+            (false, true) => self.random.pick(&[CastOp::SToF, CastOp::UToF]),
+            (false, false) => return None,
+        };
+        let id = self.b.value(OpKind::Cast(kind), &[a.id], ty.with_elem(Elem::Scalar(to)));
+        Some(Value { id, exact: None })
+    }
+
+    pub(crate) fn converted(&mut self, a: Value, to: Scalar) -> Value {
         let ty = self.ty(a.id);
         let from = self.scalar_of(a.id);
         let target = ty.with_elem(Elem::Scalar(to));
@@ -468,8 +562,10 @@ impl Generator<'_> {
                 CastOp::Float
             }
             (true, false) if to == Scalar::I1 => {
-                let zero = self.b.float(0.0, ty.clone());
-                let id = self.b.value(OpKind::Compare(Predicate::NeF), &[source, zero], target);
+                let a = self.plain(a);
+                let ty = self.ty(a.id);
+                let zero = self.b.float(0.0, ty);
+                let id = self.b.value(OpKind::Compare(Predicate::NeF), &[a.id, zero], target);
                 return Value { id, exact: None };
             }
             (true, false) => CastOp::FToS,
@@ -537,7 +633,7 @@ impl Generator<'_> {
     }
 
     /// A region of two or more scalars that combines `elems`.
-    fn region(
+    pub(crate) fn region(
         &mut self,
         elems: &[Scalar],
         write: impl FnOnce(&mut Builder<'_>, &[ValueId]) -> Vec<ValueId>,
@@ -552,6 +648,7 @@ impl Generator<'_> {
     }
 
     fn combination(&mut self, a: Value, count: u32) -> (Value, BinaryOp, Option<Exact>) {
+        let a = self.plain(a);
         let scalar = self.scalar_of(a.id);
         if !scalar.is_float() {
             let op = self.random.pick(&[
@@ -601,6 +698,7 @@ impl Generator<'_> {
 
     /// The largest element and the first place where it stands.
     fn arg_reduce(&mut self, a: Value, axis: usize, reduced: &Shape) {
+        let a = self.plain(a);
         let scalar = self.scalar_of(a.id);
         let shape = self.ty(a.id).shape().clone();
         let places = self.flat(&shape);
@@ -640,17 +738,30 @@ impl Generator<'_> {
     }
 
     fn dot(&mut self) {
-        let element = self.random.pick(&[Scalar::F16, Scalar::BF16, Scalar::F16, Scalar::F32, Scalar::I8]);
-        let least = 256 / element.bits();
+        let element = self.element();
+        let least = if element.bits() == 8 { 32 } else { 16 };
         let extent = |g: &mut Self, low: u32| low << g.random.below(3);
-        let (m, k, n) = (extent(self, 16), extent(self, least.max(16)), extent(self, 8).max(16));
+        let (mut m, mut k, mut n) = (extent(self, 16), extent(self, least), extent(self, 8).max(16));
+        // Several products at once, and some that no tensor core takes.
+        let batch: &[u32] = if self.random.chance(20) { &[1, 2, 4, 16][self.random.below(4) as usize..][..1] } else { &[] };
+        if !batch.is_empty() {
+            (m, k, n) = (m.min(32), k.min(32), n.min(32));
+        }
+        if self.random.chance(20) {
+            (m, n) = (1 << self.random.below(5), 1 << self.random.below(5));
+        }
+        let many = batch.iter().product::<u32>() * m.max(k) * n.max(k);
+        if many > LARGEST || m * n * k * batch.iter().product::<u32>() > WORK {
+            return;
+        }
+        let shaped = |rows: u32, columns: u32| -> Shape { batch.iter().copied().chain([rows, columns]).collect() };
         let operand = |g: &mut Self, rows: u32, columns: u32| -> Value {
-            let shape = Shape::from_slice(&[rows, columns]);
-            let count = rows * columns;
+            let shape = shaped(rows, columns);
+            let count = shape.iter().product::<u32>();
             // Something of this size, or something new.
             let known = g.some(|g, v| {
                 let ty = g.ty(v.id);
-                ty.num_elements() == u64::from(count) && g.scalar_of(v.id) != Scalar::I1 && ty.shape().len() <= 2
+                ty.num_elements() == u64::from(count) && g.scalar_of(v.id) != Scalar::I1
             });
             let value = match known {
                 Some(v) => {
@@ -673,8 +784,8 @@ impl Generator<'_> {
             if element.is_float() { g.summable(value, k, true) } else { value }
         };
         let (a, b) = (operand(self, m, k), operand(self, k, n));
-        let sum = if element == Scalar::I8 { Scalar::I32 } else { Scalar::F32 };
-        let ty = Type::tile(Elem::Scalar(sum), Shape::from_slice(&[m, n]));
+        let sum = sum_of(element);
+        let ty = Type::tile(Elem::Scalar(sum), shaped(m, n));
         let acc = match self.some(|g, v| g.ty(v.id) == ty) {
             Some(acc) if sum == Scalar::I32 => acc,
             Some(acc) => self.summable(acc, 1, false),
@@ -691,27 +802,55 @@ impl Generator<'_> {
             largest: a.largest * b.largest * f64::from(k) + c.largest,
             digits: (a.digits + b.digits).max(c.digits),
         });
-        let exact = exact.filter(|e| e.fits(Scalar::F32));
-        if sum == Scalar::F32 && exact.is_none() {
+        let exact = exact.filter(|e| e.fits(sum));
+        if sum != Scalar::I32 && exact.is_none() {
             return;
         }
-        let precision = DotPrecision::Tf32;
+        let precision = self.precision();
         let id = self.b.value(OpKind::Dot { precision }, &[a.id, b.id, acc.id], ty);
         self.push(id, exact);
     }
 
+    /// What is multiplied.
+    pub(crate) fn element(&mut self) -> Scalar {
+        self.random.pick(&[
+            Scalar::F16,
+            Scalar::F16,
+            Scalar::BF16,
+            Scalar::F32,
+            Scalar::I8,
+            Scalar::F8E4M3,
+            Scalar::F8E5M2,
+            Scalar::F64,
+        ])
+    }
+
+    /// All are exact for the few digits that factors have.
+    pub(crate) fn precision(&mut self) -> DotPrecision {
+        use DotPrecision::{Bf16x3, Bf16x6, Ieee, Tf32, Tf32x3};
+        self.random.pick(&[Tf32, Tf32, Tf32x3, Bf16x3, Bf16x6, Ieee])
+    }
+
     fn gather(&mut self) {
         let Some(a) = self.any_tile() else { return };
-        let shape = self.ty(a.id).shape().clone();
+        let source = self.ty(a.id).shape().clone();
+        let mut shape = source.clone();
         let axis = self.random.below(shape.len() as u64) as usize;
+        if self.random.chance(30) {
+            // As many as there are elsewhere, or more, or fewer.
+            shape[axis] = 1 << self.random.below(7);
+            if shape.iter().product::<u32>() > LARGEST {
+                return;
+            }
+        }
         let ty = Type::tile(Elem::Scalar(Scalar::I32), shape.clone());
         let index = match self.some(|g, v| g.ty(v.id) == ty) {
             Some(v) => v.id,
             None => self.flat(&shape),
         };
-        let limit = self.b.int(i64::from(shape[axis]) - 1, ty.clone());
+        let limit = self.b.int(i64::from(source[axis]) - 1, ty.clone());
         let index = self.b.value(OpKind::Binary(BinaryOp::And), &[index, limit], ty);
-        let result = self.ty(a.id);
+        let result = Type::tile(self.ty(a.id).elem(), shape);
         let id = self.b.value(OpKind::Gather { axis: axis as u8 }, &[a.id, index], result);
         self.push(id, a.exact);
     }
@@ -720,7 +859,14 @@ impl Generator<'_> {
         let Some(a) = self.some(|g, v| g.ty(v.id).shape().len() == 1 && INTS.contains(&g.scalar_of(v.id))) else { return };
         let bins = 1 << (1 + self.random.below(7));
         let result = Type::tile(Elem::Scalar(Scalar::I32), Shape::from_slice(&[bins]));
-        let id = self.b.value(OpKind::Histogram, &[a.id], result);
+        let mut operands = vec![a.id];
+        let bools = self.ty(a.id).with_elem(Elem::Scalar(Scalar::I1));
+        if let Some(mask) = self.some(|g, v| g.ty(v.id) == bools)
+            && self.random.chance(50)
+        {
+            operands.push(mask.id);
+        }
+        let id = self.b.value(OpKind::Histogram, &operands, result);
         self.push(id, None);
     }
 
@@ -738,13 +884,7 @@ impl Generator<'_> {
             return;
         }
         let (lower, step) = (self.b.i32(0), self.b.i32(1));
-        let upper = match self.random.chance(50) {
-            true => self.b.i32(1 + self.random.below(4) as i32),
-            false => {
-                // As many trips as the program says: none or one.
-                self.program
-            }
-        };
+        let (upper, most) = self.trips();
         let block = self.b.function.add_block();
         let trip = self.b.function.add_block_arg(block, Type::scalar(Scalar::I32));
         let types: Vec<Type> = carried.iter().map(|c| self.ty(c.id)).collect();
@@ -756,11 +896,13 @@ impl Generator<'_> {
             self.push(arg, None);
         }
         self.depth += 1;
+        let around = self.trip.replace((trip, most));
         for _ in 0..2 + self.random.below(6) {
             if self.left > 0 {
                 self.step();
             }
         }
+        self.trip = around;
         self.depth -= 1;
         let yielded: Vec<ValueId> =
             types.iter().zip(&args).map(|(ty, &arg)| self.some(|g, v| g.ty(v.id) == *ty).map_or(arg, |v| v.id)).collect();
@@ -769,9 +911,36 @@ impl Generator<'_> {
         self.values.truncate(known);
         let mut operands = vec![lower, upper, step];
         operands.extend(carried.iter().map(|c| c.id));
-        let done = self.b.op(OpKind::For(LoopAttrs::default()), &operands, types, &[block]);
+        let hints = self.hints();
+        let done = self.b.op(OpKind::For(hints), &operands, types, &[block]);
         for result in self.b.function.op(done).results.clone() {
             self.push(result, None);
+        }
+    }
+
+    /// How many trips a loop makes, and how many it makes at most.
+    pub(crate) fn trips(&mut self) -> (ValueId, u32) {
+        match self.random.below(4) {
+            0 | 1 => {
+                let count = 1 + self.random.below(4) as u32;
+                (self.b.i32(count as i32), count)
+            }
+            // None or one.
+            2 => (self.program, 1),
+            // By the argument, which is below 300.
+            _ => {
+                let size = self.b.i32(64);
+                (self.b.value(OpKind::Binary(BinaryOp::DivS), &[self.bound, size], Type::scalar(Scalar::I32)), 4)
+            }
+        }
+    }
+
+    pub(crate) fn hints(&mut self) -> LoopAttrs {
+        LoopAttrs {
+            num_stages: self.random.chance(30).then(|| 1 + self.random.below(4) as u32),
+            unroll: self.random.chance(10).then_some(2),
+            flatten: self.random.chance(10),
+            ..LoopAttrs::default()
         }
     }
 
@@ -850,7 +1019,17 @@ impl Generator<'_> {
     }
 }
 
-/// The types whose sums keep an order: used by whoever compares.
-pub(crate) fn is_float(scalar: Scalar) -> bool {
-    FLOATS.contains(&scalar)
+/// What is known of the numbers that inputs hold (`element` in `main.rs`).
+pub(crate) fn input(scalar: Scalar) -> Option<Exact> {
+    let digits = if scalar == Scalar::F8E4M3 { 3 } else { 2 };
+    scalar.is_float().then_some(Exact { largest: 2.0, digits })
+}
+
+/// What products of this are added up in.
+pub(crate) fn sum_of(element: Scalar) -> Scalar {
+    match element {
+        Scalar::I8 => Scalar::I32,
+        Scalar::F64 => Scalar::F64,
+        _ => Scalar::F32,
+    }
 }

@@ -1,21 +1,22 @@
 //! Random kernels: what the interpreter computes of them, the simulator must compute of what the compiler makes of them, bit for bit.
 //!
-//! `cargo xtask fuzz --seeds A..B` runs others than the few hundred that every test run does (`TRITIUM_FUZZ_SEEDS`), and
-//! `--export FOLDER` writes them for a machine instead (`TRITIUM_FUZZ_EXPORT`). A kernel that fails is shrunk and printed; once the mistake
-//! is mended it is kept as `tests/tile/fuzz/NAME.tile`, which runs here too.
+//! `cargo xtask fuzz --seeds A..B` runs others than the few hundred that every test run does, and `--export FOLDER` writes them for a machine
+//! instead. The test's program stands by itself: copied anywhere it takes the same from the environment, `TRITIUM_FUZZ_` and
+//! `SEEDS=A..B`, `THREADS=N`, `SECONDS=S` (no new kernel after that), `WATCHDOG=S` (for one kernel), `OUT=FOLDER` (failures as they are found,
+//! and how far it came), `EXPORT=FOLDER`. A kernel that fails is shrunk and printed; once the mistake is mended it is kept as
+//! `tests/tile/fuzz/NAME.tile`, which runs here too.
 
 mod export;
 mod generate;
 mod shrink;
+mod templates;
+mod workers;
 
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, atomic::AtomicBool},
 };
 
 use generate::{INPUT, PROGRAMS, Random};
@@ -29,13 +30,34 @@ use tritium_tile::{
     verify,
 };
 
-/// What every kernel is compiled for: the SM, warps, stages.
-const TARGETS: [(&str, u32, u32); 4] = [("sm_80", 4, 1), ("sm_90", 4, 3), ("sm_89", 1, 2), ("sm_90", 8, 4)];
+/// The SM, warps, stages.
+type Target = (&'static str, u32, u32);
+
+/// What kernels are compiled for; each for four in a row.
+const TARGETS: [Target; 9] = [
+    ("sm_80", 4, 3),
+    ("sm_90", 4, 4),
+    ("sm_90", 8, 3),
+    ("sm_89", 1, 2),
+    ("sm_90", 2, 1),
+    ("sm_86", 8, 2),
+    ("sm_90", 1, 3),
+    ("sm_80", 2, 4),
+    ("sm_89", 4, 1),
+];
+
+/// Those of a seed's kernel.
+fn targets(seed: u64) -> [Target; 4] {
+    [0, 1, 2, 3].map(|i| TARGETS[((seed * 4 + i) % TARGETS.len() as u64) as usize])
+}
+
+/// Elements after which an input begins again: no power of two.
+const REPEATED: usize = 1021;
 
 /// Work of one program; the kernels are small.
 const ELEMENTS: u64 = 1 << 30;
 
-fn options((sm, num_warps, num_stages): (&str, u32, u32)) -> CompileOptions {
+fn options((sm, num_warps, num_stages): Target) -> CompileOptions {
     CompileOptions { sm: Gpu::find(sm).expect("a known SM").sm, num_warps, num_stages }
 }
 
@@ -76,7 +98,11 @@ pub(crate) fn launch(module: &Module, seed: u64) -> Launch {
                 let zero = param.name.starts_with('y');
                 let bytes: Vec<u8> = match zero {
                     true => vec![0; INPUT * scalar.bytes() as usize],
-                    false => (0..INPUT).flat_map(|_| element(&mut random, scalar)).collect(),
+                    false => {
+                        // They repeat, so that a few thousand kernels with their data fit into a small file.
+                        let some: Vec<Vec<u8>> = (0..REPEATED).map(|_| element(&mut random, scalar)).collect();
+                        some.iter().cycle().take(INPUT).flatten().copied().collect()
+                    }
                 };
                 let base = memory.allocate_from(param.name.clone(), &bytes);
                 buffers.push((scalar, base));
@@ -98,7 +124,7 @@ fn memory_of(launch: &Launch) -> Vec<Vec<u8>> {
         .iter()
         .map(|&(scalar, base)| {
             let mut bytes = launch.memory.bytes(base);
-            if generate::is_float(scalar) {
+            if scalar.is_float() {
                 for element in bytes.chunks_exact_mut(scalar.bytes() as usize) {
                     if is_nan(scalar, element) {
                         element.fill(0xff);
@@ -112,6 +138,8 @@ fn memory_of(launch: &Launch) -> Vec<Vec<u8>> {
 
 fn is_nan(scalar: Scalar, bytes: &[u8]) -> bool {
     match scalar {
+        Scalar::F8E4M3 => bytes[0] & 0x7f == 0x7f,
+        Scalar::F8E5M2 => bytes[0] & 0x7f > 0x7c,
         Scalar::F16 => half::f16::from_le_bytes([bytes[0], bytes[1]]).is_nan(),
         Scalar::BF16 => half::bf16::from_le_bytes([bytes[0], bytes[1]]).is_nan(),
         Scalar::F32 => f32::from_le_bytes(bytes.try_into().expect("four bytes")).is_nan(),
@@ -120,10 +148,10 @@ fn is_nan(scalar: Scalar, bytes: &[u8]) -> bool {
 }
 
 /// What the interpreter makes of it.
-pub(crate) fn interpreted(module: &Module, seed: u64) -> Result<Vec<Vec<u8>>, String> {
+pub(crate) fn interpreted(module: &Module, seed: u64, cancel: &AtomicBool) -> Result<Vec<Vec<u8>>, String> {
     let launch = launch(module, seed);
     let interpreter = Interpreter::new(module);
-    let limits = Limits { elements: ELEMENTS, ..Limits::default() };
+    let limits = Limits { elements: ELEMENTS, cancel: Some(cancel), ..Limits::default() };
     for x in 0..PROGRAMS {
         interpreter
             .run(FunctionId(0), &launch.args, [x, 0, 0], [PROGRAMS, 1, 1], &launch.memory, &limits)
@@ -132,10 +160,10 @@ pub(crate) fn interpreted(module: &Module, seed: u64) -> Result<Vec<Vec<u8>>, St
     Ok(memory_of(&launch))
 }
 
-fn simulated(module: &Module, seed: u64) -> Result<Vec<Vec<u8>>, String> {
+fn simulated(module: &Module, seed: u64, cancel: &AtomicBool) -> Result<Vec<Vec<u8>>, String> {
     let launch = launch(module, seed);
     let simulator = Simulator::new(module);
-    let limits = Limits { elements: ELEMENTS, ..Limits::default() };
+    let limits = Limits { elements: ELEMENTS, cancel: Some(cancel), ..Limits::default() };
     for program in order([PROGRAMS, 1, 1], seed) {
         simulator
             .run(&launch.args, program, [PROGRAMS, 1, 1], &launch.memory, &limits)
@@ -144,111 +172,84 @@ fn simulated(module: &Module, seed: u64) -> Result<Vec<Vec<u8>>, String> {
     Ok(memory_of(&launch))
 }
 
-/// `Ok` says how many targets took it; what is refused is no mistake.
-fn check(
-    module: &Module,
-    seed: u64,
-    targets: &[(&str, u32, u32)],
-    refusals: &Mutex<BTreeMap<String, u64>>,
-) -> Result<u64, String> {
-    let run = || {
-        let problems = verify(module);
-        if let Some(problem) = problems.first() {
-            return Err(format!("it does not verify: {problem}"));
-        }
-        let expected = interpreted(module, seed)?;
-        let mut taken = 0;
-        for &target in targets {
-            let what = |message: String| format!("{target:?}: {message}");
-            let lowered = match passes::lower_to_l1(module, &options(target)) {
-                Ok(lowered) => lowered,
-                Err(refused) => {
-                    *refusals.lock().expect("nobody panicked").entry(refused.message).or_default() += 1;
-                    continue;
+/// What happened with one kernel for one or more targets.
+pub(crate) struct Checker<'c> {
+    pub(crate) refusals: &'c Mutex<BTreeMap<String, u64>>,
+    /// Set by whoever has waited too long.
+    pub(crate) cancel: &'c AtomicBool,
+}
+
+impl Checker<'_> {
+    /// `Ok` says how many targets took it; what is refused is no mistake.
+    pub(crate) fn check(&self, module: &Module, seed: u64, targets: &[Target]) -> Result<u64, String> {
+        let run = || {
+            let problems = verify(module);
+            if let Some(problem) = problems.first() {
+                return Err(format!("it does not verify: {problem}"));
+            }
+            let expected = interpreted(module, seed, self.cancel)?;
+            let mut taken = 0;
+            for &target in targets {
+                match self.check_for(module, seed, target, &expected) {
+                    Ok(yes) => taken += u64::from(yes),
+                    Err(message) => return Err(format!("{target:?}: {message}")),
                 }
-            };
-            if let Some(problem) = verify(&lowered).first() {
-                return Err(what(format!("what comes out does not verify: {problem}")));
             }
-            let found = simulated(&lowered, seed).map_err(what)?;
-            if let Some((i, (a, b))) = expected.iter().zip(&found).enumerate().find(|(_, (a, b))| a != b) {
-                let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(0);
-                return Err(what(format!("buffer {i} differs from byte {at} on")));
-            }
-            let sm = options(target).sm;
-            if let Err(refused) = tritium_codegen::llvm::emit(&lowered, sm) {
-                *refusals.lock().expect("nobody panicked").entry(format!("emitter: {}", refused.message)).or_default() += 1;
-                continue;
-            }
-            taken += 1;
+            Ok(taken)
+        };
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+            Err(format!("panic: {}", text.unwrap_or_default().lines().next().unwrap_or_default()))
+        })
+    }
+
+    fn check_for(&self, module: &Module, seed: u64, target: Target, expected: &[Vec<u8>]) -> Result<bool, String> {
+        let refused = |message: String| {
+            *self.refusals.lock().expect("nobody panicked").entry(message).or_default() += 1;
+            Ok(false)
+        };
+        let lowered = match passes::lower_to_l1(module, &options(target)) {
+            Ok(lowered) => lowered,
+            Err(why) => return refused(why.message),
+        };
+        if let Some(problem) = verify(&lowered).first() {
+            return Err(format!("what comes out does not verify: {problem}"));
         }
-        Ok(taken)
-    };
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-        Err(format!("panic: {}", text.unwrap_or_default().lines().next().unwrap_or_default()))
-    })
+        let found = simulated(&lowered, seed, self.cancel)?;
+        if let Some((i, (a, b))) = expected.iter().zip(&found).enumerate().find(|(_, (a, b))| a != b) {
+            let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(0);
+            let name = &module.entry().params[i].name;
+            return Err(format!("buffer {name} differs from byte {at} on: {:02x}, not {:02x}", b[at], a[at]));
+        }
+        match tritium_codegen::llvm::emit(&lowered, options(target).sm) {
+            Ok(_) => Ok(true),
+            Err(why) => refused(format!("emitter: {}", why.message)),
+        }
+    }
 }
 
 /// What kind of failure it is: shrinking keeps to it.
-fn kind(failure: &str) -> String {
-    let plain: String = failure.chars().filter(|c| !c.is_ascii_digit()).collect();
-    plain.lines().next().unwrap_or_default().chars().take(60).collect()
+pub(crate) fn kind(failure: &str) -> String {
+    let plain: String = failure.split(": %").next().unwrap_or_default().chars().filter(|c| !c.is_ascii_hexdigit()).collect();
+    plain.lines().next().unwrap_or_default().chars().take(40).collect()
 }
 
-fn seeds() -> (u64, u64) {
-    let given = std::env::var("TRITIUM_FUZZ_SEEDS").ok();
+/// A setting from outside.
+pub(crate) fn given(name: &str) -> Option<String> {
+    std::env::var(format!("TRITIUM_FUZZ_{name}")).ok()
+}
+
+pub(crate) fn seeds() -> (u64, u64) {
+    let given = given("SEEDS");
     let (a, b) = given.as_deref().and_then(|s| s.split_once("..")).unwrap_or(("0", "200"));
     (a.parse().expect("a seed"), b.parse().expect("a seed"))
 }
 
 #[test]
 fn random_kernels_give_the_same_results() {
-    if std::env::var_os("TRITIUM_FUZZ_EXPORT").is_some() {
-        return;
+    if given("EXPORT").is_none() {
+        workers::run();
     }
-    let (from, to) = seeds();
-    let next = AtomicU64::new(from);
-    let refusals = Mutex::default();
-    let failures: Mutex<Vec<(u64, String)>> = Mutex::default();
-    let taken = AtomicU64::new(0);
-    let quiet = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let threads = std::env::var("TRITIUM_FUZZ_THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(2);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= to || failures.lock().expect("nobody panicked").len() >= 20 {
-                        break;
-                    }
-                    let module = generate::module(seed, false);
-                    match check(&module, seed, &TARGETS, &refusals) {
-                        Ok(n) => drop(taken.fetch_add(n, Ordering::Relaxed)),
-                        Err(failure) => {
-                            let wanted = kind(&failure);
-                            let fails =
-                                |m: &Module| check(m, seed, &TARGETS, &Mutex::default()).is_err_and(|f| kind(&f) == wanted);
-                            let small = shrink::shrink(&module, &fails);
-                            let told = check(&small, seed, &TARGETS, &Mutex::default()).err().unwrap_or(failure);
-                            failures.lock().expect("nobody panicked").push((seed, format!("seed {seed}: {told}\n{small}")));
-                        }
-                    }
-                }
-            });
-        }
-    });
-    std::panic::set_hook(quiet);
-    let mut failures = failures.into_inner().expect("nobody panicked");
-    failures.sort();
-    eprintln!("{} compiled kernels of seeds {from}..{to} agree", taken.load(Ordering::Relaxed));
-    for (message, count) in refusals.into_inner().expect("nobody panicked") {
-        eprintln!("{count} times refused: {message}");
-    }
-    let texts: Vec<String> = failures.into_iter().map(|(_, text)| text).collect();
-    assert!(texts.is_empty(), "{} kernels fail:\n{}", texts.len(), texts.join("\n"));
-    assert!(taken.load(Ordering::Relaxed) * 2 > (to - from) * TARGETS.len() as u64, "more than half of the kernels were refused");
 }
 
 /// Kernels that once failed.
@@ -263,9 +264,9 @@ fn what_failed_once_does_not_again() {
         let text: String = text.lines().filter(|line| !line.starts_with(';')).map(|line| format!("{line}\n")).collect();
         let module = parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let refusals = Mutex::default();
+        let checker = Checker { refusals: &refusals, cancel: &AtomicBool::new(false) };
         for seed in 0..3 {
-            let taken =
-                check(&module, seed, &TARGETS, &refusals).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
+            let taken = checker.check(&module, seed, &TARGETS).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
             assert!(taken > 0, "{}: refused everywhere: {refusals:?}", path.display());
         }
     }
