@@ -35,6 +35,17 @@ pub(crate) enum ConfigChoice {
     Index(u32),
 }
 
+impl ConfigChoice {
+    /// The row of every tuning that is looked at; `None` for all.
+    pub(crate) fn index(self) -> Option<usize> {
+        match self {
+            ConfigChoice::All => None,
+            ConfigChoice::First => Some(0),
+            ConfigChoice::Index(index) => Some(index as usize),
+        }
+    }
+}
+
 impl std::str::FromStr for ConfigChoice {
     type Err = String;
 
@@ -169,7 +180,7 @@ pub(crate) enum Command {
         /// Only this launch.
         #[arg(long)]
         launch: Option<String>,
-        /// `cpu` or `cuda:N`.
+        /// `cpu`, `sim` (the compiled kernel lane by lane, with race detection) or `cuda:N`.
         #[arg(long, default_value = "cpu")]
         device: String,
         /// Compare with `expect`, and on a GPU also with the CPU device.

@@ -97,8 +97,10 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
     Ok(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Files that are read at once; between batches memory is given back.
-const BATCH: usize = 12;
+/// Files that are read at once; between batches memory is given back. More fit where every kernel is looked at once.
+fn batch_size(only_first: bool) -> usize {
+    if only_first { 32 } else { 12 }
+}
 
 /// Files side by side; the answers are in the order given.
 fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failure> {
@@ -106,7 +108,8 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
     let pool = ThreadPoolBuilder::new().stack_size(session::STACK).build();
     let pool = pool.map_err(|e| Failure(format!("cannot start threads: {e}")))?;
     let mut checked: Vec<(usize, Checked)> = Vec::with_capacity(files.len());
-    for (number, batch) in batches(files).into_iter().enumerate() {
+    let most = batch_size(host.snapshot().options().only_first);
+    for (number, batch) in batches(files, most).into_iter().enumerate() {
         if number > 0 {
             host.forget();
         }
@@ -117,7 +120,13 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
             each.map_with(snapshot, |analysis, index| {
                 let path = &files[index];
                 // One file that breaks us must not cost the others their answer.
-                let answer = guarded(|| check_file(analysis.clone(), path)).unwrap_or_else(|m| Err(Failure::broken(path, &m)));
+                let answer = guarded(|| {
+                    // A file of heavy kernels would keep one thread busy while the others wait for the end of its batch.
+                    let kernels = analysis.kernels_to_check(path).into_par_iter();
+                    kernels.for_each_with(analysis.clone(), |analysis, kernel| analysis.look_at(kernel));
+                    check_file(analysis.clone(), path)
+                });
+                let answer = answer.unwrap_or_else(|m| Err(Failure::broken(path, &m)));
                 answer.map(|checked| (index, checked))
             })
             .collect()
@@ -130,13 +139,13 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
     Ok(checked.into_iter().map(|(_, checked)| checked).collect())
 }
 
-/// Indices of files, large ones first in every batch, and every batch with its share of them: so batches take the same time and memory.
-fn batches(files: &[PathBuf]) -> Vec<Vec<usize>> {
+/// Indices of files, at most so many in a batch, large ones first in every batch, and every batch with its share of them: so batches take the same time and memory.
+fn batches(files: &[PathBuf], most: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..files.len()).collect();
     // A file that cannot be read says so when it is looked at.
     let sizes: Vec<u64> = files.iter().map(|path| fs::metadata(path).map_or(0, |found| found.len())).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(sizes[index]));
-    let count = files.len().div_ceil(BATCH);
+    let count = files.len().div_ceil(most);
     (0..count).map(|first| order.iter().copied().skip(first).step_by(count).collect()).collect()
 }
 

@@ -10,16 +10,12 @@ use tritium_lsp::ide::{
 };
 
 use crate::{
-    args::{Analysing, ConfigChoice, TableFormat},
+    args::{Analysing, TableFormat},
     session::{self, Failure},
 };
 
 pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let config = match analysing.config {
-        ConfigChoice::All => None,
-        ConfigChoice::First => Some(0),
-        ConfigChoice::Index(index) => Some(index as usize),
-    };
+    let config = analysing.config.index();
     let mut rows = Vec::new();
     for path in session::python_files(host, paths)? {
         let analysis = session::at(host, &path)?;

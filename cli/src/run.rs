@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
 use tritium_runtime::exec::{self, ExecError, Job, Verify};
 
 use crate::{
-    args::{Analysing, ConfigChoice, TextFormat},
+    args::{Analysing, TextFormat},
     session::{self, Failure},
 };
 
@@ -25,11 +25,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let limit = Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
     let bytes = fs::read(&request.file).map_err(|e| Failure::io(&request.file, &e))?;
-    let config = match analysing.config {
-        ConfigChoice::All => None,
-        ConfigChoice::First => Some(0),
-        ConfigChoice::Index(index) => Some(index as usize),
-    };
+    let config = analysing.config.index();
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
         None => {

@@ -69,11 +69,7 @@ pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
         self::version(version)?;
         options.triton = Some(version.clone());
     }
-    options.config = match analysing.config {
-        ConfigChoice::All => None,
-        ConfigChoice::First => Some(0),
-        ConfigChoice::Index(index) => Some(index as usize),
-    };
+    options.config = analysing.config.index();
     options.only_first = analysing.config == ConfigChoice::First;
     if let Some(environment) = &analysing.python_env {
         options.environment = Some(std::path::absolute(environment).map_err(|e| Failure::io(environment, &e))?);

@@ -84,56 +84,32 @@ pub enum Fact {
     BarriersPlaced,
 }
 
-/// The order of the passes, one screen.
-pub fn pipeline(_sm: &Sm) -> Vec<&'static Pass> {
-    vec![
-        // L0
-        &inline::PASS,
-        &canonicalise::PASS,
-        &share_loads::PASS,
-        &decompose_dot::PASS,
-        &canonicalise::PASS,
-        // L1
-        &coalesce::PASS,
-        &pick_mma::PASS,
-        &assign_layouts::PASS,
-        &canonicalise::PASS,
-        &stage_operands::PASS,
-        &vectorise::PASS,
-        // L2, where loads run ahead or warpgroups multiply
-        &overlap::PASS,
-        &use_wgmma::PASS,
-        &relax_wgmma::PASS,
-        &assign_shared::PASS,
-        &place_fences::PASS,
-        &place_barriers::PASS,
-    ]
-}
-
-/// Every pass, by name.
-pub fn pass(name: &str) -> Option<&'static Pass> {
-    let passes: [&'static Pass; 15] = [
-        &inline::PASS,
-        &canonicalise::PASS,
-        &share_loads::PASS,
-        &decompose_dot::PASS,
-        &coalesce::PASS,
-        &pick_mma::PASS,
-        &assign_layouts::PASS,
-        &stage_operands::PASS,
-        &use_wgmma::PASS,
-        &relax_wgmma::PASS,
-        &vectorise::PASS,
-        &overlap::PASS,
-        &assign_shared::PASS,
-        &place_fences::PASS,
-        &place_barriers::PASS,
-    ];
-    passes.into_iter().find(|p| p.name == name)
-}
+/// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
+pub static PIPELINE: [&Pass; 17] = [
+    // L0
+    &inline::PASS,
+    &canonicalise::PASS,
+    &share_loads::PASS,
+    &decompose_dot::PASS,
+    &canonicalise::PASS,
+    // L1
+    &coalesce::PASS,
+    &pick_mma::PASS,
+    &assign_layouts::PASS,
+    &canonicalise::PASS,
+    &stage_operands::PASS,
+    &vectorise::PASS,
+    // L2, where loads run ahead or warpgroups multiply
+    &overlap::PASS,
+    &use_wgmma::PASS,
+    &relax_wgmma::PASS,
+    &assign_shared::PASS,
+    &place_fences::PASS,
+    &place_barriers::PASS,
+];
 
 /// Runs the pipeline. `observe` sees the module after each pass and may stop the run by unwinding (cancellation).
-pub fn lower_to_l1(l0: &Module, options: &CompileOptions) -> Result<Module, Unsupported> {
+pub fn lower(l0: &Module, options: &CompileOptions) -> Result<Module, Unsupported> {
     lower_observed(l0, options, &mut |_, _| {})
 }
 
@@ -148,7 +124,7 @@ pub fn lower_observed(
         return Err(Unsupported::new(Origin::NONE, message));
     }
     let mut module = l0.clone();
-    for pass in pipeline(options.sm) {
+    for pass in PIPELINE {
         run(pass, &mut module, options)?;
         observe(pass, &module);
     }

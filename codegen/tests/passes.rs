@@ -45,7 +45,7 @@ fn run(path: &Path, text: &str) -> Lowered {
     let l0 = ["inline", "canonicalise", "share_loads", "decompose_dot", "coalesce"].contains(&pass);
     let mut before = module.clone();
     let mut result = Ok(());
-    for step in passes::pipeline(options.sm) {
+    for step in passes::PIPELINE {
         let last = step.name == pass;
         if whole || last || !l0 {
             if last {
@@ -58,7 +58,7 @@ fn run(path: &Path, text: &str) -> Lowered {
         }
     }
     let mut finished = module.clone();
-    let left = passes::pipeline(options.sm).into_iter().skip_while(|step| step.name != pass).skip(1);
+    let left = passes::PIPELINE.into_iter().skip_while(|step| step.name != pass).skip(1);
     let lowered = result.is_ok() && left.into_iter().all(|step| passes::run(step, &mut finished, &options).is_ok());
     let shown = match result {
         Ok(()) if pass == "report" => report(&module, text),

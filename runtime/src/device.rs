@@ -17,10 +17,12 @@ pub enum LaunchValue {
     Scalar { bits: u64, bytes: u32 },
 }
 
-/// What a person may ask for: `cpu`, `cuda`, `cuda:1`.
+/// What a person may ask for: `cpu`, `sim`, `cuda`, `cuda:1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceName {
     Cpu,
+    /// The compiled kernel, lane by lane on the CPU: slow, and it finds races.
+    Sim,
     Cuda(u32),
 }
 
@@ -28,6 +30,7 @@ impl DeviceName {
     pub fn parse(text: &str) -> Option<DeviceName> {
         match text {
             "cpu" => Some(DeviceName::Cpu),
+            "sim" => Some(DeviceName::Sim),
             "cuda" => Some(DeviceName::Cuda(0)),
             _ => text.strip_prefix("cuda:")?.parse().ok().map(DeviceName::Cuda),
         }
@@ -38,6 +41,7 @@ impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeviceName::Cpu => f.write_str("cpu"),
+            DeviceName::Sim => f.write_str("sim"),
             DeviceName::Cuda(n) => write!(f, "cuda:{n}"),
         }
     }

@@ -198,7 +198,7 @@ pub fn prepare(db: &Database, launch: &Launch) -> Result<Ready, Refusal> {
 pub fn run(job: &Job) -> Result<Report, Refusal> {
     let _span = tracing::info_span!("run", file = %job.path.display(), device = job.device).entered();
     let device = DeviceName::parse(&job.device)
-        .ok_or_else(|| Refusal::new(format!("`{}` is not a device; `cpu` and `cuda:0` are", job.device)))?;
+        .ok_or_else(|| Refusal::new(format!("`{}` is not a device; `cpu`, `sim` and `cuda:0` are", job.device)))?;
     let gpu = Gpu::find(&job.gpu).ok_or_else(|| Refusal::new(format!("unknown GPU `{}`", job.gpu)))?;
     let (db, file) = open(&job.path, job.text.clone(), &job.triton, &job.gpu);
     let mut launches = chosen(&db, file, job.launch.as_deref())?;
@@ -283,6 +283,7 @@ fn run_launch(db: &Database, launch: &Launch, device: DeviceName, gpu: Gpu, job:
     let mut tensors = inputs.clone();
     let (name, outcome) = match device {
         DeviceName::Cpu => ("cpu".to_owned(), run_cpu(&module, launch, &values, &mut tensors)),
+        DeviceName::Sim => ("sim".to_owned(), run_sim(db, instance, gpu, launch, &values, &mut tensors)?),
         DeviceName::Cuda(n) => {
             let open = cuda::Cuda::open(n).map_err(|e| Refusal::new(e.to_string()))?;
             let name = open.name.clone();
@@ -386,6 +387,21 @@ fn run_cpu(module: &Module, launch: &Launch, values: &[LaunchValue], tensors: &m
     let start = Instant::now();
     cpu::launch(module, launch.grid, values, tensors)?;
     Ok(start.elapsed().as_secs_f64())
+}
+
+fn run_sim(
+    db: &Database,
+    instance: Instance,
+    gpu: Gpu,
+    launch: &Launch,
+    values: &[LaunchValue],
+    tensors: &mut [Tensor],
+) -> Result<Result<f64, DeviceError>, Refusal> {
+    let options = codegen::Options::new(db, gpu.sm.name.to_owned(), launch.num_warps, launch.num_stages, launch.max_registers);
+    let module = codegen::optimised(db, instance, options).as_ref().map_err(|e| Refusal::kernel(e.message.clone()))?;
+    let start = Instant::now();
+    let done = cpu::simulate(module, launch.grid, values, tensors);
+    Ok(done.map(|()| start.elapsed().as_secs_f64()))
 }
 
 fn run_cuda(

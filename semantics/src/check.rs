@@ -160,6 +160,13 @@ fn unused_suppression(file: SourceFile, text: &str, suppression: &Suppression, u
     Some(diagnostic)
 }
 
+/// What a file's diagnostics need of one kernel, worked out: kernels can be looked at side by side before [`check`] collects them.
+pub fn look_at(db: &dyn Db, kernel: Function) {
+    for specialisation in visited(db, kernel) {
+        lint(db, circumstances(db, kernel, specialisation));
+    }
+}
+
 /// The specialisations of a kernel that the settings ask for.
 pub fn visited(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Specialisation> {
     let all = specialisations(db, kernel).as_slice();

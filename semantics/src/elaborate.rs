@@ -153,6 +153,11 @@ pub struct Elaboration {
 /// A kernel, or a helper asked for directly, under one specialisation.
 #[salsa::tracked(returns(ref), lru = 96)]
 pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
+    elaborate_once(db, instance)
+}
+
+/// The same for one that is asked for once, such as a trial: nothing keeps it.
+pub(crate) fn elaborate_once(db: &dyn Db, instance: Instance) -> Elaborated {
     let arguments = instance.arguments(db).iter().map(entry).collect();
     let result = evaluator::evaluate(db, instance.function(db), arguments, instance.triton(db), 0, true);
     let mut module = tile::Module::new(tile::Level::L0);

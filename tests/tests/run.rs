@@ -81,3 +81,35 @@ fn tensors_are_saved_before_and_after() {
     assert!(bytes("Y.npy").len() > 583 * 931 * 4 && bytes("Y.npy") != bytes("Y.in.npy"));
     assert_eq!(bytes("X.npy"), bytes("X.in.npy"));
 }
+
+/// Every launch of the examples as it is compiled, lane by lane, on sizes that take no time.
+#[test]
+fn every_example_runs_in_the_simulator() {
+    let smaller = [
+        ("layer_norm.py", "M = 512, N = 1000", "M = 5, N = 1000", "rows"),
+        ("layer_norm.py", "M = 4096, N = 4096", "M = 2, N = 4096", "half"),
+        ("matmul.py", "M = 200, N = 136, K = 96", "M = 70, N = 136, K = 96", "small"),
+        ("matmul.py", "M = 1024, N = 1024, K = 1024", "M = 128, N = 256, K = 192", "square_1024"),
+        ("softmax.py", "M = 583, N = 931", "M = 3, N = 931", "announcement"),
+        ("softmax.py", "M = 4096, N = 4096", "M = 2, N = 4096", "square_4096"),
+        ("vector_add.py", "N = 1_000_000,", "N = 10_000,", "one_million"),
+        ("vector_add.py", "N = 1_000_003,", "N = 10_003,", "odd"),
+    ];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, sizes, small, launch) in smaller {
+        let text = std::fs::read_to_string(repository().join("examples").join(name)).expect("an example");
+        assert!(text.contains(sizes), "{name} has other sizes than {sizes}");
+        let copy = folder.path().join(format!("{launch}_{name}"));
+        std::fs::write(&copy, text.replace(sizes, small)).expect("it can be written");
+        let copy = copy.to_str().expect("a plain path");
+        for gpu in ["sm_80", "sm_90"] {
+            let done = run(&[copy, "--launch", launch, "--device", "sim", "--gpu", gpu, "--verify"]);
+            let out = text_of(&done);
+            assert!(done.status.success() && out.contains("verified"), "{name} {launch} {gpu}: {out}");
+        }
+    }
+}
+
+fn text_of(done: &Output) -> String {
+    format!("{}{}", text(&done.stdout), text(&done.stderr))
+}

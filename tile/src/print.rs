@@ -306,6 +306,19 @@ impl Printer<'_> {
         }
     }
 
+    /// How memory is accessed, where it is not as usual.
+    fn access(&mut self, vector: u8, cache: CacheOp, eviction: Eviction) {
+        if vector != 0 {
+            let _ = write!(self.out, " vector={vector}");
+        }
+        if cache != CacheOp::default() {
+            let _ = write!(self.out, " cache={}", cache.name());
+        }
+        if eviction != Eviction::default() {
+            let _ = write!(self.out, " eviction={}", eviction.name());
+        }
+    }
+
     fn attributes(&mut self, kind: &OpKind) {
         let mut text = |key: &str, value: &dyn fmt::Display| {
             let _ = write!(self.out, " {key}={value}");
@@ -326,41 +339,13 @@ impl Printer<'_> {
                 let _ = write!(self.out, " values={:?}", values.as_slice());
             }
             OpKind::Load(attrs) => {
-                if attrs.vector != 0 {
-                    text("vector", &attrs.vector);
-                }
-                if attrs.cache != CacheOp::default() {
-                    text("cache", &attrs.cache.name());
-                }
-                if attrs.eviction != Eviction::default() {
-                    text("eviction", &attrs.eviction.name());
-                }
+                self.access(attrs.vector, attrs.cache, attrs.eviction);
                 if attrs.volatile {
                     self.out.push_str(" volatile");
                 }
             }
-            OpKind::Store(attrs) => {
-                if attrs.vector != 0 {
-                    text("vector", &attrs.vector);
-                }
-                if attrs.cache != CacheOp::default() {
-                    text("cache", &attrs.cache.name());
-                }
-                if attrs.eviction != Eviction::default() {
-                    text("eviction", &attrs.eviction.name());
-                }
-            }
-            OpKind::AsyncCopy(attrs) => {
-                if attrs.vector != 0 {
-                    text("vector", &attrs.vector);
-                }
-                if attrs.cache != CacheOp::default() {
-                    text("cache", &attrs.cache.name());
-                }
-                if attrs.eviction != Eviction::default() {
-                    text("eviction", &attrs.eviction.name());
-                }
-            }
+            OpKind::Store(attrs) => self.access(attrs.vector, attrs.cache, attrs.eviction),
+            OpKind::AsyncCopy(attrs) => self.access(attrs.vector, attrs.cache, attrs.eviction),
             OpKind::AsyncWait { pending } => text("pending", pending),
             OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
                 if *sem != MemSem::default() {

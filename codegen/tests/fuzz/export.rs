@@ -67,7 +67,7 @@ fn one(folder: &Path, seed: u64) -> Result<Option<String>, String> {
         return Ok(None);
     }
     let expected = interpreted(&module, seed, &cancel)?;
-    let lowered = passes::lower_to_l1(&module, &options).map_err(|why| why.message)?;
+    let lowered = passes::lower(&module, &options).map_err(|why| why.message)?;
     let text = llvm::emit(&lowered, options.sm).map_err(|why| why.message)?;
     let start = launch(&module, seed);
     let mut bytes: Vec<u8> = Vec::new();

@@ -208,7 +208,7 @@ impl Checker<'_> {
             *self.refusals.lock().expect("nobody panicked").entry(message).or_default() += 1;
             Ok(false)
         };
-        let lowered = match passes::lower_to_l1(module, &options(target)) {
+        let lowered = match passes::lower(module, &options(target)) {
             Ok(lowered) => lowered,
             Err(why) => return refused(why.message),
         };

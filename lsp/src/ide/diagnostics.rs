@@ -3,11 +3,12 @@
 //! Everything wrong in a file, in text order, each with its origins, the configurations it holds in, and its fixes.
 
 use std::{
+    cmp::Reverse,
     ops::Range,
     path::{Path, PathBuf},
 };
 
-use tritium_semantics::{Db as _, SourceFile, check, diagnostics::Code, project::Selector, upgrade};
+use tritium_semantics::{Db as _, Function, SourceFile, check, diagnostics::Code, items, project::Selector, upgrade};
 
 pub use tritium_semantics::diagnostics::Severity;
 
@@ -92,6 +93,20 @@ impl Analysis {
             out.sort_by_key(|d| (d.range.start, d.range.end));
         }
         out
+    }
+
+    /// The kernels of a file, long ones first, to be looked at side by side before [`Analysis::diagnostics`] collects what was found.
+    pub fn kernels_to_check(&self, path: &Path) -> Vec<Function> {
+        let db = self.db();
+        let Some(file) = self.file(path).filter(|&file| items::is_triton_file(db, file)) else { return Vec::new() };
+        let mut kernels = items::kernels(db, file).clone();
+        kernels.sort_by_key(|&kernel| Reverse(items::source_map(db, kernel).map_or(0, |(_, map)| map.exprs.len())));
+        kernels
+    }
+
+    /// Works out what the diagnostics need of one kernel.
+    pub fn look_at(&self, kernel: Function) {
+        check::look_at(self.db(), kernel);
     }
 
     /// Whether a code is selected for a file: by what was chosen, else by its project; per-file ignores always hold.

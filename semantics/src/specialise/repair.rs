@@ -13,7 +13,7 @@ use crate::{
     constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
-    elaborate::{Elaborated, elaborate},
+    elaborate::{Elaborated, elaborate, elaborate_once},
     problem::{At, Problem},
 };
 
@@ -100,22 +100,22 @@ impl Repairs {
     ) -> Option<Instance> {
         let before = elaborate(db, instance);
         let other = self.changed(db, instance, &change)?;
-        let now = elaborate(db, other);
-        if explains(db, before, now) {
+        let now = elaborate_once(db, other);
+        if explains(db, before, &now) {
             self.learned.extend(change);
             return Some(other);
         }
-        if errors(now).any(|p| same(p, problem)) || !reaches(db, now, problem) {
+        if errors(&now).any(|p| same(p, problem)) || !reaches(db, &now, problem) {
             return None;
         }
-        let uncovered = errors(now).find(|p| !errors(before).any(|old| same(old, p)))?;
+        let uncovered = errors(&now).find(|p| !errors(before).any(|old| same(old, p)))?;
         for further in self.changes(db, other, uncovered, flow, free).into_iter().take(MOST_FURTHER) {
             // What explains the one must not take back the other.
             if further.iter().any(|(i, _)| change.iter().any(|(j, _)| i == j)) {
                 continue;
             }
             if let Some(third) = self.changed(db, other, &further)
-                && explains(db, before, elaborate(db, third))
+                && explains(db, before, &elaborate_once(db, third))
             {
                 self.learned.extend(change.into_iter().chain(further));
                 return Some(third);
