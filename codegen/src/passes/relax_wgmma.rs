@@ -117,6 +117,10 @@ fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed>
     let yielded = &function.op(end).operands;
     let carried = yielded.iter().position(|&v| v == finished)?;
     let accumulator = *body.args.get(carried + 1)?;
+    // Accumulators of f16 are carried one by one and packed on each trip, which the multiplication would have to be waited for.
+    if function.ty(finished).elem().bits() < 32 {
+        return None;
+    }
     if sole(finished)? != end || yielded.iter().filter(|&&v| v == finished).count() != 1 {
         return None;
     }

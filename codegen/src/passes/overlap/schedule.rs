@@ -64,6 +64,9 @@ fn runs_on(function: &Function, block: BlockId, options: &CompileOptions) -> boo
     let accumulator = function.block(block).args[carried + 1];
     let reads = |id: &OpId| function.op(*id).operands.contains(&accumulator);
     let fits = |dot: OpId| use_wgmma::grouping(function, dot, options).is_some();
+    if function.ty(result).elem().bits() < 32 {
+        return false;
+    }
     if first == last {
         return function.op(last).operands[2] == accumulator && fits(last) && use_wgmma::is_free(function, last, 0);
     }
