@@ -5,6 +5,7 @@
 //! them, and without either the record and its part of `docs/accuracy.md` are written anew. **A measure only compares; nothing that it finds is decided here.**
 
 mod ask;
+mod compiled;
 mod corpus;
 mod findings;
 mod probes;
@@ -37,13 +38,20 @@ pub(crate) struct Judge {
     /// The folder with one folder a package.
     pub corpora: PathBuf,
     pub root: PathBuf,
+    /// What would take minutes may be asked of a fixed sample: only to find what has become worse.
+    pub quick: bool,
 }
 
 type Measure = fn(&Judge) -> Result<Measured, String>;
 
 /// By name.
-const MEASURES: &[(&str, Measure)] =
-    &[("probes", probes::measure), ("corpus", corpus::measure), ("types", types::measure), ("findings", findings::measure)];
+const MEASURES: &[(&str, Measure)] = &[
+    ("probes", probes::measure),
+    ("corpus", corpus::measure),
+    ("types", types::measure),
+    ("compiled", compiled::measure),
+    ("findings", findings::measure),
+];
 
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let (mut names, mut check, mut list) = (Vec::new(), false, false);
@@ -58,7 +66,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
             }
         }
     }
-    let Some(judge) = judge()? else { return Ok(()) };
+    let Some(judge) = judge(check)? else { return Ok(()) };
     let mut worse = Vec::new();
     for (name, measure) in MEASURES.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|n| n == name)) {
         let measured = measure(&judge)?;
@@ -106,7 +114,7 @@ fn say(text: &str) -> Result<(), String> {
 }
 
 /// `None` where the recorded tables are not at hand and need not be.
-fn judge() -> Result<Option<Judge>, String> {
+fn judge(quick: bool) -> Result<Option<Judge>, String> {
     let root = crate::root();
     let ci = std::env::var_os("CI").is_some();
     let missing = |what: String| {
@@ -131,7 +139,7 @@ fn judge() -> Result<Option<Judge>, String> {
     if !tritium.is_file() {
         return Err(format!("{}: build it first: `cargo build -p tritium-cli`", tritium.display()));
     }
-    Ok(Some(Judge { tritium, tables, corpora, root }))
+    Ok(Some(Judge { tritium, tables, corpora, root, quick }))
 }
 
 /// The corpora with recorded verdicts that everybody can fetch.

@@ -2,7 +2,13 @@
 //
 //! One request a line, one answer a line: what a script or a judge asks of many kernels. The contract is in `docs/architecture.md`.
 
-use std::{collections::BTreeMap, path::Path, time::Instant};
+use std::{
+    any::Any,
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    time::Instant,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -101,7 +107,10 @@ pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through)
     let outcome = serde_json::from_str::<Request>(line).map_err(|e| format!("this is not a request: {e}")).and_then(|request| {
         answer.id = request.id.clone();
         configure(host, defaults, &request)?;
-        host.snapshot_at(Path::new(&request.file)).fill(&request, through, &mut answer)
+        // One bad kernel takes nothing from the next.
+        let filled =
+            catch_unwind(AssertUnwindSafe(|| host.snapshot_at(Path::new(&request.file)).fill(&request, through, &mut answer)));
+        filled.unwrap_or_else(|panic| Err(format!("a defect in Tritium: it panicked: {}", said(panic.as_ref()))))
     });
     if let Err(message) = outcome {
         answer.ok = false;
@@ -109,6 +118,12 @@ pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through)
     }
     answer.ms = start.elapsed().as_secs_f64() * 1e3;
     answer
+}
+
+/// What a panic says.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(), String> {

@@ -4,8 +4,9 @@
 
 use std::{
     collections::HashMap,
-    io::Write as _,
-    process::{Command, Stdio},
+    io::{self, Write as _},
+    process::{Command, Output, Stdio},
+    thread::JoinHandle,
 };
 
 use serde_json::Value;
@@ -28,16 +29,39 @@ pub(crate) struct Answer {
 
 /// One answer a request, in their order.
 pub(crate) fn ask(judge: &Judge, requests: Vec<Value>) -> Result<Vec<Option<Answer>>, String> {
-    let mut text = String::new();
+    let answers = batch(judge, requests, "types")?;
+    Ok(answers.iter().map(|value| value.as_ref().map(answer)).collect())
+}
+
+/// The same as they are written, after this stage; as many programs answer as there are cores.
+pub(crate) fn batch(judge: &Judge, requests: Vec<Value>, through: &str) -> Result<Vec<Option<Value>>, String> {
     let count = requests.len();
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, 8);
+    let mut texts = vec![String::new(); jobs];
     for (id, mut request) in requests.into_iter().enumerate() {
         request["id"] = id.into();
-        text += &request.to_string();
-        text.push('\n');
+        texts[id % jobs] += &format!("{request}\n");
     }
+    let running: Vec<_> = texts.into_iter().map(|text| start(judge, text, through)).collect::<Result<_, _>>()?;
+    let mut answers: HashMap<u64, Value> = HashMap::new();
+    for child in running {
+        let output = child.join().map_err(|_| "a thread that waits ended early")?.map_err(|e| e.to_string())?;
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let value: Value = serde_json::from_str(line).map_err(|e| format!("not an answer: {e}: {line}"))?;
+            if let Some(id) = value["id"].as_u64() {
+                answers.insert(id, value);
+            }
+        }
+    }
+    Ok((0..count as u64).map(|id| answers.remove(&id)).collect())
+}
+
+/// One program with its questions, and who waits for it.
+fn start(judge: &Judge, text: String, through: &str) -> Result<JoinHandle<io::Result<Output>>, String> {
     let mut child = Command::new(&judge.tritium)
-        .args(["batch", "-"])
+        .args(["batch", "-", "--through", through])
         .current_dir(&judge.corpora)
+        .env("TRITIUM_BIN", &judge.tritium)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -45,16 +69,11 @@ pub(crate) fn ask(judge: &Judge, requests: Vec<Value>) -> Result<Vec<Option<Answ
     let mut stdin = child.stdin.take().ok_or("no way to ask")?;
     // Its answers would fill the pipe before all questions are asked.
     let asking = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
-    let output = child.wait_with_output().map_err(|e| e.to_string())?;
-    let _ = asking.join();
-    let mut answers: HashMap<u64, Answer> = HashMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let value: Value = serde_json::from_str(line).map_err(|e| format!("not an answer: {e}: {line}"))?;
-        if let Some(id) = value["id"].as_u64() {
-            answers.insert(id, answer(&value));
-        }
-    }
-    Ok((0..count as u64).map(|id| answers.remove(&id)).collect())
+    Ok(std::thread::spawn(move || {
+        let output = child.wait_with_output();
+        let _ = asking.join();
+        output
+    }))
 }
 
 fn answer(value: &Value) -> Answer {
