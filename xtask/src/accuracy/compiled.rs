@@ -1,8 +1,8 @@
 //! Kernels of published packages through Tritium to machine code, beside what Triton itself makes of them (`compiled.triton.tsv`, which
 //! `tests/judge/compiled.py` records).
 //!
-//! Recording asks for machine code of every kernel; a check asks for PTX of every one and for machine code of every
-//! [`SAMPLE`]th, which takes a minute or two instead of ten. **What is not compiled is counted by the reason that a user is told; a kernel without an
+//! Recording asks for machine code of every kernel, which takes ten minutes of two cores; a check asks for PTX of every [`PTX_OF`]th and for machine
+//! code of every [`MACHINE_CODE_OF`]th, which takes one. **What is not compiled is counted by the reason that a user is told; a kernel without an
 //! answer or without a reason is a defect and fails the check.**
 
 use std::{
@@ -14,8 +14,10 @@ use serde_json::Value;
 
 use super::{Judge, Measured, ask::batch, corpus, percent, share, table};
 
-/// Of how many kernels a check asks for the machine code of one.
-const SAMPLE: usize = 12;
+/// Of how many kernels a check asks for the PTX of one.
+const PTX_OF: usize = 3;
+/// Of how many a check asks for the machine code of one; a multiple of the other.
+const MACHINE_CODE_OF: usize = 12;
 /// What of Triton's kernels must compile, in percent.
 const WANTED: f64 = 95.0;
 /// As Triton compiled them.
@@ -47,18 +49,27 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     let rows: Vec<corpus::Row> =
         rows.into_iter().filter(|row| theirs.contains_key(&(row.path.clone(), row.function.clone()))).collect();
     // ptxas takes longest where registers run out; a check on a slow machine stays within its limit.
-    let is_light = |row: &corpus::Row| theirs.get(&(row.path.clone(), row.function.clone())).is_some_and(|t| t.registers < 200);
-    let light: Vec<bool> = rows.iter().map(is_light).collect();
-    let answers = answers(judge, &rows, &light)?;
+    let is_light = |row: &corpus::Row| {
+        theirs.get(&(row.path.clone(), row.function.clone())).is_some_and(|t| t.registers < 200 && t.spilled == 0)
+    };
+    let asked = |(index, row): (usize, &corpus::Row)| match judge.quick {
+        false => Some("sass"),
+        true if index % MACHINE_CODE_OF == 0 && is_light(row) => Some("sass"),
+        true => (index % PTX_OF == 0).then_some("ptx"),
+    };
+    let stages: Vec<Option<&str>> = rows.iter().enumerate().map(asked).collect();
+    let answers = answers(judge, &rows, &stages)?;
 
     let (mut disagreements, mut details) = (BTreeSet::new(), String::new());
     let mut section = String::from(
-        "## Kernels to machine code\n\n`tritium batch --through sass` for sm_90 under the signatures of the verdicts above, four warps, for every kernel that Triton 3.6 compiles there.\n\n| package | compiled by Triton | PTX that ptxas accepts | spill for Triton | spill here | only here | registers beside Triton's |\n|---|--:|--:|--:|--:|--:|--:|\n",
+        "## Kernels to machine code\n\n`tritium batch --through sass` for sm_90 under the signatures of the verdicts above, four warps, for every kernel that Triton 3.6 compiles there. The tests ask again for the PTX of every third kernel and for the machine code of every twelfth.\n\n| package | compiled by Triton | PTX that ptxas accepts | spill for Triton | spill here | only here | registers beside Triton's |\n|---|--:|--:|--:|--:|--:|--:|\n",
     );
     let (mut all, mut reasons, mut below) = (Count::default(), BTreeMap::<String, usize>::new(), Vec::new());
     for package in PACKAGES {
         let mut count = Count::default();
-        for (row, answer) in rows.iter().zip(&answers).filter(|(row, _)| row.package == *package) {
+        for ((row, answer), _) in
+            rows.iter().zip(&answers).zip(&stages).filter(|((row, _), asked)| row.package == *package && asked.is_some())
+        {
             let Some(theirs) = theirs.get(&(row.path.clone(), row.function.clone())) else { continue };
             let name = format!("{}\t{}", row.path, row.function);
             match outcome(answer.as_ref()) {
@@ -103,11 +114,11 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     Ok(Measured { section, disagreements, details, below })
 }
 
-fn answers(judge: &Judge, rows: &[corpus::Row], light: &[bool]) -> Result<Vec<Option<Value>>, String> {
-    let sampled = |index: usize| !judge.quick || (light[index] && index.is_multiple_of(SAMPLE));
+/// The answers to those rows that are asked through a stage.
+fn answers(judge: &Judge, rows: &[corpus::Row], stages: &[Option<&str>]) -> Result<Vec<Option<Value>>, String> {
     let mut answers = vec![None; rows.len()];
-    for (stage, machine_code) in [("ptx", false), ("sass", true)] {
-        let chosen: Vec<usize> = (0..rows.len()).filter(|&index| sampled(index) == machine_code).collect();
+    for stage in ["ptx", "sass"] {
+        let chosen: Vec<usize> = (0..rows.len()).filter(|&index| stages[index] == Some(stage)).collect();
         let requests = chosen.iter().map(|&index| {
             let mut request = rows[index].request.clone();
             request["gpu"] = GPU.into();

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Times compilation from source to PTX, kernel by kernel, beside Triton's own stages up to PTX on the same machine in the same run.
+
+    python3 bench/compile_time.py path/to/tritium PYTHON ORACLE [--corpora FOLDER TABLE] [--sample 120] [--runs 3] [--results bench/results/compile.md]
+
+The suite is every launch of `examples/` and `tests/run/kernels/` and, with `--corpora`, kernels drawn from those that Triton accepts in published
+packages, each under its recorded signature. PYTHON has Triton 3.6 and ORACLE runs its stages without a GPU.
+
+Both are warm and neither reads a cache: Triton's process has imported the file and has compiled another kernel, ours has a running LLVM worker.
+Triton's time is the sum of its stages `ast_to_ttir`, `ttir`, `ttgir`, `llir` and `ptx`. Ours is everything from reading the file to the text of the
+PTX, in a process that is new in every run, so that nothing of the kernel is known. A kernel's time is the least of the runs, which alternate.
+"""
+
+import argparse
+import csv
+import json
+import math
+import os
+import queue
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from pathlib import Path
+
+csv.field_size_limit(1 << 24)
+ROOT = Path(__file__).resolve().parent.parent
+SEED = 2026
+GPU = "sm_90"
+# Seconds for one kernel; one that takes longer is left out and counted.
+LIMIT = 200
+WANTED_MEAN, WANTED_EACH = 8, 2
+FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "next_power_of_2": lambda n: 1 << (n - 1).bit_length(), "min": min, "max": max}
+TRITON = {
+    "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "u8", "u16": "u16", "u32": "u32", "u64": "u64",
+    "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "f8e4m3": "fp8e4nv", "f8e5m2": "fp8e5", "e4m3": "fp8e4nv", "e5m2": "fp8e5",
+}  # fmt: skip
+
+# Runs under the Python that has Triton: requests in, milliseconds of the stages out. Nothing is assembled.
+JUDGE = """
+import importlib.util, json, os, shutil, signal, sys, tempfile
+spec = importlib.util.spec_from_file_location("judge", sys.argv[1])
+judge = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(judge)
+import triton.backends.nvidia.compiler as nvidia
+
+class Enough(Exception):
+    pass
+
+def enough(*_, **__):
+    raise Enough
+
+nvidia.CUDABackend.make_cubin = enough
+STAGES = ("ast_to_ttir", "ttir", "ttgir", "llir", "ptx")
+modules = {}
+
+def give_up(*_):
+    raise TimeoutError
+
+signal.signal(signal.SIGALRM, give_up)
+for line in sys.stdin:
+    row = json.loads(line)
+    signal.alarm(int(sys.argv[2]))
+    try:
+        if row["file"] not in modules:
+            modules[row["file"]] = judge.load_module(row["file"])[0]
+        os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="compile_time_")
+        out = judge.run(row["file"], row["kernel"], row["args"], row["constexprs"], row["gpu"], row["options"], keep_cache=True, mod=modules[row["file"]])
+        shutil.rmtree(os.environ["TRITON_CACHE_DIR"], ignore_errors=True)
+        stages = out.get("stage_s", {})
+    except BaseException as problem:
+        stages, out = {}, {"error": str(problem)}
+    signal.alarm(0)
+    found = {name: stages[name] * 1e3 for name in STAGES if name in stages}
+    print(json.dumps({"stage_ms": found if len(found) == len(STAGES) else None, "why": out.get("error")}), flush=True)
+"""
+
+
+def number(value, names):
+    return eval(value, FUNCTIONS, names) if isinstance(value, str) else value
+
+
+def specialised(value):
+    """The type that a launcher gives a number."""
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, float):
+        return "fp32"
+    base = "i32" if -(1 << 31) <= value < 1 << 31 else "i64"
+    return base + (":1" if value == 1 else ":16" if value % 16 == 0 else "")
+
+
+def launches(file):
+    """The requests of a file's launch block."""
+    text = file.read_text()
+    block = re.search(r"^# /// tritium\n(.*?)^# ///$", text, re.S | re.M)
+    if not block:
+        return
+    for name, launch in tomllib.loads("\n".join(line[2:] for line in block[1].splitlines()))["launch"].items():
+        sizes = launch.get("sizes", {})
+        args, constexprs = {}, {}
+        for arg, said in launch["args"].items():
+            said = said["tensor"] if isinstance(said, dict) else said
+            tensor = re.match(r"(\w+)\[", said) if isinstance(said, str) else None
+            args[arg] = f"*{TRITON[tensor[1]]}:16" if tensor else specialised(number(said, sizes))
+        for key, value in launch.get("meta", {}).items():
+            try:
+                constexprs[key] = number(value, sizes)
+            except NameError:
+                constexprs[key] = value
+        options = {key: launch[key] for key in ("num_warps", "num_stages", "maxnreg") if key in launch}
+        yield request(f"{file.stem}.{name}", file, launch["kernel"], args, constexprs, options)
+
+
+def request(name, file, kernel, args, constexprs, options):
+    return {"name": name, "file": str(file), "kernel": kernel, "args": args, "constexprs": constexprs, "options": options, "gpu": GPU}
+
+
+def published(folder, table, count):
+    """Kernels of published packages that Triton accepts; all of them where `count` is 0."""
+    with open(table, newline="") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["verdict_3.6"] == "ok" and row["helper"] == "False"]
+    rows = [row for row in rows if (folder / row["path"]).is_file()]
+    dtypes = {"fp16", "bf16", "fp32", "fp64", "int8", "int32"}
+    for row in random.Random(SEED).sample(rows, min(count, len(rows))) if count else rows:
+        constexprs = {k: f"tl.{v}" if isinstance(v, str) and v in dtypes else v for k, v in json.loads(row["constexprs"]).items()}
+        name = f"{row['path'].split('/')[0]}: {Path(row['path']).stem}.{row['function']}"
+        yield request(name, folder / row["path"], row["function"], json.loads(row["signature"]), constexprs, {})
+
+
+class Asked:
+    """A process that answers a line with a line."""
+
+    def __init__(self, command, environment=None):
+        self.command, self.environment, self.process = [str(c) for c in command], environment, None
+
+    def start(self):
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=self.environment
+        )
+        self.lines = queue.Queue()
+        threading.Thread(target=self.listen, args=(self.process.stdout, self.lines), daemon=True).start()
+
+    @staticmethod
+    def listen(stream, lines):
+        for line in stream:
+            if line.startswith("{"):
+                lines.put(json.loads(line))
+        lines.put(None)
+
+    def ask(self, question):
+        """The answer, `None` where there is none in time."""
+        if self.process is None:
+            self.start()
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+            answer = self.lines.get(timeout=2 * LIMIT)
+        except (BrokenPipeError, queue.Empty):
+            answer = None
+        if answer is None:
+            self.stop()
+        return answer
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def ours(question):
+    options = question["options"]
+    return {"id": 0, **{key: question[key] for key in ("file", "kernel", "args", "constexprs", "gpu")}, **options}
+
+
+def total(stages):
+    return sum(stages.values())
+
+
+def measure(arguments, suite):
+    """For every kernel the stages of the fastest run of both, or why there are none."""
+    first = suite[0]
+    theirs = Asked([arguments.python, arguments.judge, arguments.oracle, LIMIT])
+    best = [[None, None, ""] for _ in suite]
+    for run in range(arguments.runs):
+        mine = Asked(
+            [arguments.tritium, "batch", "-", "--through", "ptx"],
+            {**os.environ, "TRITIUM_BIN": str(arguments.tritium), "TRITIUM_CACHE": "off"},
+        )
+        # Starts the worker and wakes Triton's compiler; under another signature, so that the kernel itself stays unknown.
+        warm = {**first, "args": {name: ty.removesuffix(":16") for name, ty in first["args"].items()}}
+        theirs.ask(warm)
+        mine.ask(ours(warm))
+        for index, question in enumerate(suite):
+            kept = best[index]
+            if kept[2] and run:
+                continue
+            there, here = theirs.ask(question), mine.ask(ours(question))
+            there_ms = there and there["stage_ms"]
+            here_ms = here["stage_ms"] if here and here["ok"] and "ptx" in here["stage_ms"] else None
+            if not there_ms:
+                kept[2] = "Triton: " + ((there or {}).get("why") or "no PTX within the limit")[-200:]
+            elif not here_ms:
+                said = [d["message"] for d in here["diagnostics"] if d["severity"] == "error"] if here else []
+                kept[2] = "tritium: " + (said[0] if said else "no answer")
+            for place, found in ((0, there_ms), (1, here_ms)):
+                if found and (kept[place] is None or total(found) < total(kept[place])):
+                    kept[place] = found
+            print(f"{run} {question['name']}: {kept[2] or f'{total(there_ms):.1f} ms / {total(here_ms):.1f} ms'}", file=sys.stderr, flush=True)
+        mine.stop()
+    theirs.stop()
+    return best
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def report(suite, best, runs):
+    rows = [(q["name"], there, here) for q, (there, here, why) in zip(suite, best) if not why]
+    without = [(q["name"], why) for q, (_, _, why) in zip(suite, best) if why]
+    ratios = sorted((total(there) / total(here), name) for name, there, here in rows)
+    only = [ratio for ratio, _ in ratios]
+    own = [total(there) / total(here) for name, there, here in rows if ": " not in name]
+    under = sum(ratio < WANTED_EACH for ratio in only)
+
+    def part(column, stages):
+        return " | ".join(f"{sum(row[column][s] for row in rows) / len(rows):.1f}" for s in stages)
+
+    text = f"""# Compiling a kernel
+
+Written by `bench/compile_time.py`. From source to PTX for {GPU}, warm and without caches, on a {os.cpu_count()}-core machine, beside the stages of
+Triton 3.6 up to PTX in the same run; the least of {runs} runs each, alternating. Wanted are {WANTED_MEAN}× in the geometric mean and {WANTED_EACH}× for every
+kernel.
+
+| | kernels | geometric mean | least | slowest tenth | median | below {WANTED_EACH}× |
+|---|--:|--:|--:|--:|--:|--:|
+| all | {len(only)} | **{mean(only):.1f}×** | {only[0]:.1f}× | {only[len(only) // 10]:.1f}× | {only[len(only) // 2]:.1f}× | {under} |
+| own whole kernels | {len(own)} | {mean(own):.1f}× | {min(own):.1f}× | {sorted(own)[len(own) // 10]:.1f}× | {sorted(own)[len(own) // 2]:.1f}× | {sum(r < WANTED_EACH for r in own)} |
+
+Mean milliseconds of a stage. Triton: `ast_to_ttir`, `ttir`, `ttgir`, `llir` (its own lowering and LLVM's passes), `ptx` (LLVM's code generator).
+Tritium: `tile` (all that is known of the source), `llvm` (passes and LLVM text), `ptx` (LLVM).
+
+| Triton: source | ttir | ttgir | llir | ptx | Tritium: tile | llvm | ptx |
+|--:|--:|--:|--:|--:|--:|--:|--:|
+| {part(1, ("ast_to_ttir", "ttir", "ttgir", "llir", "ptx"))} | {part(2, ("tile", "llvm", "ptx"))} |
+"""
+    if without:
+        text += "\nLeft out:\n\n" + "".join(f"- {name}: {why}\n" for name, why in without)
+    text += "\n| kernel | Triton | Tritium | tile | llvm | ptx | times |\n|---|--:|--:|--:|--:|--:|--:|\n"
+    for name, there, here in rows:
+        stages = " | ".join(f"{here[s]:.1f}" for s in ("tile", "llvm", "ptx"))
+        text += f"| {name} | {total(there):.1f} ms | {total(here):.1f} ms | {stages} | {total(there) / total(here):.1f}× |\n"
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tritium", type=lambda p: Path(p).resolve())
+    parser.add_argument("python")
+    parser.add_argument("oracle")
+    parser.add_argument("--corpora", nargs=2, type=Path, metavar=("FOLDER", "TABLE"))
+    parser.add_argument("--sample", type=int, default=120)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", help="names that match")
+    parser.add_argument("--results", type=Path)
+    arguments = parser.parse_args()
+    files = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests/run/kernels").glob("*.py"))]
+    suite = [question for file in files for question in launches(file)]
+    if arguments.corpora:
+        suite += published(*arguments.corpora, arguments.sample)
+    if arguments.only:
+        suite = [question for question in suite if re.search(arguments.only, question["name"])]
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as judge:
+        judge.write(JUDGE)
+        judge.flush()
+        arguments.judge = judge.name
+        text = report(suite, measure(arguments, suite), arguments.runs)
+    if arguments.results:
+        arguments.results.write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
