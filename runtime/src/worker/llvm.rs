@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
+use std::rc::Rc;
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -14,7 +15,7 @@ use inkwell::llvm_sys::core::{
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetTriple};
+use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 
 use super::{PtxRequest, ptx};
 
@@ -43,19 +44,8 @@ pub(super) fn ptx(request: &PtxRequest) -> Result<String, String> {
         .map_err(|error| format!("LLVM cannot read the module: {}", error.to_string().trim_end()))?;
     module.verify().map_err(|error| format!("LLVM finds the module malformed: {}", error.to_string().trim_end()))?;
 
-    let triple = TargetTriple::create("nvptx64-nvidia-cuda");
-    let target = Target::from_triple(&triple).map_err(|error| error.to_string())?;
-    let machine = target
-        .create_target_machine(
-            &triple,
-            request.cpu,
-            request.features,
-            OptimizationLevel::Aggressive,
-            RelocMode::Default,
-            CodeModel::Default,
-        )
-        .ok_or("LLVM has no NVPTX target machine")?;
-    module.set_triple(&triple);
+    let machine = machine(request.cpu, request.features)?;
+    module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
 
     let options = PassBuilderOptions::create();
@@ -74,6 +64,29 @@ pub(super) fn ptx(request: &PtxRequest) -> Result<String, String> {
     }
     let text = String::from_utf8_lossy(text.as_slice());
     ptx::finish(text.trim_end_matches('\0'), request)
+}
+
+/// A processor, features, and LLVM's machine for them.
+type Known = (String, String, Rc<TargetMachine>);
+
+/// The machine for a processor. Making one takes longer than some kernels do, and requests seldom ask for another than the last.
+fn machine(cpu: &str, features: &str) -> Result<Rc<TargetMachine>, String> {
+    thread_local!(static LAST: RefCell<Option<Known>> = const { RefCell::new(None) });
+    LAST.with_borrow_mut(|last| {
+        if let Some((_, _, machine)) = last.as_ref().filter(|known| known.0 == cpu && known.1 == features) {
+            return Ok(machine.clone());
+        }
+        let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+        let target = Target::from_triple(&triple).map_err(|error| error.to_string())?;
+        // The level above numbers all values once more, which our passes have done: the same PTX for a tenth more time.
+        let level = OptimizationLevel::Default;
+        let machine = target
+            .create_target_machine(&triple, cpu, features, level, RelocMode::Default, CodeModel::Default)
+            .ok_or("LLVM has no NVPTX target machine")?;
+        let machine = Rc::new(machine);
+        *last = Some((cpu.to_owned(), features.to_owned(), machine.clone()));
+        Ok(machine)
+    })
 }
 
 /// Notes what LLVM calls an error. Without this it would only be printed.
