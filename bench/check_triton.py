@@ -17,8 +17,8 @@ from pathlib import Path
 csv.field_size_limit(1 << 24)
 KERNELS = 40
 SEED = 2026
-# For both readings of one kernel.
-LIMIT = 4
+# Seconds for both readings of one kernel, and for all that the judge reads: what it has not read by then is left out.
+LIMIT, ALL = 4, 150
 
 # Runs under the Python that has Triton: rows in, seconds out. A row that takes too long is left out and counted.
 JUDGE = """
@@ -71,11 +71,15 @@ def unaligned(request):
     return {**request, "id": "warm", "args": args}
 
 
-def answers(command, requests):
+def answers(command, requests, limit=None):
+    """What a process says to requests, by id; as far as it came within a limit."""
     lines = "\n".join(json.dumps(request) for request in requests) + "\n"
-    done = subprocess.run([str(c) for c in command], input=lines, capture_output=True, text=True)
+    try:
+        out = subprocess.run([str(c) for c in command], input=lines.encode(), capture_output=True, timeout=limit).stdout
+    except subprocess.TimeoutExpired as expired:
+        out = expired.stdout or b""
     found = {}
-    for line in done.stdout.splitlines():
+    for line in out.decode().splitlines():
         if line.startswith("{"):
             answer = json.loads(line)
             found[answer["id"]] = answer
@@ -98,7 +102,7 @@ def section(tritium, corpora, python, oracle, table):
     with tempfile.NamedTemporaryFile("w", suffix=".py") as judge:
         judge.write(JUDGE.replace("LIMIT", str(LIMIT)))
         judge.flush()
-        theirs = answers([python, judge.name, oracle], [request for request, _ in chosen])
+        theirs = answers([python, judge.name, oracle], [request for request, _ in chosen], ALL)
     batch = [tritium, "batch", "-", "--through", "types"]
     first, warm = [], []
     for request, recorded in chosen:

@@ -1,18 +1,10 @@
-#!/usr/bin/env python3
-"""Checks matrix products of every operand type and orientation on a Hopper GPU, and times products and attention beside Triton and PyTorch.
+"""Matrix products of every operand type and orientation on a Hopper GPU, and products and attention beside Triton and PyTorch.
 
-    python3 bench/gpu_matmul.py path/to/tritium [--results FILE.md] [--quick] [--only products|matmul|attention]
-
-1. `products`: each case in a process of its own with a time limit (a wrong descriptor may hang or fault), against PyTorch in float64.
-2. `matmul` and `attention`, timed in this process.
-
-Both compilers get the same Python function (`bench/tensor_kernels.py`) with the same tiles, warps and stages; each row is a configuration,
-and the best of each compiler is marked. Random data, medians of `triton.testing.do_bench`; every result is compared with PyTorch in float32
-or better before it is timed. Needs torch, triton and a GPU; every compilation has a time limit.
+Part of `gpu.py`. `products`: each case in a process of its own with a time limit (a wrong descriptor may hang or fault), against PyTorch in
+float64. `matmul` and `attention` are timed in this process, each row a configuration; results are compared with PyTorch in float32 or better
+before they are timed.
 """
 
-import argparse
-import ctypes
 import json
 import math
 import subprocess
@@ -24,7 +16,7 @@ import triton
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import tensor_kernels
-from gpu import Ours, agrees, cuda, median
+from gpu_launch import PEAK_F16, Ours, agrees, median, registers
 
 KERNELS = Path(__file__).resolve().parent / "tensor_kernels.py"
 
@@ -100,7 +92,7 @@ def product(binary, case):
 def products(binary, quick):
     failed = total = 0
     for case in product_cases(quick):
-        command = [sys.executable, __file__, binary, "--one", json.dumps(case)]
+        command = [sys.executable, __file__, binary, json.dumps(case)]
         try:
             said = subprocess.run(command, capture_output=True, text=True, timeout=120)
             answer = json.loads(said.stdout.splitlines()[-1]) if said.returncode == 0 else {"ok": False, "why": said.stderr.strip()[-300:]}
@@ -111,17 +103,6 @@ def products(binary, quick):
         print(f"{'ok  ' if answer['ok'] else 'FAIL'} {product_name(case)}: {answer['why']}", flush=True)
     print(f"== {total - failed} of {total} products right", flush=True)
     return failed
-
-
-
-def registers(function):
-    """(registers, local bytes) of a loaded function."""
-    values = []
-    for attribute in (4, 3):
-        value = ctypes.c_int()
-        cuda.cuFuncGetAttribute(ctypes.byref(value), attribute, function)
-        values.append(value.value)
-    return values
 
 
 def row(rows, what, config, flops, ours, run, peer, out, reference, longest):
@@ -212,14 +193,14 @@ def attentions(binary, rows, length=4096, heads=64):
 
 def table(rows):
     lines = [
-        f"# {torch.cuda.get_device_name()}: dots in loops",
+        "## Dots in loops",
         "",
-        f"Medians in milliseconds, random data; PyTorch {torch.__version__}, Triton {triton.__version__}, one process. Both compilers get the same",
-        "Python function, tiles, warps and stages. **Bold**: the best configuration of each. Made by `bench/gpu_matmul.py`.",
+        f"**Bold**: the best configuration of each. `of roof`: ours over the data sheet's {PEAK_F16 / 1e12} TFLOP/s of dense f16.",
         "",
-        "| work | configuration | Tritium | TFLOP/s | Triton | TFLOP/s | ratio | registers | shared | Triton's registers | shared | error |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| work | configuration | Tritium ms | TFLOP/s | of roof | Triton ms | TFLOP/s | ratio | registers | shared | Triton's registers | shared | error |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
+    roof = lambda flops, time: f"{100 * flops / time * 1e3 / PEAK_F16:.1f} %"
     best = {}
     for what, config, _, ours, peer, *_ in rows:
         if config != "torch":
@@ -227,42 +208,16 @@ def table(rows):
             best[what] = (min(old[0], ours), min(old[1], peer))
     for what, config, flops, ours, peer, regs, local, shared, peer_regs, peer_shared, error, ok in rows:
         if config == "torch":
-            lines.append(f"| {what} | PyTorch | {ours:.4f} | {flops / ours / 1e9:.0f} | | | | | | | | |")
+            lines.append(f"| {what} | PyTorch | {ours:.4f} | {flops / ours / 1e9:.0f} | {roof(flops, ours)} | | | | | | | | |")
             continue
         mark = lambda time, least: f"**{time:.4f}**" if time == least else f"{time:.4f}"
         spilled = f" (+{local} bytes local)" if local else ""
         lines.append(
-            f"| {what} | {config} | {mark(ours, best[what][0])} | {flops / ours / 1e9:.0f} | {mark(peer, best[what][1])} | {flops / peer / 1e9:.0f} "
+            f"| {what} | {config} | {mark(ours, best[what][0])} | {flops / ours / 1e9:.0f} | {roof(flops, ours)} | {mark(peer, best[what][1])} | {flops / peer / 1e9:.0f} "
             f"| {peer / ours:.3f} | {regs}{spilled} | {shared} | {peer_regs} | {peer_shared} | {error:.1e}{'' if ok else ' **wrong**'} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("binary")
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=["products", "matmul", "attention"])
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        print(json.dumps(product(arguments.binary, json.loads(arguments.one))))
-        return
-    rows, failed = [], 0
-    if arguments.only in (None, "products"):
-        failed += products(arguments.binary, arguments.quick)
-    if arguments.only in (None, "matmul"):
-        failed += matmuls(arguments.binary, (1024, 4096) if arguments.quick else (1024, 2048, 4096, 8192), rows)
-    if arguments.only in (None, "attention"):
-        failed += attentions(arguments.binary, rows)
-    text = table(rows)
-    print(text)
-    if arguments.results:
-        arguments.results.write_text(text)
-    print(f"{len(rows)} rows, {failed} failed")
-    sys.exit(1 if failed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(product(sys.argv[1], json.loads(sys.argv[2]))))

@@ -15,7 +15,10 @@ def number(rng, t, *shape):
 
 
 def bound(t, k, precision="tf32"):
-    """Products are exact in f32 but for f32 operands; sums are in f32, or f64, or exact."""
+    """Products are exact in f32 but for f32 operands; sums are in f32, or f64, or exact; Hopper's sums of 8-bit floats keep 13 bits behind the
+    largest of the terms that are added at once."""
+    if t in (f8e4m3, f8e5m2):
+        return 2.0**-12
     if t == f64:
         return 4 * float(info(f64).eps) * np.sqrt(k)
     if t == f32 and precision == "tf32":
