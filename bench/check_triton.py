@@ -80,7 +80,8 @@ def answers(command, requests, limit=None):
         out = expired.stdout or b""
     found = {}
     for line in out.decode().splitlines():
-        if line.startswith("{"):
+        # A last line may be cut off.
+        if line.startswith("{") and line.endswith("}"):
             answer = json.loads(line)
             found[answer["id"]] = answer
     return found
