@@ -21,6 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "tests", "data", "operations")
 # Their results are addresses, clocks, locks or printed.
 NOT_COMPARED = {"pp", "lock", "prnt", "pdl", "asm_scalar", "asm_mem"}
+# Triton 3.6 adds the products of batches b and b + 8 into one accumulator and stores zeros for the second half.
+WRONG_IN_TRITON = {"bdot *fp16:16 *fp16:16 *fp16:16 B=16 M=1 N=1 K=32 O=tl.float16 P=tf32 8 warps sm_90"}
 ELEMENTS = 1 << 18
 
 
@@ -31,7 +33,7 @@ def prepare(arguments):
     index = []
     for number, line in enumerate(open(os.path.join(DATA, "requests.jsonl"))):
         request = json.loads(line)
-        if request["kernel"] in NOT_COMPARED:
+        if request["kernel"] in NOT_COMPARED or request["id"] in WRONG_IN_TRITON:
             continue
         command = [arguments.tritium, "emit", os.path.join(DATA, "kernels.py"), "--kernel", request["kernel"], "--stage", "ptx"]
         command += ["--gpu", arguments.gpu, "--num-warps", str(request["num_warps"])]

@@ -311,7 +311,7 @@ pub enum BinaryOp {
     DivF,
     /// Rounded to nearest.
     DivRn,
-    /// C `fmod`: the sign of the dividend.
+    /// `x - trunc(x / y)·y`, fused, and `x` for infinite `y`; in `f32` for what is narrower. A zero is positive, unlike that of C's `fmod`.
     RemF,
     /// The other operand if one is NaN.
     MinF,

@@ -3,93 +3,10 @@ import triton.language as tl
 
 
 @triton.jit
-def copy(p, q, N: tl.constexpr):
+def copy(p, q, N: tl.constexpr, LOAD: tl.constexpr, STORE: tl.constexpr, EVICT: tl.constexpr):
     i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i))
-
-
-@triton.jit
-def ldca(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i, cache_modifier=".ca"))
-
-
-@triton.jit
-def ldcg(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i, cache_modifier=".cg"))
-
-
-@triton.jit
-def ldcv(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i, cache_modifier=".cv"))
-
-
-@triton.jit
-def stwb(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i), cache_modifier=".wb")
-
-
-@triton.jit
-def stcg(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i), cache_modifier=".cg")
-
-
-@triton.jit
-def stcs(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i), cache_modifier=".cs")
-
-
-@triton.jit
-def stwt(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    tl.store(q + i, tl.load(p + i), cache_modifier=".wt")
-
-
-@triton.jit
-def ev_evict_first(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i, eviction_policy='evict_first')
-    tl.store(q + i, x, eviction_policy='evict_first')
-
-
-@triton.jit
-def ev_evict_firstca(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i, eviction_policy='evict_first', cache_modifier=".ca")
-    tl.store(q + i, x, eviction_policy='evict_first')
-
-
-@triton.jit
-def ev_evict_firstcg(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i, eviction_policy='evict_first', cache_modifier=".cg")
-    tl.store(q + i, x, eviction_policy='evict_first')
-
-
-@triton.jit
-def ev_evict_last(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i, eviction_policy='evict_last')
-    tl.store(q + i, x, eviction_policy='evict_last')
-
-
-@triton.jit
-def ev_evict_lastca(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i, eviction_policy='evict_last', cache_modifier=".ca")
-    tl.store(q + i, x, eviction_policy='evict_last')
-
-
-@triton.jit
-def ev_evict_lastcg(p, q, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i, eviction_policy='evict_last', cache_modifier=".cg")
-    tl.store(q + i, x, eviction_policy='evict_last')
+    x = tl.load(p + i, cache_modifier=LOAD, eviction_policy=EVICT)
+    tl.store(q + i, x, cache_modifier=STORE, eviction_policy=EVICT)
 
 
 @triton.jit
@@ -115,354 +32,51 @@ def cast(p, q, N: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def at_add0(p, q, r, N: tl.constexpr):
+def changed(q, x, m, OP: tl.constexpr):
+    if OP == "add":
+        o = tl.atomic_add(q, x, mask=m)
+    elif OP == "max":
+        o = tl.atomic_max(q, x, mask=m)
+    elif OP == "min":
+        o = tl.atomic_min(q, x, mask=m)
+    elif OP == "and":
+        o = tl.atomic_and(q, x, mask=m)
+    elif OP == "or":
+        o = tl.atomic_or(q, x, mask=m)
+    elif OP == "xor":
+        o = tl.atomic_xor(q, x, mask=m)
+    elif OP == "xchg":
+        o = tl.atomic_xchg(q, x, mask=m)
+    return o
+
+
+@triton.jit
+def atomic(p, q, r, N: tl.constexpr, OP: tl.constexpr, OLD: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(p + i)
-    tl.atomic_add(q + i, x)
+    if OLD:
+        tl.store(r + i, changed(q + i, x, i < 5, OP))
+    else:
+        changed(q + i, x, None, OP)
 
 
 @triton.jit
-def ats_add0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_add(q, x)
+def atomic_scalar(p, q, r, OP: tl.constexpr, OLD: tl.constexpr):
+    o = changed(q, tl.load(p), None, OP)
+    if OLD:
+        tl.store(r, o)
 
 
 @triton.jit
-def at_add1(p, q, r, N: tl.constexpr):
+def ordered(p, q, r, N: tl.constexpr, SEM: tl.constexpr, SCOPE: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, mask=i < 5)
+    o = tl.atomic_add(q + i, x, sem=SEM, scope=SCOPE)
     tl.store(r + i, o)
-
-
-@triton.jit
-def ats_add1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_add(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def at_max0(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    tl.atomic_max(q + i, x)
-
-
-@triton.jit
-def ats_max0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_max(q, x)
-
-
-@triton.jit
-def at_max1(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_max(q + i, x, mask=i < 5)
+    tl.atomic_add(q + i, x, sem=SEM, scope=SCOPE)
+    o = tl.atomic_cas(q + i, o, x, sem=SEM, scope=SCOPE)
     tl.store(r + i, o)
-
-
-@triton.jit
-def ats_max1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_max(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def at_min0(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    tl.atomic_min(q + i, x)
-
-
-@triton.jit
-def ats_min0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_min(q, x)
-
-
-@triton.jit
-def at_min1(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_min(q + i, x, mask=i < 5)
-    tl.store(r + i, o)
-
-
-@triton.jit
-def ats_min1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_min(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def at_and0(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    tl.atomic_and(q + i, x)
-
-
-@triton.jit
-def ats_and0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_and(q, x)
-
-
-@triton.jit
-def at_and1(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_and(q + i, x, mask=i < 5)
-    tl.store(r + i, o)
-
-
-@triton.jit
-def ats_and1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_and(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def at_or0(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    tl.atomic_or(q + i, x)
-
-
-@triton.jit
-def ats_or0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_or(q, x)
-
-
-@triton.jit
-def at_or1(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_or(q + i, x, mask=i < 5)
-    tl.store(r + i, o)
-
-
-@triton.jit
-def ats_or1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_or(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def at_xor0(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    tl.atomic_xor(q + i, x)
-
-
-@triton.jit
-def ats_xor0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_xor(q, x)
-
-
-@triton.jit
-def at_xor1(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_xor(q + i, x, mask=i < 5)
-    tl.store(r + i, o)
-
-
-@triton.jit
-def ats_xor1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_xor(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def at_xchg0(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    tl.atomic_xchg(q + i, x)
-
-
-@triton.jit
-def ats_xchg0(p, q, r):
-    x = tl.load(p)
-    tl.atomic_xchg(q, x)
-
-
-@triton.jit
-def at_xchg1(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_xchg(q + i, x, mask=i < 5)
-    tl.store(r + i, o)
-
-
-@triton.jit
-def ats_xchg1(p, q, r):
-    x = tl.load(p)
-    o = tl.atomic_xchg(q, x)
-    tl.store(r, o)
-
-
-@triton.jit
-def sem_relaxed_cta(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='relaxed', scope='cta')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='relaxed', scope='cta')
-    o = tl.atomic_cas(q + i, o, x, sem='relaxed', scope='cta')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='relaxed', scope='cta')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_relaxed_gpu(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='relaxed', scope='gpu')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='relaxed', scope='gpu')
-    o = tl.atomic_cas(q + i, o, x, sem='relaxed', scope='gpu')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='relaxed', scope='gpu')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_relaxed_sys(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='relaxed', scope='sys')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='relaxed', scope='sys')
-    o = tl.atomic_cas(q + i, o, x, sem='relaxed', scope='sys')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='relaxed', scope='sys')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_acquire_cta(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='acquire', scope='cta')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='acquire', scope='cta')
-    o = tl.atomic_cas(q + i, o, x, sem='acquire', scope='cta')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='acquire', scope='cta')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_acquire_gpu(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='acquire', scope='gpu')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='acquire', scope='gpu')
-    o = tl.atomic_cas(q + i, o, x, sem='acquire', scope='gpu')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='acquire', scope='gpu')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_acquire_sys(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='acquire', scope='sys')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='acquire', scope='sys')
-    o = tl.atomic_cas(q + i, o, x, sem='acquire', scope='sys')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='acquire', scope='sys')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_release_cta(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='release', scope='cta')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='release', scope='cta')
-    o = tl.atomic_cas(q + i, o, x, sem='release', scope='cta')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='release', scope='cta')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_release_gpu(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='release', scope='gpu')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='release', scope='gpu')
-    o = tl.atomic_cas(q + i, o, x, sem='release', scope='gpu')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='release', scope='gpu')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_release_sys(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='release', scope='sys')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='release', scope='sys')
-    o = tl.atomic_cas(q + i, o, x, sem='release', scope='sys')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='release', scope='sys')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_acq_rel_cta(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='acq_rel', scope='cta')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='acq_rel', scope='cta')
-    o = tl.atomic_cas(q + i, o, x, sem='acq_rel', scope='cta')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='acq_rel', scope='cta')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_acq_rel_gpu(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='acq_rel', scope='gpu')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='acq_rel', scope='gpu')
-    o = tl.atomic_cas(q + i, o, x, sem='acq_rel', scope='gpu')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='acq_rel', scope='gpu')
-    tl.store(r, z)
-
-
-@triton.jit
-def sem_acq_rel_sys(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    o = tl.atomic_add(q + i, x, sem='acq_rel', scope='sys')
-    tl.store(r + i, o)
-    tl.atomic_add(q + i, x, sem='acq_rel', scope='sys')
-    o = tl.atomic_cas(q + i, o, x, sem='acq_rel', scope='sys')
-    tl.store(r + i, o)
-    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem='acq_rel', scope='sys')
+    z = tl.atomic_cas(q, tl.load(p), tl.load(p + 1), sem=SEM, scope=SCOPE)
     tl.store(r, z)
 
 
@@ -485,195 +99,36 @@ def lock(l, p, n):
 
 
 @triton.jit
-def red_sum_0(p, q, M: tl.constexpr, N: tl.constexpr):
+def reduced(x, AXIS: tl.constexpr, OP: tl.constexpr):
+    if OP == "sum":
+        s = tl.sum(x, axis=AXIS)
+    elif OP == "max":
+        s = tl.max(x, axis=AXIS)
+    elif OP == "min":
+        s = tl.min(x, axis=AXIS)
+    elif OP == "argmax":
+        s = tl.argmax(x, axis=AXIS)
+    elif OP == "argmin":
+        s = tl.argmin(x, axis=AXIS)
+    elif OP == "xor_sum":
+        s = tl.xor_sum(x, axis=AXIS)
+    return s
+
+
+@triton.jit
+def reduction(p, q, M: tl.constexpr, N: tl.constexpr, OP: tl.constexpr, AXIS: tl.constexpr):
     i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.sum(x, axis=0)
-    tl.store(q + tl.arange(0, N), s)
-
-
-@triton.jit
-def red_sum_1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.sum(x, axis=1)
-    tl.store(q + tl.arange(0, M), s)
-
-
-@triton.jit
-def red_sum_2(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None, None] * N * 4 + tl.arange(0, N)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    x = tl.load(p + i)
-    s = tl.sum(x, axis=2)
-    tl.store(q + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], s)
-
-
-@triton.jit
-def red_sum_None(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.sum(x, axis=None)
-    tl.store(q, s)
-
-
-@triton.jit
-def red_max_0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.max(x, axis=0)
-    tl.store(q + tl.arange(0, N), s)
-
-
-@triton.jit
-def red_max_1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.max(x, axis=1)
-    tl.store(q + tl.arange(0, M), s)
-
-
-@triton.jit
-def red_max_2(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None, None] * N * 4 + tl.arange(0, N)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    x = tl.load(p + i)
-    s = tl.max(x, axis=2)
-    tl.store(q + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], s)
-
-
-@triton.jit
-def red_max_None(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.max(x, axis=None)
-    tl.store(q, s)
-
-
-@triton.jit
-def red_min_0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.min(x, axis=0)
-    tl.store(q + tl.arange(0, N), s)
-
-
-@triton.jit
-def red_min_1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.min(x, axis=1)
-    tl.store(q + tl.arange(0, M), s)
-
-
-@triton.jit
-def red_min_2(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None, None] * N * 4 + tl.arange(0, N)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    x = tl.load(p + i)
-    s = tl.min(x, axis=2)
-    tl.store(q + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], s)
-
-
-@triton.jit
-def red_min_None(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.min(x, axis=None)
-    tl.store(q, s)
-
-
-@triton.jit
-def red_argmax_0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.argmax(x, axis=0)
-    tl.store(q + tl.arange(0, N), s)
-
-
-@triton.jit
-def red_argmax_1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.argmax(x, axis=1)
-    tl.store(q + tl.arange(0, M), s)
-
-
-@triton.jit
-def red_argmax_2(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None, None] * N * 4 + tl.arange(0, N)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    x = tl.load(p + i)
-    s = tl.argmax(x, axis=2)
-    tl.store(q + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], s)
-
-
-@triton.jit
-def red_argmax_None(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.argmax(tl.reshape(x, [M * N]), 0)
-    tl.store(q, s)
-
-
-@triton.jit
-def red_argmin_0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.argmin(x, axis=0)
-    tl.store(q + tl.arange(0, N), s)
-
-
-@triton.jit
-def red_argmin_1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.argmin(x, axis=1)
-    tl.store(q + tl.arange(0, M), s)
-
-
-@triton.jit
-def red_argmin_2(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None, None] * N * 4 + tl.arange(0, N)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    x = tl.load(p + i)
-    s = tl.argmin(x, axis=2)
-    tl.store(q + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], s)
-
-
-@triton.jit
-def red_argmin_None(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.argmin(tl.reshape(x, [M * N]), 0)
-    tl.store(q, s)
-
-
-@triton.jit
-def red_xor_sum_0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.xor_sum(x, axis=0)
-    tl.store(q + tl.arange(0, N), s)
-
-
-@triton.jit
-def red_xor_sum_1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.xor_sum(x, axis=1)
-    tl.store(q + tl.arange(0, M), s)
-
-
-@triton.jit
-def red_xor_sum_2(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None, None] * N * 4 + tl.arange(0, N)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
-    x = tl.load(p + i)
-    s = tl.xor_sum(x, axis=2)
-    tl.store(q + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], s)
-
-
-@triton.jit
-def red_xor_sum_None(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.xor_sum(x, axis=None)
-    tl.store(q, s)
+    if AXIS == 0:
+        tl.store(q + tl.arange(0, N), reduced(tl.load(p + i), 0, OP))
+    elif AXIS == 1:
+        tl.store(q + tl.arange(0, M), reduced(tl.load(p + i), 1, OP))
+    elif AXIS == 2:
+        k = i[:, :, None] * 4 + tl.arange(0, 4)[None, None, :]
+        tl.store(q + i, reduced(tl.load(p + k), 2, OP))
+    elif OP == "argmax" or OP == "argmin":
+        tl.store(q, reduced(tl.reshape(tl.load(p + i), [M * N]), 0, OP))
+    else:
+        tl.store(q, reduced(tl.load(p + i), None, OP))
 
 
 @triton.jit
@@ -697,141 +152,46 @@ def comb_arg(v, i, w, j):
 
 
 @triton.jit
-def reduce_if0(p, q, M: tl.constexpr, N: tl.constexpr):
+def combined(p, q, M: tl.constexpr, N: tl.constexpr, OP: tl.constexpr, AXIS: tl.constexpr):
     i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     x = tl.load(p + i)
-    s = tl.reduce(x, 0, comb_if)
-    o = q + tl.arange(0, N)
+    if OP == "if":
+        s = tl.reduce(x, AXIS, comb_if)
+    elif OP == "three":
+        s, t, u = tl.reduce((x, x + 1, i), AXIS, comb3)
+        s = s + t + u
+    else:
+        s, t = tl.reduce((x, i), AXIS, comb_arg)
+        s = s + t
+    if AXIS == 0:
+        o = q + tl.arange(0, N)
+    else:
+        o = q + tl.arange(0, M)
     tl.store(o, s)
 
 
 @triton.jit
-def reduce_three0(p, q, M: tl.constexpr, N: tl.constexpr):
+def scanned(p, q, M: tl.constexpr, N: tl.constexpr, OP: tl.constexpr, AXIS: tl.constexpr):
     i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
     x = tl.load(p + i)
-    s, t, u = tl.reduce((x, x + 1, i), 0, comb3)
-    o = q + tl.arange(0, N)
-    tl.store(o, s + t + u)
+    if OP == "if":
+        s = tl.associative_scan(x, AXIS, comb_if)
+    elif OP == "three":
+        s, t, u = tl.associative_scan((x, x + 1, i), AXIS, comb3)
+        s = s + t + u
+    else:
+        s, t = tl.associative_scan((x, i), AXIS, comb_arg)
+        s = s + t
+    tl.store(q + i, s)
 
 
 @triton.jit
-def reduce_arg0(p, q, M: tl.constexpr, N: tl.constexpr):
+def cumulative(p, q, M: tl.constexpr, N: tl.constexpr, OP: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
     i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s, t = tl.reduce((x, i), 0, comb_arg)
-    o = q + tl.arange(0, N)
-    tl.store(o, s + t)
-
-
-@triton.jit
-def reduce_if1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.reduce(x, 1, comb_if)
-    o = q + tl.arange(0, M)
-    tl.store(o, s)
-
-
-@triton.jit
-def reduce_three1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s, t, u = tl.reduce((x, x + 1, i), 1, comb3)
-    o = q + tl.arange(0, M)
-    tl.store(o, s + t + u)
-
-
-@triton.jit
-def reduce_arg1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s, t = tl.reduce((x, i), 1, comb_arg)
-    o = q + tl.arange(0, M)
-    tl.store(o, s + t)
-
-
-@triton.jit
-def associative_scan_if0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.associative_scan(x, 0, comb_if)
-    o = q + i
-    tl.store(o, s)
-
-
-@triton.jit
-def associative_scan_three0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s, t, u = tl.associative_scan((x, x + 1, i), 0, comb3)
-    o = q + i
-    tl.store(o, s + t + u)
-
-
-@triton.jit
-def associative_scan_arg0(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s, t = tl.associative_scan((x, i), 0, comb_arg)
-    o = q + i
-    tl.store(o, s + t)
-
-
-@triton.jit
-def associative_scan_if1(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    x = tl.load(p + i)
-    s = tl.associative_scan(x, 1, comb_if)
-    o = q + i
-    tl.store(o, s)
-
-
-@triton.jit
-def cumsum0T(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumsum(tl.load(p + i), 0, reverse=True))
-
-
-@triton.jit
-def cumsum0F(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumsum(tl.load(p + i), 0, reverse=False))
-
-
-@triton.jit
-def cumsum1T(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumsum(tl.load(p + i), 1, reverse=True))
-
-
-@triton.jit
-def cumsum1F(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumsum(tl.load(p + i), 1, reverse=False))
-
-
-@triton.jit
-def cumprod0T(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumprod(tl.load(p + i), 0, reverse=True))
-
-
-@triton.jit
-def cumprod0F(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumprod(tl.load(p + i), 0, reverse=False))
-
-
-@triton.jit
-def cumprod1T(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumprod(tl.load(p + i), 1, reverse=True))
-
-
-@triton.jit
-def cumprod1F(p, q, M: tl.constexpr, N: tl.constexpr):
-    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
-    tl.store(q + i, tl.cumprod(tl.load(p + i), 1, reverse=False))
+    if OP == "sum":
+        tl.store(q + i, tl.cumsum(tl.load(p + i), AXIS, reverse=REVERSE))
+    else:
+        tl.store(q + i, tl.cumprod(tl.load(p + i), AXIS, reverse=REVERSE))
 
 
 @triton.jit
@@ -940,74 +300,18 @@ def bdot(a, b, c, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.const
 
 
 @triton.jit
-def scaled_e4m3_e4m3(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    ka = tl.arange(0, K)
-    kb = tl.arange(0, K)
-    x = tl.load(a + m[:, None] * (K) + ka[None, :])
-    y = tl.load(b + kb[:, None] * N + n[None, :])
-    z = tl.dot_scaled(x, tl.load(s + m[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e4m3", y, tl.load(s + n[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e4m3")
-    tl.store(c + m[:, None] * N + n[None, :], z)
-
-
-@triton.jit
-def scaled_e5m2_e4m3(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    ka = tl.arange(0, K)
-    kb = tl.arange(0, K)
-    x = tl.load(a + m[:, None] * (K) + ka[None, :])
-    y = tl.load(b + kb[:, None] * N + n[None, :])
-    z = tl.dot_scaled(x, tl.load(s + m[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e5m2", y, tl.load(s + n[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e4m3")
-    tl.store(c + m[:, None] * N + n[None, :], z)
-
-
-@triton.jit
-def scaled_e2m1_e2m1(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    ka = tl.arange(0, K // 2)
-    kb = tl.arange(0, K // 2)
-    x = tl.load(a + m[:, None] * (K // 2) + ka[None, :])
-    y = tl.load(b + kb[:, None] * N + n[None, :])
-    z = tl.dot_scaled(x, tl.load(s + m[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e2m1", y, tl.load(s + n[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e2m1")
-    tl.store(c + m[:, None] * N + n[None, :], z)
-
-
-@triton.jit
-def scaled_bf16_e2m1(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    ka = tl.arange(0, K)
-    kb = tl.arange(0, K // 2)
-    x = tl.load(a + m[:, None] * (K) + ka[None, :])
-    y = tl.load(b + kb[:, None] * N + n[None, :])
-    z = tl.dot_scaled(x, None, "bf16", y, tl.load(s + n[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e2m1")
-    tl.store(c + m[:, None] * N + n[None, :], z)
-
-
-@triton.jit
-def scaled_fp16_e5m2(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    ka = tl.arange(0, K)
-    kb = tl.arange(0, K)
-    x = tl.load(a + m[:, None] * (K) + ka[None, :])
-    y = tl.load(b + kb[:, None] * N + n[None, :])
-    z = tl.dot_scaled(x, None, "fp16", y, tl.load(s + n[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e5m2")
-    tl.store(c + m[:, None] * N + n[None, :], z)
-
-
-@triton.jit
-def scaled_bf16_e4m3(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    m = tl.arange(0, M)
-    n = tl.arange(0, N)
-    ka = tl.arange(0, K)
-    kb = tl.arange(0, K)
-    x = tl.load(a + m[:, None] * (K) + ka[None, :])
-    y = tl.load(b + kb[:, None] * N + n[None, :])
-    z = tl.dot_scaled(x, None, "bf16", y, tl.load(s + n[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :]), "e4m3")
+def scaled(a, b, s, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, A: tl.constexpr, B: tl.constexpr):
+    # Two numbers of four bits share a byte; 16-bit numbers have no scale.
+    KA: tl.constexpr = K // 2 if A == "e2m1" else K
+    KB: tl.constexpr = K // 2 if B == "e2m1" else K
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // 32)
+    x = tl.load(a + m[:, None] * KA + tl.arange(0, KA)[None, :])
+    y = tl.load(b + tl.arange(0, KB)[:, None] * N + n[None, :])
+    right = tl.load(s + n[:, None] * (K // 32) + k[None, :])
+    if A == "bf16" or A == "fp16":
+        z = tl.dot_scaled(x, None, A, y, right, B)
+    else:
+        z = tl.dot_scaled(x, tl.load(s + m[:, None] * (K // 32) + k[None, :]), A, y, right, B)
     tl.store(c + m[:, None] * N + n[None, :], z)
 
 
@@ -1277,326 +581,82 @@ def rnd(q, s, N: tl.constexpr):
 
 
 @triton.jit
-def bin_43(p, q, r, N: tl.constexpr):
+def elementwise(p, q, r, N: tl.constexpr, OP: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(p + i)
     y = tl.load(q + i)
-    z = x + y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_45(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x - y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_42(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x * y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_47(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x / y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_47_47(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x // y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_37(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x % y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_38(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x & y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_124(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x | y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_94(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x ^ y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_60_60(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x << y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_62_62(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x >> y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_60(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x < y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_61_61(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x == y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def bin_33_61(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = x != y
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_abs_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.abs(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0_x(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = -x
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_minimum_x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.minimum(x, y)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_maximum_x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.maximum(x, y)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_clamp_x__y__x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.clamp(x, y, x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_where_x___y__x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.where(x > y, x, y)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_fma_x__y__x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.fma(x, y, x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_umulhi_x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.umulhi(x, y)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_cdiv_x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.cdiv(x, y)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_maximum_x__y__propagate_nan_tl_PropagateNan_ALL_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_minimum_x__y__propagate_nan_tl_PropagateNan_ALL_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_div_rn_x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.div_rn(x, y)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_floor_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.floor(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_ceil_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.ceil(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_sqrt_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.sqrt(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_sqrt_rn_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.sqrt_rn(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_rsqrt_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.rsqrt(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_log2_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.log2(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_sin_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.sin(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_cos_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.cos(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_sigmoid_x_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.sigmoid(x)
-    tl.store(r + i, z)
-
-
-@triton.jit
-def el_0tl_fdiv_x__y_(p, q, r, N: tl.constexpr):
-    i = tl.arange(0, N)
-    x = tl.load(p + i)
-    y = tl.load(q + i)
-    z = tl.fdiv(x, y)
+    if OP == "x + y":
+        z = x + y
+    elif OP == "x - y":
+        z = x - y
+    elif OP == "x * y":
+        z = x * y
+    elif OP == "x / y":
+        z = x / y
+    elif OP == "x // y":
+        z = x // y
+    elif OP == "x % y":
+        z = x % y
+    elif OP == "x & y":
+        z = x & y
+    elif OP == "x | y":
+        z = x | y
+    elif OP == "x ^ y":
+        z = x ^ y
+    elif OP == "x << y":
+        z = x << y
+    elif OP == "x >> y":
+        z = x >> y
+    elif OP == "x < y":
+        z = x < y
+    elif OP == "x == y":
+        z = x == y
+    elif OP == "x != y":
+        z = x != y
+    elif OP == "tl.abs(x)":
+        z = tl.abs(x)
+    elif OP == "-x":
+        z = -x
+    elif OP == "tl.minimum(x, y)":
+        z = tl.minimum(x, y)
+    elif OP == "tl.maximum(x, y)":
+        z = tl.maximum(x, y)
+    elif OP == "tl.clamp(x, y, x)":
+        z = tl.clamp(x, y, x)
+    elif OP == "tl.where(x > y, x, y)":
+        z = tl.where(x > y, x, y)
+    elif OP == "tl.fma(x, y, x)":
+        z = tl.fma(x, y, x)
+    elif OP == "tl.umulhi(x, y)":
+        z = tl.umulhi(x, y)
+    elif OP == "tl.cdiv(x, y)":
+        z = tl.cdiv(x, y)
+    elif OP == "tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)":
+        z = tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
+    elif OP == "tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)":
+        z = tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
+    elif OP == "tl.div_rn(x, y)":
+        z = tl.div_rn(x, y)
+    elif OP == "tl.floor(x)":
+        z = tl.floor(x)
+    elif OP == "tl.ceil(x)":
+        z = tl.ceil(x)
+    elif OP == "tl.sqrt(x)":
+        z = tl.sqrt(x)
+    elif OP == "tl.sqrt_rn(x)":
+        z = tl.sqrt_rn(x)
+    elif OP == "tl.rsqrt(x)":
+        z = tl.rsqrt(x)
+    elif OP == "tl.log2(x)":
+        z = tl.log2(x)
+    elif OP == "tl.sin(x)":
+        z = tl.sin(x)
+    elif OP == "tl.cos(x)":
+        z = tl.cos(x)
+    elif OP == "tl.sigmoid(x)":
+        z = tl.sigmoid(x)
+    elif OP == "tl.fdiv(x, y)":
+        z = tl.fdiv(x, y)
     tl.store(r + i, z)
 
 

@@ -142,7 +142,7 @@ macro_rules! float_binary {
                 BinaryOp::SubF => zip(a, b, |x, y| x - y),
                 BinaryOp::MulF => zip(a, b, |x, y| x * y),
                 BinaryOp::DivF | BinaryOp::DivRn => zip(a, b, |x, y| x / y),
-                BinaryOp::RemF => zip(a, b, |x, y| x % y),
+                BinaryOp::RemF => zip(a, b, |x, y| if y.is_infinite() { x } else { (-(x / y).trunc()).mul_add(y, x) }),
                 BinaryOp::MinF => zip(a, b, |x, y| if y.is_nan() { x } else { min(x, y) }),
                 BinaryOp::MaxF => zip(a, b, |x, y| if y.is_nan() { x } else { max(x, y) }),
                 BinaryOp::MinNan => zip(a, b, |x, y| if x.is_nan() { x } else { min(x, y) }),

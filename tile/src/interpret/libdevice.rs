@@ -180,6 +180,45 @@ mod tests {
         assert_eq!(of("fma_rd", &[1.0, 1.0, -1e-30]), 1.0f32.next_down());
     }
 
+    /// Results too small for what they leave out to be a number.
+    #[test]
+    fn directed_rounding_sees_what_underflows() {
+        let of = |name: &str, args: &[f64]| {
+            let symbol = Symbol::find(name, &vec![Arg::F64; args.len()]).unwrap_or_else(|| panic!("{name}"));
+            let operands: Vec<Data> = args.iter().map(|x| Data::F64(vec![*x])).collect();
+            match call(symbol, &operands.iter().collect::<Vec<_>>()) {
+                Some(Data::F64(v)) => v[0],
+                other => panic!("{other:?}"),
+            }
+        };
+        let least = f64::from_bits(1);
+        for factor in [1.1, 1.3, 1.7, 1.9] {
+            for (x, y) in [(1e-200 * factor, 1.3e-250), (1e-300 * factor, 1e-300), (1e-150 * factor, 1.7e-180)] {
+                assert_eq!(
+                    [of("mul_ru", &[x, y]), of("mul_rd", &[x, y]), of("mul_rz", &[x, y])],
+                    [least, 0.0, 0.0],
+                    "{x:e} {y:e}"
+                );
+                assert_eq!(
+                    [of("mul_rd", &[-x, y]), of("mul_ru", &[-x, y])].map(f64::to_bits),
+                    [(-least).to_bits(), (-0.0f64).to_bits()]
+                );
+                // A product far below the sum only says on which side of it the exact result lies.
+                for c in [1.0, 1e-160, 1e-300] {
+                    let up = [of("fma_ru", &[x, y, c]), of("fma_rd", &[x, y, c]), of("fma_rz", &[-x, y, c])];
+                    assert_eq!(up, [c.next_up(), c, c.next_down()], "{x:e} {y:e} {c:e}");
+                }
+            }
+        }
+        assert_eq!(of("fma_rd", &[1.5, 2.0, -3.0]).to_bits(), (-0.0f64).to_bits());
+        assert_eq!(of("fma_rd", &[0.0, 2.0, 0.0]).to_bits(), 0);
+        assert_eq!(of("div_ru", &[least, 3.0]), least);
+        let (down, up) = (of("div_rd", &[1e-310, 1.7]), of("div_ru", &[1e-310, 1.7]));
+        assert!(up == down.next_up() && [down, up].contains(&(1e-310 / 1.7)));
+        assert_eq!(of("mul_rz", &[f64::MAX, f64::MAX]), f64::MAX);
+        assert_eq!(of("fma_rz", &[f64::MAX, -f64::MAX, f64::MAX]), -f64::MAX);
+    }
+
     #[test]
     fn conversions_saturate_and_round_as_named() {
         let to = |name: &str, x: f64| {

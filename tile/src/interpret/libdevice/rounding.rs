@@ -1,7 +1,7 @@
 //! Arithmetic and conversions in a rounding mode.
 //!
-//! A result is held as its nearest `f64` and the sign of what that leaves out, which is all that a directed mode asks.
-//! **Invariant:** the returned float is one of the two that enclose the exact result.
+//! A result is held as its nearest `f64` and the sign of what that leaves out, which is all that a directed mode asks; the sign comes from
+//! a sum as wide as all products of numbers, so that nothing of it can vanish. **Invariant:** the returned float is one of the two that enclose the exact result.
 
 use super::{Number, Number::Float, Number::Int};
 use crate::libdevice::{Arg, Overload};
@@ -84,39 +84,52 @@ fn side(mode: Mode, beyond: f64, sign: f64) -> Option<bool> {
     }
 }
 
-fn two_sum(a: f64, b: f64) -> Exact {
-    let value = a + b;
+/// Bits of a sum of two products: from 2^-2148, the square of the smallest number, to above the square of the largest.
+const WORDS: usize = 67;
+/// The exponent of a number's last bit is at least this.
+const LAST: i32 = -1074;
+
+/// A sum of products without any rounding, in two's complement; bit 0 is worth `2^(2 * LAST)`.
+struct Sum([u64; WORDS]);
+
+impl Sum {
+    fn add(&mut self, a: f64, b: f64) {
+        let parts = |x: f64| {
+            let (field, fraction) = ((x.to_bits() >> 52 & 0x7ff) as i32, x.to_bits() & ((1 << 52) - 1));
+            if field == 0 { (fraction, LAST) } else { (fraction | 1 << 52, LAST + field - 1) }
+        };
+        let ((m, e), (n, f)) = (parts(a), parts(b));
+        let product = u128::from(m) * u128::from(n);
+        let shift = (e + f - 2 * LAST) as usize;
+        let (word, bit) = (shift / 64, shift % 64);
+        let low = u128::from(product as u64) << bit;
+        let high = (u128::from((product >> 64) as u64) << bit) + (low >> 64);
+        let negative = a.is_sign_negative() != b.is_sign_negative();
+        let mut carry = false;
+        for (place, sum) in self.0[word..].iter_mut().enumerate() {
+            let digit = [low as u64, high as u64, (high >> 64) as u64].get(place).copied().unwrap_or(0);
+            if place > 2 && !carry {
+                break;
+            }
+            (*sum, carry) = if negative { sum.borrowing_sub(digit, carry) } else { sum.carrying_add(digit, carry) };
+        }
+    }
+
+    fn sign(&self) -> f64 {
+        if (self.0[WORDS - 1] as i64) < 0 { -1.0 } else { f64::from(u8::from(self.0.iter().any(|&word| word != 0))) }
+    }
+}
+
+/// `a·b + c`, of which `value` is the nearest number: what that leaves out has the sign of `a·b + c - value`.
+fn fused(a: f64, b: f64, c: f64, value: f64) -> Exact {
     if !value.is_finite() {
-        return overflowed(value, &[a, b]);
+        return overflowed(value, &[a, b, c]);
     }
-    let shadow = value - a;
-    Exact { value, rest: (a - (value - shadow)) + (b - shadow) }
-}
-
-/// What is smaller than this is computed a second time, this much larger, so that what rounding leaves out does not vanish.
-const SMALL: f64 = f64::from_bits((1023 - 800) << 52);
-const SCALE: f64 = f64::from_bits((1023 + 700) << 52);
-
-/// `value` with the rest that the same result `SCALE` times as large tells.
-fn rescaled(value: f64, large: Exact) -> Exact {
-    Exact { value, rest: (large.value - value * SCALE) + large.rest }
-}
-
-/// Two factors, the smaller one `SCALE` times as large.
-fn enlarged(a: f64, b: f64) -> (f64, f64) {
-    if a.abs() < b.abs() { (a * SCALE, b) } else { (a, b * SCALE) }
-}
-
-fn two_product(a: f64, b: f64) -> Exact {
-    let value = a * b;
-    if value.abs() < SMALL && a != 0.0 && b != 0.0 {
-        let (a, b) = enlarged(a, b);
-        return rescaled(value, two_product(a, b));
-    }
-    if !value.is_finite() {
-        return overflowed(value, &[a, b]);
-    }
-    Exact { value, rest: a.mul_add(b, -value) }
+    let mut sum = Sum([0; WORDS]);
+    sum.add(a, b);
+    sum.add(c, 1.0);
+    sum.add(-value, 1.0);
+    Exact { value, rest: sum.sign() }
 }
 
 /// An infinity that finite operands made lies beyond the exact result.
@@ -125,36 +138,18 @@ fn overflowed(value: f64, operands: &[f64]) -> Exact {
     Exact { value, rest: if finite { -value } else { 0.0 } }
 }
 
-/// `a·b + c`: the error of a fused product is the sum of two floats, the first of which has its sign.
-fn fused(a: f64, b: f64, c: f64) -> Exact {
-    let value = a.mul_add(b, c);
-    if !value.is_finite() {
-        return overflowed(value, &[a, b, c]);
-    }
-    if value.abs() < SMALL && c.abs() < SMALL && (a * b).abs() < SMALL && a != 0.0 && b != 0.0 {
-        let (a, b) = enlarged(a, b);
-        return rescaled(value, fused(a, b, c * SCALE));
-    }
-    let product = two_product(a, b);
-    let low = two_sum(c, product.rest);
-    let high = two_sum(product.value, low.value);
-    let rest = (high.value - value) + high.rest;
-    Exact { value, rest: if rest == 0.0 { low.rest } else { rest + low.rest } }
-}
-
 fn quotient(a: f64, b: f64) -> Exact {
     let value = a / b;
     if !value.is_finite() || !b.is_finite() || b == 0.0 {
         return if b == 0.0 { Exact::of(value) } else { overflowed(value, &[a, b]) };
     }
-    let left = if a.abs() < SMALL { (-value * SCALE).mul_add(b, a * SCALE) } else { (-value).mul_add(b, a) };
+    let left = fused(-value, b, a, 0.0).rest;
     Exact { value, rest: if b < 0.0 { -left } else { left } }
 }
 
 fn root(x: f64) -> Exact {
     let value = x.sqrt();
-    let left = if x < SMALL { (-value * SCALE).mul_add(value, x * SCALE) } else { (-value).mul_add(value, x) };
-    if value.is_finite() { Exact { value, rest: left } } else { Exact::of(value) }
+    if value.is_finite() { Exact { value, rest: fused(-value, value, x, 0.0).rest } } else { Exact::of(value) }
 }
 
 pub(super) fn evaluate(base: &str, mode: Mode, overload: &Overload, args: &[Number]) -> Option<Number> {
@@ -172,27 +167,26 @@ pub(super) fn evaluate(base: &str, mode: Mode, overload: &Overload, args: &[Numb
         return nearest(base, narrow, &floats).map(Float);
     }
     let exact = match (base, &floats[..]) {
-        ("add", &[x, y]) | ("sub", &[x, y]) => {
-            let y = if base == "sub" { -y } else { y };
-            let sum = two_sum(x, y);
-            // An exact zero of different signs is negative downward.
-            if sum.value == 0.0
-                && sum.rest == 0.0
-                && mode == Mode::Down
-                && (x != 0.0 || x.is_sign_negative() || y.is_sign_negative())
-            {
-                return Some(Float(-0.0));
-            }
-            sum
-        }
-        ("mul", &[x, y]) => two_product(x, y),
+        ("add", &[x, y]) => fused(x, 1.0, y, x + y),
+        ("sub", &[x, y]) => fused(x, 1.0, -y, x - y),
+        ("mul", &[x, y]) => fused(x, y, 0.0, x * y),
         ("div", &[x, y]) => quotient(x, y),
         ("rcp", &[x]) => quotient(1.0, x),
         ("sqrt", &[x]) => root(x),
-        ("fma", &[x, y, z]) => fused(x, y, z),
+        ("fma", &[x, y, z]) => fused(x, y, z, x.mul_add(y, z)),
         ("double2float", &[x]) => Exact::of(x),
         _ => return None,
     };
+    // An exact zero of terms that are not both positive zeros is negative downward.
+    let terms = match (base, &floats[..]) {
+        ("add", &[x, y]) => [x, y],
+        ("sub", &[x, y]) => [x, -y],
+        ("fma", &[x, y, z]) => [if x == 0.0 || y == 0.0 { x * y } else { 1.0 }, z],
+        _ => [0.0; 2],
+    };
+    if mode == Mode::Down && exact.value == 0.0 && exact.rest == 0.0 && terms.iter().any(|t| t.to_bits() != 0) {
+        return Some(Float(-0.0));
+    }
     Some(Float(exact.round(mode, narrow)))
 }
 
