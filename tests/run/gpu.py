@@ -25,7 +25,7 @@ CHUNK, PATIENCE, GUARD = 100, 20.0, 256
 #: One of each kind, for the sanitizer: it is slow.
 REPRESENTATIVE = [
     "pointwise/add", "pointwise/dropout", "rows/softmax", "rows/cross_entropy", "norms/layer_norm_backward", "norms/rms_norm_backward",
-    "matmul/matmul_f16", "matmul/split_k", "matmul/matmul_descriptors", "attention/forward_causal", "attention/backward", "sequences/topk",
+    "matmul/matmul_f16", "matmul/matmul_warpgroups", "matmul/split_k", "matmul/matmul_descriptors", "attention/forward_causal", "attention/backward", "sequences/topk",
     "sequences/histogram", "sequences/chunked_scan", "convolution/conv2d", "scans/gather_f32_0",
 ]  # fmt: skip
 
@@ -275,7 +275,9 @@ def parent(folder, wanted, seconds):
     return not bad and not left
 
 
-def sanitize(folder, wanted):
+def sanitize(folder, wanted, seconds):
+    """Each tool on each launch in a process of its own, as far as the time goes."""
+    begin = time.time()
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if not os.path.exists(program):
         print("compute-sanitizer is not on this machine")
@@ -283,6 +285,10 @@ def sanitize(folder, wanted):
     clean = True
     for tool in ("memcheck", "racecheck"):
         for name in wanted:
+            if time.time() - begin > seconds:
+                print(f"{tool} {name}: not run, the time was over")
+                clean = False
+                continue
             command = [program, "--tool", tool, "--error-exitcode", "9", sys.executable, os.path.abspath(__file__), folder, "--child", json.dumps([name])]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -308,7 +314,7 @@ def main():
         return child(arguments.folder, json.loads(arguments.child))
     known = [launch["id"] for launch in lines(arguments.folder, "launches.jsonl")]
     if arguments.sanitize:
-        ok = sanitize(arguments.folder, [name for name in REPRESENTATIVE if name in known])
+        ok = sanitize(arguments.folder, [name for name in REPRESENTATIVE if name in known], arguments.seconds)
     else:
         ok = parent(arguments.folder, [name for name in known if arguments.only in name], arguments.seconds)
     sys.exit(0 if ok else 1)

@@ -63,7 +63,7 @@ fn one(folder: &Path, seed: u64) -> Result<Option<String>, String> {
     let target = TARGETS[(seed % TARGETS.len() as u64) as usize];
     let options = options(target);
     let (refusals, cancel) = (Mutex::default(), AtomicBool::new(false));
-    if (Checker { refusals: &refusals, cancel: &cancel }).check(&module, seed, &[target])? == 0 {
+    if (Checker { refusals: &refusals, operations: &Mutex::default(), cancel: &cancel }).check(&module, seed, &[target])? == 0 {
         return Ok(None);
     }
     let expected = interpreted(&module, seed, &cancel)?;

@@ -420,7 +420,9 @@ impl Generator<'_> {
             5 => (self.random.pick(&[BinaryOp::MinF, BinaryOp::MinNan]), larger),
             6 => (self.random.pick(&[BinaryOp::MaxF, BinaryOp::MaxNan]), larger),
             // Rounding happens: the same for every element, wherever it lies.
-            _ if !self.device => (self.random.pick(&[BinaryOp::AddF, BinaryOp::MulF, BinaryOp::DivF, BinaryOp::DivRn, BinaryOp::RemF]), None),
+            _ if !self.device => {
+                (self.random.pick(&[BinaryOp::AddF, BinaryOp::MulF, BinaryOp::DivF, BinaryOp::DivRn, BinaryOp::RemF]), None)
+            }
             7 if matches!(scalar, Scalar::F32 | Scalar::F64) => (self.random.pick(&[BinaryOp::DivRn, BinaryOp::RemF]), None),
             _ => return self.quantise(a),
         };

@@ -23,9 +23,9 @@ use generate::{INPUT, PROGRAMS, Random};
 use tritium_codegen::passes::{self, CompileOptions};
 use tritium_semantics::target::Gpu;
 use tritium_tile::{
-    Elem, FunctionId, Module, Scalar,
+    Elem, FunctionId, Module, OpKind, Scalar,
     interpret::{Arg, Interpreter, Limits, Memory},
-    parse,
+    parse, rewrite,
     simulate::{Simulator, order},
     verify,
 };
@@ -175,6 +175,8 @@ fn simulated(module: &Module, seed: u64, cancel: &AtomicBool) -> Result<Vec<Vec<
 /// What happened with one kernel for one or more targets.
 pub(crate) struct Checker<'c> {
     pub(crate) refusals: &'c Mutex<BTreeMap<String, u64>>,
+    /// Compilations in which an operation came about.
+    pub(crate) operations: &'c Mutex<BTreeMap<&'static str, u64>>,
     /// Set by whoever has waited too long.
     pub(crate) cancel: &'c AtomicBool,
 }
@@ -222,7 +224,15 @@ impl Checker<'_> {
             return Err(format!("buffer {name} differs from byte {at} on: {:02x}, not {:02x}", b[at], a[at]));
         }
         match tritium_codegen::llvm::emit(&lowered, options(target).sm) {
-            Ok(_) => Ok(true),
+            Ok(_) => {
+                let mut names = std::collections::BTreeSet::new();
+                lowered.entry().walk(|_, op| {
+                    names.insert(lowered.entry().op(op).kind.name());
+                });
+                let mut operations = self.operations.lock().expect("nobody panicked");
+                names.into_iter().for_each(|name| *operations.entry(name).or_default() += 1);
+                Ok(true)
+            }
             Err(why) => refused(format!("emitter: {}", why.message)),
         }
     }
@@ -264,12 +274,36 @@ fn what_failed_once_does_not_again() {
         let text: String = text.lines().filter(|line| !line.starts_with(';')).map(|line| format!("{line}\n")).collect();
         let module = parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let refusals = Mutex::default();
-        let checker = Checker { refusals: &refusals, cancel: &AtomicBool::new(false) };
+        let checker = Checker { refusals: &refusals, operations: &Mutex::default(), cancel: &AtomicBool::new(false) };
         for seed in 0..3 {
             let taken = checker.check(&module, seed, &TARGETS).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
             assert!(taken > 0, "{}: refused everywhere: {refusals:?}", path.display());
         }
     }
+}
+
+/// The judge judges: of kernels that lack a barrier that was placed, most are found out.
+#[test]
+fn a_missing_barrier_is_found() {
+    let (mut tried, mut found) = (0, 0);
+    let cancel = AtomicBool::new(false);
+    for seed in 0..40 {
+        let module = generate::module(seed, false);
+        let Ok(mut lowered) = passes::lower(&module, &options(("sm_90", 4, 3))) else { continue };
+        let mut barriers = Vec::new();
+        lowered.entry().walk(|_, op| {
+            if lowered.entry().op(op).kind == OpKind::Barrier {
+                barriers.push(op);
+            }
+        });
+        let Some(&one) = barriers.get(barriers.len() / 2) else { continue };
+        rewrite::detach(&mut lowered.functions[0], one);
+        tried += 1;
+        let expected = interpreted(&module, seed, &cancel).expect("it runs");
+        found += u32::from(simulated(&lowered, seed, &cancel).map_or(true, |memory| memory != expected));
+    }
+    // Those of an operation's end may have nothing behind them.
+    assert!(tried > 10 && found * 2 > tried, "{found} of {tried} missing barriers were found");
 }
 
 /// One seed, one kernel; and its text says all of it.

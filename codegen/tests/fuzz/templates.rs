@@ -145,7 +145,11 @@ impl Generator<'_> {
         let sum = sum_of(element);
         let least = if element.bits() == 8 { 32 } else { 16 };
         let small = |g: &mut Self| 16 << g.random.below(if element == Scalar::F64 { 1 } else { 3 });
-        let (m, n, k) = (small(self), small(self), least << self.random.below(2));
+        let (mut m, n, k) = (small(self), small(self), least << self.random.below(2));
+        if element != Scalar::F64 && self.random.chance(25) {
+            // Rows for two warpgroups.
+            m = 128.min(LARGEST / n.max(k));
+        }
         let (upper, most) = self.trips();
         let total = k * most.max(1);
         let Some(left) = self.pieces(m, k, 1, most.max(1)) else { return };

@@ -31,6 +31,7 @@ struct Run {
     done: AtomicU64,
     taken: AtomicU64,
     refusals: Mutex<BTreeMap<String, u64>>,
+    operations: Mutex<BTreeMap<&'static str, u64>>,
     failures: Mutex<Vec<(u64, String)>>,
     out: Option<PathBuf>,
 }
@@ -73,7 +74,7 @@ impl Run {
             set(false);
             let module = generate::module(seed, false);
             let chosen = targets(seed);
-            let checker = Checker { refusals: &self.refusals, cancel: &worker.cancel };
+            let checker = Checker { refusals: &self.refusals, operations: &self.operations, cancel: &worker.cancel };
             match checker.check(&module, seed, &chosen) {
                 Ok(n) => drop(self.taken.fetch_add(n, Ordering::Relaxed)),
                 // It is written down as one that hangs.
@@ -84,7 +85,8 @@ impl Run {
                         eprintln!("seed {seed}: {failure}: it is being shrunk");
                         set(true);
                         let (wanted, end) = (kind(&failure), Instant::now() + SHRINKING);
-                        let again = Checker { refusals: &Mutex::default(), cancel: &worker.cancel };
+                        let again =
+                            Checker { refusals: &Mutex::default(), operations: &Mutex::default(), cancel: &worker.cancel };
                         // Only what was found wrong is looked at again.
                         let failing: Vec<_> =
                             chosen.into_iter().filter(|t| failure.starts_with(&format!("{t:?}"))).take(1).collect();
@@ -118,6 +120,7 @@ pub(crate) fn run() {
         done: AtomicU64::new(0),
         taken: AtomicU64::new(0),
         refusals: Mutex::default(),
+        operations: Mutex::default(),
         failures: Mutex::default(),
         out: given("OUT").map(PathBuf::from),
     });
@@ -165,6 +168,9 @@ pub(crate) fn run() {
     for (message, count) in run.refusals.lock().expect("nobody panicked").iter() {
         eprintln!("{count} times refused: {message}");
     }
+    let operations = run.operations.lock().expect("nobody panicked");
+    let operations: Vec<String> = operations.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    eprintln!("compilations with: {}", operations.join(", "));
     let texts: Vec<String> = failures.into_iter().map(|(_, text)| text).collect();
     assert!(texts.is_empty(), "{} kernels fail:\n{}", texts.len(), texts.join("\n"));
     assert!(taken * 2 > done * 4, "more than half of the kernels were refused");
