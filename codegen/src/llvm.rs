@@ -19,6 +19,7 @@ mod index;
 mod inline_asm;
 mod lookup;
 mod memory;
+mod origins;
 mod print;
 mod program;
 mod reduce;
@@ -124,6 +125,7 @@ struct Emitter<'m> {
     /// The registers of every value written so far.
     values: Vec<Option<Rc<[Reg]>>>,
     uses: Vec<u32>,
+    origins: origins::Origins,
     declarations: BTreeSet<String>,
     globals: Vec<String>,
     /// The tables of constants among the globals, in the order of their numbers.
@@ -168,6 +170,7 @@ impl<'m> Emitter<'m> {
             label: 0,
             values: vec![None; function.values.len()],
             uses: use_counts(function),
+            origins: origins::Origins::of(function),
             declarations: BTreeSet::new(),
             globals: Vec::new(),
             tables: Vec::new(),

@@ -7,6 +7,7 @@
 pub mod assign_layouts;
 pub mod assign_shared;
 pub mod canonicalise;
+pub mod carry_scalars;
 pub mod coalesce;
 pub mod decompose_dot;
 pub mod inline;
@@ -14,6 +15,7 @@ pub mod overlap;
 pub mod pick_mma;
 pub mod place_barriers;
 pub mod place_fences;
+pub mod rebase;
 pub mod relax_wgmma;
 pub mod share_loads;
 pub mod stage_operands;
@@ -85,12 +87,14 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 17] = [
+pub static PIPELINE: [&Pass; 19] = [
     // L0
     &inline::PASS,
     &canonicalise::PASS,
     &share_loads::PASS,
     &decompose_dot::PASS,
+    &carry_scalars::PASS,
+    &rebase::PASS,
     &canonicalise::PASS,
     // L1
     &coalesce::PASS,

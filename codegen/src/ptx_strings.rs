@@ -25,6 +25,10 @@ pub enum Instruction {
     DivApprox,
     /// (f32, f32) → f32, within 2 ulp.
     DivFull,
+    /// (address, i32) → address + i32 · bytes.
+    MadWide {
+        bytes: u8,
+    },
     /// f32 → b16, toward zero.
     CvtRzF16,
     CvtRzBf16,
@@ -247,6 +251,7 @@ impl Instruction {
             Instruction::SqrtApprox => "sqrt.approx.f32 $0, $1;".into(),
             Instruction::RsqrtApprox => "rsqrt.approx.f32 $0, $1;".into(),
             Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
+            Instruction::MadWide { bytes } => format!("mad.wide.s32 $0, $2, {bytes}, $1;"),
             Instruction::CvtRzF16 => "cvt.rz.f16.f32 $0, $1;".into(),
             Instruction::CvtRzBf16 => "cvt.rz.bf16.f32 $0, $1;".into(),
             Instruction::CvtRnaTf32 => "cvt.rna.tf32.f32 $0, $1;".into(),
@@ -326,6 +331,7 @@ impl Instruction {
                 vec!["=f".into(), "f".into()]
             }
             Instruction::DivFull | Instruction::DivApprox => vec!["=f".into(), "f".into(), "f".into()],
+            Instruction::MadWide { .. } => vec!["=l".into(), "l".into(), "r".into()],
             Instruction::CvtRzF16 | Instruction::CvtRzBf16 => vec!["=h".into(), "f".into()],
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
@@ -427,6 +433,7 @@ impl Instruction {
             | Instruction::SqrtApprox
             | Instruction::RsqrtApprox
             | Instruction::DivFull
+            | Instruction::MadWide { .. }
             | Instruction::CvtRzF16
             | Instruction::CvtRzBf16
             | Instruction::CvtRnaTf32

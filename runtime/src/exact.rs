@@ -5,8 +5,8 @@ use crate::store::{Key, Store};
 use crate::worker::ptxas::{self, AssembleRequest, Assembled};
 use crate::worker::{Pool, PtxRequest, WorkerError, llvm_version};
 
-/// Changes when what we do to the tools' output does.
-const REVISION: &str = "1";
+/// Changes when how we call the tools, or what we do to their output, does.
+const REVISION: &str = "2";
 
 /// A kernel as it would be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! One way to write each thing: constants folded, identities gone, equal values computed once, invariant ones outside their loops,
-//! sums of products accumulated by the product.
+//! One way to write each thing: constants folded, identities and loops of one trip gone, equal values computed once, invariant ones
+//! outside their loops, sums of products accumulated by the product.
 //!
 //! Works at every level and knows no target. **Invariant:** it never adds an op to a loop, changes no layout, and ends: every rewrite
 //! removes an op, makes a tile op scalar, or moves an op outward.
@@ -70,7 +70,9 @@ fn simplify(function: &mut Function) -> bool {
     let mut erased = vec![false; function.ops.len()];
     let mut changed = false;
     for (block, id) in sites {
-        if inline_known_branch(function, &facts, block, id, &mut replaced) {
+        if inline_known_branch(function, &facts, block, id, &mut replaced)
+            || inline_single_trip(function, &facts, block, id, &mut replaced)
+        {
             changed = true;
             // The block lists have moved; the next round sees the rest.
             break;
@@ -158,6 +160,36 @@ fn inline_known_branch(function: &mut Function, facts: &Facts, block: BlockId, i
     let passed = function.op(last).operands.clone();
     for (&old, &new) in op.results.iter().zip(&passed) {
         replaced.insert(old, new);
+    }
+    let list = &mut function.block_mut(block).ops;
+    if let Some(at) = list.iter().position(|&other| other == id) {
+        list.splice(at..=at, ops);
+    }
+    true
+}
+
+/// A loop that runs once is its body; one that never runs passes on what it is given.
+fn inline_single_trip(function: &mut Function, facts: &Facts, block: BlockId, id: OpId, replaced: &mut ValueMap) -> bool {
+    let op = function.op(id).clone();
+    let OpKind::For(_) = op.kind else { return false };
+    let range = |n: usize| facts.range(op.operands[n]);
+    let (lower, upper, step) = (range(0), range(1), range(2));
+    let never = lower.min >= upper.max;
+    let once = lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min;
+    if !never && !once {
+        return false;
+    }
+    let region = op.regions[0];
+    let args = function.block(region).args.clone();
+    let initial = std::iter::once(op.operands[0]).chain(op.operands[3..].iter().copied());
+    replaced.extend(args.into_iter().zip(initial.clone()));
+    let mut ops = std::mem::take(&mut function.block_mut(region).ops);
+    let Some(last) = ops.pop() else { return false };
+    if never {
+        replaced.extend(op.results.iter().copied().zip(initial.skip(1)));
+        ops.clear();
+    } else {
+        replaced.extend(op.results.iter().copied().zip(function.op(last).operands.iter().copied()));
     }
     let list = &mut function.block_mut(block).ops;
     if let Some(at) = list.iter().position(|&other| other == id) {

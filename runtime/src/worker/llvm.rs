@@ -3,8 +3,9 @@
 //! No other file names inkwell.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
+use std::sync::Once;
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -13,6 +14,7 @@ use inkwell::llvm_sys::core::{
     LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
 };
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
@@ -29,6 +31,7 @@ pub fn version() -> String {
 pub(super) fn ptx(request: &PtxRequest) -> Result<String, String> {
     // Idempotent, 50 microseconds the first time.
     Target::initialize_nvptx(&InitializationConfig::default());
+    keep_loops();
     // LLVM turns these into C strings, and would stop at a zero byte or panic.
     if [request.cpu, request.features, request.passes].iter().any(|option| option.contains('\0')) {
         return Err("a zero byte in the processor, the features or the passes".into());
@@ -87,6 +90,15 @@ fn machine(cpu: &str, features: &str) -> Result<Rc<TargetMachine>, String> {
         *last = Some((cpu.to_owned(), features.to_owned(), machine.clone()));
         Ok(machine)
     })
+}
+
+/// Switches LLVM's loop strength reduction off: it makes a 64-bit pointer to carry of every address in a loop, where ours are a scalar
+/// pointer plus offsets that stay the same, and so costs registers that kernels with tensor cores do not have.
+fn keep_loops() {
+    static ONCE: Once = Once::new();
+    let words = [c"tritium", c"-disable-lsr"].map(CStr::as_ptr);
+    // SAFETY: two C strings that live for ever, and their number; LLVM's options are set once, before anything reads them.
+    ONCE.call_once(|| unsafe { LLVMParseCommandLineOptions(words.len() as c_int, words.as_ptr(), std::ptr::null()) });
 }
 
 /// Notes what LLVM calls an error. Without this it would only be printed.

@@ -1,0 +1,58 @@
+//! Where values come from: which loop makes them, and whether a thread's number alone decides them.
+//!
+//! **Invariant:** computed once from the function; values of the same loop have the same answer.
+
+use tritium_tile::{BlockId, Function, OpKind, ValueId, ops::BinaryOp};
+
+pub(super) struct Origins {
+    /// The body of the innermost loop that makes a value.
+    loops: Vec<Option<BlockId>>,
+    fixed: Vec<bool>,
+}
+
+impl Origins {
+    pub(super) fn of(function: &Function) -> Origins {
+        let mut origins = Origins { loops: vec![None; function.values.len()], fixed: vec![false; function.values.len()] };
+        origins.block(function, function.body, None);
+        origins
+    }
+
+    /// The body of the innermost loop that makes the value; `None` outside of all loops.
+    pub(super) fn innermost_loop(&self, value: ValueId) -> Option<BlockId> {
+        self.loops[value.index()]
+    }
+
+    /// It is made of `iota` and numbers only.
+    pub(super) fn is_fixed(&self, value: ValueId) -> bool {
+        self.fixed[value.index()]
+    }
+
+    fn block(&mut self, function: &Function, block: BlockId, home: Option<BlockId>) {
+        for &arg in &function.block(block).args {
+            self.loops[arg.index()] = home;
+        }
+        for &id in &function.block(block).ops {
+            let op = function.op(id);
+            let known = match op.kind {
+                OpKind::Constant(_) | OpKind::Iota { .. } => true,
+                OpKind::Splat
+                | OpKind::ExpandDims { .. }
+                | OpKind::Broadcast
+                | OpKind::Reshape { .. }
+                | OpKind::Transpose { .. }
+                | OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI | BinaryOp::And | BinaryOp::Shl | BinaryOp::ShrU) => {
+                    op.operands.iter().all(|v| self.fixed[v.index()])
+                }
+                _ => false,
+            };
+            for &result in &op.results {
+                self.loops[result.index()] = home;
+                self.fixed[result.index()] = known;
+            }
+            for &region in &op.regions {
+                let inner = if matches!(op.kind, OpKind::For(_) | OpKind::While) { Some(region) } else { home };
+                self.block(function, region, inner);
+            }
+        }
+    }
+}

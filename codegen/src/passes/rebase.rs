@@ -1,0 +1,451 @@
+//! Addresses as one scalar pointer and a tile of small offsets; index arithmetic of 64 bits in 32 where it fits.
+//!
+//! What all elements of an offset share (a program's share of the rows, a batch's stride) is added to the scalar pointer, once. What is
+//! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions.
+//! A comparison of 64-bit indices with a bound likewise compares what is left with what is left of the bound.
+//!
+//! **Invariant:** every address and every comparison is what it was: 64-bit sums are taken apart exactly, 32-bit ones where they do not wrap
+//! (as [`tritium_tile::facts`] understands it: sums of natural numbers, and their parts, do not), and narrowing is proved by ranges.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use tritium_tile::{
+    BlockId, Elem, Function, Module, OpId, OpKind, Scalar, Shape, Type, ValueId,
+    facts::{self, Facts},
+    ops::{BinaryOp, CastOp, Constant, Op, Origin, Predicate},
+    rewrite,
+};
+
+use super::{CompileOptions, Pass, Unsupported};
+
+pub static PASS: Pass =
+    Pass { name: "rebase", summary: "Take what a tile of offsets shares into its scalar pointer.", needs: &[], gives: &[], run };
+
+/// Sums deeper than this are left as they are.
+const DEPTH: u32 = 24;
+
+fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+    for function in &mut module.functions {
+        let facts = facts::of_function(function);
+        let known = function.values.len();
+        let body = function.body;
+        let mut rebase = Rebase {
+            function,
+            facts,
+            known,
+            bases: FxHashMap::default(),
+            shares: FxHashMap::default(),
+            placed: Vec::new(),
+            origin: Origin::NONE,
+        };
+        rebase.block(body);
+        rewrite::erase_dead(function);
+        rewrite::compact(function);
+    }
+    Ok(())
+}
+
+/// A pointer tile: a scalar, and the offsets that are added to it one after the other.
+#[derive(Clone)]
+struct Base {
+    pointer: ValueId,
+    offsets: SmallVec<[ValueId; 2]>,
+}
+
+/// An integer tile as the sum of what its elements share and the rest; an absent part is 0.
+#[derive(Clone, Copy)]
+struct Parts {
+    shared: Option<ValueId>,
+    rest: Option<ValueId>,
+}
+
+struct Rebase<'f> {
+    function: &'f mut Function,
+    facts: Facts,
+    /// Values below this number are known to `facts`; the others are made here, of those.
+    known: usize,
+    bases: FxHashMap<ValueId, Base>,
+    /// Answers of [`Self::has_shared`].
+    shares: FxHashMap<ValueId, bool>,
+    /// Ops to stand in front of the op that is looked at.
+    placed: Vec<OpId>,
+    origin: Origin,
+}
+
+impl Rebase<'_> {
+    fn block(&mut self, block: BlockId) {
+        let ops = std::mem::take(&mut self.function.block_mut(block).ops);
+        let mut out = Vec::with_capacity(ops.len());
+        for id in ops {
+            let op = self.function.op(id).clone();
+            self.origin = op.origin;
+            match &op.kind {
+                OpKind::Splat => self.splat(&op),
+                OpKind::AddPtr => self.add_pointer(id, &op),
+                OpKind::Broadcast | OpKind::ExpandDims { .. } => self.reshape_pointer(&op),
+                OpKind::Compare(predicate) => self.compare(id, &op, *predicate),
+                _ => {}
+            }
+            out.append(&mut self.placed);
+            out.push(id);
+            for &region in &op.regions {
+                self.block(region);
+            }
+        }
+        self.function.block_mut(block).ops = out;
+    }
+
+    fn make(&mut self, kind: OpKind, operands: &[ValueId], ty: Type) -> ValueId {
+        let op = self.function.create_op(kind, operands, [ty], &[], self.origin);
+        self.placed.push(op);
+        self.function.op(op).results[0]
+    }
+
+    fn number(&mut self, n: i64, elem: Elem) -> ValueId {
+        self.make(OpKind::Constant(Constant::Int(n)), &[], Type::tile(elem, &[][..]))
+    }
+
+    fn def(&self, value: ValueId) -> Option<&Op> {
+        self.function.def_op(value).map(|op| self.function.op(op))
+    }
+
+    fn shape(&self, value: ValueId) -> Shape {
+        self.function.ty(value).shape().clone()
+    }
+
+    fn like(&self, value: ValueId, elem: Scalar) -> Type {
+        Type::tile(Elem::Scalar(elem), self.function.ty(value).shape().as_slice())
+    }
+
+    fn is_natural(&self, value: ValueId) -> bool {
+        value.index() < self.known && self.facts.is_natural(value)
+    }
+
+    // ---- pointers
+
+    fn is_pointer_tile(&self, value: ValueId) -> bool {
+        let ty = self.function.ty(value);
+        !ty.is_scalar() && ty.elem().pointee().is_some()
+    }
+
+    fn splat(&mut self, op: &Op) {
+        if self.is_pointer_tile(op.results[0]) {
+            self.bases.insert(op.results[0], Base { pointer: op.operands[0], offsets: SmallVec::new() });
+        }
+    }
+
+    /// The same pointers, more of them.
+    fn reshape_pointer(&mut self, op: &Op) {
+        let Some(base) = self.bases.get(&op.operands[0]).cloned() else { return };
+        let shape = self.shape(op.results[0]);
+        let mut offsets = SmallVec::new();
+        for offset in base.offsets {
+            let ty = Type::tile(self.function.ty(offset).elem(), shape.as_slice());
+            offsets.push(self.make(op.kind.clone(), &[offset], ty));
+        }
+        self.bases.insert(op.results[0], Base { offsets, ..base });
+    }
+
+    fn add_pointer(&mut self, id: OpId, op: &Op) {
+        let result = op.results[0];
+        if !self.is_pointer_tile(result) {
+            return;
+        }
+        let offset = op.operands[1];
+        let wide = self.function.ty(offset).elem() == Elem::Scalar(Scalar::I64);
+        let Some(mut base) = self.bases.get(&op.operands[0]).cloned() else {
+            if let Some(narrow) = self.narrow(offset).filter(|_| wide) {
+                self.function.op_mut(id).operands[1] = narrow;
+            }
+            return;
+        };
+        // A 32-bit sum is taken apart only if it does not wrap on its way to 64.
+        let parts = match wide || self.is_natural(offset) {
+            true => self.split(offset),
+            false => Parts { shared: None, rest: Some(offset) },
+        };
+        if let Some(shared) = parts.shared {
+            let ty = self.function.ty(base.pointer).clone();
+            base.pointer = self.make(OpKind::AddPtr, &[base.pointer, shared], ty);
+        }
+        if let Some(rest) = parts.rest {
+            let rest = self.narrow(rest).unwrap_or(rest);
+            match base.offsets.last().copied() {
+                // Both count from the tile's first element.
+                Some(last) if self.is_relative(last, 0) && self.is_relative(rest, 0) => {
+                    let ty = self.function.ty(last).clone();
+                    base.offsets.pop();
+                    base.offsets.push(self.make(OpKind::Binary(BinaryOp::AddI), &[last, rest], ty));
+                }
+                _ => base.offsets.push(rest),
+            }
+        }
+        let ty = self.function.ty(result).clone();
+        let mut operands: SmallVec<[ValueId; 4]> = SmallVec::from_slice(&[base.pointer]);
+        let mut kind = OpKind::Splat;
+        for &offset in &base.offsets {
+            let pointers = self.make(kind, &operands, ty.clone());
+            kind = OpKind::AddPtr;
+            operands = SmallVec::from_slice(&[pointers, offset]);
+        }
+        let op = self.function.op_mut(id);
+        op.kind = kind;
+        op.operands = operands;
+        self.bases.insert(result, base);
+    }
+
+    // ---- sums
+
+    /// There is something that all elements share, beside something that they do not or nothing.
+    fn has_shared(&mut self, value: ValueId, depth: u32) -> bool {
+        if let Some(&answer) = self.shares.get(&value) {
+            return answer;
+        }
+        let Some(op) = self.def(value).cloned().filter(|_| depth < DEPTH) else { return false };
+        let answer = match &op.kind {
+            OpKind::Splat => true,
+            OpKind::Constant(Constant::Int(n)) => *n != 0,
+            OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI) => {
+                self.has_shared(op.operands[0], depth + 1) || self.has_shared(op.operands[1], depth + 1)
+            }
+            OpKind::Binary(BinaryOp::MulI) => {
+                (self.is_uniform(op.operands[1]) && self.has_shared(op.operands[0], depth + 1))
+                    || (self.is_uniform(op.operands[0]) && self.has_shared(op.operands[1], depth + 1))
+            }
+            OpKind::Broadcast | OpKind::ExpandDims { .. } => self.has_shared(op.operands[0], depth + 1),
+            // The sum must not wrap in 32 bits.
+            OpKind::Cast(CastOp::ExtS) => {
+                let source = op.operands[0];
+                (self.is_uniform(source) || self.is_natural(source))
+                    && self.function.ty(source).elem().bits() >= 32
+                    && self.has_shared(source, depth + 1)
+            }
+            _ => false,
+        };
+        self.shares.insert(value, answer);
+        answer
+    }
+
+    fn is_uniform(&self, value: ValueId) -> bool {
+        matches!(self.def(value).map(|op| &op.kind), Some(OpKind::Splat | OpKind::Constant(_)))
+    }
+
+    fn split(&mut self, value: ValueId) -> Parts {
+        let opaque = Parts { shared: None, rest: Some(value) };
+        if !self.has_shared(value, 0) {
+            return opaque;
+        }
+        let Some(op) = self.def(value).cloned() else { return opaque };
+        let ty = self.function.ty(value).clone();
+        let elem = ty.elem();
+        let scalar = Type::tile(elem, &[][..]);
+        match &op.kind {
+            OpKind::Splat => Parts { shared: Some(op.operands[0]), rest: None },
+            OpKind::Constant(Constant::Int(n)) => Parts { shared: Some(self.number(*n, elem)), rest: None },
+            OpKind::Binary(kind @ (BinaryOp::AddI | BinaryOp::SubI)) => {
+                let (a, b) = (self.split(op.operands[0]), self.split(op.operands[1]));
+                Parts { shared: self.combine(*kind, a.shared, b.shared, &scalar), rest: self.combine(*kind, a.rest, b.rest, &ty) }
+            }
+            OpKind::Binary(BinaryOp::MulI) => {
+                let (sum, factor) = if self.is_uniform(op.operands[1]) { (0, 1) } else { (1, 0) };
+                let sum = self.split(op.operands[sum]);
+                let factor = op.operands[factor];
+                let Some(scale) = self.split_uniform(factor) else { return opaque };
+                Parts {
+                    shared: sum.shared.map(|s| self.make(OpKind::Binary(BinaryOp::MulI), &[s, scale], scalar)),
+                    rest: sum.rest.map(|r| self.make(OpKind::Binary(BinaryOp::MulI), &[r, factor], ty)),
+                }
+            }
+            OpKind::Broadcast | OpKind::ExpandDims { .. } => {
+                let source = self.split(op.operands[0]);
+                Parts { rest: source.rest.map(|r| self.make(op.kind.clone(), &[r], ty)), ..source }
+            }
+            OpKind::Cast(CastOp::ExtS) => {
+                let source = self.split(op.operands[0]);
+                Parts {
+                    shared: source.shared.map(|s| self.make(op.kind.clone(), &[s], scalar)),
+                    rest: source.rest.map(|r| self.make(op.kind.clone(), &[r], ty)),
+                }
+            }
+            _ => opaque,
+        }
+    }
+
+    /// The scalar that a uniform tile repeats.
+    fn split_uniform(&mut self, value: ValueId) -> Option<ValueId> {
+        let op = self.def(value)?.clone();
+        match op.kind {
+            OpKind::Splat => Some(op.operands[0]),
+            OpKind::Constant(Constant::Int(n)) => Some(self.number(n, self.function.ty(value).elem())),
+            _ => None,
+        }
+    }
+
+    fn combine(&mut self, kind: BinaryOp, a: Option<ValueId>, b: Option<ValueId>, ty: &Type) -> Option<ValueId> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.make(OpKind::Binary(kind), &[a, b], ty.clone())),
+            (None, Some(b)) if kind == BinaryOp::SubI => {
+                let zero = self.make(OpKind::Constant(Constant::Int(0)), &[], ty.clone());
+                Some(self.make(OpKind::Binary(kind), &[zero, b], ty.clone()))
+            }
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// A 32-bit tile that is 0 at its first element and counts from there, in steps of anything.
+    fn is_relative(&self, value: ValueId, depth: u32) -> bool {
+        let Some(op) = self.def(value).filter(|_| depth < DEPTH) else { return false };
+        if self.function.ty(value).elem() != Elem::Scalar(Scalar::I32) {
+            return false;
+        }
+        let of = |n: usize| self.is_relative(op.operands[n], depth + 1);
+        match &op.kind {
+            OpKind::Iota { start, .. } => *start == 0,
+            OpKind::Binary(BinaryOp::AddI) => of(0) && of(1),
+            OpKind::Binary(BinaryOp::MulI) => {
+                of(0) && self.is_uniform(op.operands[1]) || self.is_uniform(op.operands[0]) && of(1)
+            }
+            OpKind::Broadcast | OpKind::ExpandDims { .. } => of(0),
+            _ => false,
+        }
+    }
+
+    // ---- narrowing
+
+    /// The numbers a value can be.
+    fn interval(&self, value: ValueId, depth: u32) -> (i128, i128) {
+        if value.index() < self.known {
+            let range = self.facts.range(value);
+            return (range.min.into(), range.max.into());
+        }
+        let unknown = (i64::MIN.into(), i64::MAX.into());
+        let Some(op) = self.def(value).filter(|_| depth < DEPTH) else { return unknown };
+        let of = |n: usize| self.interval(op.operands[n], depth + 1);
+        let full = facts::Range::of_type(self.function.ty(value));
+        let interval = match &op.kind {
+            OpKind::Constant(Constant::Int(n)) => ((*n).into(), (*n).into()),
+            OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS) => of(0),
+            OpKind::Binary(BinaryOp::AddI) => (of(0).0 + of(1).0, of(0).1 + of(1).1),
+            OpKind::Binary(BinaryOp::SubI) => (of(0).0 - of(1).1, of(0).1 - of(1).0),
+            OpKind::Binary(BinaryOp::MulI) => {
+                let ((a0, a1), (b0, b1)) = (of(0), of(1));
+                let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
+                (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
+            }
+            _ => return unknown,
+        };
+        // What may wrap can be anything.
+        let fits = interval.0 >= full.min.into() && interval.1 <= full.max.into();
+        if fits { interval } else { (full.min.into(), full.max.into()) }
+    }
+
+    /// The same numbers in 32 bits, if it can be had without touching every element.
+    fn narrow(&mut self, value: ValueId) -> Option<ValueId> {
+        if self.function.ty(value).elem() != Elem::Scalar(Scalar::I64) {
+            return None;
+        }
+        let (min, max) = self.interval(value, 0);
+        if min < i32::MIN.into() || max > i32::MAX.into() || !self.can_truncate(value, 0) {
+            return None;
+        }
+        self.truncate(value)
+    }
+
+    fn can_truncate(&self, value: ValueId, depth: u32) -> bool {
+        let Some(op) = self.def(value).filter(|_| depth < DEPTH) else { return false };
+        let of = |n: usize| self.can_truncate(op.operands[n], depth + 1);
+        match &op.kind {
+            OpKind::Splat | OpKind::Constant(Constant::Int(_)) => true,
+            OpKind::Cast(CastOp::ExtS) => self.function.ty(op.operands[0]).elem() == Elem::Scalar(Scalar::I32),
+            OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI) => of(0) && of(1),
+            OpKind::Broadcast | OpKind::ExpandDims { .. } => of(0),
+            _ => false,
+        }
+    }
+
+    /// The low half of each number: sums and products of low halves have the low half of the sum or product.
+    fn truncate(&mut self, value: ValueId) -> Option<ValueId> {
+        let op = self.def(value)?.clone();
+        let ty = self.like(value, Scalar::I32);
+        Some(match &op.kind {
+            OpKind::Splat => {
+                let wide = self.def(op.operands[0]);
+                let source = wide.filter(|d| matches!(d.kind, OpKind::Cast(CastOp::ExtS))).map(|d| d.operands[0]);
+                let source = source.filter(|&s| self.function.ty(s).elem() == Elem::Scalar(Scalar::I32));
+                let scalar = match source {
+                    Some(source) => source,
+                    None => self.make(OpKind::Cast(CastOp::Trunc), &[op.operands[0]], Type::scalar(Scalar::I32)),
+                };
+                self.make(OpKind::Splat, &[scalar], ty)
+            }
+            OpKind::Constant(Constant::Int(n)) => self.make(OpKind::Constant(Constant::Int((*n as i32).into())), &[], ty),
+            OpKind::Cast(CastOp::ExtS) => op.operands[0],
+            OpKind::Binary(_) => {
+                let (a, b) = (self.truncate(op.operands[0])?, self.truncate(op.operands[1])?);
+                self.make(op.kind.clone(), &[a, b], ty)
+            }
+            OpKind::Broadcast | OpKind::ExpandDims { .. } => {
+                let source = self.truncate(op.operands[0])?;
+                self.make(op.kind.clone(), &[source], ty)
+            }
+            _ => return None,
+        })
+    }
+
+    /// `shared + rest < bound`, in 64 bits, as `rest < bound - shared`, in 32.
+    fn compare(&mut self, id: OpId, op: &Op, predicate: Predicate) {
+        let [left, right] = op.operands[..] else { return };
+        let ty = self.function.ty(left);
+        if ty.is_scalar() || ty.elem() != Elem::Scalar(Scalar::I64) {
+            return;
+        }
+        // The side that varies goes left.
+        let (sum, bound, predicate) = match self.is_uniform(right) {
+            true => (left, right, predicate),
+            false if self.is_uniform(left) => {
+                let turned = match predicate {
+                    Predicate::LtS => Predicate::GtS,
+                    Predicate::LeS => Predicate::GeS,
+                    Predicate::GtS => Predicate::LtS,
+                    Predicate::GeS => Predicate::LeS,
+                    _ => return,
+                };
+                (right, left, turned)
+            }
+            false => return,
+        };
+        // A bound beyond all that is compared with it may be brought to its edge.
+        let above: i128 = match predicate {
+            Predicate::LtS | Predicate::GeS => 1,
+            Predicate::LeS | Predicate::GtS => 0,
+            _ => return,
+        };
+        let parts = self.split(sum);
+        let (Some(rest), Some(bound)) = (parts.rest, self.split_uniform(bound)) else { return };
+        let small = |(min, max): (i128, i128)| min >= -(1 << 61) && max <= 1 << 61;
+        let exact = self.interval(sum, 0);
+        let apart = parts.shared.map_or((0, 0), |s| self.interval(s, 0));
+        let (min, max) = self.interval(rest, 0);
+        let full = (i128::from(i32::MIN) + 1, i128::from(i32::MAX) - 1);
+        if !small(exact) || !small(apart) || !small(self.interval(bound, 0)) || min < full.0 || max > full.1 {
+            return;
+        }
+        let Some(narrow) = self.narrow(rest) else { return };
+        let wide = Elem::Scalar(Scalar::I64);
+        let scalar = Type::scalar(Scalar::I64);
+        let mut left_of_bound = bound;
+        if let Some(shared) = parts.shared {
+            left_of_bound = self.make(OpKind::Binary(BinaryOp::SubI), &[bound, shared], scalar.clone());
+        }
+        for (kind, edge) in [(BinaryOp::MinS, max + above), (BinaryOp::MaxS, min - 1 + above)] {
+            let edge = self.number(edge as i64, wide);
+            left_of_bound = self.make(OpKind::Binary(kind), &[left_of_bound, edge], scalar.clone());
+        }
+        let low = self.make(OpKind::Cast(CastOp::Trunc), &[left_of_bound], Type::scalar(Scalar::I32));
+        let ty = self.like(sum, Scalar::I32);
+        let bound = self.make(OpKind::Splat, &[low], ty);
+        let op = self.function.op_mut(id);
+        op.kind = OpKind::Compare(predicate);
+        op.operands = SmallVec::from_slice(&[narrow, bound]);
+    }
+}
