@@ -26,6 +26,7 @@ mod reduce;
 mod rounding;
 mod scan;
 mod value;
+mod walks;
 mod wgmma;
 
 use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
@@ -126,6 +127,8 @@ struct Emitter<'m> {
     values: Vec<Option<Rc<[Reg]>>>,
     uses: Vec<u32>,
     origins: origins::Origins,
+    /// How the registers of a value follow from its first; see [`walks`].
+    walks: Vec<Option<walks::Walk>>,
     declarations: BTreeSet<String>,
     globals: Vec<String>,
     /// The tables of constants among the globals, in the order of their numbers.
@@ -171,6 +174,7 @@ impl<'m> Emitter<'m> {
             values: vec![None; function.values.len()],
             uses: use_counts(function),
             origins: origins::Origins::of(function),
+            walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),
             globals: Vec::new(),
             tables: Vec::new(),
@@ -483,16 +487,22 @@ impl<'m> Emitter<'m> {
     fn op(&mut self, op: OpId) -> Emitted<()> {
         let operation = self.function.op(op);
         match &operation.kind {
-            OpKind::Constant(constant) => self.constant(op, *constant),
+            OpKind::Constant(constant) => {
+                self.constant(op, *constant)?;
+                self.note_walk(op)
+            }
             OpKind::ProgramId { axis } => self.special_register(op, "ctaid", *axis),
             OpKind::NumPrograms { axis } => self.special_register(op, "nctaid", *axis),
             OpKind::SpecialRegister(register) => self.machine_register(op, *register),
-            OpKind::Iota { start, .. } => self.iota(op, *start),
+            OpKind::Iota { start, .. } => {
+                self.iota(op, *start)?;
+                self.note_walk(op)
+            }
             OpKind::Splat => {
                 let reg = self.reg(operation.operands[0])?;
                 let n = self.num_registers(operation.results[0])?;
                 self.set(operation.results[0], vec![reg; n]);
-                Ok(())
+                self.note_walk(op)
             }
             OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => self.rename(op),
             OpKind::Unary(_)

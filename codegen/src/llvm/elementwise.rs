@@ -23,6 +23,13 @@ impl Emitter<'_> {
         if operands.iter().any(|regs| regs.len() != n) {
             return Err(self.unsupported("an elementwise operation mixes layouts; a conversion is missing"));
         }
+        self.note_walk(op)?;
+        if matches!(operation.kind, OpKind::AddPtr)
+            && let Some(regs) = self.walked_pointers(op)?
+        {
+            self.set(result, regs);
+            return Ok(());
+        }
         let elems: Vec<Elem> = operation.operands.iter().map(|&v| self.ty(v).elem()).collect();
         let to = self.ty(result).elem();
         let fresh_address = matches!(operation.kind, OpKind::AddPtr) && self.is_cheaper_fresh(op);

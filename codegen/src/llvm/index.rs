@@ -162,6 +162,7 @@ impl Emitter<'_> {
                 "a shape operation's result has a layout that moves elements between threads; a conversion is missing",
             )
         })?;
+        self.note_renamed_walk(operand, result, &plan);
         self.set(result, plan.into_iter().map(|r| regs[r as usize]).collect());
         Ok(())
     }

@@ -8,11 +8,13 @@ pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
     loops: Vec<Option<BlockId>>,
     fixed: Vec<bool>,
+    has_loops: bool,
 }
 
 impl Origins {
     pub(super) fn of(function: &Function) -> Origins {
-        let mut origins = Origins { loops: vec![None; function.values.len()], fixed: vec![false; function.values.len()] };
+        let mut origins =
+            Origins { loops: vec![None; function.values.len()], fixed: vec![false; function.values.len()], has_loops: false };
         origins.block(function, function.body, None);
         origins
     }
@@ -22,12 +24,17 @@ impl Origins {
         self.loops[value.index()]
     }
 
+    pub(super) fn has_loops(&self) -> bool {
+        self.has_loops
+    }
+
     /// It is made of `iota` and numbers only.
     pub(super) fn is_fixed(&self, value: ValueId) -> bool {
         self.fixed[value.index()]
     }
 
     fn block(&mut self, function: &Function, block: BlockId, home: Option<BlockId>) {
+        self.has_loops |= home.is_some();
         for &arg in &function.block(block).args {
             self.loops[arg.index()] = home;
         }

@@ -12,13 +12,8 @@ use tritium_tile::{
 
 use super::{CompileOptions, Pass, Unsupported};
 
-pub static PASS: Pass = Pass {
-    name: "carry_scalars",
-    summary: "Carry how far a tile has moved, not the tile.",
-    needs: &[],
-    gives: &[],
-    run,
-};
+pub static PASS: Pass =
+    Pass { name: "carry_scalars", summary: "Carry how far a tile has moved, not the tile.", needs: &[], gives: &[], run };
 
 /// Steps of one trip; nobody writes more.
 const MAX_STEPS: usize = 8;

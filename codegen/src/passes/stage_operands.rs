@@ -10,8 +10,8 @@
 
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueId,
-    layout::{Conversion, Distributed, Layout, Side, convert::conversion, mma::dot_operand, shared::swizzled},
-    rewrite,
+    layout::{Conversion, Distributed, Layout, LayoutTable, Side, convert::conversion, mma::dot_operand, shared::swizzled},
+    rewrite, scratch,
 };
 
 use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
@@ -145,6 +145,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         let Some(block) = parents[dot.index()] else { continue };
         together(function, block, dot, &fills, &reads);
     }
+    read_again(module, options);
     rewrite::compact(&mut module.functions[0]);
     Ok(())
 }
@@ -161,6 +162,77 @@ fn fragment(module: &Module, function: &Function, dot: OpId, place: usize) -> Op
 fn is_at(module: &Module, function: &Function, value: ValueId, layout: &Distributed) -> bool {
     let mine = function.ty(value).layout().and_then(|l| module.layouts.distributed(l));
     mine.is_some_and(|mine| matches!(conversion(mine, layout), Conversion::Rename(_)))
+}
+
+/// 32-bit registers that the accumulator and the fragments of one dot may take, all together, before a fragment that another dot has
+/// read is read a second time instead of waiting through the filling of further buffers.
+const MOST_WORDS: u32 = 192;
+
+/// A dot that comes after further buffers are filled reads a fragment of an earlier dot again, if registers are short and shared memory
+/// is not.
+fn read_again(module: &mut Module, options: &CompileOptions) {
+    let function = &module.functions[0];
+    let mut bytes = 0u64;
+    let mut blocks = Vec::new();
+    function.walk(|block, id| {
+        let op = function.op(id);
+        match op.kind {
+            OpKind::LocalAlloc => bytes += u64::from(scratch::bytes(module, function, id)),
+            OpKind::Dot { .. } if blocks.last() != Some(&block) => blocks.push(block),
+            _ => {}
+        }
+    });
+    // Every buffer beside every other.
+    if bytes > options.sm.shared_per_cta.into() {
+        return;
+    }
+    for block in blocks {
+        let function = &mut module.functions[0];
+        let mut list = function.block(block).ops.clone();
+        let mut place = 0;
+        while place < list.len() {
+            let dot = list[place];
+            let op = function.op(dot).clone();
+            if matches!(op.kind, OpKind::Dot { .. })
+                && op.operands.iter().map(|&v| words(&module.layouts, function.ty(v))).sum::<u32>() > MOST_WORDS
+            {
+                for (n, &fragment) in op.operands[..2].iter().enumerate() {
+                    let Some(load) =
+                        function.def_op(fragment).filter(|&load| was_read_for_another(function, &list[..place], load))
+                    else {
+                        continue;
+                    };
+                    let load = function.op(load).clone();
+                    let again =
+                        function.create_op(OpKind::LocalLoad, &load.operands, [function.ty(fragment).clone()], &[], load.origin);
+                    let fresh = function.op(again).results[0];
+                    function.op_mut(dot).operands[n] = fresh;
+                    list.insert(place, again);
+                    place += 1;
+                }
+            }
+            place += 1;
+        }
+        function.block_mut(block).ops = list;
+    }
+}
+
+/// The op reads a fragment for a dot of this list, and a buffer is filled after that dot.
+fn was_read_for_another(function: &Function, before: &[OpId], load: OpId) -> bool {
+    if !matches!(function.op(load).kind, OpKind::LocalLoad) {
+        return false;
+    }
+    let fragment = function.op(load).results[0];
+    let dot = before
+        .iter()
+        .rposition(|&id| matches!(function.op(id).kind, OpKind::Dot { .. }) && function.op(id).operands.contains(&fragment));
+    dot.is_some_and(|dot| before[dot..].iter().any(|&id| matches!(function.op(id).kind, OpKind::LocalAlloc)))
+}
+
+/// 32-bit registers of a thread that a tile takes.
+fn words(layouts: &LayoutTable, ty: &Type) -> u32 {
+    let layout = ty.layout().and_then(|id| layouts.distributed(id));
+    layout.map_or(0, |layout| layout.num_registers() as u32 * ty.elem().bits().div_ceil(8) / 4)
 }
 
 /// All buffers of a dot are filled, then all are read, right in front of it: one pair of barriers serves them all, and every global load

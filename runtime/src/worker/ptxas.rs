@@ -24,6 +24,15 @@ pub struct AssembleRequest<'a> {
     pub sm: &'a str,
 }
 
+/// What ptxas is told about the blocks that a multiprocessor shall hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Occupancy {
+    /// Nothing: it weighs more of them against spilled registers.
+    Weighed,
+    /// One is enough, so every register may be used before one is spilled.
+    One,
+}
+
 /// Machine code and what it needs, as ptxas reports it. Where a module has several kernels, each number is the largest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assembled {
@@ -55,8 +64,18 @@ impl Assembled {
     }
 }
 
-/// Assembles PTX.
+/// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none.
 pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+    let spilled = |code: &Assembled| code.spill_stores + code.spill_loads;
+    let weighed = assemble_for(request, Occupancy::Weighed)?;
+    if spilled(&weighed) == 0 {
+        return Ok(weighed);
+    }
+    let one = assemble_for(request, Occupancy::One)?;
+    Ok(if spilled(&one) < spilled(&weighed) { one } else { weighed })
+}
+
+fn assemble_for(request: &AssembleRequest, occupancy: Occupancy) -> Result<Assembled, WorkerError> {
     let ptxas = find("ptxas")?;
     let folder = scratch()?;
     let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
@@ -66,6 +85,9 @@ pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
     command.current_dir(folder.path()).arg("-v").arg("--gpu-name").arg(request.sm);
     if request.ptx.contains(".loc") {
         command.arg("-lineinfo");
+    }
+    if occupancy == Occupancy::One {
+        command.arg("-minnctapersm").arg("1");
     }
     command.arg("kernel.ptx").arg("-o").arg("kernel.cubin");
     let finished = run(command, TIME, REMEDY)?;

@@ -1,0 +1,171 @@
+//! How the registers of a tile follow from its first one: register `r` is register 0 plus a step for every bit of `r`.
+//!
+//! Rows that lie a distance apart that only the caller knows have addresses of 64 bits each, and a loop that loads from them would hold
+//! them all. With the steps it makes each address of another one, in as many additions. **Invariant:** the sum holds modulo the width of
+//! the type, for pointers in bytes; a step is a scalar that is there wherever the tile is.
+
+use std::rc::Rc;
+
+use tritium_tile::{
+    Elem, OpId, OpKind, Scalar, ValueId,
+    ops::{BinaryOp, CastOp, Constant},
+};
+
+use super::{
+    Emitted, Emitter,
+    index::reach,
+    ins,
+    value::{Reg, memory_type},
+};
+
+/// A step for every bit of a register's number.
+pub(super) type Walk = Rc<[Reg]>;
+
+impl Emitter<'_> {
+    /// Notes the steps of an operation's result, where there are loops for which they might be worth it. Its operands' are known.
+    pub(super) fn note_walk(&mut self, op: OpId) -> Emitted<()> {
+        let operation = self.function.op(op);
+        if !self.origins.has_loops() || operation.results.len() != 1 {
+            return Ok(());
+        }
+        let result = operation.results[0];
+        let ty = self.ty(result);
+        let wide = ty.elem() == Elem::Scalar(Scalar::I64);
+        if ty.is_scalar() || !(wide || ty.elem() == Elem::Scalar(Scalar::I32) || ty.elem().pointee().is_some()) {
+            return Ok(());
+        }
+        let walk = match &operation.kind {
+            OpKind::Splat | OpKind::Constant(Constant::Int(_)) => {
+                Some(vec![Reg::Int(0); self.num_registers(result)?.trailing_zeros() as usize])
+            }
+            OpKind::Iota { .. } => self.iota_walk(result)?,
+            // Numbers of 32 bits that have steps are those of `iota`, which are small: no sum wraps before it is widened.
+            OpKind::Cast(CastOp::ExtS) => self.walk(operation.operands[0]).map(|walk| walk.to_vec()),
+            OpKind::Binary(BinaryOp::AddI) if wide => self.summed(operation.operands[0], operation.operands[1], 1),
+            OpKind::Binary(BinaryOp::MulI) if wide => {
+                let (a, b) = (operation.operands[0], operation.operands[1]);
+                match (self.is_same_everywhere(a), self.is_same_everywhere(b)) {
+                    (_, true) => self.scaled(a, b)?,
+                    (true, _) => self.scaled(b, a)?,
+                    _ => None,
+                }
+            }
+            OpKind::AddPtr => match ty.elem().pointee() {
+                Some(pointee) => self.summed(operation.operands[0], operation.operands[1], i64::from(pointee.bytes())),
+                None => None,
+            },
+            _ => None,
+        };
+        self.walks[result.index()] = walk.map(Walk::from);
+        Ok(())
+    }
+
+    /// The result of a shape operation, whose register `r` is the operand's register `plan[r]`.
+    pub(super) fn note_renamed_walk(&mut self, operand: ValueId, result: ValueId, plan: &[u32]) {
+        let Some(walk) = self.walk(operand) else { return };
+        let mut taken = 0;
+        let mut steps = Vec::new();
+        for bit in 0..plan.len().trailing_zeros() {
+            let source = plan[1 << bit];
+            if source.count_ones() > 1 || source & taken != 0 {
+                return;
+            }
+            taken |= source;
+            steps.push(if source == 0 { Reg::Int(0) } else { walk[source.trailing_zeros() as usize] });
+        }
+        self.walks[result.index()] = Some(steps.into());
+    }
+
+    /// The pointers of an `addptr` in a loop, each made of another one; `None` where that is not worth it.
+    pub(super) fn walked_pointers(&mut self, op: OpId) -> Emitted<Option<Vec<Reg>>> {
+        let operation = self.function.op(op);
+        let (pointer, offset, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
+        let home = self.origins.innermost_loop(result);
+        let moves = home.is_some() && self.origins.innermost_loop(pointer) == home && self.origins.innermost_loop(offset) != home;
+        let Some(walk) = self.walk(result).filter(|_| moves) else { return Ok(None) };
+        let is_known = |step: &Reg| matches!(step, Reg::Int(_));
+        if walk.iter().filter(|step| !is_known(step)).count() < 2 {
+            return Ok(None);
+        }
+        let Some(pointee) = self.ty(result).elem().pointee() else { return Ok(None) };
+        let (from, by, index) = (self.regs(pointer)?[0], self.regs(offset)?[0], self.type_of(offset));
+        let first = ins!(self, "getelementptr {}, ptr addrspace(1) {from}, {index} {by}", memory_type(pointee));
+        let n = self.num_registers(result)?;
+        let mut regs = vec![first; n];
+        for r in 1..n {
+            // Steps of known numbers go last, into the instruction that accesses the memory.
+            let unknown: usize =
+                (0..walk.len()).filter(|&bit| r >> bit & 1 == 1 && !is_known(&walk[bit])).map(|bit| 1 << bit).sum();
+            if unknown == r {
+                let (last, step) = (r & (r - 1), walk[r.trailing_zeros() as usize]);
+                regs[r] = ins!(self, "getelementptr i8, ptr addrspace(1) {}, i64 {step}", regs[last]);
+                continue;
+            }
+            let known = (0..walk.len()).filter(|&bit| r >> bit & 1 == 1).filter_map(|bit| match walk[bit] {
+                Reg::Int(step) => Some(step),
+                _ => None,
+            });
+            let known = known.fold(0i64, i64::wrapping_add);
+            regs[r] = regs[unknown];
+            if known != 0 {
+                regs[r] = ins!(self, "getelementptr i8, ptr addrspace(1) {}, i64 {known}", regs[unknown]);
+            }
+        }
+        Ok(Some(regs))
+    }
+
+    fn walk(&self, value: ValueId) -> Option<Walk> {
+        self.walks[value.index()].clone()
+    }
+
+    fn is_same_everywhere(&self, value: ValueId) -> bool {
+        self.walk(value).is_some_and(|walk| walk.iter().all(|&step| step == Reg::Int(0)))
+    }
+
+    fn iota_walk(&self, result: ValueId) -> Emitted<Option<Vec<Reg>>> {
+        let layout = self.tile_layout(result)?;
+        // A register whose bits a thread sets too is no sum.
+        let mut taken = reach(&[&layout.lane[..], &layout.warp].concat());
+        let mut steps = Vec::new();
+        for &column in &layout.register {
+            if column & taken != 0 {
+                return Ok(None);
+            }
+            taken |= column;
+            steps.push(Reg::Int(column.into()));
+        }
+        Ok(Some(steps))
+    }
+
+    /// Steps of `a + b · scale`.
+    fn summed(&mut self, a: ValueId, b: ValueId, scale: i64) -> Option<Vec<Reg>> {
+        let (a, b) = (self.walk(a)?, self.walk(b)?);
+        let pairs: Vec<(Reg, Reg)> = a.iter().copied().zip(b.iter().copied()).collect();
+        let steps = pairs.into_iter().map(|(a, b)| {
+            let b = self.times(b, Reg::Int(scale));
+            match (a, b) {
+                (Reg::Int(a), Reg::Int(b)) => Reg::Int(a.wrapping_add(b)),
+                (a, Reg::Int(0)) => a,
+                (Reg::Int(0), b) => b,
+                (a, b) => ins!(self, "add i64 {a}, {b}"),
+            }
+        });
+        Some(steps.collect())
+    }
+
+    /// Steps of a tile times a number that is the same for all its elements.
+    fn scaled(&mut self, tile: ValueId, factor: ValueId) -> Emitted<Option<Vec<Reg>>> {
+        let Some(walk) = self.walk(tile) else { return Ok(None) };
+        let factor = self.regs(factor)?[0];
+        Ok(Some(walk.iter().map(|&step| self.times(step, factor)).collect()))
+    }
+
+    fn times(&mut self, step: Reg, factor: Reg) -> Reg {
+        match (step, factor) {
+            (Reg::Int(a), Reg::Int(b)) => Reg::Int(a.wrapping_mul(b)),
+            (Reg::Int(0), _) | (_, Reg::Int(0)) => Reg::Int(0),
+            (Reg::Int(1), other) | (other, Reg::Int(1)) => other,
+            (a, b) => ins!(self, "mul i64 {a}, {b}"),
+        }
+    }
+}
