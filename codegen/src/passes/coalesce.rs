@@ -12,6 +12,7 @@ use tritium_tile::{
     Function, Level, Module, OpId, OpKind, Shape, ValueId,
     facts::{self, Facts},
     layout::{Distributed, Layout, LayoutId, LayoutTable, blocked::blocked},
+    ops::{BinaryOp, Predicate},
     rewrite,
 };
 
@@ -116,12 +117,38 @@ fn choose(function: &Function, facts: &Facts, id: OpId, num_warps: u32) -> (Orde
     let shape = function.ty(pointer).shape();
     let axis = facts.axis(pointer);
     let mut order: Order = (0..shape.len() as u8).rev().collect();
+    // Neighbours that are never accessed are none.
+    let mask = mask_of(function, id);
+    let useful =
+        |d: u8| axis.contiguity[d as usize].min(mask.map_or(u64::MAX, |mask| admitted(function, facts, mask, d as usize, 0)));
     // Stable: of equally contiguous dimensions the last comes first.
-    order.sort_by_key(|&d| std::cmp::Reverse(axis.contiguity[d as usize]));
+    order.sort_by_cached_key(|&d| std::cmp::Reverse(useful(d)));
     let threads = u64::from(32 * num_warps);
     let fair = (function.ty(pointer).num_elements() / threads).max(1);
     let run = access_run(function, facts, id, order[0] as usize).min(fair) as u32;
     (order, run)
+}
+
+/// How many elements of a row along a dimension a mask may let through at most, as far as comparisons with known numbers say.
+fn admitted(function: &Function, facts: &Facts, mask: ValueId, d: usize, depth: u32) -> u64 {
+    let extent = u64::from(function.ty(mask).shape()[d]);
+    let Some(op) = function.def_op(mask).map(|op| function.op(op)).filter(|_| depth < 16) else { return extent };
+    let of = |value: ValueId, d: usize| admitted(function, facts, value, d, depth + 1);
+    match op.kind {
+        OpKind::Binary(BinaryOp::And) => of(op.operands[0], d).min(of(op.operands[1], d)),
+        // Where it repeats one element, that element stands for all.
+        OpKind::Broadcast if function.ty(op.operands[0]).shape()[d] == 1 => extent,
+        OpKind::Broadcast => of(op.operands[0], d),
+        OpKind::ExpandDims { axis } if usize::from(axis) == d => 1,
+        OpKind::ExpandDims { axis } => of(op.operands[0], d - usize::from(d > usize::from(axis))),
+        // Of the numbers from 0, those below a bound.
+        OpKind::Compare(Predicate::LtS) => {
+            let counts = function.def_op(op.operands[0]).map(|op| &function.op(op).kind);
+            let below = facts.range(op.operands[1]).max;
+            if matches!(counts, Some(OpKind::Iota { start: 0, .. })) { extent.min(below.max(0) as u64) } else { extent }
+        }
+        _ => extent,
+    }
 }
 
 /// The elements along a dimension that one access may take, as far as its addresses and its mask say: a power of two.
