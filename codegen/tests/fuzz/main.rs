@@ -6,6 +6,7 @@
 //! and how far it came), `EXPORT=FOLDER`. A kernel that fails is shrunk and printed; once the mistake is mended it is kept as
 //! `tests/tile/fuzz/NAME.tile`, which runs here too.
 
+mod collectives;
 mod export;
 mod generate;
 mod shrink;
