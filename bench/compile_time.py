@@ -231,6 +231,18 @@ def measure(arguments, suite):
     clock = "processor" if arguments.processor_time else "wall"
     theirs = Asked([arguments.python, arguments.judge, arguments.oracle, LIMIT, clock])
     best = [[None, None, ""] for _ in suite]
+    try:
+        repeat(arguments, suite, theirs, best)
+    except KeyboardInterrupt:
+        print("interrupted; the kernels so far are reported", file=sys.stderr)
+    theirs.stop()
+    for kept in best:
+        if not kept[0] or not kept[1]:
+            kept[2] = kept[2] or "not reached"
+    return best
+
+
+def repeat(arguments, suite, theirs, best):
     for run in range(arguments.runs):
         mine = Ours(arguments.tritium, arguments.processor_time)
         # Starts the worker, wakes Triton's compiler and touches memory; under other signatures, so that the kernels themselves stay unknown.
@@ -256,8 +268,6 @@ def measure(arguments, suite):
                     kept[place] = found
             print(f"{run} {question['name']}: {total(there_ms):.1f} ms / {total(here_ms):.1f} ms", file=sys.stderr, flush=True)
         mine.stop()
-    theirs.stop()
-    return best
 
 
 def mean(ratios):
