@@ -58,7 +58,8 @@ fn steps(function: &Function, id: OpId, carried: usize) -> Option<Vec<Step>> {
     let region = op.regions[0];
     let arg = function.block(region).args[carried + 1];
     let ty = function.ty(arg);
-    if ty.is_scalar() || matches!(ty, Type::Shared { .. }) {
+    let moves = ty.elem().pointee().is_some() || ty.elem().scalar().is_some_and(|scalar| scalar.is_int());
+    if ty.is_scalar() || !moves || matches!(ty, Type::Shared { .. }) {
         return None;
     }
     let last = *function.block(region).ops.last()?;

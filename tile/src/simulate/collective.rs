@@ -23,7 +23,8 @@ impl<'r> Machine<'r> {
         right: &[Register],
     ) -> Run<Vec<Register>> {
         let arguments: Vec<Register> = left.iter().chain(right).cloned().collect();
-        self.region(frame, op, &arguments)
+        let combined = self.region(frame, op, &arguments)?;
+        Ok(combined.into_iter().map(Lanes::with_one_nan).collect())
     }
 
     /// The first region of `op` on scalars: all threads at once where it is free of branches, one after the other where it is not.

@@ -45,6 +45,20 @@ impl Lanes {
         Rc::new(Lanes { data, undefined: self.undefined.clone() })
     }
 
+    /// With the one NaN that a GPU's arithmetic gives: the host's keeps the sign of an operand, and lanes of a butterfly have them the other way
+    /// round.
+    pub(super) fn with_one_nan(register: Register) -> Register {
+        match &register.data {
+            Data::F32(values) if values.iter().any(|v| v.is_nan()) => {
+                register.with(Data::F32(values.iter().map(|&v| if v.is_nan() { f32::NAN } else { v }).collect()))
+            }
+            Data::F64(values) if values.iter().any(|v| v.is_nan()) => {
+                register.with(Data::F64(values.iter().map(|&v| if v.is_nan() { f64::NAN } else { v }).collect()))
+            }
+            _ => register,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.data.len()
     }
