@@ -105,8 +105,8 @@ fn matmul() {
     check(
         "matmul.py",
         expect![[r#"
-            small: 16384 bytes shared, widths [2, 16, 2], Some(9437184.0) flops, Some(118912.0) bytes, Some(Memory)
-            square_1024: 49152 bytes shared, widths [16, 16, 16], Some(2147483648.0) flops, Some(6291456.0) bytes, Some(Compute)
+            small: 20480 bytes shared, widths [2, 16, 2], Some(9437184.0) flops, Some(118912.0) bytes, Some(Memory)
+            square_1024: 65536 bytes shared, widths [16, 16, 16], Some(2147483648.0) flops, Some(6291456.0) bytes, Some(Compute)
         "#]],
     );
 }
