@@ -86,11 +86,20 @@ pub(crate) enum Stage {
     Tree,
     Items,
     Types,
+    /// The kernel's own text with the types of what it binds.
+    Source,
     Tile,
+    /// Tile IR after every pass that changes it.
+    Passes,
+    /// Tile IR with layouts; into a file called `*.svg` the layouts as a picture.
     Layout,
     Llvm,
     Ptx,
     Sass,
+    /// What Triton made of the kernel when it last ran here, from its cache.
+    TritonTtgir,
+    TritonPtx,
+    TritonSass,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -151,6 +160,31 @@ pub(crate) enum Command {
         #[arg(long)]
         launch: Option<String>,
         /// Write here instead of standard output.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Every autotune configuration and launch of a kernel as a column: what fits, what spills, what it takes.
+    Configs {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        #[arg(long)]
+        kernel: Option<String>,
+        #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+        output_format: TableFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// The occupancy of a kernel, and what other warps, registers or shared memory would make of it.
+    Occupancy {
+        file: PathBuf,
+        #[arg(long)]
+        kernel: Option<String>,
+        /// This launch or configuration (`rows`, `matmul:3`).
+        #[arg(long)]
+        launch: Option<String>,
+        /// Write here instead of standard output; a file called `*.svg` gets the picture.
         #[arg(short, long)]
         output: Option<PathBuf>,
         #[command(flatten)]

@@ -5,6 +5,7 @@
 
 mod args;
 mod batch;
+mod charts;
 mod check;
 mod emit;
 mod gpus;
@@ -75,6 +76,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Emit { file, kernel, stage, args, sets, num_warps, num_stages, launch, output, analysing } => {
             let choice = Choice { kernel, launch, args, sets, num_warps, num_stages };
             emit::emit(&session::host(&analysing)?, &file, stage, &choice, output.as_deref())
+        }
+        Command::Configs { paths, kernel, output_format, analysing } => {
+            charts::configs(&session::host(&analysing)?, &paths, kernel.as_deref(), output_format)
+        }
+        Command::Occupancy { file, kernel, launch, output, analysing } => {
+            let choice = Choice { kernel, launch, ..Choice::default() };
+            charts::occupancy(&session::host(&analysing)?, &file, &choice, output.as_deref())
         }
         Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
         Command::Report { paths, output_format, analysing } => {

@@ -5,8 +5,10 @@
 
 pub mod baseline;
 pub mod batch;
+pub mod charts;
 pub mod code_actions;
 pub mod code_lens;
+pub mod configurations;
 pub mod diagnostics;
 pub mod emit;
 pub mod exact;
@@ -16,8 +18,11 @@ pub mod kernels;
 pub mod report;
 pub mod request;
 pub mod stats;
+pub mod triton_cache;
+pub mod views;
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -51,6 +56,8 @@ pub struct Options {
     pub upgrade: Option<String>,
     /// Of every tuning this row alone.
     pub config: Option<usize>,
+    /// Of a file's kernel the configuration that answers for it, by [`kernels::Active::id`].
+    pub active: BTreeMap<(PathBuf, String), String>,
     /// Of every kernel's specialisations the first alone.
     pub only_first: bool,
     /// A Python environment: its folder, or its interpreter.
@@ -77,6 +84,7 @@ impl Default for Options {
             gpu: None,
             upgrade: None,
             config: None,
+            active: BTreeMap::new(),
             only_first: false,
             environment: None,
             virtual_env: std::env::var_os("VIRTUAL_ENV").filter(|v| !v.is_empty()).map(PathBuf::from),
@@ -254,6 +262,11 @@ impl Analysis {
 
     pub fn artefacts(&self) -> &Artefacts {
         &self.artefacts
+    }
+
+    /// To be used after the snapshot.
+    pub fn shared_artefacts(&self) -> Arc<Artefacts> {
+        Arc::clone(&self.artefacts)
     }
 
     pub fn gpu(&self) -> Gpu {

@@ -151,6 +151,7 @@ impl Analysis {
         let active = Active {
             instance: arguments.instance(db, file, function)?,
             launch: None,
+            config: None,
             num_warps: request.num_warps.unwrap_or(DEFAULT_WARPS),
             num_stages: request.num_stages.unwrap_or(DEFAULT_STAGES),
             max_registers: request.maxnreg,

@@ -11,7 +11,7 @@ use tritium_codegen::{
     occupancy::{Limiter, Occupancy, occupancy},
     resources::{Buffer, KernelReport},
 };
-use tritium_semantics::{elaborate::OriginData, items, launch, problem::Place, specialise};
+use tritium_semantics::{elaborate::OriginData, items, problem::Place};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 use tritium_tile::layout::Distributed;
 
@@ -94,7 +94,7 @@ pub fn limiter_name(limiter: Limiter) -> &'static str {
     }
 }
 
-fn bound_name(bound: cost::Bound) -> &'static str {
+pub(crate) fn bound_name(bound: cost::Bound) -> &'static str {
     match bound {
         cost::Bound::Memory => "memory bound",
         cost::Bound::Compute => "compute bound",
@@ -144,25 +144,11 @@ impl Analysis {
 
     /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
     pub fn report(&self, path: &Path, config: Option<usize>) -> Vec<Row> {
-        let Some(file) = self.file(path) else { return Vec::new() };
-        let launches = &launch::launches(self.db(), file).launches;
         let mut rows = Vec::new();
         for kernel in self.kernels(path) {
-            let own = launches.iter().filter(|l| l.kernel == kernel.function);
-            let own = own.filter(|l| config.is_none_or(|wanted| l.config.is_none_or(|c| c as usize == wanted)));
-            let mut actives: Vec<Active> = own
-                .map(|launch| Active {
-                    instance: specialise::specialise(self.db(), launch),
-                    num_warps: launch.num_warps,
-                    num_stages: launch.num_stages,
-                    max_registers: launch.max_registers,
-                    launch: Some(launch.clone()),
-                })
-                .collect();
-            if actives.is_empty() {
-                actives.push(kernel.active.clone());
-            }
-            rows.extend(actives.iter().map(|active| self.row(path, &kernel, active)));
+            let own = self.configurations(kernel.function);
+            let own = own.iter().filter(|active| config.is_none_or(|wanted| active.config.is_none_or(|c| c as usize == wanted)));
+            rows.extend(own.map(|active| self.row(path, &kernel, active)));
         }
         rows
     }
@@ -172,7 +158,7 @@ impl Analysis {
             kernel: kernel.name.clone(),
             file: path.display().to_string(),
             launch: active.launch.as_ref().map(|l| l.name.to_string()),
-            config: active.launch.as_ref().and_then(|l| l.config),
+            config: active.config,
             gpu: self.gpu().name().to_owned(),
             compiler: "tritium",
             registers: None,
