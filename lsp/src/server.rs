@@ -10,7 +10,6 @@ mod convert;
 mod files;
 mod pump;
 mod run;
-mod views;
 
 use std::io;
 
@@ -26,8 +25,7 @@ pub async fn serve(
     host: Host,
 ) -> io::Result<()> {
     let (out, pumped) = pump::Pump::spawn(output);
-    let service = LspService::build(|client| backend::Backend::new(client, host));
-    let (service, socket) = views::serve(service).finish();
+    let (service, socket) = LspService::new(|client| backend::Backend::new(client, host));
     Server::new(input, out, socket).concurrency_level(64).serve(service).await;
     pumped.await.map_err(io::Error::other)?
 }

@@ -28,7 +28,6 @@ use crate::{
         convert,
         files::Files,
         run,
-        views::{self, LookedAt},
     },
 };
 
@@ -44,15 +43,13 @@ const HOVER_PATIENCE: Duration = Duration::from_millis(400);
 pub(crate) struct Backend {
     client: Client,
     files: Arc<Files>,
-    pub(super) owner: Owner,
+    owner: Owner,
     encoding: Arc<OnceLock<Encoding>>,
     refreshes: Arc<OnceLock<Refreshes>>,
     /// The client tells of files that change, if it is asked to.
     watches: OnceLock<bool>,
     /// Told whenever an exact figure has arrived.
-    pub(super) arrivals: Arc<Notify>,
-    /// What the person looks at, beside the settings.
-    pub(super) looked_at: LookedAt,
+    arrivals: Arc<Notify>,
 }
 
 /// What the client asks for again when told to.
@@ -90,11 +87,7 @@ impl Backend {
             refresh(&told, &again, &runtime);
         }));
         let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), publish);
-        Backend { client, files, owner, encoding, refreshes, watches: OnceLock::new(), arrivals, looked_at: LookedAt::default() }
-    }
-
-    pub(super) fn refresh(&self) {
-        refresh(&self.client, &self.refreshes, &tokio::runtime::Handle::current());
+        Backend { client, files, owner, encoding, refreshes, watches: OnceLock::new(), arrivals }
     }
 
     fn encoding(&self) -> Encoding {
@@ -102,7 +95,7 @@ impl Backend {
     }
 
     /// Reads one document through the façade, with what is needed to convert positions.
-    pub(super) async fn document<T: Send + 'static>(
+    async fn document<T: Send + 'static>(
         &self,
         uri: &lsp::Uri,
         read: impl FnOnce(&Document) -> T + Send + 'static,
@@ -133,9 +126,9 @@ fn watched_files() -> lsp::Registration {
 }
 
 /// A document of one snapshot.
-pub(super) struct Document<'a> {
-    pub(super) analysis: &'a Analysis,
-    pub(super) path: PathBuf,
+struct Document<'a> {
+    analysis: &'a Analysis,
+    path: PathBuf,
     uri: lsp::Uri,
 
     index: LineIndex,
@@ -143,7 +136,7 @@ pub(super) struct Document<'a> {
 }
 
 impl Document<'_> {
-    pub(super) fn offset(&self, position: lsp::Position) -> usize {
+    fn offset(&self, position: lsp::Position) -> usize {
         convert::offset(&self.index, position, self.encoding)
     }
 
@@ -217,7 +210,7 @@ impl LanguageServer for Backend {
         let offered = params.capabilities.general.and_then(|g| g.position_encodings);
         let encoding = *self.encoding.get_or_init(|| convert::negotiate(offered.as_deref()));
         if let Some(options) = params.initialization_options {
-            self.configure(Options::from_json(&options));
+            self.owner.send(Task::Configure(Options::from_json(&options)));
         }
         Ok(lsp::InitializeResult {
             capabilities: lsp::ServerCapabilities {
@@ -241,7 +234,7 @@ impl LanguageServer for Backend {
                     })
                 }),
                 execute_command_provider: Some(lsp::ExecuteCommandOptions {
-                    commands: vec![RUN.to_owned(), views::ACTIVATE.to_owned()],
+                    commands: vec![RUN.to_owned()],
                     ..Default::default()
                 }),
                 ..Default::default()
@@ -299,8 +292,8 @@ impl LanguageServer for Backend {
 
     async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {
         let settings = params.settings.get("tritium").unwrap_or(&params.settings);
-        self.configure(Options::from_json(settings));
-        self.refresh();
+        self.owner.send(Task::Configure(Options::from_json(settings)));
+        refresh(&self.client, &self.refreshes, &tokio::runtime::Handle::current());
     }
 
     async fn diagnostic(&self, params: lsp::DocumentDiagnosticParams) -> Result<lsp::DocumentDiagnosticReportResult> {
@@ -405,9 +398,6 @@ impl LanguageServer for Backend {
     }
 
     async fn execute_command(&self, params: lsp::ExecuteCommandParams) -> Result<Option<Value>> {
-        if params.command == views::ACTIVATE {
-            return self.activate(params.arguments.into_iter().next().unwrap_or_default());
-        }
         if params.command != RUN {
             return Err(Error::invalid_params(format!("unknown command {}", params.command)));
         }
