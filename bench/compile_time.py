@@ -304,7 +304,14 @@ own work up to LLVM's text, and LLVM.
 | {part(1, ("ast_to_ttir", "ttir", "ttgir", "llir", "ptx"))} | {part(2, ("own", "LLVM"))} |
 """
     if without:
-        text += "\nLeft out:\n\n" + "".join(f"- {name}: {why}\n" for name, why in without)
+        absent = [name for name, why in without if "referenced: <" in why]
+        late = [name for name, why in without if "TimeoutError" in why]
+        text += "\nLeft out:\n\n"
+        if absent:
+            text += f"- {len(absent)} that call helpers of modules which Triton's process does not have: {', '.join(absent)}\n"
+        if late:
+            text += f"- {len(late)} that Triton does not finish within {LIMIT} s on this machine: {', '.join(late)}\n"
+        text += "".join(f"- {name}: {why}\n" for name, why in without if name not in absent + late)
     text += "\n| kernel | Triton | Tritium | own | LLVM | times |\n|---|--:|--:|--:|--:|--:|\n"
     for name, there, here in rows:
         stages = " | ".join(f"{here[s]:.1f}" for s in ("own", "LLVM"))

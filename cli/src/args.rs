@@ -86,11 +86,20 @@ pub(crate) enum Stage {
     Tree,
     Items,
     Types,
+    /// The kernel's own text with the types of what it binds.
+    Source,
     Tile,
+    /// Tile IR after every pass that changes it.
+    Passes,
+    /// Tile IR with layouts; into a file called `*.svg` the layouts as a picture.
     Layout,
     Llvm,
     Ptx,
     Sass,
+    /// What Triton made of the kernel when it last ran here, from its cache.
+    TritonTtgir,
+    TritonPtx,
+    TritonSass,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -156,6 +165,31 @@ pub(crate) enum Command {
         #[command(flatten)]
         analysing: Analysing,
     },
+    /// Every autotune configuration and launch of a kernel as a column: what fits, what spills, what it takes.
+    Configs {
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        #[arg(long)]
+        kernel: Option<String>,
+        #[arg(long, value_enum, default_value_t = TableFormat::Table)]
+        output_format: TableFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// The occupancy of a kernel, and what other warps, registers or shared memory would make of it.
+    Occupancy {
+        file: PathBuf,
+        #[arg(long)]
+        kernel: Option<String>,
+        /// This launch or configuration (`rows`, `matmul:3`).
+        #[arg(long)]
+        launch: Option<String>,
+        /// Write here instead of standard output; a file called `*.svg` gets the picture.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
     /// Answer one request a line (JSON): types, diagnostics, resources.
     Batch {
         /// A file of requests, or `-` for standard input.
@@ -173,29 +207,6 @@ pub(crate) enum Command {
         output_format: TableFormat,
         #[command(flatten)]
         analysing: Analysing,
-    },
-    /// Every launch and configuration of a file under the roofs of a board: a chart.
-    Roofline {
-        file: PathBuf,
-        /// Only of this kernel.
-        #[arg(long)]
-        kernel: Option<String>,
-        /// Write the chart here, as SVG; else it is drawn in the terminal.
-        #[arg(short, long)]
-        output: Option<PathBuf>,
-        #[arg(long, value_enum, default_value_t = TextFormat::Text)]
-        output_format: TextFormat,
-        #[command(flatten)]
-        analysing: Analysing,
-    },
-    /// Measure what a GPU of this machine reaches, for the roofs of its board.
-    Calibrate {
-        /// `cuda:N`
-        #[arg(long, default_value = "cuda:0")]
-        device: String,
-        /// Write here instead of into the user's configuration folder.
-        #[arg(short, long)]
-        output: Option<PathBuf>,
     },
     /// Run a file's launches and verify what they wrote.
     Run {

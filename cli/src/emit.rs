@@ -8,7 +8,7 @@ use tritium_lsp::ide::{
 };
 
 use crate::{
-    args,
+    args, charts,
     session::{self, Failure},
 };
 
@@ -23,12 +23,20 @@ pub(crate) fn emit(
         args::Stage::Tree => Stage::Tree,
         args::Stage::Items => Stage::Items,
         args::Stage::Types => Stage::Types,
+        args::Stage::Source => Stage::Source,
         args::Stage::Tile => Stage::Tile,
+        args::Stage::Passes => Stage::Passes,
         args::Stage::Layout => Stage::Layout,
         args::Stage::Llvm => Stage::Llvm,
         args::Stage::Ptx => Stage::Ptx,
         args::Stage::Sass => Stage::Sass,
+        args::Stage::TritonTtgir => Stage::TritonTtgir,
+        args::Stage::TritonPtx => Stage::TritonPtx,
+        args::Stage::TritonSass => Stage::TritonSass,
     };
+    if stage == Stage::Layout && output.is_some_and(charts::is_picture) {
+        return charts::layout(host, file, choice, output);
+    }
     let analysis = session::at(host, file)?;
     analysis.text(file).ok_or_else(|| Failure::unreadable(file))?;
     match analysis.emit(file, stage, choice) {

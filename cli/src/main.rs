@@ -5,12 +5,11 @@
 
 mod args;
 mod batch;
-mod calibrate;
+mod charts;
 mod check;
 mod emit;
 mod gpus;
 mod report;
-mod roofline;
 mod run;
 mod session;
 mod stats;
@@ -78,13 +77,16 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let choice = Choice { kernel, launch, args, sets, num_warps, num_stages };
             emit::emit(&session::host(&analysing)?, &file, stage, &choice, output.as_deref())
         }
+        Command::Configs { paths, kernel, output_format, analysing } => {
+            charts::configs(&session::host(&analysing)?, &paths, kernel.as_deref(), output_format)
+        }
+        Command::Occupancy { file, kernel, launch, output, analysing } => {
+            let choice = Choice { kernel, launch, ..Choice::default() };
+            charts::occupancy(&session::host(&analysing)?, &file, &choice, output.as_deref())
+        }
         Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
         Command::Report { paths, output_format, analysing } => {
             report::report(&session::host(&analysing)?, &paths, output_format, &analysing)
-        }
-        Command::Calibrate { device, output } => calibrate::calibrate(&device, output),
-        Command::Roofline { file, kernel, output, output_format, analysing } => {
-            roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)
         }
         Command::Run { file, launch, device, verify, expect, save, timeout, launcher, output_format, analysing } => {
             let request = run::Request { file, launch, device, verify, expect, save, timeout, launcher };

@@ -11,7 +11,6 @@ pub mod passes;
 mod pressure;
 pub mod ptx_strings;
 mod queries;
-pub mod registers;
 pub mod resources;
 pub mod source_lines;
 

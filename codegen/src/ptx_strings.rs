@@ -25,6 +25,10 @@ pub enum Instruction {
     DivApprox,
     /// (f32, f32) → f32, within 2 ulp.
     DivFull,
+    /// Integer → its size; the smallest number stays.
+    Abs {
+        bits: u8,
+    },
     /// (address, i32) → address + i32 · bytes.
     MadWide {
         bytes: u8,
@@ -251,6 +255,7 @@ impl Instruction {
             Instruction::SqrtApprox => "sqrt.approx.f32 $0, $1;".into(),
             Instruction::RsqrtApprox => "rsqrt.approx.f32 $0, $1;".into(),
             Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
+            Instruction::Abs { bits } => format!("abs.s{bits} $0, $1;"),
             Instruction::MadWide { bytes } => format!("mad.wide.s32 $0, $2, {bytes}, $1;"),
             Instruction::CvtRzF16 => "cvt.rz.f16.f32 $0, $1;".into(),
             Instruction::CvtRzBf16 => "cvt.rz.bf16.f32 $0, $1;".into(),
@@ -331,6 +336,10 @@ impl Instruction {
                 vec!["=f".into(), "f".into()]
             }
             Instruction::DivFull | Instruction::DivApprox => vec!["=f".into(), "f".into(), "f".into()],
+            Instruction::Abs { bits } => {
+                let register = ["h", "r", "l"][bits as usize / 32];
+                vec![format!("={register}"), register.into()]
+            }
             Instruction::MadWide { .. } => vec!["=l".into(), "l".into(), "r".into()],
             Instruction::CvtRzF16 | Instruction::CvtRzBf16 => vec!["=h".into(), "f".into()],
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
@@ -433,6 +442,7 @@ impl Instruction {
             | Instruction::SqrtApprox
             | Instruction::RsqrtApprox
             | Instruction::DivFull
+            | Instruction::Abs { .. }
             | Instruction::MadWide { .. }
             | Instruction::CvtRzF16
             | Instruction::CvtRzBf16

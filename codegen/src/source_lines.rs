@@ -178,21 +178,27 @@ impl SourceLines {
     }
 
     /// Disassembled machine code whose line comments name operations, with real lines instead.
-    pub fn in_sass(&self, sass: &str) -> String {
-        let mut out = String::with_capacity(sass.len());
+    pub fn in_sass(&self, sass: &str) -> Mapped {
+        let mut out = Mapped { text: String::with_capacity(sass.len()), operations: Vec::new() };
+        let mut current = None;
         for line in sass.lines() {
-            let comment = line.trim_start();
-            let operation = comment
+            let word = line.trim_start();
+            let operation = word
                 .strip_prefix("//## File \"")
                 .and_then(|rest| rest.split_once("\", line "))
                 .filter(|(file, _)| file.ends_with(OPERATIONS))
                 .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok());
             match operation.map(|operation| self.stack(operation)) {
-                Some(stack) if !stack.is_empty() => out += &format!("\t//## {}\n", spelled(stack)),
+                Some(stack) if !stack.is_empty() => {
+                    current = operation;
+                    out.push(&format!("\t//## {}", spelled(stack)), current);
+                }
                 Some(_) => {}
                 None => {
-                    out += line;
-                    out.push('\n');
+                    if word.starts_with(".section") || word.starts_with(".text.") {
+                        current = None;
+                    }
+                    out.push(line, current.filter(|_| !word.is_empty()));
                 }
             }
         }
@@ -277,6 +283,8 @@ mod tests {
         let sass =
             "\t//## File \"./operations\", line 2\n  IADD ;\n\t//## File \"x.cu\", line 2\n\t//## File \"operations\", line 99\n";
         let wanted = "\t//## k.py:2:5 in helper, called at k.py:8:5 in kernel\n  IADD ;\n\t//## File \"x.cu\", line 2\n";
-        assert_eq!(lines().in_sass(sass), wanted);
+        let mapped = lines().in_sass(sass);
+        assert_eq!(mapped.text, wanted);
+        assert_eq!([1, 2, 3, 4].map(|line| mapped.operation(line)), [Some(2), Some(2), Some(2), None]);
     }
 }

@@ -10,6 +10,7 @@ mod convert;
 mod files;
 mod pump;
 mod run;
+mod views;
 
 use std::io;
 
@@ -25,7 +26,8 @@ pub async fn serve(
     host: Host,
 ) -> io::Result<()> {
     let (out, pumped) = pump::Pump::spawn(output);
-    let (service, socket) = LspService::new(|client| backend::Backend::new(client, host));
+    let service = LspService::build(|client| backend::Backend::new(client, host));
+    let (service, socket) = views::serve(service).finish();
     Server::new(input, out, socket).concurrency_level(64).serve(service).await;
     pumped.await.map_err(io::Error::other)?
 }

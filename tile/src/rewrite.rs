@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     module::{Block, BlockId, Function, Module, OpId, Value, ValueDef, ValueId},
-    ops::{Op, OpKind},
+    ops::{Op, OpKind, Origin},
 };
 
 /// Old value to new value; what is absent stands for itself.
@@ -131,6 +131,24 @@ fn insert(function: &mut Function, anchor: OpId, behind: usize, op: OpId) -> boo
         }
         None => false,
     }
+}
+
+/// Puts an op without operands or results in front of every op that `wanted` marks, and says how many it put.
+pub fn put_in_front(function: &mut Function, wanted: &[bool], kind: &OpKind) -> usize {
+    let mut put = 0;
+    for block in 0..function.blocks.len() {
+        let ops = std::mem::take(&mut function.blocks[block].ops);
+        let mut out = Vec::with_capacity(ops.len());
+        for op in ops {
+            if wanted[op.index()] {
+                out.push(function.create_op(kind.clone(), &[], [], &[], Origin::NONE));
+                put += 1;
+            }
+            out.push(op);
+        }
+        function.blocks[block].ops = out;
+    }
+    put
 }
 
 /// Takes `op` out of its block; it and its regions are dead until placed again.

@@ -124,8 +124,18 @@ impl Emitter<'_> {
 
     fn unary(&mut self, kind: UnaryOp, s: Scalar, x: Reg) -> Emitted<Reg> {
         if kind == UnaryOp::AbsI {
+            // As an instruction of its own: LLVM makes `max(x, -x)` of its intrinsic, and ptxas before 13 takes that for a number that is
+            // never negative, also where `x` is the smallest number.
             let ty = type_name(Elem::Scalar(s));
-            return Ok(self.call(ty, &format!("llvm.abs.{}", suffix(s)), &[(ty, x), ("i1", Reg::Bool(false))]));
+            return Ok(match s.bits() {
+                1 => x,
+                8 => {
+                    let wide = ins!(self, "sext i8 {x} to i16");
+                    let size = self.asm(Instruction::Abs { bits: 16 }, &["i16"], &[("i16", wide)])[0];
+                    ins!(self, "trunc i16 {size} to i8")
+                }
+                bits => self.asm(Instruction::Abs { bits: bits as u8 }, &[ty], &[(ty, x)])[0],
+            });
         }
         let ty = self.float_type(s)?;
         match kind {

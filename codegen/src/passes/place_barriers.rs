@@ -10,7 +10,7 @@
 //!
 //! **Invariant:** only barriers are added, each right in front of the access that needs it; running the pass again adds none.
 
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, rewrite};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch;
@@ -34,21 +34,7 @@ pub(super) fn place(module: &mut Module) -> usize {
     let function = &mut module.functions[0];
     let mut barriers = Barriers { effects, needed: vec![false; function.ops.len()] };
     barriers.block(function, function.body, Pending::default());
-    let needed = barriers.needed;
-    let mut placed = 0;
-    for block in 0..function.blocks.len() {
-        let ops = std::mem::take(&mut function.blocks[block].ops);
-        let mut out = Vec::with_capacity(ops.len());
-        for op in ops {
-            if needed[op.index()] {
-                out.push(function.create_op(OpKind::Barrier, &[], [], &[], Origin::NONE));
-                placed += 1;
-            }
-            out.push(op);
-        }
-        function.blocks[block].ops = out;
-    }
-    placed
+    rewrite::put_in_front(function, &barriers.needed, &OpKind::Barrier)
 }
 
 type Bytes = (u32, u32);

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** only fences are added; running the pass again adds none.
 
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueId};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type, ValueId, rewrite};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch;
@@ -21,18 +21,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
     let needed = needed(module.entry());
-    let function = &mut module.functions[0];
-    for block in 0..function.blocks.len() {
-        let ops = std::mem::take(&mut function.blocks[block].ops);
-        let mut out = Vec::with_capacity(ops.len());
-        for op in ops {
-            if needed[op.index()] {
-                out.push(function.create_op(OpKind::FenceAsync, &[], [], &[], Origin::NONE));
-            }
-            out.push(op);
-        }
-        function.blocks[block].ops = out;
-    }
+    rewrite::put_in_front(&mut module.functions[0], &needed, &OpKind::FenceAsync);
     Ok(())
 }
 
@@ -112,8 +101,12 @@ impl Fences {
                 OpKind::Wgmma { .. } | OpKind::Barrier => self.publish(id, &mut written),
                 _ if op.regions.is_empty() => {}
                 OpKind::If => {
-                    let after = op.regions.iter().map(|&region| self.block(function, region, written));
-                    written = after.collect::<Vec<_>>().into_iter().reduce(Written::join).unwrap_or(written);
+                    let before = written;
+                    // Without an `else`, nothing may have happened.
+                    written = if op.regions.len() < 2 { before } else { Written::default() };
+                    for &region in &op.regions {
+                        written = written.join(self.block(function, region, before));
+                    }
                 }
                 _ => {
                     // Any number of trips, also none; the sets only grow, so a few rounds settle it.

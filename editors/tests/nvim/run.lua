@@ -208,6 +208,165 @@ check(':TritiumRun runs the kernel at the cursor', function()
   close_floats()
 end)
 
+local function view(stage)
+  for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    local buffer = vim.api.nvim_win_get_buf(window)
+    if vim.api.nvim_buf_get_name(buffer):match('^tritium://.*/' .. stage .. '$') then
+      return buffer, window
+    end
+  end
+end
+
+--- Marked lines of a buffer, 0-based.
+local function marked(buffer)
+  local space = vim.api.nvim_get_namespaces()['tritium.views']
+  return vim.tbl_map(function(mark)
+    return mark[2]
+  end, vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, {}))
+end
+
+local function line_with(buffer, needle)
+  for row, text in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    if text:find(needle, 1, true) then
+      return row - 1
+    end
+  end
+end
+
+check(':Tritium view shows every stage beside the source', function()
+  for stage, words in pairs({
+    tree = 'DECORATOR', items = 'kernel softmax(', source = '# x: f32[1024]', tile = 'module L0', passes = '// after coalesce',
+    layout = 'module L1', llvm = '@softmax', ptx = '.visible .entry softmax', sass = 'EXIT',
+  }) do
+    go(edit('softmax.py'), 'z = x')
+    vim.cmd.Tritium('view', stage)
+    local buffer = wait(stage .. ' opens', function()
+      local buffer = view(stage)
+      return buffer and lines(buffer):find(words, 1, true) and buffer
+    end)
+    expect(not vim.bo[buffer].modifiable, stage .. ' can be written to')
+    vim.cmd.only()
+  end
+end)
+
+check('source and PTX move together, both ways', function()
+  local source = edit('softmax.py')
+  go(source, 'z = x')
+  vim.cmd.Tritium('view', 'ptx')
+  local ptx, window = wait('the PTX opens', function()
+    local buffer, window = view('ptx')
+    return buffer and lines(buffer):find('st.global', 1, true) and buffer, window
+  end)
+  ptx, window = view('ptx')
+  local home = vim.api.nvim_get_current_win()
+  local store = go(source, 'tl.store')
+  vim.cmd.doautocmd('CursorMoved')
+  expect(vim.tbl_contains(marked(ptx), line_with(ptx, 'st.global')), vim.inspect(marked(ptx)))
+  vim.api.nvim_set_current_win(window)
+  vim.api.nvim_win_set_cursor(window, { line_with(ptx, 'st.global') + 1, 0 })
+  vim.cmd.doautocmd('CursorMoved')
+  expect(vim.deep_equal(marked(source), { store }), vim.inspect(marked(source)))
+  vim.api.nvim_set_current_win(home)
+  vim.cmd.only()
+end)
+
+check('a view follows what is typed', function()
+  local source = edit('softmax.py')
+  local row = go(source, 'numerator = tl.exp(z)')
+  vim.cmd.Tritium('view', 'tile')
+  local tile = wait('the view opens', function()
+    local buffer = view('tile')
+    return buffer and lines(buffer):find('module L0', 1, true) and buffer
+  end)
+  vim.api.nvim_buf_set_lines(source, row, row + 1, false, { '    numerator = tl.sqrt(z)' })
+  vim.cmd.doautocmd('TextChanged')
+  wait('the new operation is there', function()
+    return lines(tile):find('sqrt', 1, true)
+  end)
+  vim.cmd.only()
+end)
+
+check(':Tritium configs, roofline, occupancy and layout open floats', function()
+  for chart, words in pairs({
+    configs = { 'BN=256', 'shared bytes', 'registers', 'time, µs', 'looked at' },
+    roofline = { 'FLOP per byte', 'DRAM: 3350 GB/s', '(active)' },
+    occupancy = { 'registers per thread, now', '◀ now' },
+    layout = { 'w0 t0', 'register R of lane L' },
+  }) do
+    close_floats()
+    go(edit('tuned.py'), 'a = tl.load')
+    vim.cmd.Tritium(chart)
+    local text = wait(chart .. ' opens', float_text)
+    for _, word in ipairs(words) do
+      expect(text:find(word, 1, true), 'no ' .. word .. ' in\n' .. text)
+    end
+  end
+  close_floats()
+end)
+
+check(':Tritium config changes what hovers say', function()
+  local buffer = edit('tuned.py')
+  go(buffer, 'total = tl.dot')
+  expect(hover():find('f32[64, 64]', 1, true), 'the first configuration at first')
+  go(buffer, 'total = tl.dot')
+  vim.cmd.Tritium('config', 'matmul:2')
+  wait('the hover follows', function()
+    return hover():find('f32[128, 128]', 1, true)
+  end)
+  wait('the status says so', function()
+    return require('tritium.looks').status():find('BM=128 BN=128', 1, true)
+  end)
+  vim.cmd.Tritium('config', 'matmul:0')
+  wait('and back', function()
+    return hover():find('f32[64, 64]', 1, true)
+  end)
+end)
+
+check(':Tritium gpu asks through vim.ui.select', function()
+  go(edit('softmax.py'), 'z = x')
+  local select, asked = vim.ui.select, nil
+  vim.ui.select = function(items, options, chosen)
+    asked = options.prompt
+    chosen(vim.iter(items):find(function(item)
+      return item.id == 'A100'
+    end))
+  end
+  vim.cmd.Tritium('gpu')
+  wait('the board is chosen', function()
+    return require('tritium.looks').status():find('A100', 1, true)
+  end)
+  vim.ui.select = select
+  expect(asked == 'Which board?', tostring(asked))
+  vim.cmd.Tritium('gpu', 'H100')
+  wait('and back', function()
+    return require('tritium.looks').status():find('H100', 1, true)
+  end)
+end)
+
+check(':Tritium compare shows two configurations in difference mode', function()
+  go(edit('tuned.py'), 'total = tl.dot')
+  vim.cmd.Tritium('compare', 'matmul:0', 'matmul:2', 'layout')
+  local windows = wait('both are there', function()
+    local all = vim.api.nvim_tabpage_list_wins(0)
+    local texts = vim.tbl_map(function(window)
+      return lines(vim.api.nvim_win_get_buf(window))
+    end, all)
+    return #all == 2 and texts[1]:find('num_warps=', 1, true) and texts[2]:find('num_warps=', 1, true) and all
+  end)
+  for _, window in ipairs(windows) do
+    expect(vim.wo[window].diff, 'the window compares')
+  end
+  vim.cmd.tabclose()
+end)
+
+check(':Tritium completes what there is', function()
+  go(edit('tuned.py'), 'total = tl.dot')
+  expect(vim.tbl_contains(vim.fn.getcompletion('Tritium ', 'cmdline'), 'roofline'), 'commands')
+  expect(vim.tbl_contains(vim.fn.getcompletion('Tritium view p', 'cmdline'), 'ptx'), 'stages')
+  expect(vim.tbl_contains(vim.fn.getcompletion('Tritium config ', 'cmdline'), 'matmul:3'), 'configurations')
+  expect(vim.tbl_contains(vim.fn.getcompletion('Tritium gpu H', 'cmdline'), 'H200'), 'boards')
+end)
+
 check('switches turn features off', function()
   local buffer = edit('softmax.py')
   local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]

@@ -43,13 +43,13 @@ const SETTINGS = {
  * Starts the editor on a copy of the fixtures. With `trusted: false` the workspace opens restricted. `driven` lets tests run
  * inside the extension host; the editor shows no toasts then, so whoever looks at the screen turns it off.
  */
-export async function open({ vsix, trusted = true, driven = true, env = {} }) {
+export async function open({ vsix, trusted = true, driven = true, theme = 'Default Dark Modern', env = {} }) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tritium-vscode-'));
   const folder = path.join(home, 'ws');
   fs.cpSync(fixtures, folder, { recursive: true });
   fs.cpSync(path.join(import.meta.dirname, 'host'), path.join(home, 'host'), { recursive: true });
   fs.mkdirSync(path.join(home, 'data/User'), { recursive: true });
-  const settings = { ...SETTINGS, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
+  const settings = { ...SETTINGS, 'workbench.colorTheme': theme, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
   fs.writeFileSync(path.join(home, 'data/User/settings.json'), JSON.stringify(settings));
   const port = await freePort();
   const config = path.join(home, 'config.yaml');

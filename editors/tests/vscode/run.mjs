@@ -41,7 +41,7 @@ async function withEditor(options, act) {
 }
 
 /** What a person sees and does. Each step builds on the one before it, so the first failure ends the row. */
-async function person(editor) {
+async function person(editor, suffix) {
   const page = await editor.page({ width: 1180, height: 740 });
   const line = (words) => page.locator('.view-line', { hasText: words }).first();
   const hints = (words) => page.locator('.view-lines', { hasText: words }).first();
@@ -49,7 +49,7 @@ async function person(editor) {
   const picture = async (name) => {
     if (!images) return;
     await page.waitForTimeout(600);
-    await page.screenshot({ path: path.join(images, `${name}.png`) });
+    await page.screenshot({ path: path.join(images, `${name}${suffix}.png`) });
   };
   const openFile = async (name, words) => {
     await page.keyboard.press('Control+p');
@@ -58,6 +58,26 @@ async function person(editor) {
     await input.fill(name);
     await page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
     await line(words).waitFor();
+  };
+  // Enter would take whatever row is on top by then: the row is clicked by its whole name.
+  const command = async (title) => {
+    await page.keyboard.press('F1');
+    const input = page.locator('.quick-input-widget input.input');
+    await input.waitFor({ state: 'visible' });
+    await input.fill(`>${title}`);
+    const rows = page.locator('.quick-input-list .monaco-list-row');
+    await rows.filter({ has: page.locator('.label-name', { hasText: new RegExp(`^${title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) }) }).first().click();
+  };
+  const webview = () => page.frameLocator('iframe.webview:visible').frameLocator('iframe#active-frame');
+  const cursorOn = async (words) => {
+    await line(words).click();
+    await page.locator('.monaco-editor.focused').first().waitFor();
+  };
+  const clear = async () => {
+    await page.keyboard.press('Escape');
+    await command('Notifications: Clear All Notifications');
+    await command('View: Close All Editors');
+    await page.locator('.editor-group-watermark, .editor-group-container.empty').first().waitFor();
   };
   const steps = {
     'the mistake is underlined': async () => {
@@ -110,6 +130,71 @@ async function person(editor) {
       const printed = page.locator('.panel .view-lines').first();
       await poll(async () => /verified/i.test(await printed.innerText()), 20_000, 'the output is shown');
       await picture('vscode-run');
+      await page.keyboard.press('Control+j');
+    },
+    'the PTX stands beside the source and follows the cursor': async () => {
+      await clear();
+      await openFile('tuned.py', 'def matmul');
+      await page.locator('.view-line', { hasText: 'total = tl.dot' }).first().waitFor();
+      await cursorOn('total = tl.dot');
+      await command('Tritium: Show PTX');
+      await page.locator('.view-line', { hasText: 'mma' }).first().waitFor({ timeout: 60_000 });
+      await cursorOn('b = tl.load');
+      await page.waitForTimeout(300);
+      await cursorOn('total = tl.dot');
+      await page.mouse.move(1100, 700);
+      await picture('vscode-ptx');
+    },
+    'the matrix shows every configuration': async () => {
+      await clear();
+      await openFile('tuned.py', 'def matmul');
+      await cursorOn('total = tl.dot');
+      await command('Tritium: Show Configurations');
+      const table = webview().locator('table');
+      await table.waitFor({ timeout: 60_000 });
+      await poll(async () => !/still being compiled/.test(await webview().locator('body').innerText()), 120_000, 'all figures are exact');
+      await command('View: Toggle Maximize Editor Group').catch(() => page.keyboard.press('Escape'));
+      await picture('vscode-configurations');
+    },
+    'a click on a column looks at that configuration': async () => {
+      await webview().locator('thead button', { hasText: 'BN=128' }).click();
+      await page.locator('.statusbar-item', { hasText: 'BN=128' }).first().waitFor();
+    },
+    'the roofline has a point for every configuration': async () => {
+      await clear();
+      await openFile('tuned.py', 'def matmul');
+      await cursorOn('total = tl.dot');
+      await command('Tritium: Show Roofline');
+      await webview().locator('svg.tritium circle').first().waitFor({ timeout: 60_000 });
+      assert.equal(await webview().locator('svg.tritium circle.dot').count(), 4);
+      await picture('vscode-roofline');
+    },
+    'a layout says which thread holds what': async () => {
+      await clear();
+      await openFile('tuned.py', 'def matmul');
+      await cursorOn('a = tl.load');
+      await command('Tritium: Show Layout');
+      await webview().locator('svg.tritium rect.cell').first().waitFor({ timeout: 60_000 });
+      await picture('vscode-layout');
+    },
+    'the status bar changes what is looked at': async () => {
+      await clear();
+      await openFile('softmax.py', 'def softmax');
+      await cursorOn('z = x');
+      await page.locator('.statusbar-item', { hasText: 'H100 · Triton' }).first().click();
+      const row = (words) => page.locator('.quick-input-list .monaco-list-row', { hasText: words }).first();
+      await row('Board…').click();
+      await row('H200').waitFor();
+      await picture('vscode-board');
+      await row('H200').click();
+      await page.locator('.statusbar-item', { hasText: 'H200 · Triton' }).first().waitFor();
+    },
+    'the walkthrough leads through it': async () => {
+      await clear();
+      await command('Welcome: Open Walkthrough...');
+      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Start with Tritium' }).first().click();
+      await page.locator('.getting-started-step', { hasText: 'Open a kernel' }).first().waitFor();
+      await picture('vscode-walkthrough');
     },
   };
   page.setDefaultTimeout(30_000);
@@ -133,7 +218,9 @@ if (images) fs.mkdirSync(images, { recursive: true });
 for (const [name, options, act] of [
   ['host', {}, (editor, results) => suite('host', editor, results)],
   ['restricted', { trusted: false, env: { TRITIUM_TEST_SUITE: 'restricted' } }, (editor, results) => suite('restricted', editor, results)],
-  ['person', { driven: false }, person],
+  ['person', { driven: false }, (editor) => person(editor, '')],
+  // The same row in a light theme, for the pictures alone.
+  ...(images ? [['light', { driven: false, theme: 'Default Light Modern' }, (editor) => person(editor, '-light')]] : []),
 ]) {
   if (process.env.TRITIUM_TEST_ONLY && process.env.TRITIUM_TEST_ONLY !== name) continue;
   await withEditor(options, act).catch((error) => fail(name, error));

@@ -4,8 +4,12 @@
  * **A window in which no document mentions Triton starts no process and shows nothing.**
  */
 import { commands, type ExtensionContext, window, workspace } from 'vscode';
+import { Charts } from './charts';
+import { registerCompare } from './compare';
+import { Looks } from './looks';
 import { type Launch, type Outcome, runKernel } from './run';
 import { Server } from './server';
+import { Views } from './views';
 
 let server: Server | undefined;
 
@@ -16,7 +20,14 @@ export function activate(context: ExtensionContext): void {
   server = current;
   const run = (launch?: unknown): Promise<Outcome | undefined> => runKernel(current, output, isLaunch(launch) ? launch : undefined);
 
+  const looks = new Looks(current, context);
+  const views = new Views(current, looks);
+  new Charts(current, looks, views, context);
+
   context.subscriptions.push(
+    looks,
+    views,
+    registerCompare(looks),
     log,
     output,
     commands.registerCommand('tritium.restartServer', () => current.restart()),

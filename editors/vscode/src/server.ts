@@ -3,7 +3,7 @@
  *
  * **At most one server process belongs to the extension**: every start waits for the stop before it.
  */
-import { commands, type Disposable, LanguageStatusSeverity, languages, type LogOutputChannel, type TextDocument, window, workspace } from 'vscode';
+import { commands, type Disposable, EventEmitter, LanguageStatusSeverity, languages, type LogOutputChannel, type TextDocument, window, workspace } from 'vscode';
 import { LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
 import { find, type Program } from './program';
 import { traceChannel } from './trace';
@@ -15,6 +15,9 @@ export class Server implements Disposable {
   /** The start or stop under way; the next one queues behind it. */
   private turn: Promise<void> = Promise.resolve();
   private readonly trace: LogOutputChannel;
+  private readonly starts = new EventEmitter<void>();
+  /** A server runs that knows nothing but the settings. */
+  readonly onDidStart = this.starts.event;
   private readonly status = languages.createLanguageStatusItem('tritium.server', { language: 'python' });
 
   constructor(
@@ -45,6 +48,11 @@ export class Server implements Disposable {
     return this.turn;
   }
 
+  /** Some document has mentioned Triton. */
+  get isWanted(): boolean {
+    return this.started;
+  }
+
   /** The running client, after any start under way has ended. */
   async running(): Promise<LanguageClient | undefined> {
     await this.turn;
@@ -59,6 +67,7 @@ export class Server implements Disposable {
 
   dispose(): Thenable<void> {
     this.status.dispose();
+    this.starts.dispose();
     this.turn = this.turn.then(() => this.stop()).then(() => this.trace.dispose());
     return this.turn;
   }
@@ -105,7 +114,11 @@ export class Server implements Disposable {
     client.onDidChangeState(({ newState }) => {
       const active = newState === State.Running;
       void commands.executeCommand('setContext', 'tritium.active', active);
-      if (active) this.show(version, LanguageStatusSeverity.Information);
+      if (active) {
+        this.show(version, LanguageStatusSeverity.Information);
+        // After the turn that started it: who listens asks the server.
+        setTimeout(() => this.starts.fire());
+      }
       else if (newState === State.Starting) this.show('starting', LanguageStatusSeverity.Information, true);
       else this.show('stopped', LanguageStatusSeverity.Warning);
     });

@@ -1,41 +1,50 @@
 // Feature: Stages
 //
-//! Any stage of a kernel as text: what `emit` prints and the views of editors show.
+//! Any stage of a kernel as text: what `emit` prints. Editors show the same with the lines it comes from ([`crate::ide::views`]).
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use tritium_codegen as codegen;
-use tritium_runtime::{exact, store::Store, worker};
 use tritium_semantics::{
     Argument, Function, SourceFile, check,
     items::{self, Annotation, FunctionKind},
     launch, specialise,
 };
-use tritium_syntax::{Encoding, LineIndex, PythonVersion, TextSize};
-use tritium_tile::print;
+use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::ide::{
     Analysis,
-    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
+    kernels::Active,
     request::{self, Arguments},
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stage {
     Tree,
     Items,
     Types,
+    /// The kernel's own text with the types of what it binds.
+    Source,
     Tile,
+    /// Tile IR after every pass that changes it.
+    Passes,
     Layout,
     Llvm,
     Ptx,
     Sass,
+    /// What Triton itself made of the kernel when it last ran here.
+    TritonTtgir,
+    TritonPtx,
+    TritonSass,
 }
 
 /// Which specialisation of which kernel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Choice {
     pub kernel: Option<String>,
+    /// A launch, or a configuration by [`Active::id`].
     pub launch: Option<String>,
     /// `NAME=TYPE`
     pub args: Vec<String>,
@@ -61,58 +70,10 @@ impl From<String> for Refusal {
 }
 
 impl Analysis {
-    /// The text of a stage.
+    /// The text of a stage, whatever it takes to make it.
     pub fn emit(&self, path: &Path, stage: Stage, choice: &Choice) -> Result<String, Refusal> {
-        let unreadable = || Refusal::Request(format!("{}: cannot be read", path.display()));
-        let file = self.file(path).ok_or_else(unreadable)?;
-        match stage {
-            Stage::Tree => {
-                let parse = tritium_syntax::parse(file.text(self.db()), PythonVersion::default());
-                return Ok(tritium_syntax::dump(&parse.syntax()));
-            }
-            Stage::Items => return Ok(self.items_text(file)),
-            Stage::Types | Stage::Tile | Stage::Layout | Stage::Llvm | Stage::Ptx | Stage::Sass => {}
-        }
-        let active = self.choose(file, choice).map_err(Refusal::Request)?;
-        match stage {
-            Stage::Types => Ok(self.types_text(&active)),
-            Stage::Tile => Ok(print::print(&self.complete(&active)?.module)),
-            Stage::Layout => {
-                self.complete(&active)?;
-                let module = codegen::optimised(self.db(), active.instance, self.codegen_options(&active));
-                module.as_ref().map(print::print).map_err(|e| Refusal::Kernel(e.message.clone()))
-            }
-            _ => Ok(self.machine_text(&active, stage)?),
-        }
-    }
-
-    fn machine_text(&self, active: &Active, stage: Stage) -> Result<String, String> {
-        self.complete(active)?;
-        let llvm = codegen::llvm_text(self.db(), active.instance, self.codegen_options(active));
-        let llvm = llvm.as_ref().map_err(|e| e.message.clone())?;
-        if stage == Stage::Llvm {
-            return Ok(llvm.text.clone());
-        }
-        let pool = worker::Pool::new(worker::binary().map_err(|e| e.to_string())?);
-        let (store, sm) = (Store::open(), self.gpu().sm);
-        let request =
-            worker::PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::LEAN_PASSES };
-        let ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
-        let lines = codegen::source_lines(self.db(), active.instance);
-        if stage == Stage::Ptx {
-            let ptx = lines.in_ptx(&ptx).text;
-            let parameters: Vec<&str> = llvm.parameters.iter().map(String::as_str).collect();
-            return Ok(format!(
-                "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{ptx}",
-                llvm.kernel,
-                active.num_warps,
-                llvm.shared_bytes,
-                parameters.join(" ")
-            ));
-        }
-        let code = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
-        let code = worker::ptxas::disassemble(&code.map_err(|e| e.to_string())?.cubin).map_err(|e| e.to_string())?;
-        Ok(lines.in_sass(&code))
+        let view = self.view(path, stage, choice)?.finish(self.artefacts())?;
+        Ok(view.text)
     }
 
     /// The specialisation, if nothing is wrong with it.
@@ -146,21 +107,16 @@ impl Analysis {
 
     pub(crate) fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Active, String> {
         let db = self.db();
-        let launches = &launch::launches(db, file).launches;
         let function = self.choose_function(file, choice)?;
         let mut active = if choice.args.is_empty() && choice.sets.is_empty() {
-            let named = |l: &&launch::Launch| choice.launch.as_ref().is_none_or(|name| l.name == *name) && l.kernel == function;
-            let launch = launches.iter().find(named);
-            match (launch, &choice.launch) {
-                (None, Some(name)) => return Err(format!("no launch `{name}` of `{}` in this file", function.name(db))),
-                (Some(launch), _) => Active {
-                    instance: specialise::specialise(db, launch),
-                    num_warps: launch.num_warps,
-                    num_stages: launch.num_stages,
-                    max_registers: launch.max_registers,
-                    launch: Some(launch.clone()),
-                },
-                (None, None) => self.kernel(function).map(|kernel| kernel.active).ok_or_else(|| {
+            let named =
+                |active: &Active, name: &str| active.id() == name || active.launch.as_ref().is_some_and(|l| l.name == *name);
+            match &choice.launch {
+                Some(name) => {
+                    let found = self.configurations(function).into_iter().find(|active| named(active, name));
+                    found.ok_or_else(|| format!("no launch `{name}` of `{}` in this file", function.name(db)))?
+                }
+                None => self.active(function).ok_or_else(|| {
                     format!("nothing is known about the arguments of `{}`; give them with --arg and --set", function.name(db))
                 })?,
             }
@@ -169,7 +125,7 @@ impl Analysis {
             choice.args.iter().try_for_each(|text| arguments.add_type(text))?;
             choice.sets.iter().try_for_each(|text| arguments.add_value(db, file, text))?;
             let instance = arguments.instance(db, file, function)?;
-            Active { instance, launch: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES, max_registers: None }
+            Active::assumed(instance)
         };
         if let Some(warps) = choice.num_warps {
             if !warps.is_power_of_two() || warps > 32 {
@@ -187,7 +143,9 @@ impl Analysis {
             return request::find_function(db, file, name).ok_or_else(|| format!("no kernel `{name}` in this file"));
         }
         if let Some(name) = &choice.launch {
-            let launch = launch::launches(db, file).launches.iter().find(|l| l.name == *name);
+            let name =
+                name.rsplit_once(':').filter(|(_, row)| row.parse::<u32>().is_ok()).map_or(name.as_str(), |(name, _)| name);
+            let launch = launch::launches(db, file).launches.iter().find(|l| l.name == name);
             return launch.map(|l| l.kernel).ok_or_else(|| format!("no launch `{name}` in this file"));
         }
         match items::kernels(db, file)[..] {
@@ -200,7 +158,7 @@ impl Analysis {
         }
     }
 
-    fn items_text(&self, file: SourceFile) -> String {
+    pub(crate) fn items_text(&self, file: SourceFile) -> String {
         let db = self.db();
         let mut out = String::new();
         let kernels = items::kernels(db, file);
@@ -255,7 +213,7 @@ impl Analysis {
     }
 
     /// `line:col name: type` for every binding, 1-based.
-    fn types_text(&self, active: &Active) -> String {
+    pub(crate) fn types_text(&self, active: &Active) -> String {
         let mut lines = Vec::new();
         for (place, name, ty) in &self.elaborated(active.instance).bindings {
             let Some(range) = self.range(*place) else { continue };

@@ -146,6 +146,7 @@ impl Analysis {
         let active = Active {
             instance: found.instance,
             launch: None,
+            config: None,
             num_warps: DEFAULT_WARPS,
             num_stages: DEFAULT_STAGES,
             max_registers: None,

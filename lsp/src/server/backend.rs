@@ -28,6 +28,7 @@ use crate::{
         convert,
         files::Files,
         run,
+        views::{self, LookedAt},
     },
 };
 
@@ -43,13 +44,15 @@ const HOVER_PATIENCE: Duration = Duration::from_millis(400);
 pub(crate) struct Backend {
     client: Client,
     files: Arc<Files>,
-    owner: Owner,
+    pub(super) owner: Owner,
     encoding: Arc<OnceLock<Encoding>>,
     refreshes: Arc<OnceLock<Refreshes>>,
     /// The client tells of files that change, if it is asked to.
     watches: OnceLock<bool>,
     /// Told whenever an exact figure has arrived.
-    arrivals: Arc<Notify>,
+    pub(super) arrivals: Arc<Notify>,
+    /// What the person looks at, beside the settings.
+    pub(super) looked_at: LookedAt,
 }
 
 /// What the client asks for again when told to.
@@ -87,7 +90,11 @@ impl Backend {
             refresh(&told, &again, &runtime);
         }));
         let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), publish);
-        Backend { client, files, owner, encoding, refreshes, watches: OnceLock::new(), arrivals }
+        Backend { client, files, owner, encoding, refreshes, watches: OnceLock::new(), arrivals, looked_at: LookedAt::default() }
+    }
+
+    pub(super) fn refresh(&self) {
+        refresh(&self.client, &self.refreshes, &tokio::runtime::Handle::current());
     }
 
     fn encoding(&self) -> Encoding {
@@ -95,7 +102,7 @@ impl Backend {
     }
 
     /// Reads one document through the façade, with what is needed to convert positions.
-    async fn document<T: Send + 'static>(
+    pub(super) async fn document<T: Send + 'static>(
         &self,
         uri: &lsp::Uri,
         read: impl FnOnce(&Document) -> T + Send + 'static,
@@ -126,9 +133,9 @@ fn watched_files() -> lsp::Registration {
 }
 
 /// A document of one snapshot.
-struct Document<'a> {
-    analysis: &'a Analysis,
-    path: PathBuf,
+pub(super) struct Document<'a> {
+    pub(super) analysis: &'a Analysis,
+    pub(super) path: PathBuf,
     uri: lsp::Uri,
 
     index: LineIndex,
@@ -136,7 +143,7 @@ struct Document<'a> {
 }
 
 impl Document<'_> {
-    fn offset(&self, position: lsp::Position) -> usize {
+    pub(super) fn offset(&self, position: lsp::Position) -> usize {
         convert::offset(&self.index, position, self.encoding)
     }
 
@@ -210,7 +217,7 @@ impl LanguageServer for Backend {
         let offered = params.capabilities.general.and_then(|g| g.position_encodings);
         let encoding = *self.encoding.get_or_init(|| convert::negotiate(offered.as_deref()));
         if let Some(options) = params.initialization_options {
-            self.owner.send(Task::Configure(Options::from_json(&options)));
+            self.configure(Options::from_json(&options));
         }
         Ok(lsp::InitializeResult {
             capabilities: lsp::ServerCapabilities {
@@ -234,7 +241,7 @@ impl LanguageServer for Backend {
                     })
                 }),
                 execute_command_provider: Some(lsp::ExecuteCommandOptions {
-                    commands: vec![RUN.to_owned()],
+                    commands: vec![RUN.to_owned(), views::ACTIVATE.to_owned()],
                     ..Default::default()
                 }),
                 ..Default::default()
@@ -292,8 +299,8 @@ impl LanguageServer for Backend {
 
     async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {
         let settings = params.settings.get("tritium").unwrap_or(&params.settings);
-        self.owner.send(Task::Configure(Options::from_json(settings)));
-        refresh(&self.client, &self.refreshes, &tokio::runtime::Handle::current());
+        self.configure(Options::from_json(settings));
+        self.refresh();
     }
 
     async fn diagnostic(&self, params: lsp::DocumentDiagnosticParams) -> Result<lsp::DocumentDiagnosticReportResult> {
@@ -398,6 +405,9 @@ impl LanguageServer for Backend {
     }
 
     async fn execute_command(&self, params: lsp::ExecuteCommandParams) -> Result<Option<Value>> {
+        if params.command == views::ACTIVATE {
+            return self.activate(params.arguments.into_iter().next().unwrap_or_default());
+        }
         if params.command != RUN {
             return Err(Error::invalid_params(format!("unknown command {}", params.command)));
         }

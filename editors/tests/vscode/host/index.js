@@ -172,6 +172,7 @@ const trusted = {
     assert.equal(await hover(file.uri, place(file.document, 'total')), '');
     assert.deepEqual(problems(file.uri), []);
   },
+  ...require('./views.js')({ ask, hover, hints, place, show, until }),
   'restarting leaves one server that works': async () => {
     const { uri, document } = await show('softmax.py');
     const [before] = servers();

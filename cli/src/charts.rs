@@ -1,0 +1,79 @@
+//! `tritium configs`, `tritium occupancy`, and layouts as pictures.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use serde_json::json;
+use tritium_lsp::ide::{
+    Host,
+    charts::Chart,
+    emit::{Choice, Refusal},
+};
+
+use crate::{
+    args::TableFormat,
+    session::{self, Failure},
+};
+
+/// Every configuration of every kernel under the paths; of one kernel where it is named.
+pub(crate) fn configs(host: &Host, paths: &[PathBuf], kernel: Option<&str>, format: TableFormat) -> Result<ExitCode, Failure> {
+    let mut found = Vec::new();
+    for path in session::python_files(host, paths)? {
+        let analysis = session::at(host, &path)?;
+        analysis.text(&path).ok_or_else(|| Failure::unreadable(&path))?;
+        let names = analysis.kernels(&path).into_iter().map(|k| k.name).filter(|name| kernel.is_none_or(|wanted| wanted == name));
+        found.extend(names.filter_map(|name| Some((path.clone(), analysis.matrix(&path, &name, true)?))));
+    }
+    if let (Some(kernel), true) = (kernel, found.is_empty()) {
+        return Err(Failure(format!("no kernel `{kernel}` here")));
+    }
+    match format {
+        TableFormat::Json => {
+            let kernels: Vec<_> = found.iter().map(|(path, matrix)| json!({ "file": path, "matrix": matrix })).collect();
+            session::print(&session::pretty(&json!({ "version": 1, "kernels": kernels })))?;
+        }
+        TableFormat::Table => {
+            let texts: Vec<String> = found.iter().map(|(_, matrix)| matrix.text()).collect();
+            session::print(&texts.join("\n"))?;
+        }
+    }
+    let clean = found.iter().all(|(_, matrix)| matrix.columns.iter().all(|column| column.problem.is_none()));
+    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+pub(crate) fn occupancy(host: &Host, file: &Path, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {
+    let analysis = session::at(host, file)?;
+    write(analysis.occupancy_chart(file, choice, true).map(|(chart, _)| chart), output)
+}
+
+pub(crate) fn layout(host: &Host, file: &Path, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {
+    let analysis = session::at(host, file)?;
+    write(analysis.layout_chart(file, choice, None), output)
+}
+
+/// Into a file whose name says that it is a picture, the picture; else the text.
+pub(crate) fn write(chart: Result<Chart, Refusal>, output: Option<&Path>) -> Result<ExitCode, Failure> {
+    match (chart, output) {
+        (Ok(chart), Some(path)) => {
+            let text = if is_picture(path) { &chart.svg } else { &chart.text };
+            fs::write(path, text).map_err(|e| Failure::io(path, &e))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        (Ok(chart), None) => {
+            session::print(&chart.text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        (Err(Refusal::Request(message)), _) => Err(Failure(message)),
+        (Err(Refusal::Kernel(message)), _) => {
+            eprintln!("tritium: {message}");
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+pub(crate) fn is_picture(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"))
+}

@@ -1,0 +1,142 @@
+/**
+ * Views, charts, configurations and what is looked at, as the editor shows them.
+ */
+const assert = require('node:assert/strict');
+const vscode = require('vscode');
+
+/** Stages and a word that each must have. */
+const STAGES = [
+  ['tree', /DECORATOR/],
+  ['items', /^kernel softmax\(/m],
+  ['source', /x = tl\.load.*# x: f32\[1024\]/],
+  ['tile', /^module L0/],
+  ['passes', /\/\/ after coalesce/],
+  ['layout', /^module L1 num_warps=4/m],
+  ['llvm', /define ptx_kernel void @softmax/],
+  ['ptx', /\.visible \.entry softmax/],
+  ['sass', /\bEXIT\b/],
+];
+
+module.exports = ({ ask, hover, hints, place, show, until }) => {
+  const views = () => vscode.window.visibleTextEditors.filter((editor) => editor.document.uri.scheme === 'tritium');
+  const view = (extension) => views().find((editor) => editor.document.uri.path.endsWith(`.${extension}`));
+  const close = () => ask('workbench.action.closeEditorsInOtherGroups').then(() => ask('workbench.action.closeOtherEditors'));
+  const put = (editor, position) => {
+    editor.selection = new vscode.Selection(position, position);
+  };
+  const tuned = async (needle = 'total = tl.dot') => {
+    const file = await show('tuned.py');
+    put(file.editor, place(file.document, needle, 2));
+    return file;
+  };
+
+  return {
+    'every stage opens beside the source': async () => {
+      const { editor, document } = await show('softmax.py');
+      put(editor, place(document, 'z = x', 0));
+      for (const [stage, words] of STAGES) {
+        await show('softmax.py');
+        const shown = await until(`${stage} opens`, () => ask(`tritium.show.${stage}`));
+        assert.match(await until(`${stage} has text`, () => shown.document.getText()), words, stage);
+        assert.notEqual(shown.viewColumn, editor.viewColumn, `${stage} stands beside the source`);
+        assert.equal(vscode.window.activeTextEditor.document, document, 'the source keeps the focus');
+      }
+      await close();
+    },
+    'the PTX of a line is shown with the line, and the line with its PTX': async () => {
+      const { editor, document } = await show('softmax.py');
+      const store = place(document, 'tl.store').line;
+      put(editor, new vscode.Position(0, 0));
+      const ptx = await ask('tritium.show.ptx');
+      const lines = ptx.document.getText().split('\n');
+      const at = lines.findIndex((line) => line.includes('st.global'));
+      assert.ok(at > 0, 'the PTX stores');
+      put(editor, new vscode.Position(store, 4));
+      await until('the store is seen in the PTX', () => ptx.visibleRanges.some((range) => range.start.line <= at && at <= range.end.line));
+      // The other way: the cursor in the PTX brings the source's line.
+      const small = await vscode.window.showTextDocument(ptx.document, { viewColumn: ptx.viewColumn });
+      const load = lines.findIndex((line) => line.includes('ld.global'));
+      editor.revealRange(new vscode.Range(document.lineCount - 1, 0, document.lineCount - 1, 0), vscode.TextEditorRevealType.AtTop);
+      put(small, new vscode.Position(load, 0));
+      const line = place(document, 'x = tl.load').line;
+      await until('the load is seen in the source', () => editor.visibleRanges.some((range) => range.start.line <= line && line <= range.end.line));
+      await close();
+    },
+    'a view follows what is typed': async () => {
+      const { editor, document } = await show('softmax.py');
+      put(editor, place(document, 'z = x', 0));
+      const tile = await ask('tritium.show.tile');
+      assert.doesNotMatch(tile.document.getText(), /\bsqrt\b/);
+      const range = new vscode.Range(place(document, 'tl.exp(z)'), place(document, 'tl.exp(z)', 9));
+      await editor.edit((edit) => edit.replace(range, 'tl.sqrt(z)'));
+      await until('the view has the new operation', () => /\bsqrt\b/.test(tile.document.getText()));
+      await editor.edit((edit) => edit.replace(new vscode.Range(place(document, 'tl.sqrt(z)'), place(document, 'tl.sqrt(z)', 10)), 'tl.exp(zz)'));
+      await until('a mistake is told in the view', () => /does not compile/.test(tile.document.getText()));
+      await ask('workbench.action.files.revert');
+      await until('the view is back', () => /^module L0/.test(tile.document.getText()));
+      await close();
+    },
+    'the matrix has a column for every configuration': async () => {
+      await tuned();
+      const html = await until('the page', () => ask('tritium.showConfigurations'));
+      for (const words of [/BM=64/, /BN=256/, /shared bytes/, /registers/, /spilled bytes/, /occupancy/, /FLOP\/byte/, /time, µs/]) assert.match(html, words);
+      assert.equal(html.match(/<th scope="col"/g).length, 4);
+      assert.match(html, /default-src 'none'; style-src 'nonce-[^']+'; script-src 'nonce-[^']+'/);
+      assert.ok(vscode.window.tabGroups.all.flatMap((group) => group.tabs).some((tab) => tab.label === 'matmul: Configurations'));
+      await close();
+    },
+    'another configuration is one choice away, and hovers follow': async () => {
+      const { uri, document } = await tuned();
+      const at = place(document, 'total = tl.dot');
+      assert.match(await until('a hover', () => hover(uri, at)), /f32\[64, 64\]/);
+      await ask('tritium.chooseConfiguration', 'matmul:2');
+      await until('the hover follows', async () => /f32\[128, 128\]/.test(await hover(uri, at)));
+      const kernel = await hover(uri, place(document, 'def matmul', 5));
+      assert.match(kernel, /configuration 2/);
+      const ptx = await ask('tritium.show.ptx');
+      assert.match(ptx.document.getText(), /8 warps/);
+      await tuned();
+      await ask('tritium.chooseConfiguration', 'matmul:0');
+      await until('the view follows', () => /4 warps/.test(ptx.document.getText()));
+      await close();
+    },
+    'another board is one choice away': async () => {
+      const file = await show('softmax.py');
+      const line = place(file.document, 'def softmax').line;
+      const remark = async () => (await hints(file)).filter((hint) => hint.position.line === line).map((hint) => (typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join(''))).join();
+      await until('H100 at first', async () => /H100/.test(await remark()));
+      await ask('tritium.chooseGpu', 'A100');
+      await until('A100 then', async () => /A100/.test(await remark()));
+      await ask('tritium.chooseGpu', '');
+      await until('H100 again', async () => /H100/.test(await remark()));
+    },
+    'two configurations are compared': async () => {
+      await tuned();
+      await ask('tritium.compareConfigurations', { stage: 'layout', left: 'matmul:0', right: 'matmul:2' });
+      const tab = await until('the comparison opens', () => vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputTextDiff && vscode.window.tabGroups.activeTabGroup.activeTab);
+      const text = async (side) => (await vscode.workspace.openTextDocument(side)).getText();
+      assert.match(await text(tab.input.original), /num_warps=4/);
+      assert.match(await text(tab.input.modified), /num_warps=8/);
+      await ask('workbench.action.closeActiveEditor');
+    },
+    'roofline, occupancy and layout are drawn': async () => {
+      await tuned();
+      const roofline = await until('the roofline', () => ask('tritium.showRoofline'));
+      for (const words of [/<svg [^>]*class="tritium"/, /FLOP per byte/, /f16 tensor: 989/, /BM=128 BN=256/]) assert.match(roofline, words);
+      await tuned();
+      assert.match(await ask('tritium.showOccupancy'), /registers per thread \(now \d+\)/);
+      await tuned('a = tl.load');
+      assert.match(await ask('tritium.showLayout'), /warp 0, lane 0, register/);
+      await close();
+    },
+    'commands are offered only where there is a kernel': async () => {
+      const manifest = vscode.extensions.getExtension('tritium.tritium').packageJSON;
+      const all = new Set(await vscode.commands.getCommands(true));
+      for (const { command } of manifest.contributes.commands) assert.ok(all.has(command), `${command} is there`);
+      assert.ok(manifest.contributes.menus.commandPalette.every(({ when }) => /tritium\.active/.test(when)));
+      await show('plain.py');
+      assert.equal(await ask('tritium.show.ptx'), undefined, 'nothing to show in a plain file');
+      await close();
+    },
+  };
+};

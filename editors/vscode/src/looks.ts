@@ -1,0 +1,171 @@
+/**
+ * What is looked at: the active configuration of each kernel, the board and the version of Triton, one click away in the status bar.
+ *
+ * Board and version are settings; the active configuration is this workspace's memory and is told to every server that starts.
+ * **What the status bar says is what the server answered last**, never what was asked for.
+ */
+import {
+  commands,
+  ConfigurationTarget,
+  type Disposable,
+  EventEmitter,
+  type ExtensionContext,
+  type QuickPickItem,
+  StatusBarAlignment,
+  Uri,
+  window,
+  workspace,
+} from 'vscode';
+import { ExecuteCommandRequest } from 'vscode-languageclient/node';
+import { ask, type Choice, type Choices, debounced, isProblem } from './requests';
+import type { Server } from './server';
+
+const MEMORY = 'tritium.activeConfigurations';
+
+/** By document, then by kernel. */
+type Memory = Record<string, Record<string, string>>;
+
+export class Looks implements Disposable {
+  private readonly changed = new EventEmitter<void>();
+  /** Another configuration, board, version or server. */
+  readonly onDidChange = this.changed.event;
+  private readonly item = window.createStatusBarItem('tritium.looks', StatusBarAlignment.Right, 90);
+  private readonly later = debounced(150, () => void this.update());
+  private readonly subscriptions: Disposable[];
+  private choices: { uri: Uri; choices: Choices } | undefined;
+
+  constructor(
+    private readonly server: Server,
+    private readonly context: ExtensionContext,
+  ) {
+    this.item.name = 'Tritium: Configuration, Board and Triton';
+    this.item.command = 'tritium.choose';
+    this.subscriptions = [
+      this.changed,
+      this.item,
+      this.later,
+      window.onDidChangeActiveTextEditor(() => this.later()),
+      window.onDidChangeTextEditorSelection(() => this.later()),
+      workspace.onDidChangeTextDocument(() => this.later()),
+      workspace.onDidChangeConfiguration((event) => {
+        if (!event.affectsConfiguration('tritium')) return;
+        this.later();
+        this.changed.fire();
+      }),
+      server.onDidStart(() => void this.remind()),
+      commands.registerCommand('tritium.choose', () => this.choose()),
+      commands.registerCommand('tritium.chooseConfiguration', (id?: unknown) => this.chooseConfiguration(typeof id === 'string' ? id : undefined)),
+      commands.registerCommand('tritium.chooseGpu', (id?: unknown) => this.chooseSetting('gpu', typeof id === 'string' ? id : undefined)),
+      commands.registerCommand('tritium.chooseTriton', (id?: unknown) => this.chooseSetting('triton', typeof id === 'string' ? id : undefined)),
+    ];
+  }
+
+  dispose(): void {
+    for (const one of this.subscriptions) one.dispose();
+  }
+
+  /** Makes a configuration the one that hovers, hints, views and charts are about. */
+  async activate(uri: string, kernel: string, configuration: string): Promise<void> {
+    const memory: Memory = structuredClone(this.context.workspaceState.get<Memory>(MEMORY, {}));
+    (memory[uri] ??= {})[kernel] = configuration;
+    await this.context.workspaceState.update(MEMORY, memory);
+    await this.tell(uri, kernel, configuration);
+    await this.update();
+    this.changed.fire();
+  }
+
+  /** What can be chosen at the cursor, freshly asked. */
+  async at(): Promise<{ uri: Uri; choices: Choices } | undefined> {
+    await this.update();
+    return this.choices;
+  }
+
+  private async tell(uri: string, kernel: string, configuration: string): Promise<void> {
+    const client = await this.server.running();
+    await client?.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.activate', arguments: [{ uri, kernel, configuration }] });
+  }
+
+  /** A server that starts knows of no choices. */
+  private async remind(): Promise<void> {
+    for (const [uri, kernels] of Object.entries(this.context.workspaceState.get<Memory>(MEMORY, {}))) {
+      for (const [kernel, configuration] of Object.entries(kernels)) await this.tell(uri, kernel, configuration);
+    }
+    await this.update();
+    this.changed.fire();
+  }
+
+  private async update(): Promise<void> {
+    const editor = window.activeTextEditor;
+    // A view or a chart in front: what is looked at has not changed.
+    if (editor === undefined || editor.document.uri.scheme === 'tritium') return;
+    const isAsked = editor.document.languageId === 'python' && this.server.isWanted;
+    const choices = isAsked ? await ask(this.server, 'tritium/choices', { uri: editor.document.uri.toString() }, { position: editor.selection.active }) : undefined;
+    if (window.activeTextEditor !== editor) return;
+    this.choices = choices === undefined || isProblem(choices) ? undefined : { uri: editor.document.uri, choices };
+    void commands.executeCommand('setContext', 'tritium.file', this.choices !== undefined);
+    void commands.executeCommand('setContext', 'tritium.kernel', this.choices?.choices.kernel != null);
+    if (this.choices === undefined) return this.item.hide();
+    const active = (all: Choice[]) => all.find((one) => one.is_active);
+    const { kernel, configurations, gpus, tritons } = this.choices.choices;
+    const [configuration, gpu, triton] = [active(configurations), active(gpus), active(tritons)];
+    const short = configuration !== undefined && configurations.length > 1 ? ` · ${shortened(configuration.label)}` : '';
+    this.item.text = `$(circuit-board) ${gpu?.label ?? '?'} · Triton ${triton?.label ?? '?'}${short}`;
+    this.item.tooltip = [
+      kernel === null ? 'No kernel here' : `${kernel}: ${configuration?.detail ?? 'no configuration'}${configuration === undefined ? '' : ` (${configuration.label})`}`,
+      `Board: ${gpu?.label ?? 'unknown'}`,
+      `Triton ${triton?.label ?? 'unknown'}${triton?.detail ? `, ${triton.detail}` : ''}`,
+      'Click to change',
+    ].join('\n');
+    this.item.show();
+  }
+
+  private async choose(): Promise<void> {
+    const at = await this.at();
+    if (at === undefined) return void window.showInformationMessage('Open a Python file with a Triton kernel to choose what is looked at.');
+    const { kernel, configurations, gpus, tritons } = at.choices;
+    const active = (all: Choice[]) => all.find((one) => one.is_active)?.label ?? '?';
+    const picked = await window.showQuickPick(
+      [
+        { label: '$(list-selection) Configuration…', description: `${kernel ?? 'no kernel'}: ${active(configurations)}`, command: 'tritium.chooseConfiguration' },
+        { label: '$(circuit-board) Board…', description: active(gpus), command: 'tritium.chooseGpu' },
+        { label: '$(versions) Triton Version…', description: active(tritons), command: 'tritium.chooseTriton' },
+        { label: '$(table) Show Configurations', description: 'all of them side by side', command: 'tritium.showConfigurations' },
+      ],
+      { title: 'What is looked at' },
+    );
+    if (picked !== undefined) await commands.executeCommand(picked.command);
+  }
+
+  private async chooseConfiguration(given?: string): Promise<void> {
+    const at = await this.at();
+    const kernel = at?.choices.kernel;
+    if (at === undefined || kernel == null) return void window.showInformationMessage('Place the cursor in a kernel to choose its configuration.');
+    const id = given ?? (await pick(`Which configuration of ${kernel}?`, at.choices.configurations))?.id;
+    if (id !== undefined) await this.activate(at.uri.toString(), kernel, id);
+  }
+
+  private async chooseSetting(name: 'gpu' | 'triton', given?: string): Promise<void> {
+    const at = await this.at();
+    if (at === undefined) return;
+    const all = name === 'gpu' ? at.choices.gpus : at.choices.tritons;
+    const projects: Choice = { id: '', label: 'As the project says', detail: '[tool.tritium] in pyproject.toml, else the default', is_active: false };
+    const title = name === 'gpu' ? 'Which board?' : 'Which version of Triton?';
+    const id = given ?? (await pick(title, [...all, projects]))?.id;
+    if (id === undefined) return;
+    const target = workspace.workspaceFolders === undefined ? ConfigurationTarget.Global : ConfigurationTarget.Workspace;
+    await workspace.getConfiguration('tritium', at.uri).update(name, id === '' ? undefined : id, target);
+  }
+}
+
+export async function pick(title: string, all: Choice[]): Promise<Choice | undefined> {
+  const items: (QuickPickItem & { choice: Choice })[] = all.map((choice) => ({
+    label: `${choice.is_active ? '$(check) ' : ''}${choice.label}`,
+    description: choice.detail,
+    choice,
+  }));
+  return (await window.showQuickPick(items, { title, matchOnDescription: true }))?.choice;
+}
+
+function shortened(label: string): string {
+  return label.length <= 32 ? label : `${label.slice(0, 31)}…`;
+}
