@@ -102,9 +102,15 @@ pub fn async_copy_fits(pointers: &Distributed, buffer: &SharedLayout, bits: u32,
         && others.into_iter().all(|o| o.is_multiple_of(vector.max(1)))
 }
 
+/// Bytes that a partial result takes: a 32-bit word at least. Of two small numbers in one word, which all threads read, ptxas 12 and 13 were
+/// seen to select the wrong one.
+pub fn partial_bytes(elem: Elem) -> u32 {
+    element_bytes(elem).max(4)
+}
+
 /// Bytes of an array of partial results; the next one stays aligned for 16-byte accesses.
 fn array_bytes(function: &Function, value: ValueId, elements: u32) -> u32 {
-    (elements * element_bytes(function.ty(value).elem())).next_multiple_of(16)
+    (elements * partial_bytes(function.ty(value).elem())).next_multiple_of(16)
 }
 
 /// Where the partial results of operand `index` begin, relative to the scratch.

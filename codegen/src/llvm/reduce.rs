@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use tritium_tile::{
-    BlockId, Elem, OpId, ValueId,
+    BlockId, Elem, OpId, Scalar, ValueId,
     layout::{algebra::apply, reshape::squeeze},
 };
 
@@ -15,7 +15,7 @@ use super::{
     memory::stored,
     value::{Reg, type_name},
 };
-use crate::scratch::{element_bytes, partials_at, reduce_partials};
+use crate::scratch::{partial_bytes, partials_at, reduce_partials};
 
 impl Emitter<'_> {
     /// A value of another lane: `mode` is `bfly` (lane xor `lane`) or `idx` (lane number `lane`).
@@ -174,7 +174,7 @@ impl Emitter<'_> {
         let scale = |columns: &[u32], bytes: u32| columns.iter().map(|c| c * bytes).collect::<Vec<u32>>();
         for (&key, value) in partial.iter() {
             for (i, &elem) in elems.iter().enumerate() {
-                let bytes = element_bytes(elem);
+                let bytes = partial_bytes(elem);
                 let address = self.shared_address(arrays[i], &scale(&writers, bytes), (key << along) * bytes);
                 self.store_words(address, elem, &value[i..=i]);
             }
@@ -184,12 +184,20 @@ impl Emitter<'_> {
         for (&key, value) in partial.iter_mut() {
             let mut items: Vec<Vec<Reg>> = vec![Vec::new(); 1 << along];
             for (i, &elem) in elems.iter().enumerate() {
-                let bytes = element_bytes(elem);
-                let vector = (1u32 << along).min(128 / stored(elem).0);
+                let bytes = partial_bytes(elem);
+                let small = stored(elem).0 < 32;
+                let word = if small { Elem::Scalar(Scalar::I32) } else { elem };
+                let vector = (1u32 << along).min(128 / stored(word).0);
                 for first in (0..1u32 << along).step_by(vector as usize) {
                     let address = self.shared_address(arrays[i], &scale(&readers, bytes), (key << along | first) * bytes);
-                    for (j, reg) in self.load_words(address, elem, vector as usize).into_iter().enumerate() {
-                        items[first as usize + j].push(reg);
+                    for (j, reg) in self.load_words(address, word, vector as usize).into_iter().enumerate() {
+                        let item = if small {
+                            let low = ins!(self, "trunc i32 {reg} to i16");
+                            self.unpack(elem, 1, &[low])[0]
+                        } else {
+                            reg
+                        };
+                        items[first as usize + j].push(item);
                     }
                 }
             }

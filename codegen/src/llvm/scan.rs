@@ -16,7 +16,7 @@ use super::{
     Emitted, Emitter, ins,
     value::{Reg, type_name},
 };
-use crate::scratch::{Owner, element_bytes, partials_at, scan_levels};
+use crate::scratch::{Owner, partial_bytes, partials_at, scan_levels};
 
 impl Emitter<'_> {
     pub(super) fn scan(&mut self, op: OpId, axis: usize, reverse: bool) -> Emitted<()> {
@@ -144,7 +144,7 @@ impl Emitter<'_> {
         let surplus = layout.free_bits().0;
         let elems: Vec<Elem> = operation.operands.iter().map(|&v| self.ty(v).elem()).collect();
         let arrays: Vec<u32> = (0..elems.len())
-            .map(|i| base + partials_at(self.function, &operation.operands, all, i) + before * element_bytes(elems[i]))
+            .map(|i| base + partials_at(self.function, &operation.operands, all, i) + before * partial_bytes(elems[i]))
             .collect();
         let scale = |bytes: u32| slots.iter().map(|c| c * bytes).collect::<Vec<u32>>();
         let thread_window = self.linear(&windows, 0);
@@ -161,7 +161,7 @@ impl Emitter<'_> {
             super::line!(self, "br i1 {is_total}, label %b{write}, label %b{after}");
             self.start_block(write);
             for (i, &elem) in elems.iter().enumerate() {
-                let bytes = element_bytes(elem);
+                let bytes = partial_bytes(elem);
                 let address = self.shared_address(arrays[i], &scale(bytes), slot(index) * bytes);
                 self.store_words(address, elem, &item[i..=i]);
             }
@@ -173,7 +173,7 @@ impl Emitter<'_> {
             let index = apply(&layout.register, r as u32);
             let mut values = Vec::with_capacity(elems.len());
             for (i, &elem) in elems.iter().enumerate() {
-                let bytes = element_bytes(elem);
+                let bytes = partial_bytes(elem);
                 let address = self.shared_address(arrays[i], &scale(bytes), slot(index) * bytes);
                 values.push(self.load_words(address, elem, 1)[0]);
             }

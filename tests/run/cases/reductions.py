@@ -131,6 +131,14 @@ def largest(X, Y, I):
 
 
 @triton.jit
+def largest_rows(X, Y, I):
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    y, at = tl.reduce((tl.load(X + i), tl.broadcast_to(tl.arange(0, 64)[None, :], (16, 64))), 1, first_of_larger)
+    tl.store(Y + tl.arange(0, 16), y)
+    tl.store(I + tl.arange(0, 16), at)
+
+
+@triton.jit
 def moments(X, MEAN, VAR):
     i = tl.arange(0, 8)[:, None] * 128 + tl.arange(0, 128)[None, :]
     x = tl.load(X + i)
@@ -165,6 +173,17 @@ def sum_as(X, Y):
     y = tl.sum(tl.load(X + i), axis=1, keep_dims=True, dtype=Y.dtype.element_ty)
     tl.store(Y + tl.arange(0, 16)[:, None], y)
 """)
+    # Partial results of small types, with ties, from every warp.
+    for t in (i8, i16, f16):
+        for warps in (2, 4, 8):
+            x = s.random(f"rows {name_of(t)} {warps}").integers(-5, 5, (16, 64)).astype(t)
+            want = {"Y": Bits(x.max(1)), "I": Bits(x.argmax(1), i32)}
+            s.launch(FILE, f"largest_rows_{name_of(t)}_w{warps}", "largest_rows", {"X": x, **want}, num_warps=warps)
+    # The smallest number has no positive counterpart: it stays what it is, below all others.
+    for t in (i8, i16, i32, i64):
+        x = plain(s.random(f"abs {name_of(t)}"), t, SHAPE[0] * SHAPE[1], 1.0).reshape(SHAPE)
+        x[3::7, ::5], x[5] = info(t).min, info(t).min
+        case(s, "max_of_abs", "tl.max(tl.abs(x), axis={axis})", t, x, Bits(np.abs(x).max(1), extreme(t)), 1)
     rng = s.random("functions")
     x = (1 + rng.standard_normal((16, 32)) * 0.2).astype(f32)
     s.launch(FILE, "product", "product", {"X": x, "Y": Norm(f(x).prod(1), bound(f32, 32), f32)})
