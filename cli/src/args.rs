@@ -208,6 +208,29 @@ pub(crate) enum Command {
         #[command(flatten)]
         analysing: Analysing,
     },
+    /// Every launch and configuration of a file under the roofs of a board: a chart.
+    Roofline {
+        file: PathBuf,
+        /// Only of this kernel.
+        #[arg(long)]
+        kernel: Option<String>,
+        /// Write the chart here, as SVG; else it is drawn in the terminal.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+        #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+        output_format: TextFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Measure what a GPU of this machine reaches, for the roofs of its board.
+    Calibrate {
+        /// `cuda:N`
+        #[arg(long, default_value = "cuda:0")]
+        device: String,
+        /// Write here instead of into the user's configuration folder.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
     /// Run a file's launches and verify what they wrote.
     Run {
         file: PathBuf,

@@ -1,10 +1,11 @@
 //! `tritium gpus`.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::{Value, json};
-use tritium_semantics::target::{BOARDS, SMS, sm};
+use tritium_lsp::ide::Host;
+use tritium_semantics::target::{BOARDS, Board, SMS, sm};
 
 use crate::{
     args::TableFormat,
@@ -12,12 +13,34 @@ use crate::{
 };
 
 pub(crate) fn gpus(format: TableFormat) -> Result<ExitCode, Failure> {
+    // The project of the working folder may add some.
+    let host = Host::default();
+    let snapshot = host.snapshot();
+    let project = snapshot.project_of_folder(Path::new("."));
+    for problem in &project.problems {
+        eprintln!("tritium: {problem}");
+    }
+    let known: Vec<&Board> = BOARDS.iter().chain(project.config.boards.iter().copied()).collect();
+    let rate = |rate: Option<f64>| rate.map_or("–".to_owned(), |rate| rate.to_string());
     let text = match format {
         TableFormat::Table => {
             let mut boards = Table::new();
             boards.load_style(UTF8_FULL_CONDENSED);
-            boards.set_header(["board", "SM", "SMs", "MHz", "DRAM GB/s", "L2 MiB", "f16 TFLOP/s", "tf32", "f32"]);
-            for b in BOARDS {
+            boards.set_header([
+                "board",
+                "SM",
+                "SMs",
+                "MHz",
+                "DRAM GB/s",
+                "L2 MiB",
+                "f16 TFLOP/s",
+                "tf32",
+                "fp8",
+                "int8",
+                "f32",
+                "f64",
+            ]);
+            for b in &known {
                 boards.add_row([
                     b.name.to_owned(),
                     b.sm.to_owned(),
@@ -27,7 +50,10 @@ pub(crate) fn gpus(format: TableFormat) -> Result<ExitCode, Failure> {
                     b.l2.to_string(),
                     b.f16_tflops.to_string(),
                     b.tf32_tflops.to_string(),
+                    rate(b.fp8_tflops),
+                    rate(b.int8_tops),
                     b.f32_tflops.to_string(),
+                    rate(b.f64_tflops),
                 ]);
             }
             let mut sms = Table::new();
@@ -47,12 +73,13 @@ pub(crate) fn gpus(format: TableFormat) -> Result<ExitCode, Failure> {
             format!("{boards}\nPeaks are the datasheets' (dense).\n\n{sms}\n")
         }
         TableFormat::Json => {
-            let boards: Vec<Value> = BOARDS
+            let boards: Vec<Value> = known
                 .iter()
                 .map(|b| {
                     json!({
                         "name": b.name, "sm": b.sm, "sm_count": b.sm_count, "clock_mhz": b.clock, "dram_gb_s": b.dram_bandwidth,
                         "l2_mib": b.l2, "f16_tflops": b.f16_tflops, "tf32_tflops": b.tf32_tflops, "f32_tflops": b.f32_tflops,
+                        "fp8_tflops": b.fp8_tflops, "int8_tops": b.int8_tops, "f64_tflops": b.f64_tflops,
                         "shared_per_cta": sm(b.sm).map(|s| s.shared_per_cta),
                     })
                 })

@@ -5,11 +5,13 @@
 
 mod args;
 mod batch;
+mod calibrate;
 mod charts;
 mod check;
 mod emit;
 mod gpus;
 mod report;
+mod roofline;
 mod run;
 mod session;
 mod stats;
@@ -87,6 +89,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
         Command::Report { paths, output_format, analysing } => {
             report::report(&session::host(&analysing)?, &paths, output_format, &analysing)
+        }
+        Command::Calibrate { device, output } => calibrate::calibrate(&device, output),
+        Command::Roofline { file, kernel, output, output_format, analysing } => {
+            roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)
         }
         Command::Run { file, launch, device, verify, expect, save, timeout, launcher, output_format, analysing } => {
             let request = run::Request { file, launch, device, verify, expect, save, timeout, launcher };

@@ -48,6 +48,9 @@ fn table(rows: &[Row]) -> String {
         "FLOP/B",
         "bound",
         "µs",
+        "limiter",
+        "second",
+        "waves",
     ]);
     let text = |value: Option<String>| value.unwrap_or_else(|| "?".to_owned());
     for row in rows {
@@ -66,6 +69,9 @@ fn table(rows: &[Row]) -> String {
             text(row.intensity.map(|i| format!("{i:.2}"))),
             text(row.bound.map(|b| format!("{b:?}").to_lowercase())),
             text(row.predicted_us.map(|t| format!("~{t:.1}"))),
+            text(row.limiter.map(str::to_owned)),
+            text(row.second_limiter.map(|unit| format!("{unit} {:.0} %", 100.0 * row.second_share.unwrap_or_default()))),
+            text(row.waves.map(|w| format!("{w:.2}"))),
         ]);
     }
     let mut out = format!(
@@ -78,6 +84,10 @@ fn table(rows: &[Row]) -> String {
             let what = if access.store { "store" } else { "load" };
             let reason = access.reason.as_deref().unwrap_or_default();
             out += &format!("{line}: {what} of {} bytes per thread: {reason}\n", access.width_bytes);
+        }
+        for advice in row.advice.iter().take(3) {
+            let launch = row.launch.as_deref().unwrap_or("assumed");
+            out += &format!("{} ({launch}): would gain {:.2}×: {}\n", row.kernel, advice.gain, advice.text);
         }
         for problem in &row.problems {
             out += &format!("{}: {}: {}\n", row.file, row.kernel, problem.replace('\n', "\n  "));

@@ -42,8 +42,8 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         device: request.device,
         verify: if request.verify { Verify::Required } else { Verify::Never },
         save: request.save,
+        gpu: project.known_everywhere().to_owned(),
         triton: project.triton,
-        gpu: project.gpu,
         config,
         expect,
     };

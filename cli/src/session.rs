@@ -7,10 +7,7 @@ use std::{
 };
 
 use tritium_lsp::ide::{Analysis, Host, Options};
-use tritium_semantics::{
-    project::Selector,
-    target::{BOARDS, Gpu, SMS},
-};
+use tritium_semantics::{project::Selector, target::Gpu};
 
 use crate::args::{Analysing, ConfigChoice};
 
@@ -58,12 +55,8 @@ pub(crate) fn colour() -> bool {
 pub(crate) fn options(analysing: &Analysing) -> Result<Options, Failure> {
     let mut options = Options::default();
     if let Some(name) = &analysing.gpu {
-        let known = || {
-            let names = BOARDS.iter().map(|b| b.name).chain(SMS.iter().map(|s| s.name));
-            names.collect::<Vec<_>>().join(", ")
-        };
-        let gpu = Gpu::find(name).ok_or_else(|| Failure(format!("unknown GPU `{name}`; known are {}", known())))?;
-        options.gpu = Some(gpu.name().to_owned());
+        // A board that is not built in is the file's project's, or a mistake that its project tells.
+        options.gpu = Some(Gpu::find(name).map_or(name.as_str(), |gpu| gpu.name()).to_owned());
     }
     if let Some(version) = &analysing.triton {
         self::version(version)?;

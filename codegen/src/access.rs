@@ -136,6 +136,33 @@ fn reason(module: &Module, function: &Function, facts: &Facts, id: OpId, vector:
     format!("a thread holds only {held} adjacent {elements} of the tile")
 }
 
+/// Bytes in the sectors that an access of all warps touches, strides that nobody knows taken as far apart; `None` where addresses come
+/// from memory.
+pub(crate) fn sector_bytes(
+    module: &Module,
+    function: &Function,
+    facts: &Facts,
+    id: OpId,
+    launch: Option<&Launch>,
+) -> Option<f64> {
+    let op = function.op(id);
+    let pointer = op.operands[0];
+    let vector = match op.kind {
+        OpKind::Load(attrs) => attrs.vector.max(1),
+        OpKind::Store(attrs) => attrs.vector.max(1),
+        OpKind::AsyncCopy(attrs) => attrs.vector.max(1),
+        _ => 1,
+    };
+    let layout = module.layouts.distributed(function.ty(pointer).layout()?)?;
+    let width = u32::from(vector) * unit_of(function, pointer);
+    let touched = sectors(module, function, facts, pointer, width, launch)?.touched;
+    // Warps that hold the same elements are told apart by nothing that stores, and load once.
+    let (_, _, idle) = layout.free_bits();
+    let warps = f64::from(layout.num_warps() >> idle.count_ones());
+    let requests = layout.num_registers() as f64 / f64::from(vector) * warps;
+    Some(f64::from(touched) * SECTOR as f64 * requests)
+}
+
 #[derive(Clone, Copy)]
 struct Sectors {
     touched: u32,

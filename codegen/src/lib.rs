@@ -11,6 +11,7 @@ pub mod passes;
 mod pressure;
 pub mod ptx_strings;
 mod queries;
+pub mod registers;
 pub mod resources;
 pub mod source_lines;
 

@@ -83,9 +83,9 @@ fn softmax() {
     check(
         "softmax.py",
         expect![[r#"
-        announcement: 144 bytes shared, widths [4, 4], Some(2983794.0) flops, Some(4342184.0) bytes, Some(Memory)
-        square_4096: 160 bytes shared, widths [16, 16], Some(83877888.0) flops, Some(134217728.0) bytes, Some(Memory)
-    "#]],
+            announcement: 144 bytes shared, widths [4, 4], Some(2387385.0) flops, Some(4342184.0) bytes, Some(Memory)
+            square_4096: 160 bytes shared, widths [16, 16], Some(67104768.0) flops, Some(134217728.0) bytes, Some(Memory)
+        "#]],
     );
 }
 
@@ -94,9 +94,9 @@ fn layer_norm() {
     check(
         "layer_norm.py",
         expect![[r#"
-        rows: 144 bytes shared, widths [4, 4, 4, 4], Some(3671040.0) flops, Some(4104000.0) bytes, Some(Memory)
-        half: 160 bytes shared, widths [16, 16, 16, 16], Some(117448704.0) flops, Some(67125248.0) bytes, Some(Memory)
-    "#]],
+            rows: 144 bytes shared, widths [4, 4, 4, 4], Some(3670528.0) flops, Some(4104000.0) bytes, Some(Memory)
+            half: 160 bytes shared, widths [16, 16, 16, 16], Some(117444608.0) flops, Some(67125248.0) bytes, Some(Memory)
+        "#]],
     );
 }
 

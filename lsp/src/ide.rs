@@ -9,6 +9,7 @@ pub mod charts;
 pub mod code_actions;
 pub mod code_lens;
 pub mod configurations;
+mod cost;
 pub mod diagnostics;
 pub mod emit;
 pub mod exact;
@@ -17,6 +18,7 @@ pub mod inlay_hints;
 pub mod kernels;
 pub mod report;
 pub mod request;
+pub mod roofline;
 pub mod stats;
 pub mod triton_cache;
 pub mod views;
@@ -30,10 +32,11 @@ use std::{
 
 use salsa::Database as _;
 use serde_json::Value;
+use tritium_runtime::calibrate;
 use tritium_semantics::{
     Chosen, Database, Db as _, SourceFile, System,
     project::{self, Project, Selector},
-    target::{self, Gpu},
+    target::{self, Gpu, Measured},
     versions,
 };
 use tritium_syntax::SyntaxError;
@@ -68,6 +71,8 @@ pub struct Options {
     pub select: Option<Vec<Selector>>,
     /// Not these; beside what the project ignores.
     pub ignore: Vec<Selector>,
+    /// The file of roofs that a calibration has measured.
+    pub roofs: Option<PathBuf>,
     /// Where ▶ Run runs.
     pub device: String,
     pub run_timeout_seconds: u64,
@@ -90,6 +95,7 @@ impl Default for Options {
             virtual_env: std::env::var_os("VIRTUAL_ENV").filter(|v| !v.is_empty()).map(PathBuf::from),
             select: None,
             ignore: Vec::new(),
+            roofs: tritium_runtime::calibrate::file(),
             device: "cpu".to_owned(),
             run_timeout_seconds: 60,
             hover: true,
@@ -107,7 +113,7 @@ impl Options {
         let text = |keys: &[&str]| lookup(settings, keys).and_then(Value::as_str).filter(|s| !s.is_empty()).map(str::to_owned);
         let flag = |keys: &[&str], default| lookup(settings, keys).and_then(Value::as_bool).unwrap_or(default);
         options.triton = text(&["triton"]).filter(|version| versions::rules(version).is_some());
-        options.gpu = text(&["gpu"]).filter(|name| Gpu::find(name).is_some());
+        options.gpu = text(&["gpu"]);
         options.environment = text(&["environment"]).map(PathBuf::from);
         options.device = text(&["device"]).unwrap_or(options.device);
         options.run_timeout_seconds =
@@ -159,6 +165,8 @@ pub struct Host {
     db: Database,
     options: Options,
     artefacts: Arc<Artefacts>,
+    /// Roofs by board, as [`Options::roofs`] has them.
+    roofs: Arc<[(String, Measured)]>,
 }
 
 impl Default for Host {
@@ -169,7 +177,7 @@ impl Default for Host {
 
 impl Host {
     pub fn new(system: Arc<dyn System>) -> Host {
-        Host { db: Database::new(system), options: Options::default(), artefacts: Arc::default() }
+        Host { db: Database::new(system), options: Options::default(), artefacts: Arc::default(), roofs: Arc::default() }
     }
 
     pub fn set_text(&mut self, path: &Path, text: String) {
@@ -194,6 +202,8 @@ impl Host {
             only_first: options.only_first,
             virtual_env: options.virtual_env.clone(),
         });
+        // A file that cannot be read leaves the datasheet's roofs.
+        self.roofs = options.roofs.as_deref().and_then(|path| calibrate::read(path).ok()).unwrap_or_default().into();
         self.options = options;
     }
 
@@ -212,7 +222,8 @@ impl Host {
             db: self.db.clone(),
             options: self.options.clone(),
             artefacts: Arc::clone(&self.artefacts),
-            gpu: gpu.unwrap_or_else(default_gpu),
+            gpu: with_roofs(gpu.unwrap_or_else(default_gpu), &self.roofs),
+            roofs: Arc::clone(&self.roofs),
         }
     }
 
@@ -233,12 +244,18 @@ pub struct Analysis {
     options: Options,
     artefacts: Arc<Artefacts>,
     gpu: Gpu,
+    roofs: Arc<[(String, Measured)]>,
+}
+
+fn with_roofs(gpu: Gpu, roofs: &[(String, Measured)]) -> Gpu {
+    let measured = roofs.iter().find(|(board, _)| gpu.board.is_some_and(|b| b.name == board)).map(|(_, measured)| *measured);
+    Gpu { measured, ..gpu }
 }
 
 impl Analysis {
     /// With the settings of a file's project.
     pub fn at(mut self, path: &Path) -> Analysis {
-        self.gpu = self.project(path).and_then(|p| Gpu::find(&p.gpu)).unwrap_or(self.gpu);
+        self.gpu = with_roofs(self.project(path).map_or(self.gpu, Project::target), &self.roofs);
         self
     }
 

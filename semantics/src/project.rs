@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     Db, SourceFile,
-    target::{DEFAULT_BOARD, DEFAULT_TRITON, Gpu},
+    target::{self, DEFAULT_BOARD, DEFAULT_TRITON, Gpu},
     versions,
 };
 
@@ -30,6 +30,19 @@ pub struct Project {
     pub gpu: String,
     /// Folders that imports are looked up in after those above the file.
     pub packages: Vec<PathBuf>,
+}
+
+impl Project {
+    /// The row that [`Project::gpu`] names.
+    pub fn target(&self) -> Gpu {
+        let default = || Gpu::find(DEFAULT_BOARD).expect("the default board has a row");
+        Gpu::find_among(&self.gpu, &self.config.boards).unwrap_or_else(default)
+    }
+
+    /// A name that another process understands: that of a project's own board is its SM's.
+    pub fn known_everywhere(&self) -> &str {
+        if Gpu::find(&self.gpu).is_some() { &self.gpu } else { self.target().sm.name }
+    }
 }
 
 /// Where a setting comes from.
@@ -125,7 +138,16 @@ fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
     } else {
         (DEFAULT_TRITON.to_owned(), Source::Default)
     };
-    let gpu = chosen.gpu.as_deref().or(project.config.gpu.as_deref()).and_then(Gpu::find);
+    let named = chosen.gpu.as_deref().or(project.config.gpu.as_deref());
+    let gpu = named.and_then(|name| Gpu::find_among(name, &project.config.boards));
+    if let (Some(name), None) = (chosen.gpu.as_deref(), gpu) {
+        let own = project.config.boards.iter().copied();
+        let known = target::BOARDS.iter().chain(own).map(|b| b.name).chain(target::SMS.iter().map(|s| s.name));
+        let known = known.collect::<Vec<_>>().join(", ");
+        let message =
+            format!("unknown GPU `{name}`; known are {known}, and a project may add boards (`[tool.tritium.boards.NAME]`)");
+        project.problems.push(ConfigProblem { path: PathBuf::new(), line: 0, message });
+    }
     project.gpu = gpu.map_or(DEFAULT_BOARD, |gpu| gpu.name()).to_owned();
 
     if let Some(root) = root {

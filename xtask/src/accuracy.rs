@@ -1,4 +1,4 @@
-//! `cargo xtask accuracy [MEASURE…] [--check] [--list]`: how far Tritium agrees with recorded answers of Triton itself.
+//! `cargo xtask accuracy [MEASURE…] [--check] [--list] [--record]`: how far Tritium agrees with recorded answers of Triton itself.
 //!
 //! Every measure drives the real `tritium batch` (`$TRITIUM_BIN`, else the debug build), gives a section of text, and knows which rows
 //! disagree. The disagreements are recorded by name and verdict in `tests/data/accuracy/`; `--check` fails when one is new, `--list` prints
@@ -9,6 +9,7 @@ mod compiled;
 mod corpus;
 mod findings;
 mod probes;
+mod registers;
 mod types;
 
 use std::{
@@ -51,14 +52,16 @@ const MEASURES: &[(&str, Measure)] = &[
     ("types", types::measure),
     ("compiled", compiled::measure),
     ("findings", findings::measure),
+    ("registers", registers::measure),
 ];
 
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
-    let (mut names, mut check, mut list) = (Vec::new(), false, false);
+    let (mut names, mut check, mut list, mut record) = (Vec::new(), false, false, false);
     for argument in arguments {
         match argument.as_str() {
             "--check" => check = true,
             "--list" => list = true,
+            "--record" => record = true,
             name if MEASURES.iter().any(|(known, _)| *known == name) => names.push(argument),
             other => {
                 let known: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
@@ -67,6 +70,13 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
         }
     }
     let Some(judge) = judge(check)? else { return Ok(()) };
+    if record {
+        // Other records are made by `tests/judge`, with Triton.
+        if names != ["registers"] {
+            return Err("--record is for `registers` alone".to_owned());
+        }
+        registers::record(&judge)?;
+    }
     let mut worse = Vec::new();
     for (name, measure) in MEASURES.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|n| n == name)) {
         let measured = measure(&judge)?;

@@ -18,6 +18,7 @@ use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::ide::{
     Analysis, Host, Options,
+    emit::Choice,
     kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
     request::{self, Arguments},
     stats::expressions,
@@ -43,11 +44,16 @@ pub struct Request {
     pub args: Value,
     #[serde(default)]
     pub constexprs: Value,
+    /// The arguments and options of this launch of the file, in place of those above.
+    pub launch: Option<String>,
     pub num_warps: Option<u32>,
     pub num_stages: Option<u32>,
     pub maxnreg: Option<u32>,
     pub gpu: Option<String>,
     pub triton: Option<String>,
+    /// Also what is expected of ptxas; after the stage `tile`.
+    #[serde(default)]
+    pub estimates: bool,
     /// Also the bindings of the helpers that it calls, each with its function's name.
     #[serde(default)]
     pub helpers: bool,
@@ -70,6 +76,9 @@ pub struct Answer {
     pub shared_bytes: Option<u32>,
     /// Exact, from ptxas.
     pub registers: Option<u32>,
+    /// What was expected of ptxas before it was asked, and whether it was expected to spill.
+    pub registers_estimated: Option<u32>,
+    pub spills_estimated: Option<bool>,
     pub spill_bytes: Option<u32>,
     /// Local memory of a thread: spilled registers and arrays that are indexed at run time.
     pub local_bytes: Option<u32>,
@@ -147,14 +156,19 @@ impl Analysis {
         let file = self.file(path).ok_or_else(|| format!("{}: cannot be read", request.file))?;
         let function = request::find_function(db, file, &request.kernel)
             .ok_or_else(|| format!("no `@triton.jit` function `{}` in {}", request.kernel, request.file))?;
-        let arguments = Arguments::from_json(db, file, &request.args, &request.constexprs)?;
-        let active = Active {
-            instance: arguments.instance(db, file, function)?,
-            launch: None,
-            config: None,
-            num_warps: request.num_warps.unwrap_or(DEFAULT_WARPS),
-            num_stages: request.num_stages.unwrap_or(DEFAULT_STAGES),
-            max_registers: request.maxnreg,
+        let active = match &request.launch {
+            Some(name) => {
+                let choice = Choice { kernel: Some(request.kernel.clone()), launch: Some(name.clone()), ..Choice::default() };
+                self.choose(file, &choice)?
+            }
+            None => Active {
+                instance: Arguments::from_json(db, file, &request.args, &request.constexprs)?.instance(db, file, function)?,
+                launch: None,
+                config: None,
+                num_warps: request.num_warps.unwrap_or(DEFAULT_WARPS),
+                num_stages: request.num_stages.unwrap_or(DEFAULT_STAGES),
+                max_registers: request.maxnreg,
+            },
         };
         let elaborated = self.elaborated(active.instance);
         let index = LineIndex::new(file.text(db));
@@ -196,6 +210,12 @@ impl Analysis {
         self.complete(&active)?;
         let mut clock = Clock { start, stages: &mut answer.stage_ms };
         clock.stage("tile");
+        if request.estimates {
+            let module = codegen::optimised(db, active.instance, self.codegen_options(&active));
+            let report = codegen::resources::report(module.as_ref().map_err(|e| e.message.clone())?, self.gpu(), None);
+            answer.registers_estimated = Some(report.registers.value);
+            answer.spills_estimated = Some(report.spill_bytes.value > 0);
+        }
         if through == Through::Tile {
             return Ok(());
         }

@@ -38,10 +38,17 @@ impl Analysis {
         // Helpers have no specialisation of their own: a kernel that reaches them has their types.
         let file = self.file(path)?;
         let functions = items::items(self.db(), file).functions.iter().map(|f| f.function);
-        functions.into_iter().find_map(|function| {
+        let found = functions.into_iter().find_map(|function| {
             let own = kernels.iter().find(|k| k.function == function);
             let through = || kernels.iter().find(|k| self.elaborated(k.active.instance).types.contains_key(&function));
             self.value(function, own.or_else(through)?, offset)
+        });
+        // What the line costs stands below what the word means, or alone.
+        let Some((line, facts)) = kernels.iter().find_map(|kernel| self.line_facts(kernel, path, offset)) else { return found };
+        let facts: String = facts.iter().map(|fact| format!("- {fact}\n")).collect();
+        Some(match found {
+            Some(hover) => Hover { markdown: format!("{}\n{facts}", hover.markdown.trim_end()), ..hover },
+            None => Hover { range: line, markdown: facts, awaits_exact: false },
         })
     }
 

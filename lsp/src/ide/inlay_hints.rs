@@ -1,6 +1,6 @@
 // Feature: Inlay hints
 //
-//! The type of every tile where it is first bound, and the roofline bound of every kernel on its `def` line.
+//! The type of every tile where it is first bound, the roofline bound of every kernel on its `def` line, the cost of a trip on every `for`.
 
 use std::path::Path;
 
@@ -9,7 +9,10 @@ use tritium_semantics::{
     types::{Ty, symbolic_shape},
 };
 
-use crate::ide::Analysis;
+use crate::ide::{
+    Analysis,
+    cost::{LoopHint, line_of},
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct InlayHint {
@@ -41,12 +44,20 @@ impl Analysis {
                 }
             }
             if self.options().roofline_hints
-                && let Some(bound) = self.roofline_hint(&kernel)
+                && let Some(report) = self.estimates(&kernel)
             {
                 let text = self.text(path).unwrap_or_default();
-                let rest = text.get(kernel.range.end..).unwrap_or_default();
-                let line_end = kernel.range.end + rest.find(['\n', '\r']).unwrap_or(rest.len());
-                hints.push(InlayHint { offset: line_end, label: bound.0, tooltip: bound.1, is_type: false });
+                if let Some((label, tooltip)) = self.roofline_hint(&kernel, &report) {
+                    let offset = line_of(&text, kernel.range.end).end;
+                    hints.push(InlayHint { offset, label, tooltip, is_type: false });
+                }
+                let of_loops = self.loop_hints(&kernel, &report, &text).into_iter();
+                hints.extend(of_loops.map(|LoopHint { offset, label, tooltip }| InlayHint {
+                    offset,
+                    label,
+                    tooltip,
+                    is_type: false,
+                }));
             }
         }
         // A name bound again keeps the hint of its first place only if the type is the same there; both places show their own.

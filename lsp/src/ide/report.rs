@@ -3,12 +3,13 @@
 //! What a kernel needs and what bounds it: registers, shared memory, occupancy, traffic, roofline. Every figure says whether it is exact
 //! or estimated, and whose compiler it is about.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 use tritium_codegen::{
     self as codegen, cost,
     occupancy::{Limiter, Occupancy, occupancy},
+    registers::Point,
     resources::{Buffer, KernelReport},
 };
 use tritium_semantics::{elaborate::OriginData, items, problem::Place};
@@ -58,6 +59,11 @@ pub struct Row {
     pub registers: Option<u32>,
     /// `exact` (ptxas) or `estimated`.
     pub registers_source: Option<&'static str>,
+    /// Whatever the source.
+    pub registers_estimated: Option<u32>,
+    /// Where most registers are live, and what for.
+    pub pressure_line: Option<u32>,
+    pub pressure: Option<String>,
     pub spill_bytes: Option<u32>,
     pub shared_bytes: Option<u32>,
     pub buffers: Vec<Buffer>,
@@ -71,7 +77,55 @@ pub struct Row {
     pub intensity: Option<f64>,
     pub bound: Option<cost::Bound>,
     pub predicted_us: Option<f64>,
+    /// The unit that takes longest, and the one after it with its part of the time (0–1).
+    pub limiter: Option<&'static str>,
+    pub second_limiter: Option<&'static str>,
+    pub second_share: Option<f64>,
+    /// Programs over those that run at once, and the part of the last wave that is empty.
+    pub waves: Option<f64>,
+    pub idle_in_tail: Option<f64>,
+    /// `datasheet` or `measured`.
+    pub roof: &'static str,
+    /// Of one program, in the names of the parameters.
+    pub flops_text: Option<String>,
+    pub bytes_text: Option<String>,
+    pub bytes_requested: Option<f64>,
+    pub bytes_unique: Option<f64>,
+    pub tensors: Vec<cost::TensorTraffic>,
+    pub loops: Vec<LoopRow>,
+    /// Where it costs: every line of the file that does work, in order.
+    pub lines: Vec<LineRow>,
+    pub advice: Vec<cost::Advice>,
     pub problems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct LoopRow {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub trips: Option<f64>,
+    pub trips_text: Option<String>,
+    /// Of one trip of one program.
+    pub flops: Option<f64>,
+    pub loaded: Option<f64>,
+    pub stored: Option<f64>,
+    pub intensity: Option<f64>,
+    pub limiter: Option<&'static str>,
+}
+
+/// A line's part of the launch; a helper's line is the call's.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LineRow {
+    pub line: u32,
+    pub flops: f64,
+    pub loaded: f64,
+    pub stored: f64,
+    pub dram: f64,
+    /// Of the limiter's work, 0–1.
+    pub share: Option<f64>,
+    /// The most that a thread holds there, estimated, and what for: `acc 128, values 16`.
+    pub live_registers: Option<f64>,
+    pub live: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -117,6 +171,34 @@ fn bytes_text(bytes: u32) -> String {
     if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} bytes") }
 }
 
+/// Waves, limiter and advice of a launch, as items of a list.
+fn time_facts(cost: &cost::Cost) -> String {
+    let mut out = String::new();
+    if let Some(prediction) = &cost.prediction
+        && let Some(limiter) = prediction.uses.first()
+    {
+        let second = prediction.second().map(|used| format!(", then {} ({:.0} %)", used.unit.name(), 100.0 * used.share));
+        out += &format!(
+            "- limiter: {} ({:.0} % of the busy time){} (estimated)\n",
+            limiter.unit.name(),
+            100.0 * limiter.share,
+            second.unwrap_or_default()
+        );
+    }
+    if let Some(waves) = cost.waves {
+        let tail = format!(", {:.0} % of the last one idle", 100.0 * waves.idle_in_tail);
+        let tail = if waves.idle_in_tail < 0.005 { String::new() } else { tail };
+        out += &format!("- waves: {:.2} of {} programs{tail}\n", waves.waves, waves.slots);
+    }
+    for advice in cost.advice.iter().take(MOST_ADVICE) {
+        out += &format!("- would gain {:.2}×: {} (estimated)\n", advice.gain, advice.text);
+    }
+    out
+}
+
+/// Pieces of advice that a hover gives.
+const MOST_ADVICE: usize = 3;
+
 /// Characters of a hover's code that no editor cuts.
 const SIGNATURE_WIDTH: usize = 76;
 
@@ -142,15 +224,22 @@ impl Analysis {
         Ok(figures)
     }
 
+    /// What every kernel of a file is looked at under: its launches and configurations, else what is assumed.
+    pub fn actives(&self, path: &Path, config: Option<usize>) -> Vec<(Kernel, Vec<Active>)> {
+        let is_wanted = |active: &Active| config.is_none_or(|wanted| active.config.is_none_or(|c| c as usize == wanted));
+        let of = |kernel: Kernel| {
+            let own = self.configurations(kernel.function).into_iter().filter(is_wanted).collect();
+            (kernel, own)
+        };
+        self.kernels(path).into_iter().map(of).collect()
+    }
+
     /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
     pub fn report(&self, path: &Path, config: Option<usize>) -> Vec<Row> {
-        let mut rows = Vec::new();
-        for kernel in self.kernels(path) {
-            let own = self.configurations(kernel.function);
-            let own = own.iter().filter(|active| config.is_none_or(|wanted| active.config.is_none_or(|c| c as usize == wanted)));
-            rows.extend(own.map(|active| self.row(path, &kernel, active)));
-        }
-        rows
+        let of = |(kernel, actives): (Kernel, Vec<Active>)| -> Vec<Row> {
+            actives.iter().map(|active| self.row(path, &kernel, active)).collect()
+        };
+        self.actives(path, config).into_iter().flat_map(of).collect()
     }
 
     fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
@@ -163,6 +252,9 @@ impl Analysis {
             compiler: "tritium",
             registers: None,
             registers_source: None,
+            registers_estimated: None,
+            pressure_line: None,
+            pressure: None,
             spill_bytes: None,
             shared_bytes: None,
             buffers: Vec::new(),
@@ -175,6 +267,20 @@ impl Analysis {
             intensity: None,
             bound: None,
             predicted_us: None,
+            limiter: None,
+            second_limiter: None,
+            second_share: None,
+            waves: None,
+            idle_in_tail: None,
+            roof: if self.gpu().measured.is_some() { "measured" } else { "datasheet" },
+            flops_text: None,
+            bytes_text: None,
+            bytes_requested: None,
+            bytes_unique: None,
+            tensors: Vec::new(),
+            loops: Vec::new(),
+            lines: Vec::new(),
+            advice: Vec::new(),
             problems: Vec::new(),
         };
         let figures = match self.figures(active, true) {
@@ -207,14 +313,73 @@ impl Analysis {
                 sectors_per_request: access.sectors_per_request,
             });
         }
-        let cost = &figures.report.cost;
+        row.pressure = figures.report.worst().map(Point::describe);
+        let cost = figures.report.cost;
         row.buffers = figures.report.buffers;
+        row.loops = cost.loops.iter().map(|l| self.loop_row(origins, l)).collect();
+        row.lines = self.lines(path, origins, &cost.places, &figures.report.pressure);
+        row.registers_estimated = Some(figures.report.registers.value);
+        row.pressure_line = self.line(origins, figures.report.pressure_origin);
+        (row.flops_text, row.bytes_text) = (cost.flops_text, cost.bytes_text);
         // Without a launch there are no totals.
         if active.launch.is_some() {
             (row.flops, row.bytes, row.intensity) = (cost.flops, cost.bytes, cost.intensity);
             (row.bound, row.predicted_us) = (cost.bound, cost.predicted_us);
+            (row.bytes_requested, row.bytes_unique) = (cost.bytes_requested, cost.bytes_unique);
+            row.limiter = cost.prediction.as_ref().and_then(cost::Prediction::limiter).map(cost::Unit::name);
+            let second = cost.prediction.as_ref().and_then(cost::Prediction::second);
+            row.second_limiter = second.map(|used| used.unit.name());
+            row.second_share = second.map(|used| used.share);
+            row.waves = cost.waves.map(|waves| waves.waves);
+            row.idle_in_tail = cost.waves.map(|waves| waves.idle_in_tail);
+            row.tensors = cost.tensors;
+            row.advice = cost.advice;
         }
         row
+    }
+
+    fn loop_row(&self, origins: &[OriginData], cost: &cost::LoopCost) -> LoopRow {
+        LoopRow {
+            line: self.line(origins, cost.origin),
+            trips: cost.trips,
+            trips_text: cost.trips_text.clone(),
+            flops: cost.trip.map(|trip| trip.flops),
+            loaded: cost.trip.map(|trip| trip.loaded),
+            stored: cost.trip.map(|trip| trip.stored),
+            intensity: cost.intensity(),
+            limiter: cost.limiter.map(cost::Unit::name),
+        }
+    }
+
+    /// Places by line of this file; what a helper does counts where it is called.
+    fn lines(&self, path: &Path, origins: &[OriginData], places: &[cost::PlaceCost], pressure: &[Point]) -> Vec<LineRow> {
+        let (file, mut rows) = (self.file(path), BTreeMap::<u32, LineRow>::new());
+        let line_here = |mut origin: u32| {
+            // An inlined call always comes from an earlier one.
+            while let Some(at) = origins.get(origin as usize).and_then(|o| o.inlined_at).filter(|&at| at < origin) {
+                origin = at;
+            }
+            let is_here = |o: &OriginData| Some(o.place.function.file(self.db())) == file;
+            if origins.get(origin as usize).is_some_and(is_here) { self.line(origins, origin) } else { None }
+        };
+        for place in places {
+            let Some(line) = line_here(place.origin) else { continue };
+            let row = rows.entry(line).or_insert_with(|| LineRow { line, ..LineRow::default() });
+            row.flops += place.flops;
+            row.loaded += place.loaded;
+            row.stored += place.stored;
+            row.dram += place.dram;
+            row.share = place.share.map(|share| row.share.unwrap_or_default() + share);
+        }
+        for point in pressure {
+            if let Some(row) = line_here(point.origin).and_then(|line| rows.get_mut(&line))
+                && row.live_registers.is_none_or(|known| known < point.registers())
+            {
+                row.live_registers = Some(point.registers());
+                row.live = Some(point.describe());
+            }
+        }
+        rows.into_values().collect()
     }
 
     fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
@@ -263,6 +428,11 @@ impl Analysis {
                 format!("- registers: ~{} per thread, {} to {} (estimated)\n", r.value, r.low, r.high)
             }
         };
+        if let Some(worst) = figures.report.worst() {
+            let origins = &self.elaborated(kernel.active.instance).origins;
+            let line = self.line(origins, worst.origin).map(|line| format!(" in line {line}")).unwrap_or_default();
+            out += &format!("- most registers are live{line}: {} (estimated)\n", worst.describe());
+        }
         let shared = figures.report.shared_bytes.value;
         out += &format!("- shared memory: {} of {} per CTA (exact)\n", bytes_text(shared), bytes_text(gpu.sm.shared_per_cta));
         out += &match figures.occupancy.zip(occupancy) {
@@ -277,6 +447,9 @@ impl Analysis {
         if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
             let intensity = cost.intensity.map(|i| format!("; intensity: {i:.2} FLOP/byte")).unwrap_or_default();
             out += &format!("- work: {}FLOP; bytes to and from DRAM: {}B{intensity} (estimated)\n", si(flops), si(bytes));
+        }
+        if launched {
+            out += &time_facts(cost);
         }
         out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe());
         out += &match &figures.exact {
@@ -316,13 +489,8 @@ impl Analysis {
     }
 
     /// The remark on the `def` line and its explanation. VS Code cuts the hints of a line after 43 characters.
-    pub(crate) fn roofline_hint(&self, kernel: &Kernel) -> Option<(String, String)> {
+    pub(crate) fn roofline_hint(&self, kernel: &Kernel, report: &KernelReport) -> Option<(String, String)> {
         kernel.active.launch.as_ref()?;
-        let options = self.codegen_options(&kernel.active);
-        self.complete(&kernel.active).ok()?;
-        let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
-        let numbers = kernel.active.launch.as_ref().map(codegen::launch_values);
-        let report = codegen::resources::report(module, self.gpu(), numbers.as_ref());
         let (bound, time) = (report.cost.bound?, report.cost.predicted_us?);
         let intensity = report.cost.intensity.map(|i| format!("{i:.2} FLOP/byte; ")).unwrap_or_default();
         let label = format!("{} · ~{time:.1} µs on {}", bound_name(bound), self.gpu().name());

@@ -37,7 +37,7 @@ pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: 
         verify: exec::Verify::WherePossible,
         save: None,
         triton: project.triton.clone(),
-        gpu: project.gpu.clone(),
+        gpu: project.known_everywhere().to_owned(),
         config: None,
         expect: Vec::new(),
     };

@@ -79,8 +79,8 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        let gpu = &crate::project::project(self.db, self.function.file(self.db)).gpu;
-        match crate::target::has_capability(gpu, numbers[0], numbers[1]) {
+        let gpu = crate::project::project(self.db, self.function.file(self.db)).target();
+        match crate::target::has_capability(gpu.sm.name, numbers[0], numbers[1]) {
             Some(answer) => Ok(Value::bool(answer)),
             None => Err(Silenced),
         }

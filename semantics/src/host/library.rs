@@ -17,7 +17,6 @@ use crate::{
     constant::{self, Const},
     items::{cdiv, next_power_of_2, python_float, version_number},
     project,
-    target::Gpu,
 };
 
 impl Host<'_> {
@@ -268,7 +267,7 @@ impl Host<'_> {
 
     /// What the driver tells of the board that the project names.
     fn device_properties(&self) -> Option<Value> {
-        let gpu = Gpu::find(&project::project(self.db, self.file).gpu)?;
+        let gpu = project::project(self.db, self.file).target();
         let rows = [
             ("max_shared_mem", Some(gpu.sm.shared_per_cta)),
             ("warpSize", Some(32)),
@@ -279,7 +278,7 @@ impl Host<'_> {
     }
 
     fn capability(&self) -> Option<Value> {
-        let gpu = Gpu::find(&project::project(self.db, self.file).gpu)?;
+        let gpu = project::project(self.db, self.file).target();
         let digits: u32 = gpu.sm.name.strip_prefix("sm_")?.trim_end_matches(char::is_alphabetic).parse().ok()?;
         Some(Value::tuple(vec![Value::int(digits / 10), Value::int(digits % 10)]))
     }

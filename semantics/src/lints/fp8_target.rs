@@ -6,7 +6,7 @@ use crate::{
     dtype::DType,
     elaborate::Elaborated,
     problem::{At, Place, Problem},
-    target::{Feature, Gpu},
+    target::Feature,
     types::{Element, Ty},
 };
 
@@ -18,9 +18,10 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, elaborated: &Elaborated)
     // The first place of each function: one reason, one message.
     for (&function, types) in &elaborated.types {
         let Some((&expr, ty)) = types.iter().find(|(_, ty)| holds(ty)) else { continue };
-        let Some(gpu) = Gpu::find(&crate::project::project(db, function.file(db)).gpu).filter(|g| !g.sm.has(Feature::Fp8)) else {
+        let gpu = crate::project::project(db, function.file(db)).target();
+        if gpu.sm.has(Feature::Fp8) {
             return;
-        };
+        }
         out.push(Problem {
             code: Code::DTY014,
             message: format!(

@@ -8,7 +8,12 @@ use std::path::{Path, PathBuf};
 use toml::Value;
 
 use super::Glob;
-use crate::{builtins, diagnostics::Code, target::Gpu, versions};
+use crate::{
+    builtins,
+    diagnostics::Code,
+    target::{self, Board, Gpu},
+    versions,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
@@ -20,6 +25,8 @@ pub struct Config {
     pub ignore: Vec<Selector>,
     pub per_file_ignores: Vec<(Glob, Vec<Selector>)>,
     pub exclude: Vec<Glob>,
+    /// `[tool.tritium.boards.NAME]`
+    pub boards: Vec<&'static Board>,
 }
 
 /// What is wrong with a configuration.
@@ -72,7 +79,22 @@ impl Selector {
 }
 
 /// The keys, in the order of the documentation.
-const KEYS: &[&str] = &["triton", "gpu", "environment", "select", "ignore", "per-file-ignores", "exclude"];
+const KEYS: &[&str] = &["triton", "gpu", "environment", "select", "ignore", "per-file-ignores", "exclude", "boards"];
+
+/// What says a board, in the order of the documentation, and whether a row must have it.
+const BOARD_KEYS: &[(&str, bool)] = &[
+    ("sm", true),
+    ("sm-count", true),
+    ("clock", true),
+    ("dram-bandwidth", true),
+    ("l2", true),
+    ("f16-tflops", true),
+    ("tf32-tflops", true),
+    ("f32-tflops", true),
+    ("fp8-tflops", false),
+    ("int8-tops", false),
+    ("f64-tflops", false),
+];
 
 /// The configuration of a `pyproject.toml`; `None` if it has none.
 pub fn read(path: &Path, text: &str) -> Option<(Config, Vec<ConfigProblem>)> {
@@ -95,6 +117,10 @@ pub fn read(path: &Path, text: &str) -> Option<(Config, Vec<ConfigProblem>)> {
         return Some((Config::default(), reader.problems));
     };
     let mut config = Config::default();
+    // `gpu` may name one of the boards.
+    if let Some(boards) = own.get("boards") {
+        config.boards = reader.boards(boards);
+    }
     for (key, value) in own {
         reader.key(key, value, &mut config);
     }
@@ -133,13 +159,14 @@ impl Reader<'_> {
             }
             "gpu" => {
                 config.gpu = self.string(key, value).filter(|name| {
-                    let known = Gpu::find(name).is_some();
+                    let known = Gpu::find_among(name, &config.boards).is_some();
                     if !known {
                         self.problem(name, format!("unknown GPU `{name}`; `tritium gpus` lists those that are known"));
                     }
                     known
                 });
             }
+            "boards" => {}
             "environment" => config.environment = self.string(key, value),
             "select" => config.select = self.selectors(key, value),
             "ignore" => config.ignore = self.selectors(key, value),
@@ -161,6 +188,21 @@ impl Reader<'_> {
                 self.problem(key, message);
             }
         }
+    }
+
+    fn boards(&mut self, value: &Value) -> Vec<&'static Board> {
+        let Value::Table(rows) = value else {
+            self.problem("boards", "`boards` is a table of boards: `[tool.tritium.boards.NAME]`".to_owned());
+            return vec![];
+        };
+        let mut out = Vec::new();
+        for (name, row) in rows {
+            match board(row).and_then(|row| target::add_board(name, row)) {
+                Ok(board) => out.push(board),
+                Err(message) => self.problem(&format!("boards.{name}"), format!("board `{name}`: {message}")),
+            }
+        }
+        out
     }
 
     fn string(&mut self, key: &str, value: &Value) -> Option<String> {
@@ -194,6 +236,56 @@ impl Reader<'_> {
         }
         out
     }
+}
+
+/// A row as it is written; whether it makes sense is [`Board::problem`]'s business.
+fn board(value: &Value) -> Result<Board, String> {
+    let Value::Table(row) = value else { return Err(format!("a table is meant, and this is {}", kind(value))) };
+    if let Some(key) = row.keys().find(|key| !BOARD_KEYS.iter().any(|(known, _)| known == key)) {
+        let names = BOARD_KEYS.iter().map(|(name, _)| *name);
+        return Err(match builtins::closest(key, names.clone()) {
+            Some(nearest) => format!("unknown key `{key}`; did you mean `{nearest}`?"),
+            None => format!("unknown key `{key}`; known are {}", names.collect::<Vec<_>>().join(", ")),
+        });
+    }
+    let missing: Vec<&str> =
+        BOARD_KEYS.iter().filter(|(name, needed)| *needed && !row.contains_key(*name)).map(|(name, _)| *name).collect();
+    if !missing.is_empty() {
+        return Err(format!("{} {} missing", missing.join(", "), if missing.len() == 1 { "is" } else { "are" }));
+    }
+    let rate = |key: &str| match row.get(key) {
+        None => Ok(None),
+        Some(Value::Float(number)) => Ok(Some(*number)),
+        Some(Value::Integer(number)) => Ok(Some(*number as f64)),
+        Some(other) => Err(format!("`{key}` is a number, and this is {}", kind(other))),
+    };
+    let needed = |key: &str| rate(key).map(Option::unwrap_or_default);
+    let count = |key: &str| match row.get(key) {
+        Some(Value::Integer(number)) => {
+            u32::try_from(*number).map_err(|_| format!("`{key}` is {number}; a natural number is meant"))
+        }
+        other => Err(format!("`{key}` is a whole number, and this is {}", other.map_or("missing", kind))),
+    };
+    let sm = row.get("sm").and_then(Value::as_str).ok_or("`sm` is a string: `\"sm_90\"`")?;
+    // Names of rows live as long as the program; an unknown one gets no row.
+    let sm = target::SMS.iter().find(|known| known.name == sm).map(|known| known.name).ok_or_else(|| {
+        let known: Vec<&str> = target::SMS.iter().map(|known| known.name).collect();
+        format!("`{sm}` is no SM generation; known are {}", known.join(", "))
+    })?;
+    Ok(Board {
+        name: "",
+        sm,
+        sm_count: count("sm-count")?,
+        clock: count("clock")?,
+        dram_bandwidth: needed("dram-bandwidth")?,
+        l2: count("l2")?,
+        f16_tflops: needed("f16-tflops")?,
+        tf32_tflops: needed("tf32-tflops")?,
+        f32_tflops: needed("f32-tflops")?,
+        fp8_tflops: rate("fp8-tflops")?,
+        int8_tops: rate("int8-tops")?,
+        f64_tflops: rate("f64-tflops")?,
+    })
 }
 
 fn kind(value: &Value) -> &'static str {

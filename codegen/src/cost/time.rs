@@ -1,0 +1,98 @@
+//! How long a launch takes, and what holds it up.
+//!
+//! DRAM and the SMs work at the same time; on an SM its units do too, but for the plain instructions between products, of which a part is
+//! exposed. An SM that gets one program more than the others keeps the launch waiting (wave quantisation). **Invariant:** the constants
+//! are here and in [`super::units`], fitted to `bench/results/h200.md`; a unit without a rate makes the time unknown.
+
+use serde::Serialize;
+use tritium_semantics::target::Gpu;
+
+use super::{units::Unit, work::Work};
+use crate::occupancy::Occupancy;
+
+/// Microseconds from the start of a launch to its end that nothing works: starting, the first bytes, the last ones.
+const FIXED_US: f64 = 5.0;
+/// The part of the plain instructions that no product hides.
+const EXPOSED: f64 = 0.35;
+
+pub const ASSUMPTIONS: &str = "DRAM reaches 92 % and the units of an SM 58 % of the datasheet's peak; 5 µs a launch; cold L2";
+pub const ASSUMPTIONS_MEASURED: &str =
+    "DRAM and tensor cores as measured on this machine, other units at 58 % of the datasheet's peak; 5 µs a launch; cold L2";
+
+/// How programs share the board.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Waves {
+    /// Programs that run at once.
+    pub slots: u64,
+    /// Programs over slots.
+    pub waves: f64,
+    /// The part of the slots that have no program in the last wave.
+    pub idle_in_tail: f64,
+}
+
+impl Waves {
+    pub fn of(programs: u64, gpu: &Gpu, occupancy: Option<&Occupancy>) -> Option<Waves> {
+        let slots = u64::from(gpu.board?.sm_count) * u64::from(occupancy?.ctas_per_sm);
+        (slots > 0 && programs > 0).then(|| {
+            let last = (programs - 1) % slots + 1;
+            Waves { slots, waves: programs as f64 / slots as f64, idle_in_tail: 1.0 - last as f64 / slots as f64 }
+        })
+    }
+}
+
+/// One unit's part of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Use {
+    pub unit: Unit,
+    pub amount: f64,
+    /// It would take this long alone.
+    pub us: f64,
+    /// Of the launch without its fixed part, 0 to 1.
+    pub share: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    pub us: f64,
+    /// The longest first; those that have nothing to do are left out.
+    pub uses: Vec<Use>,
+}
+
+impl Prediction {
+    pub fn limiter(&self) -> Option<Unit> {
+        self.uses.first().map(|used| used.unit)
+    }
+
+    pub fn second(&self) -> Option<Use> {
+        self.uses.get(1).copied()
+    }
+}
+
+/// `total`: of all programs.
+pub(super) fn predict(total: &Work, programs: u64, gpu: &Gpu) -> Option<Prediction> {
+    let sms = u64::from(gpu.board?.sm_count);
+    // The SM with the most programs, over the average.
+    let quantised = if programs == 0 { 1.0 } else { (programs.div_ceil(sms) * sms) as f64 / programs as f64 };
+    let mut uses = Vec::new();
+    for unit in Unit::ALL {
+        let amount = total.of(unit);
+        if amount > 0.0 {
+            let rate = unit.reached(gpu)?;
+            let us = amount / rate * if unit == Unit::Dram { 1.0 } else { quantised };
+            uses.push(Use { unit, amount, us, share: 0.0 });
+        }
+    }
+    uses.sort_by(|a, b| b.us.total_cmp(&a.us));
+    let on_sm = uses.iter().find(|used| used.unit != Unit::Dram);
+    let plain = |unit: Unit| matches!(unit, Unit::Fma | Unit::Alu | Unit::Sfu);
+    let sm = on_sm.map_or(0.0, |longest| {
+        let exposed: f64 = uses.iter().filter(|used| plain(used.unit) && used.unit != longest.unit).map(|used| used.us).sum();
+        longest.us + EXPOSED * exposed
+    });
+    let dram = uses.iter().find(|used| used.unit == Unit::Dram).map_or(0.0, |used| used.us);
+    let busy = sm.max(dram);
+    for used in &mut uses {
+        used.share = if busy > 0.0 { used.us / busy } else { 0.0 };
+    }
+    Some(Prediction { us: FIXED_US + busy, uses })
+}

@@ -1,0 +1,356 @@
+//! What one execution of an operation occupies, from the operation and its layouts alone.
+//!
+//! FLOP are additions and multiplications of the program's elements, two for a fused one, as a profiler counts them; a unit's work also has
+//! what several threads do again. Index arithmetic that is affine is free: it becomes immediates and a few additions outside of loops.
+//!
+//! **Invariant:** of a launch only the strides count here; how often an operation runs is [`super::runs`].
+
+use serde::Serialize;
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
+    facts::Facts,
+    layout::{
+        Distributed,
+        convert::{Conversion, conversion},
+        mma, wgmma,
+    },
+    ops::{BinaryOp, CastOp, DotPrecision, UnaryOp},
+    scratch,
+};
+
+use super::{Launch, units::Unit};
+use crate::{access, passes::coalesce::unit_of};
+
+/// Amounts by unit, and what people ask for first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Work {
+    pub flops: f64,
+    /// Bytes that the program asks of and gives to global memory, masked-off ones included.
+    pub loaded: f64,
+    pub stored: f64,
+    #[serde(skip)]
+    pub units: [f64; Unit::COUNT],
+}
+
+impl Work {
+    pub fn add(&mut self, other: &Work, times: f64) {
+        self.flops += other.flops * times;
+        self.loaded += other.loaded * times;
+        self.stored += other.stored * times;
+        for (mine, theirs) in self.units.iter_mut().zip(&other.units) {
+            *mine += theirs * times;
+        }
+    }
+
+    pub fn bytes(&self) -> f64 {
+        self.loaded + self.stored
+    }
+
+    pub fn of(&self, unit: Unit) -> f64 {
+        self.units[unit as usize]
+    }
+
+    pub(super) fn give(&mut self, unit: Unit, amount: f64) {
+        self.units[unit as usize] += amount;
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        *self == Work::default()
+    }
+}
+
+/// The work of every operation, by its index; of those with regions without them, but for what the regions combine.
+pub(super) fn works(module: &Module, function: &Function, facts: &Facts, launch: Option<&Launch>) -> Vec<Work> {
+    let bench = Bench { module, function, facts, launch };
+    let mut works = vec![Work::default(); function.ops.len()];
+    function.walk(|_, id| works[id.index()] = bench.work(id));
+    // What a reduction combines is counted with it.
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. }) {
+            for &region in &op.regions {
+                let mut inside = Vec::new();
+                gather(function, region, &mut inside);
+                inside.iter().for_each(|op: &OpId| works[op.index()] = Work::default());
+            }
+        }
+    });
+    works
+}
+
+/// Everything in a block, regions included.
+pub(super) fn gather(function: &Function, block: BlockId, out: &mut Vec<OpId>) {
+    for &id in &function.block(block).ops {
+        out.push(id);
+        function.op(id).regions.iter().for_each(|&region| gather(function, region, out));
+    }
+}
+
+/// Instructions of one element: FMA pipe, ALU, SFU, and the additions and multiplications among them.
+#[derive(Clone, Copy)]
+struct Instructions {
+    fma: f64,
+    alu: f64,
+    sfu: f64,
+    flops: f64,
+}
+
+const fn instructions(fma: f64, alu: f64, sfu: f64, flops: f64) -> Instructions {
+    Instructions { fma, alu, sfu, flops }
+}
+
+const NOTHING: Instructions = instructions(0.0, 0.0, 0.0, 0.0);
+const ADDITION: Instructions = instructions(1.0, 0.0, 0.0, 1.0);
+const COMPARISON: Instructions = instructions(0.0, 1.0, 0.0, 0.0);
+/// A polynomial or several: functions without an instruction of their own.
+const LONG: Instructions = instructions(14.0, 4.0, 1.0, 24.0);
+
+fn unary(op: UnaryOp) -> Instructions {
+    match op {
+        UnaryOp::NegF | UnaryOp::AbsF => NOTHING,
+        UnaryOp::AbsI | UnaryOp::Floor | UnaryOp::Ceil => COMPARISON,
+        UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Exp2 => instructions(0.0, 0.0, 1.0, 0.0),
+        UnaryOp::SqrtRn => instructions(6.0, 2.0, 1.0, 10.0),
+        // A multiplication by log2 e or ln 2 beside.
+        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Log2 => instructions(1.0, 0.0, 1.0, 1.0),
+        UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::Erf => LONG,
+    }
+}
+
+fn binary(op: BinaryOp) -> Instructions {
+    match op {
+        BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF => ADDITION,
+        BinaryOp::DivF => instructions(1.0, 0.0, 1.0, 1.0),
+        BinaryOp::DivRn | BinaryOp::RemF => instructions(8.0, 2.0, 1.0, 14.0),
+        BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU => instructions(2.0, 12.0, 1.0, 0.0),
+        // Integer products are the FMA pipe's.
+        BinaryOp::MulI | BinaryOp::MulHiU => instructions(1.0, 0.0, 0.0, 0.0),
+        _ => COMPARISON,
+    }
+}
+
+struct Bench<'m> {
+    module: &'m Module,
+    function: &'m Function,
+    facts: &'m Facts,
+    launch: Option<&'m Launch>,
+}
+
+impl Bench<'_> {
+    fn elements(&self, value: ValueId) -> f64 {
+        self.function.ty(value).num_elements() as f64
+    }
+
+    fn layout(&self, value: ValueId) -> Option<&Distributed> {
+        self.module.layouts.distributed(self.function.ty(value).layout()?)
+    }
+
+    fn threads(&self) -> f64 {
+        32.0 * f64::from(self.module.num_warps)
+    }
+
+    /// Elements that all threads hold together, copies included.
+    fn held(&self, value: ValueId) -> f64 {
+        match self.layout(value) {
+            Some(layout) => layout.num_registers() as f64 * self.threads(),
+            None => self.elements(value),
+        }
+    }
+
+    fn bytes(&self, value: ValueId, count: f64) -> f64 {
+        count * f64::from(scratch::element_bytes(self.function.ty(value).elem()))
+    }
+
+    fn work(&self, id: OpId) -> Work {
+        let function = self.function;
+        let op = function.op(id);
+        let mut work = Work::default();
+        match &op.kind {
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::Libdevice(_)
+            | OpKind::InlineAsm(_) => {
+                if let Some(&result) = op.results.first() {
+                    self.elementwise(id, self.elements(result), self.held(result), &mut work);
+                }
+            }
+            OpKind::Dot { precision } => self.dot(id, *precision, &mut work),
+            OpKind::Wgmma { .. } => self.wgmma(id, &mut work),
+            OpKind::Reduce { axis } => self.reduce(id, usize::from(*axis), &mut work),
+            OpKind::Scan { .. } => {
+                let Some(&source) = op.operands.first() else { return work };
+                self.combine(op.regions[0], self.elements(source), 2.0 * self.held(source), &mut work);
+            }
+            OpKind::Map { pack } => {
+                let Some(&source) = op.operands.first() else { return work };
+                let pack = f64::from((*pack).max(1));
+                self.combine(op.regions[0], self.elements(source) / pack, self.held(source) / pack, &mut work);
+            }
+            OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AsyncCopy(_) => {
+                self.global(id, &mut work);
+            }
+            OpKind::LocalStore => {
+                let value = op.operands[0];
+                work.give(Unit::Shared, self.bytes(value, self.elements(value)));
+            }
+            OpKind::LocalLoad => {
+                let value = op.results[0];
+                work.give(Unit::Shared, self.bytes(value, self.held(value)));
+            }
+            OpKind::LocalAlloc => {
+                for &value in &op.operands {
+                    work.give(Unit::Shared, self.bytes(value, self.elements(value)));
+                }
+            }
+            OpKind::ConvertLayout => {
+                let (from, to) = (op.operands[0], op.results[0]);
+                if let (Some(source), Some(destination)) = (self.layout(from), self.layout(to))
+                    && matches!(conversion(source, destination), Conversion::Shared)
+                {
+                    work.give(Unit::Shared, self.bytes(from, self.elements(from)) + self.bytes(to, self.held(to)));
+                }
+            }
+            _ => {}
+        }
+        // Partial results that warps exchange.
+        if matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Gather { .. } | OpKind::Histogram) {
+            work.give(Unit::Shared, 2.0 * f64::from(scratch::bytes(self.module, function, id)));
+        }
+        work
+    }
+
+    /// `count` of the program's elements, `held` with copies.
+    fn elementwise(&self, id: OpId, count: f64, held: f64, work: &mut Work) {
+        let function = self.function;
+        let op = function.op(id);
+        let Some(&result) = op.results.first() else { return };
+        // Index arithmetic; what compares indices is left to predicates that few instructions make.
+        let indexes = |value: ValueId| self.facts.affine(value).is_some() || function.ty(value).elem().pointee().is_some();
+        let scalar = |value: ValueId| function.ty(value).elem().scalar();
+        let row = match &op.kind {
+            _ if indexes(result) => return,
+            OpKind::Compare(_) if op.operands.iter().all(|&v| indexes(v)) => return,
+            OpKind::Unary(unary_op) => unary(*unary_op),
+            OpKind::Binary(_) if scalar(result) == Some(Scalar::I1) => NOTHING,
+            OpKind::Binary(binary_op) => binary(*binary_op),
+            OpKind::Compare(_) | OpKind::Select => COMPARISON,
+            OpKind::Fma => instructions(1.0, 0.0, 0.0, 2.0),
+            OpKind::Cast(cast) => match cast {
+                // Two halves are converted at once.
+                CastOp::Float | CastOp::FloatRtz => instructions(0.0, 0.5, 0.0, 0.0),
+                CastOp::SToF | CastOp::UToF | CastOp::FToS | CastOp::FToU => COMPARISON,
+                _ => NOTHING,
+            },
+            OpKind::Libdevice(_) => LONG,
+            _ => instructions(0.0, 1.0, 0.0, 0.0),
+        };
+        let wide = scalar(result) == Some(Scalar::F64);
+        work.flops += row.flops * count;
+        if wide {
+            work.give(Unit::F64, 2.0 * (row.fma + row.alu) * held);
+        } else {
+            work.give(Unit::Fma, row.fma * held);
+            work.give(Unit::Alu, row.alu * held);
+        }
+        work.give(Unit::Sfu, row.sfu * held);
+    }
+
+    /// A region of scalars, run `count` times by the program and `held` times by its threads.
+    fn combine(&self, region: BlockId, count: f64, held: f64, work: &mut Work) {
+        let mut inside = Vec::new();
+        gather(self.function, region, &mut inside);
+        for id in inside {
+            self.elementwise(id, count, held, work);
+        }
+    }
+
+    fn reduce(&self, id: OpId, axis: usize, work: &mut Work) {
+        let op = self.function.op(id);
+        let Some(&source) = op.operands.first() else { return };
+        let result = op.results.first().map_or(0.0, |&r| self.elements(r));
+        let count = (self.elements(source) - result).max(0.0);
+        let held = match self.layout(source) {
+            Some(layout) => {
+                let mask = layout.axis_mask(axis);
+                let along = |bases: &[u32]| bases.iter().filter(|&&b| b & mask != 0).count() as i32;
+                let (mine, kept) =
+                    (layout.num_registers() as f64, layout.num_registers() as f64 / 2f64.powi(along(&layout.register)));
+                // In a thread, then between lanes, then the warps' partial results.
+                let steps = f64::from(along(&layout.lane) + along(&layout.warp));
+                (mine - kept + kept * steps) * self.threads()
+            }
+            None => count,
+        };
+        self.combine(op.regions[0], count, held, work);
+    }
+
+    fn dot(&self, id: OpId, precision: DotPrecision, work: &mut Work) {
+        let op = self.function.op(id);
+        let (a, result) = (op.operands[0], op.results[0]);
+        let n = self.function.ty(result).shape().last().copied().unwrap_or(1);
+        let flops = 2.0 * self.elements(a) * f64::from(n);
+        work.flops += flops;
+        let by_threads = self.layout(result).is_some_and(|layout| !mma::is_accumulator(layout) && wgmma::tiles(layout).is_none());
+        let scalar = self.function.ty(a).elem().scalar();
+        if scalar == Some(Scalar::F64) {
+            return work.give(Unit::F64, flops);
+        }
+        if by_threads || (scalar == Some(Scalar::F32) && precision == DotPrecision::Ieee) {
+            work.give(Unit::Fma, flops / 2.0);
+            return;
+        }
+        let (unit, times) = tensor_unit(scalar, precision);
+        work.give(unit, flops * times);
+    }
+
+    fn wgmma(&self, id: OpId, work: &mut Work) {
+        let op = self.function.op(id);
+        let (a, b, result) = (op.operands[0], op.operands[1], op.results[0]);
+        let shape = self.function.ty(result).shape();
+        let (m, n) = (shape.first().copied().unwrap_or(1), shape.last().copied().unwrap_or(1));
+        let flops = 2.0 * self.elements(a) * f64::from(n);
+        work.flops += flops;
+        let (unit, times) = tensor_unit(self.function.ty(a).elem().scalar(), DotPrecision::Tf32);
+        work.give(unit, flops * times);
+        // Every 64 rows read the right operand again; the left one comes from shared memory or from registers.
+        let from_shared = matches!(self.function.ty(a), Type::Shared { .. });
+        let left = if from_shared { self.bytes(a, self.elements(a)) } else { 0.0 };
+        work.give(Unit::Shared, left + self.bytes(b, self.elements(b)) * f64::from(m.div_ceil(64)));
+    }
+
+    fn global(&self, id: OpId, work: &mut Work) {
+        let op = self.function.op(id);
+        let pointer = op.operands[0];
+        let bytes = self.elements(pointer) * f64::from(unit_of(self.function, pointer));
+        let (loads, stores) = match op.kind {
+            OpKind::Load(_) | OpKind::AsyncCopy(_) => (1.0, 0.0),
+            OpKind::Store(_) => (0.0, 1.0),
+            _ => (1.0, 1.0),
+        };
+        work.loaded = bytes * loads;
+        work.stored = bytes * stores;
+        let moved = access::sector_bytes(self.module, self.function, self.facts, id, self.launch).unwrap_or(bytes);
+        work.give(Unit::L2, moved * (loads + stores));
+        if matches!(op.kind, OpKind::AsyncCopy(_)) {
+            work.give(Unit::Shared, bytes);
+        }
+    }
+}
+
+fn tensor_unit(scalar: Option<Scalar>, precision: DotPrecision) -> (Unit, f64) {
+    match scalar {
+        Some(Scalar::F32) => match precision {
+            DotPrecision::Tf32 | DotPrecision::Ieee => (Unit::TensorTf32, 1.0),
+            DotPrecision::Tf32x3 => (Unit::TensorTf32, 3.0),
+            DotPrecision::Bf16x3 => (Unit::TensorF16, 3.0),
+            DotPrecision::Bf16x6 => (Unit::TensorF16, 6.0),
+        },
+        Some(Scalar::I8) => (Unit::TensorInt8, 1.0),
+        Some(Scalar::F8E4M3 | Scalar::F8E5M2) => (Unit::TensorFp8, 1.0),
+        _ => (Unit::TensorF16, 1.0),
+    }
+}
