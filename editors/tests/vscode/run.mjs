@@ -77,11 +77,11 @@ async function person(editor, suffix) {
     await page.keyboard.press('Escape');
     await command('Notifications: Clear All Notifications');
     await command('View: Close All Editors');
-    await page.locator('.editor-group-watermark, .editor-group-container.empty').first().waitFor();
+    await poll(async () => (await page.locator('.tabs-container .tab').count()) === 0, 20_000, 'no editor is open');
   };
   const steps = {
     'the mistake is underlined': async () => {
-      await page.goto(editor.url([['openFile', editor.remote(path.join(editor.folder, 'broken.py'))]]));
+      await page.goto(editor.url([['openFile', editor.remote(path.join(editor.folder, 'broken.py'))]]), { timeout: 120_000 });
       await line('pair_sums').waitFor({ timeout: 90_000 });
       await page.locator('.squiggly-error').first().waitFor({ timeout: 60_000 });
       await page.keyboard.press('Control+b');

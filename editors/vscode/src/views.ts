@@ -150,10 +150,10 @@ export class Views implements Disposable, TextDocumentContentProvider {
       const wanted = target === undefined && from === undefined ? [] : own;
       const ranges = wanted.filter((one) => one < editor.document.lineCount).map((one) => new Range(one, 0, one, 0));
       editor.setDecorations(this.mark, ranges);
-      const first = ranges[0];
-      if (first === undefined || editor === moved) continue;
-      const isSeen = ranges.some((range) => editor.visibleRanges.some((visible) => visible.contains(range)));
-      if (!isSeen) editor.revealRange(first, TextEditorRevealType.InCenter);
+      const block = longest(wanted);
+      if (block === undefined || editor === moved) continue;
+      const isSeen = editor.visibleRanges.some((visible) => visible.start.line <= block && block <= visible.end.line);
+      if (!isSeen) editor.revealRange(new Range(block, 0, block, 0), TextEditorRevealType.InCenter);
     }
   }
 
@@ -165,6 +165,16 @@ export class Views implements Disposable, TextDocumentContentProvider {
     const own = map.flatMap((places, index) => (places[0] !== undefined && wanted.has(places[0]) ? [index] : []));
     return own.length > 0 ? own : map.flatMap((places, index) => (places.some((place) => wanted.has(place)) ? [index] : []));
   }
+}
+
+/** The first line of the most lines in a row: where most of what is marked stands. */
+function longest(lines: number[]): number | undefined {
+  let [best, length, start] = [lines[0], 0, 0];
+  lines.forEach((line, index) => {
+    if (index > 0 && line !== (lines[index - 1] ?? 0) + 1) start = index;
+    if (index - start + 1 > length) [best, length] = [lines[start], index - start + 1];
+  });
+  return best;
 }
 
 async function pickStage(): Promise<Stage | undefined> {

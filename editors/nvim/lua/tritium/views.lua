@@ -40,10 +40,16 @@ end
 local function mark(buffer, lines, move)
   vim.api.nvim_buf_clear_namespace(buffer, space, 0, -1)
   local count = vim.api.nvim_buf_line_count(buffer)
-  local first
-  for _, line in ipairs(lines) do
+  -- The first of the most lines in a row: where most of what is marked stands.
+  local first, length, start
+  for index, line in ipairs(lines) do
     if line < count then
-      first = first or line
+      if index == 1 or line ~= lines[index - 1] + 1 then
+        start = index
+      end
+      if not length or index - start + 1 > length then
+        first, length = lines[start], index - start + 1
+      end
       vim.api.nvim_buf_set_extmark(buffer, space, line, 0, { line_hl_group = 'TritiumLine' })
     end
   end
@@ -51,12 +57,8 @@ local function mark(buffer, lines, move)
     return
   end
   for _, window in ipairs(windows_of(buffer)) do
-    local seen = false
     local top, bottom = vim.fn.line('w0', window) - 1, vim.fn.line('w$', window) - 1
-    for _, line in ipairs(lines) do
-      seen = seen or (top <= line and line <= bottom)
-    end
-    if not seen then
+    if first < top or bottom < first then
       vim.api.nvim_win_call(window, function()
         vim.api.nvim_win_set_cursor(window, { first + 1, 0 })
         vim.cmd('normal! zz')

@@ -51,6 +51,7 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       const lines = ptx.document.getText().split('\n');
       const at = lines.findIndex((line) => line.includes('st.global'));
       assert.ok(at > 0, 'the PTX stores');
+      ptx.revealRange(new vscode.Range(0, 0, 0, 0), vscode.TextEditorRevealType.AtTop);
       put(editor, new vscode.Position(store, 4));
       await until('the store is seen in the PTX', () => ptx.visibleRanges.some((range) => range.start.line <= at && at <= range.end.line));
       // The other way: the cursor in the PTX brings the source's line.
@@ -82,7 +83,7 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       for (const words of [/BM=64/, /BN=256/, /shared bytes/, /registers/, /spilled bytes/, /occupancy/, /FLOP\/byte/, /time, µs/]) assert.match(html, words);
       assert.equal(html.match(/<th scope="col"/g).length, 4);
       assert.match(html, /default-src 'none'; style-src 'nonce-[^']+'; script-src 'nonce-[^']+'/);
-      assert.ok(vscode.window.tabGroups.all.flatMap((group) => group.tabs).some((tab) => tab.label === 'matmul: Configurations'));
+      await until('the tab has its name', () => vscode.window.tabGroups.all.flatMap((group) => group.tabs).some((tab) => tab.label === 'matmul: Configurations'));
       await close();
     },
     'another configuration is one choice away, and hovers follow': async () => {
