@@ -163,7 +163,6 @@ async function person(editor, suffix) {
       const table = webview().locator('table');
       await table.waitFor({ timeout: 60_000 });
       await poll(async () => !/still being compiled/.test(await webview().locator('body').innerText()), 120_000, 'all figures are exact');
-      await command('View: Toggle Maximize Editor Group').catch(() => page.keyboard.press('Escape'));
       await picture('vscode-configurations');
     },
     'a click on a column looks at that configuration': async () => {
@@ -175,8 +174,9 @@ async function person(editor, suffix) {
       await openFile('tuned.py', 'def matmul');
       await cursorOn('tuned.py', 'total = tl.dot');
       await command('Tritium: Show Roofline');
-      await webview().locator('svg.tritium circle').first().waitFor({ timeout: 60_000 });
-      assert.equal(await webview().locator('svg.tritium circle.dot').count(), 4);
+      await webview().locator('svg .point').first().waitFor({ timeout: 60_000 });
+      assert.equal(await webview().locator('svg .point').count(), 4);
+      assert.equal(await webview().locator('svg .point.active').count(), 1);
       await picture('vscode-roofline');
     },
     'a layout says which thread holds what': async () => {

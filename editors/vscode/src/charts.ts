@@ -48,6 +48,9 @@ thead button:focus-visible { outline: 1px solid var(--vscode-focusBorder); outli
 .spills { color: var(--vscode-editorWarning-foreground) }
 .note, .problem { color: var(--vscode-descriptionForeground); max-width: 80em; line-height: 1.5 }
 .problem { white-space: pre-wrap; font-family: var(--vscode-editor-font-family) }
+.point { cursor: pointer }
+.point.active circle { stroke: var(--vscode-foreground); stroke-width: 3 }
+body svg { --tritium-ink: var(--vscode-foreground); --tritium-faint: var(--vscode-widget-border, var(--vscode-panel-border)); --tritium-sheet: var(--vscode-charts-blue); --tritium-measured: var(--vscode-charts-green); --tritium-point: var(--vscode-charts-red); --tritium-ground: var(--vscode-editor-background) }
 .links button { all: unset; cursor: pointer; color: var(--vscode-textLink-foreground); margin-left: 8px }
 .links button:focus-visible { outline: 1px solid var(--vscode-focusBorder) }
 `;
@@ -58,7 +61,13 @@ vscode.setState(JSON.parse(document.body.dataset.state));
 document.addEventListener('click', (event) => {
   const button = event.target.closest('button[data-message]');
   if (button) vscode.postMessage(JSON.parse(button.dataset.message));
+  const point = event.target.closest('.point');
+  if (point) vscode.postMessage({ activate: nameOf(point) });
 });
+function nameOf(point) {
+  return point.dataset.config === undefined ? point.dataset.launch : point.dataset.launch + ':' + point.dataset.config;
+}
+for (const point of document.querySelectorAll('.point')) point.classList.toggle('active', nameOf(point) === document.body.dataset.active);
 `;
 
 export class Charts implements Disposable {
@@ -191,7 +200,9 @@ class Page implements Disposable {
     }
     const method = `tritium/${this.state.kind}` as const;
     const chart = await ask(this.server, method, target, { ...more, wait: this.state.kind === 'occupancy' });
-    if (isLast()) this.put(isProblem(chart) ? problem(chart) : chart.svg, isProblem(chart) ? KINDS[this.state.kind].title : chart.title.replace(/ · .* · /, ': '));
+    if (!isLast()) return;
+    if (isProblem(chart)) this.put(problem(chart), KINDS[this.state.kind].title);
+    else this.put(chart.svg, `${chart.title.split(' · ')[0]}: ${KINDS[this.state.kind].title}`, chart.active);
   }
 
   private async settle(turn: number): Promise<void> {
@@ -205,7 +216,7 @@ class Page implements Disposable {
     }
   }
 
-  private put(content: string, title: string): void {
+  private put(content: string, title: string, active = ''): void {
     this.panel.title = title;
     const { nonce } = this;
     const policy = `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'`;
@@ -213,7 +224,7 @@ class Page implements Disposable {
     const body = content.replaceAll('<style>', `<style nonce="${nonce}">`);
     const html = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style nonce="${nonce}">${STYLE}</style></head>
-<body id="${this.state.kind}" data-state="${state}">${body}<script nonce="${nonce}">${SCRIPT}</script></body></html>`;
+<body id="${this.state.kind}" data-state="${state}" data-active="${escaped(active)}">${body}<script nonce="${nonce}">${SCRIPT}</script></body></html>`;
     if (this.panel.webview.html !== html) this.panel.webview.html = html;
   }
 }

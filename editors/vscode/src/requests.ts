@@ -47,6 +47,8 @@ export interface Chart {
   title: string;
   svg: string;
   text: string;
+  /** The configuration that is looked at, where the chart shows several. */
+  active?: string;
 }
 
 export interface Column {

@@ -70,7 +70,12 @@ export class Views implements Disposable, TextDocumentContentProvider {
         if (document.uri.scheme === SCHEME) this.follow(window.activeTextEditor);
         else if (document.languageId === 'python') this.later(document.uri.toString());
       }),
-      workspace.onDidCloseTextDocument(({ uri }) => this.lines.delete(uri.toString())),
+      workspace.onDidCloseTextDocument(({ uri }) => {
+        // A document that gets another language is closed and opened again.
+        setTimeout(() => {
+          if (!workspace.textDocuments.some((open) => open.uri.toString() === uri.toString())) this.lines.delete(uri.toString());
+        }, 1000);
+      }),
       workspace.onDidOpenTextDocument((document) => void this.dress(document)),
       window.onDidChangeTextEditorSelection(({ textEditor }) => this.follow(textEditor)),
       window.onDidChangeVisibleTextEditors(() => this.follow(window.activeTextEditor)),

@@ -1,13 +1,12 @@
 // Feature: Charts
 //
-//! Pictures as SVG and as text: the roofline, the occupancy, a layout.
+//! Pictures as SVG and as text: the occupancy, a layout, and for editors the roofline ([`crate::ide::roofline`]).
 //!
 //! The SVG stands alone and follows a theme: colours are those of the editor where it has set them, else light or dark as the reader
 //! prefers. **Invariant:** a picture is a pure function of its figures: the same figures, the same bytes; text is escaped.
 
 pub mod layout;
 pub mod occupancy;
-pub mod roofline;
 
 use std::{fmt::Write as _, path::Path};
 
@@ -17,14 +16,12 @@ use tritium_tile::{layout::LayoutId, print};
 
 use crate::ide::{
     Analysis,
-    configurations::{Column, Point},
     emit::{Choice, Refusal},
     exact::State,
     kernels::Active,
     views::{line_at, line_starts},
 };
 use layout::Shown;
-use roofline::Mark;
 
 /// A picture, and what says the same where there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -128,15 +125,6 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// A number without needless digits: `0.25`, `3`, `4096`.
-fn short(value: f64) -> String {
-    if value >= 100.0 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.2}").trim_end_matches('0').to_owned()
-    }
-}
-
 impl Analysis {
     /// The occupancy of a configuration and what would change it.
     pub fn occupancy_chart(&self, path: &Path, choice: &Choice, wait: bool) -> Result<(Chart, bool), Refusal> {
@@ -148,31 +136,15 @@ impl Analysis {
         Ok((chart, figures.exact == State::Pending))
     }
 
-    /// The roofline of a board with every configuration of a kernel on it.
-    pub fn roofline_chart(&self, path: &Path, choice: &Choice) -> Result<Chart, Refusal> {
+    /// The roofline of a board with every configuration of a kernel under it, and the name of the active one.
+    pub fn roofline_chart(&self, path: &Path, choice: &Choice) -> Result<(Chart, String), Refusal> {
         let (kernel, active) = self.chosen(path, choice)?;
-        let gpu = self.gpu();
-        let Some(board) = gpu.board else {
-            let name = gpu.name();
-            return Err(Refusal::Kernel(format!("{name} is no board: only a board has a roofline. Choose one, such as H100")));
-        };
-        let unknown = || Refusal::Request(format!("no kernel `{kernel}` in this file"));
-        let matrix = self.matrix(path, &kernel, false).ok_or_else(unknown)?;
-        let mark = |column: &Column| {
-            let Point { intensity, flops, microseconds } = column.point?;
-            let (label, is_active) = (column.label.clone(), column.id == active.id());
-            Some(Mark { label, intensity, tflops: flops / microseconds / 1e6, microseconds, is_active })
-        };
-        let marks: Vec<Mark> = matrix.columns.iter().filter_map(mark).collect();
-        if marks.is_empty() {
-            let why = matrix.columns.iter().find_map(|c| c.problem.clone());
-            return Err(Refusal::Kernel(why.unwrap_or_else(|| {
-                format!(
-                    "no launch gives the work of `{kernel}`: a roofline needs sizes. Add a launch block, or call it in the file"
-                )
-            })));
+        let roofline = self.roofline(path, Some(&kernel), self.options().config);
+        if roofline.points.is_empty() {
+            return Err(Refusal::Kernel(format!("no point for `{kernel}`:\n{}", roofline.missing.join("\n"))));
         }
-        Ok(roofline::chart(&format!("{kernel} · Roofline · {}", board.name), board, &marks, &matrix.note))
+        let title = format!("{kernel} · Roofline · {}", self.gpu().name());
+        Ok((Chart { title, svg: roofline.svg(), text: roofline.text() }, active.id()))
     }
 
     /// Which thread and register holds which element: of the value at an offset, or of every layout of the kernel.

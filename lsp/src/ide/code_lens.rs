@@ -22,7 +22,10 @@ impl Analysis {
         let launches = &launch::launches(self.db(), file).launches;
         let mut lenses = Vec::new();
         for kernel in self.kernels(path) {
-            let own: Vec<_> = launches.iter().filter(|l| l.kernel == kernel.function).collect();
+            // The configurations of one launch share its name, and a run takes the first.
+            let mut own: Vec<_> = launches.iter().filter(|l| l.kernel == kernel.function).collect();
+            let mut seen = std::collections::BTreeSet::new();
+            own.retain(|launch| seen.insert(&launch.name));
             for launch in &own {
                 let title = if own.len() == 1 { "▶ Run".to_owned() } else { format!("▶ Run {}", launch.name) };
                 lenses.push(Lens {

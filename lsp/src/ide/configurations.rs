@@ -49,17 +49,6 @@ pub struct Column {
     pub spills: Option<bool>,
     /// Why there are no figures.
     pub problem: Option<String>,
-    #[serde(skip)]
-    pub point: Option<Point>,
-}
-
-/// A column on the roofline.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
-    /// FLOP per byte of DRAM traffic.
-    pub intensity: f64,
-    pub flops: f64,
-    pub microseconds: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -219,7 +208,11 @@ impl Analysis {
             detail,
             is_active: name == self.gpu().name(),
         };
-        let boards = BOARDS.iter().map(|b| gpu(b.name, format!("{}, {} SMs, {:.0} GB/s", b.sm, b.sm_count, b.dram_bandwidth)));
+        let own = self.project(path).map_or(&[][..], |p| &p.config.boards);
+        let boards = BOARDS
+            .iter()
+            .chain(own.iter().copied())
+            .map(|b| gpu(b.name, format!("{}, {} SMs, {:.0} GB/s", b.sm, b.sm_count, b.dram_bandwidth)));
         let sms = SMS.iter().map(|s| gpu(s.name, "resources alone, no roofline".to_owned()));
         let project = self.project(path);
         let triton = project.map_or("", |p| p.triton.as_str());
@@ -269,7 +262,6 @@ impl Analysis {
 }
 
 fn column(kernel: &Kernel, active: &Active, label: String, figures: &Result<Figures, String>) -> Column {
-    let cost = figures.as_ref().ok().map(|f| &f.report.cost).filter(|_| active.launch.is_some());
     let failed = figures.as_ref().ok().and_then(|f| match &f.exact {
         State::Failed(message) => Some(message.to_string()),
         State::Ready(_) | State::Pending => None,
@@ -281,7 +273,6 @@ fn column(kernel: &Kernel, active: &Active, label: String, figures: &Result<Figu
         fits: figures.as_ref().ok().map(|f| f.occupancy.is_some()),
         spills: figures.as_ref().ok().map(|f| f.spill_bytes().0 > 0),
         problem: figures.as_ref().err().cloned().or(failed),
-        point: cost.and_then(|c| Some(Point { intensity: c.intensity?, flops: c.flops?, microseconds: c.predicted_us? })),
     }
 }
 

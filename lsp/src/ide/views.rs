@@ -321,6 +321,9 @@ impl Analysis {
     }
 }
 
+/// Lines in a row that stand for nothing and are still inside of a place.
+const MOST_REMARKS: usize = 6;
+
 /// The lines of a file, 0-based, that an operation comes from.
 fn in_source(lines: &SourceLines, operation: u32, file: &str) -> Vec<u32> {
     let mut found: Vec<u32> =
@@ -331,7 +334,24 @@ fn in_source(lines: &SourceLines, operation: u32, file: &str) -> Vec<u32> {
 
 fn lines_of(mapped: &Mapped, lines: &SourceLines, file: &str) -> Vec<Vec<u32>> {
     let count = mapped.text.lines().count() as u32;
-    (1..=count).map(|line| mapped.operation(line).map_or_else(Vec::new, |o| in_source(lines, o, file))).collect()
+    let mut found: Vec<Vec<u32>> =
+        (1..=count).map(|line| mapped.operation(line).map_or_else(Vec::new, |o| in_source(lines, o, file))).collect();
+    // A remark or an empty line between two lines of one place belongs to it.
+    let mut last: Option<usize> = None;
+    for index in 0..found.len() {
+        if found[index].is_empty() {
+            continue;
+        }
+        if let Some(last) = last
+            && index - last <= MOST_REMARKS
+            && found[last] == found[index]
+        {
+            let (before, after) = found.split_at_mut(last + 1);
+            after[..index - last - 1].fill(before[last].clone());
+        }
+        last = Some(index);
+    }
+    found
 }
 
 /// `…, !dbg !14` and `!14 = !DILocation(line: 3, …)`, where 3 is an operation.

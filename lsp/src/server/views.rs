@@ -170,7 +170,14 @@ impl Backend {
 
     pub(crate) async fn roofline(&self, params: Params) -> Result<Value> {
         self.until_exact(false, &params, |document, asked| {
-            Some((told(document.analysis.roofline_chart(&document.path, &asked.choice)), false))
+            let chart = document.analysis.roofline_chart(&document.path, &asked.choice);
+            let mut active = None;
+            let chart = chart.map(|(chart, id)| (chart, active = Some(id)).0);
+            let mut value = told(chart);
+            if let Value::Object(fields) = &mut value {
+                fields.extend(active.map(|id| ("active".to_owned(), json!(id))));
+            }
+            Some((value, false))
         })
         .await
     }
@@ -400,7 +407,7 @@ scale[lambda meta: (triton.cdiv(4096, meta["BLOCK"]),)](x, y, 4096)
             let mut client = Client::start().await;
             let document = client.open(TUNED).await;
             for (method, words) in [
-                ("tritium/roofline", vec!["FLOP per byte", "BLOCK=1024", "DRAM: 3350 GB/s"]),
+                ("tritium/roofline", vec!["FLOP per byte of DRAM", "BLOCK=1024", "data-config=\"1\""]),
                 ("tritium/occupancy", vec!["registers per thread", "limited by", "◀ now"]),
                 ("tritium/layout", vec!["w0 t0", "of 128 threads"]),
             ] {

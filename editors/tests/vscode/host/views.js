@@ -123,7 +123,7 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
     'roofline, occupancy and layout are drawn': async () => {
       await tuned();
       const roofline = await until('the roofline', () => ask('tritium.showRoofline'));
-      for (const words of [/<svg [^>]*class="tritium"/, /FLOP per byte/, /f16 tensor: 989/, /BM=128 BN=256/]) assert.match(roofline, words);
+      for (const words of [/<svg xmlns/, /FLOP per byte/, /f16 tensor 989 TFLOP\/s/, /BM=128 BN=256/, /data-active="matmul:0"/]) assert.match(roofline, words);
       await tuned();
       assert.match(await ask('tritium.showOccupancy'), /registers per thread \(now \d+\)/);
       await tuned('a = tl.load');
