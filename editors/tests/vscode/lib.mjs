@@ -12,6 +12,8 @@ import path from 'node:path';
 
 const installed = process.env.TRITIUM_EDITORS_VSCODE;
 const { chromium } = createRequire(path.join(installed, 'x'))('playwright-core');
+// Older editors let tests into the extension host as they are.
+const NEEDS_DRIVER = Number(JSON.parse(fs.readFileSync(path.join(installed, 'node_modules/code-server/package.json'), 'utf8')).version.split('.')[1]) > 108;
 const fixtures = path.join(import.meta.dirname, '../../fixtures/ws');
 
 const SETTINGS = {
@@ -64,7 +66,7 @@ export async function open({ vsix, trusted = true, driven = true, theme = 'Defau
   if (install.status !== 0) throw new Error(`the package does not install:\n${install.stdout}${install.stderr}`);
 
   const log = fs.openSync(path.join(home, 'server.log'), 'w');
-  const flags = ['--disable-getting-started-override', ...(driven ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];
+  const flags = ['--disable-getting-started-override', ...(driven && NEEDS_DRIVER ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];
   const editor = spawn(node, [program, ...places, ...flags], { env: environment, detached: true, stdio: ['ignore', log, log] });
   let browser;
   const interrupted = () => void close().finally(() => process.exit(1));

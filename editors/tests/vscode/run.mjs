@@ -83,6 +83,8 @@ async function person(editor, suffix) {
     await input.waitFor({ state: 'hidden' });
     await page.locator('.statusbar-item', { hasText: `Ln ${row}, Col 5` }).first().waitFor();
   };
+  // Where the pointer shows nothing.
+  const aside = () => page.mouse.move(450, 672);
   const clear = async () => {
     await page.keyboard.press('Escape');
     await command('Notifications: Clear All Notifications');
@@ -152,7 +154,7 @@ async function person(editor, suffix) {
       await cursorOn('tuned.py', 'b = tl.load');
       await page.waitForTimeout(300);
       await cursorOn('tuned.py', 'total = tl.dot');
-      await page.mouse.move(1100, 700);
+      await aside();
       await picture('vscode-ptx');
     },
     'the matrix shows every configuration': async () => {
@@ -163,6 +165,7 @@ async function person(editor, suffix) {
       const table = webview().locator('table');
       await table.waitFor({ timeout: 60_000 });
       await poll(async () => !/still being compiled/.test(await webview().locator('body').innerText()), 120_000, 'all figures are exact');
+      await aside();
       await picture('vscode-configurations');
     },
     'a click on a column looks at that configuration': async () => {
@@ -177,6 +180,7 @@ async function person(editor, suffix) {
       await webview().locator('svg .point').first().waitFor({ timeout: 60_000 });
       assert.equal(await webview().locator('svg .point').count(), 4);
       assert.equal(await webview().locator('svg .point.active').count(), 1);
+      await aside();
       await picture('vscode-roofline');
     },
     'a layout says which thread holds what': async () => {
@@ -185,6 +189,7 @@ async function person(editor, suffix) {
       await cursorOn('tuned.py', 'a = tl.load');
       await command('Tritium: Show Layout');
       await webview().locator('svg.tritium rect.cell').first().waitFor({ timeout: 60_000 });
+      await aside();
       await picture('vscode-layout');
     },
     'the status bar changes what is looked at': async () => {
@@ -204,6 +209,7 @@ async function person(editor, suffix) {
       await command('Welcome: Open Walkthrough...');
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Start with Tritium' }).first().click();
       await page.locator('.getting-started-step', { hasText: 'Open a kernel' }).first().waitFor();
+      await aside();
       await picture('vscode-walkthrough');
     },
   };

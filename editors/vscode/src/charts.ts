@@ -33,10 +33,14 @@ type Message = { activate: string } | { stage: Stage; configuration: string };
 const STYLE = `
 body { color: var(--vscode-foreground); background: var(--vscode-editor-background); font-family: var(--vscode-font-family); font-size: var(--vscode-font-size); padding: 12px 16px }
 h1 { font-size: 1.15em; font-weight: 600; margin: 0 0 10px }
-svg.tritium { max-width: 100%; height: auto }
+body svg { max-width: 100%; height: auto }
+#roofline svg text, #occupancy svg text { font-size: 14px }
+#roofline svg .small { font-size: 13px }
+#roofline svg .title { font-size: 17px }
+#roofline svg .point text { font-size: 10px }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto }
-th, td { padding: 4px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)) }
+th, td { padding: 4px 8px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--vscode-widget-border, var(--vscode-panel-border)) }
 th[scope=row] { text-align: left; font-weight: normal; color: var(--vscode-descriptionForeground); position: sticky; left: 0; background: var(--vscode-editor-background) }
 thead th { vertical-align: bottom; font-weight: 600 }
 thead button { all: unset; cursor: pointer; display: block; width: 100%; text-align: right; color: var(--vscode-textLink-foreground) }
@@ -238,7 +242,7 @@ function table(matrix: Matrix): string {
   const klass = (index: number) => (matrix.columns[index]?.is_active ? 'active' : '');
   const heads = matrix.columns.map((column, index) => {
     const mark = column.fits === false ? 'does not fit' : column.spills === true ? 'spills' : column.problem !== null ? 'no figures' : '';
-    const words = column.label.split(' ').map((word) => `<span>${escaped(word)}</span>`).join('');
+    const words = column.head.split(' ').map((word) => `<span>${escaped(word)}</span>`).join('');
     const title = escaped(column.problem ?? (column.is_active ? 'the configuration that is looked at' : 'look at this configuration'));
     const warning = mark === '' ? '' : `<span class="${mark === 'spills' ? 'spills' : 'bad'}">${mark}</span>`;
     return `<th scope="col" class="${klass(index)}"><button title="${title}" data-message="${message({ activate: column.id })}">${words}${warning}</button></th>`;

@@ -10,9 +10,11 @@ import {
   type Disposable,
   EventEmitter,
   type ExtensionContext,
+  type Position,
   type QuickPickItem,
   StatusBarAlignment,
-  Uri,
+  type TextDocument,
+  type Uri,
   window,
   workspace,
 } from 'vscode';
@@ -20,6 +22,8 @@ import { ExecuteCommandRequest } from 'vscode-languageclient/node';
 import { ask, type Choice, type Choices, debounced, isProblem } from './requests';
 import type { Server } from './server';
 
+/** What is beside the text: views, output, the debugger's console. */
+const ASIDE = new Set(['tritium', 'output', 'debug']);
 const MEMORY = 'tritium.activeConfigurations';
 
 /** By document, then by kernel. */
@@ -33,6 +37,8 @@ export class Looks implements Disposable {
   private readonly later = debounced(150, () => void this.update());
   private readonly subscriptions: Disposable[];
   private choices: { uri: Uri; choices: Choices } | undefined;
+  /** Where the cursor was in the last text that could have kernels: a chart or a view in front changes nothing. */
+  private last: { document: TextDocument; position: Position } | undefined;
 
   constructor(
     private readonly server: Server,
@@ -96,12 +102,13 @@ export class Looks implements Disposable {
 
   private async update(): Promise<void> {
     const editor = window.activeTextEditor;
-    // A view or a chart in front: what is looked at has not changed.
-    if (editor === undefined || editor.document.uri.scheme === 'tritium') return;
-    const isAsked = editor.document.languageId === 'python' && this.server.isWanted;
-    const choices = isAsked ? await ask(this.server, 'tritium/choices', { uri: editor.document.uri.toString() }, { position: editor.selection.active }) : undefined;
-    if (window.activeTextEditor !== editor) return;
-    this.choices = choices === undefined || isProblem(choices) ? undefined : { uri: editor.document.uri, choices };
+    if (editor !== undefined && !ASIDE.has(editor.document.uri.scheme)) this.last = { document: editor.document, position: editor.selection.active };
+    else if (this.last?.document.isClosed === true) this.last = undefined;
+    const last = this.last;
+    const isAsked = last?.document.languageId === 'python' && this.server.isWanted;
+    const choices = isAsked ? await ask(this.server, 'tritium/choices', { uri: last.document.uri.toString() }, { position: last.position }) : undefined;
+    if (this.last !== last) return;
+    this.choices = last === undefined || choices === undefined || isProblem(choices) ? undefined : { uri: last.document.uri, choices };
     void commands.executeCommand('setContext', 'tritium.file', this.choices !== undefined);
     void commands.executeCommand('setContext', 'tritium.kernel', this.choices?.choices.kernel != null);
     if (this.choices === undefined) return this.item.hide();

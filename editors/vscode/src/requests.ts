@@ -54,6 +54,8 @@ export interface Chart {
 export interface Column {
   id: string;
   label: string;
+  /** The label without what has rows of its own. */
+  head: string;
   is_active: boolean;
   fits: boolean | null;
   spills: boolean | null;

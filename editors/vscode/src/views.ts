@@ -158,7 +158,9 @@ export class Views implements Disposable, TextDocumentContentProvider {
       const block = longest(wanted);
       if (block === undefined || editor === moved) continue;
       const isSeen = editor.visibleRanges.some((visible) => visible.start.line <= block && block <= visible.end.line);
-      if (!isSeen) editor.revealRange(new Range(block, 0, block, 0), TextEditorRevealType.InCenter);
+      // Near the top, since what follows belongs to it too.
+      const top = Math.max(0, block - 4);
+      if (!isSeen) editor.revealRange(new Range(top, 0, top, 0), TextEditorRevealType.AtTop);
     }
   }
 

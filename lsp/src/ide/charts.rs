@@ -139,7 +139,8 @@ impl Analysis {
     /// The roofline of a board with every configuration of a kernel under it, and the name of the active one.
     pub fn roofline_chart(&self, path: &Path, choice: &Choice) -> Result<(Chart, String), Refusal> {
         let (kernel, active) = self.chosen(path, choice)?;
-        let roofline = self.roofline(path, Some(&kernel), self.options().config);
+        let mut roofline = self.roofline(path, Some(&kernel), self.options().config);
+        roofline.file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         if roofline.points.is_empty() {
             return Err(Refusal::Kernel(format!("no point for `{kernel}`:\n{}", roofline.missing.join("\n"))));
         }
@@ -157,7 +158,7 @@ impl Analysis {
         // The layouts in the order of the text, each with what has it first.
         let mut found: Vec<(LayoutId, Shown)> = Vec::new();
         // Of the innermost expression at the offset, else of the last on its line.
-        let (mut smallest, mut on_line): (Option<(usize, LayoutId)>, Option<LayoutId>) = (None, None);
+        let (mut smallest, mut on_line): (Option<(usize, Shown)>, Option<Shown>) = (None, None);
         let text = self.text(path).unwrap_or_default();
         let starts = line_starts(&text);
         function.walk(|_, id| {
@@ -166,28 +167,29 @@ impl Analysis {
                 let Some(layout) = ty.layout() else { continue };
                 let Some(distributed) = module.layouts.distributed(layout) else { continue };
                 let range = elaborated.origins.get(op.origin.0 as usize).and_then(|origin| self.range(origin.place));
-                if let (Some(offset), Some(range)) = (offset, &range)
-                    && range.start <= offset
-                    && offset <= range.end
-                    && smallest.is_none_or(|(length, _)| range.len() <= length)
-                {
-                    smallest = Some((range.len(), layout));
-                }
-                if let (Some(offset), Some(range)) = (offset, &range)
-                    && line_at(&starts, range.start) == line_at(&starts, offset)
-                {
-                    on_line = Some(layout);
+                let line = range.as_ref().map(|r| line_at(&starts, r.start));
+                let place = line.map(|line| format!(" of line {}", line + 1)).unwrap_or_default();
+                let name = format!("#l{}: {}", layout.0, print::TypeText(ty));
+                let of = |rank: &str| {
+                    let detail = format!("{rank}`{}`{place}", op.kind.name());
+                    Shown { name: name.clone(), detail, layout: distributed.clone() }
+                };
+                if let (Some(offset), Some(range)) = (offset, &range) {
+                    let is_inside = range.start <= offset && offset <= range.end;
+                    if is_inside && smallest.as_ref().is_none_or(|(length, _)| range.len() <= *length) {
+                        smallest = Some((range.len(), of("")));
+                    }
+                    if line == Some(line_at(&starts, offset)) {
+                        on_line = Some(of(""));
+                    }
                 }
                 if found.iter().all(|(known, _)| *known != layout) {
-                    let name = format!("#l{}: {}", layout.0, print::TypeText(ty));
-                    let line = range.map(|r| format!(" of line {}", line_at(&starts, r.start) + 1)).unwrap_or_default();
-                    let detail = format!("first the `{}`{line}", op.kind.name());
-                    found.push((layout, Shown { name, detail, layout: distributed.clone() }));
+                    found.push((layout, of("first the ")));
                 }
             }
         });
-        let only = smallest.map(|(_, layout)| layout).or(on_line);
-        let shown: Vec<Shown> = found.into_iter().filter(|(id, _)| only.is_none_or(|only| only == *id)).map(|(_, s)| s).collect();
+        let only = smallest.map(|(_, shown)| shown).or(on_line);
+        let shown: Vec<Shown> = only.map_or_else(|| found.into_iter().map(|(_, shown)| shown).collect(), |only| vec![only]);
         if shown.is_empty() {
             return Err(Refusal::Kernel(format!("`{kernel}` has no tiles: nothing is spread over threads")));
         }

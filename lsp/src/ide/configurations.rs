@@ -43,6 +43,8 @@ pub struct Column {
     pub id: String,
     /// What tells it from the others: `BLOCK=128 warps=4`.
     pub label: String,
+    /// The label without what has rows of its own, where that still tells the columns apart.
+    pub head: String,
     pub is_active: bool,
     /// Whether a CTA fits an SM; `None` if that is not known.
     pub fits: Option<bool>,
@@ -145,7 +147,7 @@ static MEASURES: &[Measure] = &[
     },
     Measure {
         name: "bound",
-        cell: |_, a, f| launched(a, f.report.cost.bound).map(|b| bound_name(b).to_owned()),
+        cell: |_, a, f| launched(a, f.report.cost.bound).map(|b| bound_name(b).trim_end_matches(" bound").to_owned()),
         cost: |_| None,
     },
     Measure {
@@ -162,8 +164,10 @@ impl Analysis {
         let actives = self.configurations(kernel.function);
         let labels = self.labels(kernel.function, &actives);
         let figures: Vec<Result<Figures, String>> = actives.iter().map(|active| self.figures(active, wait)).collect();
+        let heads = heads(&labels);
+        let named = labels.into_iter().zip(heads);
         let columns =
-            actives.iter().zip(labels).zip(&figures).map(|((active, label), figures)| column(&kernel, active, label, figures));
+            actives.iter().zip(named).zip(&figures).map(|((active, named), figures)| column(&kernel, active, named, figures));
         let rows = MEASURES.iter().map(|measure| {
             let cell = |(active, figures): (&Active, &Result<Figures, String>)| {
                 figures.as_ref().ok().and_then(|figures| (measure.cell)(self, active, figures)).unwrap_or_else(|| "?".to_owned())
@@ -261,7 +265,17 @@ impl Analysis {
     }
 }
 
-fn column(kernel: &Kernel, active: &Active, label: String, figures: &Result<Figures, String>) -> Column {
+fn heads(labels: &[String]) -> Vec<String> {
+    let without = |label: &String| {
+        let words = label.split(' ').filter(|word| !word.starts_with("warps=") && !word.starts_with("stages="));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let short: Vec<String> = labels.iter().map(without).collect();
+    let is_telling = short.iter().enumerate().all(|(index, head)| !head.is_empty() && !short[..index].contains(head));
+    if is_telling { short } else { labels.to_vec() }
+}
+
+fn column(kernel: &Kernel, active: &Active, (label, head): (String, String), figures: &Result<Figures, String>) -> Column {
     let failed = figures.as_ref().ok().and_then(|f| match &f.exact {
         State::Failed(message) => Some(message.to_string()),
         State::Ready(_) | State::Pending => None,
@@ -269,6 +283,7 @@ fn column(kernel: &Kernel, active: &Active, label: String, figures: &Result<Figu
     Column {
         id: active.id(),
         label,
+        head,
         is_active: active.id() == kernel.active.id(),
         fits: figures.as_ref().ok().map(|f| f.occupancy.is_some()),
         spills: figures.as_ref().ok().map(|f| f.spill_bytes().0 > 0),
@@ -296,7 +311,7 @@ impl Matrix {
         let mut out = format!("{} on {}: {} configurations\n", self.kernel, self.gpu, self.columns.len());
         let head = |column: &Column| {
             let bad = column.fits == Some(false) || column.spills == Some(true) || column.problem.is_some();
-            format!("{}{}{}", if column.is_active { "*" } else { "" }, if bad { "!" } else { "" }, column.label)
+            format!("{}{}{}", if column.is_active { "*" } else { "" }, if bad { "!" } else { "" }, column.head)
         };
         let heads: Vec<Vec<String>> = self.columns.iter().map(|c| wrapped(&head(c))).collect();
         let width = |index: usize| {

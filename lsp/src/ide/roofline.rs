@@ -97,11 +97,12 @@ impl Roofline {
 
     /// The decades that the axes span: intensity, then FLOP a second; `None` without a point.
     fn decades(&self) -> Option<[(i32, i32); 2]> {
-        let xs = self.points.iter().map(|p| p.intensity).chain(self.roofs.iter().map(Roof::ridge));
-        let ys = self.points.iter().map(|p| p.flops).chain(self.roofs.iter().map(|r| r.peak));
+        // Enough of the slope that it is seen as one.
+        let xs = self.points.iter().map(|p| p.intensity).chain(self.roofs.iter().flat_map(|r| [r.ridge(), r.ridge() / 12.0]));
+        let ys = self.points.iter().map(|p| p.flops).chain(self.roofs.iter().flat_map(|r| [r.peak, r.peak / 12.0]));
         let span = |values: &mut dyn Iterator<Item = f64>| {
             let (low, high) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(low, high), value| (low.min(value), high.max(value)));
-            (low.log10().floor() as i32, (high * 1.05).log10().ceil() as i32)
+            (low.log10().floor() as i32, high.log10().ceil() as i32)
         };
         let is_drawn = !self.points.is_empty() && !self.roofs.is_empty();
         is_drawn.then(|| [span(&mut { xs }), span(&mut { ys })])

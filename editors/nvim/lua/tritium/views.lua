@@ -61,7 +61,7 @@ local function mark(buffer, lines, move)
     if first < top or bottom < first then
       vim.api.nvim_win_call(window, function()
         vim.api.nvim_win_set_cursor(window, { first + 1, 0 })
-        vim.cmd('normal! zz')
+        vim.cmd('normal! zt')
       end)
     end
   end

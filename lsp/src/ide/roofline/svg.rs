@@ -9,7 +9,7 @@ use super::{Point, Roofline};
 use crate::ide::report::si;
 
 const WIDTH: f64 = 860.0;
-const LEFT: f64 = 84.0;
+const LEFT: f64 = 96.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 56.0;
 const PLOT: f64 = 380.0;
@@ -59,14 +59,14 @@ impl Scale {
 
 pub(super) fn chart(roofline: &Roofline) -> String {
     let rows = roofline.points.len() + roofline.missing.len();
-    let height = TOP + PLOT + 84.0 + LINE * rows as f64;
+    let height = TOP + PLOT + 84.0 + LINE * (rows + 1) as f64;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>Roofline of {} on {}</title>\n<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
         escaped(&roofline.file),
         escaped(&roofline.gpu)
     );
     text(&mut out, LEFT, 26.0, "title", &format!("Roofline on {}", roofline.gpu));
-    text(&mut out, LEFT, 44.0, "small", &format!("{}, by Tritium's compiler; {}", roofline.file, roofline.assumption));
+    text(&mut out, LEFT, 44.0, "small", &format!("{}, by Tritium's compiler", roofline.file));
     if let Some([x, y]) = roofline.decades() {
         axes(&mut out, x, y);
         let (across, up) = (Scale::new(x, LEFT, WIDTH - LEFT - RIGHT), Scale::new(y, TOP + PLOT, -PLOT));
@@ -102,6 +102,7 @@ pub(super) fn chart(roofline: &Roofline) -> String {
         text(&mut out, LEFT - 60.0, below, "", &format!("–  {missing}"));
         below += LINE;
     }
+    text(&mut out, LEFT - 60.0, below, "small", &format!("Estimated: {}", roofline.assumption));
     out + "</svg>\n"
 }
 
