@@ -61,10 +61,14 @@ async function person(editor, suffix) {
   };
   // Enter would take whatever row is on top by then: the row is clicked by its whole name.
   const command = async (title) => {
-    await page.keyboard.press('F1');
     const input = page.locator('.quick-input-widget input.input');
-    await input.waitFor({ state: 'visible' });
-    await input.fill(`>${title}`);
+    // A page that has the focus passes keys on only once it has loaded.
+    await poll(async () => {
+      await page.keyboard.press('F1');
+      await input.waitFor({ state: 'visible', timeout: 3_000 });
+      await input.fill(`>${title}`, { timeout: 3_000 });
+      return true;
+    }, 30_000, 'the palette opens');
     const rows = page.locator('.quick-input-list .monaco-list-row');
     await rows.filter({ has: page.locator('.label-name', { hasText: new RegExp(`^${title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) }) }).first().click();
   };

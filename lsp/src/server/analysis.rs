@@ -36,7 +36,7 @@ pub(crate) enum Task {
         paths: Vec<PathBuf>,
         tree_changed: bool,
     },
-    Configure(Options),
+    Configure(Box<Options>),
     Read(Box<dyn FnOnce(Analysis) + Send>),
     Stop,
 }
@@ -135,7 +135,7 @@ fn serve(
                 }
             }
             Task::Configure(options) => {
-                host.configure(options);
+                host.configure(*options);
                 for (path, version) in files.open_versions() {
                     follow_up(&host, path, version);
                 }

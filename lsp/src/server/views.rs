@@ -105,7 +105,7 @@ impl Backend {
         let mut looked_at = self.looked_at.0.lock().unwrap_or_else(PoisonError::into_inner);
         options.active = std::mem::take(&mut looked_at.active);
         *looked_at = options.clone();
-        self.owner.send(Task::Configure(options));
+        self.owner.send(Task::Configure(Box::new(options)));
     }
 
     pub(crate) fn activate(&self, argument: Value) -> Result<Option<Value>> {
@@ -121,7 +121,7 @@ impl Backend {
             Some(configuration) => looked_at.active.insert(key, configuration.to_owned()),
             None => looked_at.active.remove(&key),
         };
-        self.owner.send(Task::Configure(looked_at.clone()));
+        self.owner.send(Task::Configure(Box::new(looked_at.clone())));
         drop(looked_at);
         self.refresh();
         Ok(Some(Value::Null))
