@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SEED = 2026
 GPU = "sm_90"
 # Seconds for one kernel; one that takes longer is left out and counted.
-LIMIT = 60
+LIMIT = 30
 WANTED_MEAN, WANTED_EACH = 8, 2
 # How many kernels, under other signatures, are compiled before the clock counts: those of `examples/`.
 WARM = 9
