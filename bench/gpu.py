@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks and times kernels on a GPU, beside Triton and PyTorch in the same process.
 
-    python3 bench/gpu.py path/to/tritium [--results FILE.md] [--quick] [--only examples|memory|products|matmul|attention]
+    python3 bench/gpu.py path/to/tritium [--results FILE.md] [--quick] [--only examples|memory|products|descriptors|matmul|attention]
 
 1. `examples`: every launch of `examples/` runs through `tritium run --device cuda:0 --verify`, and what it wrote is compared with PyTorch here,
    in the norm of docs/architecture.md: ||out - ref|| / ||ref|| <= 4 * eps * sqrt(longest reduction), the reference in float64.
 2. `memory`: kernels bound by memory, each beside a copy of as many bytes.
-3. `products`, `matmul`, `attention`: see `gpu_matmul.py`.
+3. `products`, `descriptors`, `matmul`, `attention`: see `gpu_matmul.py`.
 
 Both compilers get the same Python function with the same tiles, warps and stages. Random data, medians of `triton.testing.do_bench` (the L2
 cache is cleared before every run). Needs torch, triton and a GPU. Every external step has a time limit: a wrong kernel can hang for ever.
@@ -173,7 +173,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--quick", action="store_true", help="fewer cases and sizes of products")
-    parser.add_argument("--only", choices=["examples", "memory", "products", "matmul", "attention"])
+    parser.add_argument("--only", choices=["examples", "memory", "products", "descriptors", "matmul", "attention"])
     arguments = parser.parse_args()
     wanted = lambda name: arguments.only in (None, name)
     failed = 0
@@ -188,9 +188,13 @@ def main():
         failed += wrong
     rows = []
     if wanted("products"):
-        failed += gpu_matmul.products(arguments.binary, arguments.quick)
+        failed += gpu_matmul.products(arguments.binary, gpu_matmul.product_cases(arguments.quick))
+    sizes = (1024, 4096) if arguments.quick else (1024, 2048, 4096, 8192)
+    if wanted("descriptors"):
+        failed += gpu_matmul.products(arguments.binary, gpu_matmul.descriptor_cases(arguments.quick))
+        failed += gpu_matmul.descriptors(arguments.binary, sizes, rows)
     if wanted("matmul"):
-        failed += gpu_matmul.matmuls(arguments.binary, (1024, 4096) if arguments.quick else (1024, 2048, 4096, 8192), rows)
+        failed += gpu_matmul.matmuls(arguments.binary, sizes, rows)
     if wanted("attention"):
         failed += gpu_matmul.attentions(arguments.binary, rows)
     if rows:

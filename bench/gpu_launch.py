@@ -9,6 +9,8 @@ from pathlib import Path
 import torch
 from triton.testing import do_bench
 
+import tensor_maps
+
 ROOT = Path(__file__).resolve().parent.parent
 cuda = ctypes.CDLL("libcuda.so.1")
 
@@ -40,7 +42,11 @@ class Ours:
         head = re.search(r"// tritium: kernel (\S+), (\d+) warps, (\d+) bytes of shared memory, parameters (.*)", ptx.stdout)
         self.name, self.threads, self.shared = head[1], int(head[2]) * 32, int(head[3])
         self.parameters = head[4].split()
+        self.maps = tensor_maps.lines(ptx.stdout)
         self.types = {name: ty.split(":")[0] for name, ty in args.items()}
+        # The strides of a descriptor `X` of rank r are `X_<r + 1>` and those behind it.
+        ranks = {name: ty.count(",") + 1 for name, ty in args.items() if ty.startswith("tensordesc")}
+        self.strides = {f"{name}_{i}" for name, rank in ranks.items() for i in range(rank + 1, 2 * rank)}
         torch.cuda.current_stream()  # the context is torch's
         module = ctypes.c_void_p()
         check(cuda.cuModuleLoadData(ctypes.byref(module), ptx.stdout.encode() + b"\0"), "loading")
@@ -50,18 +56,24 @@ class Ours:
             check(cuda.cuFuncSetAttribute(self.function, 8, self.shared), "asking for shared memory")
 
     def launcher(self, grid, **values):
-        holders = []
+        holders, numbers = [], {}
         for name in self.parameters:
             value = values[name]
+            numbers[name] = value.data_ptr() if isinstance(value, torch.Tensor) else value
             if isinstance(value, torch.Tensor):
                 holders.append(ctypes.c_uint64(value.data_ptr()))
-            elif self.types[name] == "f32":
+            elif self.types.get(name) == "f32":
                 holders.append(ctypes.c_float(value))
-            elif self.types[name] == "i64":
+            elif self.types.get(name) == "i64" or name in self.strides:
                 holders.append(ctypes.c_int64(value))
             else:
                 holders.append(ctypes.c_int32(value))
-        pointers = (ctypes.c_void_p * len(holders))(*[ctypes.cast(ctypes.byref(h), ctypes.c_void_p) for h in holders])
+        addresses = [ctypes.addressof(holder) for holder in holders]
+        for line in self.maps:
+            holder, address = tensor_maps.encode(cuda, line, numbers)
+            holders.append(holder)
+            addresses.append(address)
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         x, y, z = (list(grid) + [1, 1])[:3]
 
         def launch(keep=(holders, values)):

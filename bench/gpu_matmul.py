@@ -1,8 +1,9 @@
 """Matrix products of every operand type and orientation on a Hopper GPU, and products and attention beside Triton and PyTorch.
 
 Part of `gpu.py`. `products`: each case in a process of its own with a time limit (a wrong descriptor may hang or fault), against PyTorch in
-float64. `matmul` and `attention` are timed in this process, each row a configuration; results are compared with PyTorch in float32 or better
-before they are timed.
+float64; `descriptors`: products through tensor descriptors of sizes that blocks do not divide, in the same way. These, `matmul` and
+`attention` are timed in this process, each row a configuration; results are compared with PyTorch in float32 or better before they are
+timed.
 """
 
 import json
@@ -52,7 +53,57 @@ def product_cases(quick):
                 yield "f32", "f32", block, warps, *turned, False
 
 
+def descriptor(binary, case):
+    """A product through descriptors; {ok, and how far off} or {ok, why}."""
+    (bm, bn, bk), warps, stages, turned, (m, n, k) = case
+    torch.manual_seed(1)
+    ours = through_descriptors(binary, bm, bn, bk, warps, stages, turned)
+    if "cp.async.bulk.tensor" not in ours.ptx:
+        return {"ok": False, "why": "no block is copied in the PTX"}
+    # Beyond the tensor memory holds NaN: a block that reads it shows.
+    a, b = padded(m, k), padded(n, k) if turned else padded(k, n)
+    c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16)
+    grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn),)
+    ours.launcher(grid, C=c, M=m, N=n, K=k, **parts("A", a), **parts("B", b))()
+    torch.cuda.synchronize()
+    reference = a.double() @ (b.double().T if turned else b.double())
+    error = float((c.double() - reference).norm() / max(float(reference.norm()), 1e-30))
+    bound = 4 * 2.0**-10 * math.sqrt(k)
+    return {"ok": error <= bound, "why": f"{error:.2e} <= {bound:.2e}"}
+
+
+def padded(rows, columns):
+    whole = torch.full((rows + 8, columns + 64), float("nan"), device="cuda", dtype=torch.float16)
+    whole[:rows, :columns] = torch.randn(rows, columns, device="cuda")
+    return whole[:rows, :columns]
+
+
+def parts(name, tensor):
+    """A descriptor argument as the kernel has it: base, extents, strides but the last."""
+    return {f"{name}_0": tensor, f"{name}_1": tensor.shape[0], f"{name}_2": tensor.shape[1], f"{name}_3": tensor.stride(0)}
+
+
+def through_descriptors(binary, bm, bn, bk, warps, stages, turned):
+    args = {"A": f"tensordesc<f16[{bm}, {bk}]>", "B": f"tensordesc<f16[{bn if turned else bk}, {bk if turned else bn}]>", "C": "*f16:16"}
+    args |= {name: "i32" for name in ("M", "N", "K")}
+    sets = {"BLOCK_M": bm, "BLOCK_N": bn, "BLOCK_K": bk, "GROUP_M": 8, "TB": turned}
+    return Ours(binary, KERNELS, "matmul_descriptors", args, sets, warps, stages)
+
+
+def descriptor_cases(quick):
+    """(blocks, warps, stages, right transposed, sizes)"""
+    blocks = [((128, 256, 64), 8, 3), ((128, 128, 64), 4, 4), ((64, 64, 32), 4, 2), ((64, 128, 128), 4, 3), ((32, 64, 32), 2, 3)]
+    for block in blocks[:2] if quick else blocks:
+        for turned in (False, True):
+            for sizes in ((384, 520, 1000), (200, 264, 40), (8, 16, 8), (1024, 1024, 4096)):
+                yield *block, turned, sizes
+
+
 def product_name(case):
+    if len(case) == 5:
+        block, warps, stages, turned, sizes = case
+        return f"descriptors {'×'.join(map(str, block))} {'NT' if turned else 'NN'} {warps} warps {stages} stages, {'×'.join(map(str, sizes))}"
+
     left, right, block, warps, turned_left, turned_right, half = case
     letters = ("T" if turned_left else "N") + ("T" if turned_right else "N")
     return f"{left}·{right}{' in f16' if half else ''} {'×'.join(map(str, block))} {letters} {warps} warps"
@@ -89,9 +140,9 @@ def product(binary, case):
     return {"ok": error <= bound, "why": f"{error:.2e} <= {bound:.2e}"}
 
 
-def products(binary, quick):
+def products(binary, cases):
     failed = total = 0
-    for case in product_cases(quick):
+    for case in cases:
         command = [sys.executable, __file__, binary, json.dumps(case)]
         try:
             said = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -162,6 +213,29 @@ def matmuls(binary, sizes, rows):
     return failed
 
 
+def descriptors(binary, sizes, rows):
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    failed = 0
+    for n in sizes:
+        a, b = (torch.randn(n, n, device="cuda", dtype=torch.float16) for _ in range(2))
+        out = torch.empty_like(a)
+        reference = a.float() @ b.float() if n > 4096 else (a.double() @ b.double())
+        for bm, bn, bk, warps, stages in MATMULS:
+            blocks = {"BLOCK_M": bm, "BLOCK_N": bn, "BLOCK_K": bk, "GROUP_M": 8, "TB": False}
+            grid = (triton.cdiv(n, bm) * triton.cdiv(n, bn),)
+            left, right = TensorDescriptor.from_tensor(a, [bm, bk]), TensorDescriptor.from_tensor(b, [bk, bn])
+            ok = row(
+                rows, f"descriptors {n}³", f"{bm}×{bn}×{bk}, {warps} warps, {stages} stages", 2 * n**3,
+                lambda: through_descriptors(binary, bm, bn, bk, warps, stages, False),
+                lambda kernel: kernel.launcher(grid, C=out, M=n, N=n, K=n, **parts("A", a), **parts("B", b)),
+                lambda: tensor_kernels.matmul_descriptors[grid](left, right, out, n, n, n, **blocks, num_warps=warps, num_stages=stages),
+                out, reference, n,
+            )  # fmt: skip
+            failed += not ok
+    return failed
+
+
 def attentions(binary, rows, length=4096, heads=64):
     failed = 0
     for d in (64, 128):
@@ -220,4 +294,5 @@ def table(rows):
 
 
 if __name__ == "__main__":
-    print(json.dumps(product(sys.argv[1], json.loads(sys.argv[2]))))
+    case = json.loads(sys.argv[2])
+    print(json.dumps((descriptor if len(case) == 5 else product)(sys.argv[1], case)))

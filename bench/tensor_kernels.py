@@ -125,3 +125,25 @@ def product(
             b += BK * ldb
         acc = tl.dot(x, y, acc, out_dtype=acc.dtype)
     tl.store(C + rm[:, None] * ldc + rn[None, :], acc.to(C.dtype.element_ty))
+
+
+@triton.jit
+def matmul_descriptors(A, B, C, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, TB: tl.constexpr):
+    """`A` is a descriptor of `[M, K]`, `B` of `[K, N]`, or with `TB` of `[N, K]`."""
+    pid = tl.program_id(0)
+    rows_of_programs = tl.cdiv(M, BLOCK_M)
+    columns_of_programs = tl.cdiv(N, BLOCK_N)
+    in_group = GROUP_M * columns_of_programs
+    first = pid // in_group * GROUP_M
+    size = min(rows_of_programs - first, GROUP_M)
+    row = (first + pid % in_group % size) * BLOCK_M
+    column = pid % in_group // size * BLOCK_N
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = A.load([row, k * BLOCK_K])
+        b = B.load([column, k * BLOCK_K]).T if TB else B.load([k * BLOCK_K, column])
+        acc = tl.dot(a, b, acc)
+    out_rows = row + tl.arange(0, BLOCK_M)
+    out_columns = column + tl.arange(0, BLOCK_N)
+    c_ptrs = C + out_rows[:, None] * N + out_columns[None, :]
+    tl.store(c_ptrs, acc.to(tl.float16), mask=(out_rows[:, None] < M) & (out_columns[None, :] < N))

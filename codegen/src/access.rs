@@ -76,7 +76,7 @@ pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
 /// counting the loop's counts all.
 pub(crate) fn first_trips(function: &Function) -> Vec<bool> {
     let mut ahead = vec![false; function.ops.len()];
-    let is_load = |id: OpId| matches!(function.op(id).kind, OpKind::Load(_) | OpKind::AsyncCopy(_));
+    let is_load = |id: OpId| matches!(function.op(id).kind, OpKind::Load(_) | OpKind::AsyncCopy(_) | OpKind::TmaLoad { .. });
     for block in &function.blocks {
         for (at, &id) in block.ops.iter().enumerate() {
             let op = function.op(id);

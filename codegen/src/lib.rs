@@ -14,6 +14,7 @@ mod queries;
 pub mod registers;
 pub mod resources;
 pub mod source_lines;
+pub mod tensor_map;
 
 pub use passes::Unsupported;
 pub use queries::{Llvm, Options, launch_values, llvm_text, optimised, report};

@@ -25,6 +25,7 @@ mod program;
 mod reduce;
 mod rounding;
 mod scan;
+mod tma;
 mod value;
 mod walks;
 mod wgmma;
@@ -41,7 +42,7 @@ use tritium_tile::{
 };
 
 pub use crate::passes::Unsupported;
-use crate::ptx_strings::Instruction;
+use crate::{ptx_strings::Instruction, tensor_map::TensorMap};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
 type Emitted<T> = Result<T, Unsupported>;
@@ -66,12 +67,20 @@ impl Default for Emission<'_> {
     }
 }
 
-/// Writes the kernel of a module at L1 as LLVM IR for this SM.
-pub fn emit(module: &Module, sm: &Sm) -> Result<String, Unsupported> {
-    emit_with(module, sm, &Emission::default())
+/// A kernel as LLVM text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    pub llvm: String,
+    /// Further parameters, in order.
+    pub tensor_maps: Vec<TensorMap>,
 }
 
-pub fn emit_with(module: &Module, sm: &Sm, emission: &Emission<'_>) -> Result<String, Unsupported> {
+/// Writes the kernel of a module at L1 as LLVM IR for this SM.
+pub fn emit(module: &Module, sm: &Sm) -> Result<String, Unsupported> {
+    emit_with(module, sm, &Emission::default()).map(|text| text.llvm)
+}
+
+pub fn emit_with(module: &Module, sm: &Sm, emission: &Emission<'_>) -> Result<Text, Unsupported> {
     let Some(function) = module.functions.first() else {
         return Err(Unsupported { origin: Origin::NONE, message: "the module has no function".into() });
     };
@@ -86,7 +95,9 @@ pub fn emit_with(module: &Module, sm: &Sm, emission: &Emission<'_>) -> Result<St
     }
     emitter.parameters()?;
     emitter.block(function.body)?;
-    Ok(emitter.finish())
+    emitter.tensor_map_parameters();
+    let tensor_maps = std::mem::take(&mut emitter.tensor_maps);
+    Ok(Text { llvm: emitter.finish(), tensor_maps })
 }
 
 /// A text as LLVM spells it between quotes.
@@ -131,6 +142,7 @@ struct Emitter<'m> {
     walks: Vec<Option<walks::Walk>>,
     declarations: BTreeSet<String>,
     globals: Vec<String>,
+    tensor_maps: Vec<TensorMap>,
     /// The tables of constants among the globals, in the order of their numbers.
     tables: Vec<&'static [u64]>,
     /// Functions of the mathematical library that are called, and their names.
@@ -177,6 +189,7 @@ impl<'m> Emitter<'m> {
             walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),
             globals: Vec::new(),
+            tensor_maps: Vec::new(),
             tables: Vec::new(),
             functions: Vec::new(),
             defined: BTreeSet::new(),
@@ -422,6 +435,13 @@ impl<'m> Emitter<'m> {
         Ok(())
     }
 
+    /// Each in the kernel's parameter space, where the unit reads it: nobody may copy it.
+    fn tensor_map_parameters(&mut self) {
+        let first = self.function.params.len();
+        let names = (first..first + self.tensor_maps.len()).map(|index| Reg::Arg(index as u32));
+        self.signature.extend(names.map(|arg| format!("ptr byval([128 x i8]) align 64 \"nvvm.grid_constant\" {arg}")));
+    }
+
     fn finish(self) -> String {
         let name = entry_name(self.module);
         let mut text = String::with_capacity(self.body.len() + self.entry.len() + 2048);
@@ -543,6 +563,10 @@ impl<'m> Emitter<'m> {
                 }
                 Ok(())
             }
+            OpKind::MbarrierInit { count } => self.mbarrier_init(op, *count),
+            OpKind::MbarrierWait => self.mbarrier_wait(op),
+            OpKind::MbarrierInvalidate => self.mbarrier_invalidate(op),
+            OpKind::TmaLoad { contiguous } => self.tma_load(op, *contiguous),
             OpKind::Wgmma { turned } => self.wgmma(op, *turned),
             OpKind::WgmmaWait { pending } => self.wgmma_wait(op, *pending),
             OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),

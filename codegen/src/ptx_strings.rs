@@ -110,6 +110,24 @@ pub enum Instruction {
         sized: bool,
         predicated: bool,
     },
+    /// (32-bit shared address, predicate): an mbarrier whose phases take so many arrivals.
+    MbarrierInit {
+        count: u32,
+    },
+    /// (32-bit shared address, predicate).
+    MbarrierInvalidate,
+    /// Mbarriers that this thread has made are there for the units that arrive at them.
+    FenceMbarrierInit,
+    /// (32-bit shared address, parity): until the phase of that parity is complete.
+    MbarrierWait,
+    /// (32-bit shared address, predicate): arrives, and announces so many bytes.
+    MbarrierExpect {
+        bytes: u32,
+    },
+    /// (32-bit shared address, tensor map, 32-bit address of an mbarrier, coordinates…, predicate).
+    CopyBlock {
+        rank: u8,
+    },
     /// This thread's copies so far become one group.
     CopyCommit,
     /// Until at most this many groups of this thread are under way.
@@ -317,6 +335,21 @@ impl Instruction {
                 let guard = if predicated { format!("@${} ", 2 + u8::from(sized)) } else { String::new() };
                 format!("{guard}cp.async.{cache}.shared.global [$0], [$1], {bytes}{size};")
             }
+            Instruction::MbarrierInit { count } => format!("@$1 mbarrier.init.shared::cta.b64 [$0], {count};"),
+            Instruction::MbarrierInvalidate => "@$1 mbarrier.inval.shared::cta.b64 [$0];".into(),
+            Instruction::FenceMbarrierInit => "fence.mbarrier_init.release.cluster;".into(),
+            Instruction::MbarrierWait => "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; \
+                 @!done bra again; }"
+                .into(),
+            Instruction::MbarrierExpect { bytes } => format!("@$1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};"),
+            Instruction::CopyBlock { rank } => {
+                let n = rank as usize;
+                format!(
+                    "@${} cp.async.bulk.tensor.{n}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {}], [$2];",
+                    3 + n,
+                    braces(3, n)
+                )
+            }
             Instruction::CopyCommit => "cp.async.commit_group;".into(),
             Instruction::CopyWait { pending } => format!("cp.async.wait_group {pending};"),
             Instruction::FenceAsync => "fence.proxy.async.shared::cta;".into(),
@@ -425,7 +458,19 @@ impl Instruction {
                 parts.push("~{memory}".into());
                 parts
             }
-            Instruction::CopyCommit | Instruction::CopyWait { .. } | Instruction::FenceAsync => vec!["~{memory}".into()],
+            Instruction::MbarrierInit { .. } | Instruction::MbarrierInvalidate | Instruction::MbarrierExpect { .. } => {
+                vec!["r".into(), "b".into(), "~{memory}".into()]
+            }
+            Instruction::MbarrierWait => vec!["r".into(), "r".into(), "~{memory}".into()],
+            Instruction::CopyBlock { rank } => {
+                let mut parts = vec!["r".to_string(), "l".into(), "r".into()];
+                parts.extend(repeat("r", rank));
+                parts.extend(["b".into(), "~{memory}".into()]);
+                parts
+            }
+            Instruction::CopyCommit | Instruction::CopyWait { .. } | Instruction::FenceMbarrierInit | Instruction::FenceAsync => {
+                vec!["~{memory}".into()]
+            }
         };
         parts.join(",")
     }
@@ -463,6 +508,12 @@ impl Instruction {
             | Instruction::LdMatrix { .. }
             | Instruction::Mma(_)
             | Instruction::CopyAsync { .. }
+            | Instruction::MbarrierInit { .. }
+            | Instruction::MbarrierInvalidate
+            | Instruction::FenceMbarrierInit
+            | Instruction::MbarrierWait
+            | Instruction::MbarrierExpect { .. }
+            | Instruction::CopyBlock { .. }
             | Instruction::CopyCommit
             | Instruction::CopyWait { .. }
             | Instruction::FenceAsync => true,

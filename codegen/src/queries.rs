@@ -15,6 +15,7 @@ use crate::{
     cost, llvm,
     passes::{self, CompileOptions, Unsupported},
     resources::{self, KernelReport},
+    tensor_map::TensorMap,
 };
 
 /// What code is generated for, beyond the specialisation. Interned for good: there are few.
@@ -42,6 +43,8 @@ pub struct Llvm {
     pub shared_bytes: u32,
     /// Run-time parameters in order.
     pub parameters: Vec<String>,
+    /// Behind them, what a launch makes of them.
+    pub tensor_maps: Vec<TensorMap>,
 }
 
 fn sm(db: &dyn Db, options: Options) -> Result<&'static Sm, Unsupported> {
@@ -76,11 +79,13 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Ll
         Some(place.function.file(db).path(db).display().to_string())
     };
     let emission = llvm::Emission { max_registers: options.max_registers(db), file_of: &file_of };
+    let llvm::Text { llvm: text, tensor_maps } = llvm::emit_with(module, sm(db, options)?, &emission)?;
     Ok(Llvm {
-        text: llvm::emit_with(module, sm(db, options)?, &emission)?,
+        text,
         kernel: llvm::entry_name(module),
         shared_bytes: module.shared_bytes.unwrap_or(0),
         parameters: entry.params.iter().map(|p| p.name.clone()).collect(),
+        tensor_maps,
     })
 }
 

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use tritium_semantics::target::Gpu;
-use tritium_tile::{BlockId, Function, Module, Op, OpKind, ops::LoopAttrs};
+use tritium_tile::{BlockId, Function, Module, Op, OpId, OpKind, ops::LoopAttrs};
 
 use crate::{
     access::{Access, accesses},
@@ -146,8 +146,8 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>) -> KernelRepor
 }
 
 fn fewer(function: &Function, of: &Op) -> &'static str {
-    let copies =
-        |region: &BlockId| function.block(*region).ops.iter().any(|&op| matches!(function.op(op).kind, OpKind::AsyncCopy(_)));
+    let is_copy = |op: OpId| matches!(function.op(op).kind, OpKind::AsyncCopy(_) | OpKind::TmaLoad { .. });
+    let copies = |region: &BlockId| function.block(*region).ops.iter().any(|&op| is_copy(op));
     if of.regions.iter().any(copies) {
         "rings of more buffers do not fit the shared memory of a CTA"
     } else {

@@ -18,8 +18,11 @@ use crate::{
 /// Launch blocks and kernels; `@SMS@` stands for the board's SMs.
 pub const KERNELS: &str = include_str!("calibrate/kernels.py");
 
-/// A launch, what it works on, and its work on a board of so many SMs.
-const LAUNCHES: &[(&str, fn(f64) -> f64)] = &[
+/// Work on a board of so many SMs.
+type Amount = fn(f64) -> f64;
+
+/// A launch, what it works on, and how much.
+const LAUNCHES: &[(&str, Amount)] = &[
     // Two sides of 512 MiB, 16 times.
     ("dram", |_| 2.0 * 4.0 * 134_217_728.0 * 16.0),
     ("f16", |sms| 2.0 * 128.0 * 256.0 * 64.0 * 2048.0 * 4.0 * sms),

@@ -420,8 +420,9 @@ fn run_cuda(
         let buffers = device.upload_all(tensors)?;
         let grid = launch.grid.map(|g| g.min(u64::from(u32::MAX)) as u32);
         let geometry = cuda::Geometry { grid, threads: launch.num_warps * 32, shared_bytes: compiled.shared_bytes };
+        let maps = device.maps(&compiled.tensor_maps, &buffers, values)?;
         let start = Instant::now();
-        device.launch(&kernel, geometry, &buffers, values)?;
+        device.launch(&kernel, geometry, &buffers, values, &maps)?;
         let seconds = start.elapsed().as_secs_f64();
         for (buffer, tensor) in buffers.iter().zip(tensors.iter_mut()) {
             device.download(buffer, &mut tensor.bytes)?;
@@ -437,6 +438,8 @@ pub struct Compiled {
     pub image: Vec<u8>,
     pub kernel: String,
     pub shared_bytes: u32,
+    /// Parameters behind the kernel's own.
+    pub tensor_maps: Vec<codegen::tensor_map::TensorMap>,
 }
 
 /// Compiles for one GPU; the message of an error is complete.
@@ -463,7 +466,7 @@ pub fn compile(
         Err(worker::WorkerError::Missing { .. }) => ptx.into_bytes(),
         Err(error) => return Err(error.to_string()),
     };
-    Ok(Compiled { image, kernel: llvm.kernel.clone(), shared_bytes: llvm.shared_bytes })
+    Ok(Compiled { image, kernel: llvm.kernel.clone(), shared_bytes: llvm.shared_bytes, tensor_maps: llvm.tensor_maps.clone() })
 }
 
 fn summary(tensor: &Tensor) -> Output {

@@ -20,6 +20,7 @@ import sys
 import time
 
 import numpy as np
+import tensor_maps
 
 CHUNK, PATIENCE, GUARD = 100, 20.0, 256
 #: One of each kind, for the sanitizer: it is slow.
@@ -184,7 +185,16 @@ def one(driver, case, launch, data, code):
     words = []
     for arg in launch["args"]:
         words.append(ctypes.c_uint64(buffers[arg["tensor"]].value + arg["offset"] if "tensor" in arg else arg["bits"]))
-    pointers = (ctypes.c_void_p * max(len(words), 1))(*[ctypes.addressof(word) for word in words])
+    addresses = [ctypes.addressof(word) for word in words]
+    nothing = driver.upload(bytes(16))
+    # Parameters by their places, as signed numbers of their size.
+    signed = lambda word, size: word - (1 << 8 * size) if size < 8 and word >> 8 * size - 1 else word
+    values = {f"p{i}": signed(word.value, arg.get("bytes", 8)) for i, (word, arg) in enumerate(zip(words, launch["args"]))}
+    for line in launch.get("maps", []):
+        holder, address = tensor_maps.encode(driver.cuda, line, values, nothing.value)
+        words.append(holder)
+        addresses.append(address)
+    pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
     start = time.perf_counter()
     driver.do("cuLaunchKernel", function, *launch["grid"], launch["threads"], 1, 1, launch["shared"], None, pointers, None)
     driver.do("cuCtxSynchronize")

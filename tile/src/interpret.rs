@@ -5,6 +5,7 @@
 //! [`Fault`] that names the operation, never a panic; it stops when its [`Limits`] say so; the same inputs give the same bits.
 
 pub(crate) mod access;
+mod asynchronous;
 mod collective;
 mod dot;
 pub(crate) mod elementwise;
@@ -19,7 +20,6 @@ pub(crate) mod value;
 
 use std::{
     cell::RefCell,
-    collections::VecDeque,
     fmt,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
@@ -31,12 +31,14 @@ pub use memory::{Allocation, Memory};
 pub use value::{Data, POISON_BYTE};
 
 use crate::{
+    layout::tma::{self, Block},
     module::{BlockId, Function, FunctionId, Module, OpId, ValueDef, ValueId},
     ops::{Constant, DotPrecision, OpKind, Origin, SpecialRegister},
     rewrite,
     types::{Elem, Scalar, Shape, Type},
 };
 use access::Failure;
+use asynchronous::Copies;
 use value::{Slot, map_data};
 
 /// Regions and calls together nest at most this deep while running.
@@ -262,15 +264,6 @@ struct Machine<'r> {
     bytes_left: u64,
     depth: usize,
     copies: Copies,
-}
-
-/// Asynchronous copies under way. What they read is read at once; what they write is undefined until they are waited for.
-#[derive(Default)]
-struct Copies {
-    /// Since the last commit.
-    open: Vec<(Rc<RefCell<Data>>, Data)>,
-    /// Oldest first.
-    groups: VecDeque<Vec<(Rc<RefCell<Data>>, Data)>>,
 }
 
 /// One call of one function.
@@ -606,6 +599,48 @@ impl<'r> Machine<'r> {
                         *buffer.borrow_mut() = data;
                     }
                 }
+                return Ok(SmallVec::new());
+            }
+            OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => {
+                let Slot::Ring(ring) = &frame.values[op.operands[0].index()] else { return Err(self.malformed(frame, id)) };
+                let init = matches!(op.kind, OpKind::MbarrierInit { .. });
+                self.copies.make_mbarriers(ring, init).map_err(|failure| self.fault(frame, id, failure))?;
+                return Ok(SmallVec::new());
+            }
+            OpKind::MbarrierWait => {
+                let parity = tile(self, frame, 1)?.first_int();
+                let mbarrier = self.shared(frame, id, op.operands[0])?;
+                let landed = self.copies.wait(&mbarrier, parity).map_err(|failure| self.fault(frame, id, failure))?;
+                self.bytes_left = self.bytes_left.saturating_add(landed);
+                return Ok(SmallVec::new());
+            }
+            OpKind::TmaLoad { .. } => {
+                let operands = tma::Operands::of(&op.operands).ok_or_else(|| self.malformed(frame, id))?;
+                let one = |this: &Self, value: ValueId| Ok(this.tile(frame, id, value)?.first_int());
+                if one(self, operands.runs)? == 0 {
+                    return Ok(SmallVec::new());
+                }
+                let all =
+                    |this: &Self, values: &[ValueId]| values.iter().map(|&v| one(this, v)).collect::<Result<Vec<i64>, Fault>>();
+                let (extents, strides, starts) =
+                    (all(self, operands.extents)?, all(self, operands.strides)?, all(self, operands.starts)?);
+                let ty = function.ty(operands.buffer);
+                let scalar = ty.elem().scalar().unwrap_or(Scalar::I8);
+                let block = Block { base: one(self, operands.base)?, extents, strides, starts, bytes: scalar.bytes() };
+                let (pointers, mask) = block.window(ty.shape());
+                let zero = Data::ints(ty.elem(), 0, mask.len());
+                let data = access::load(self.memory, scalar, &Data::I64(pointers), Some(&Data::I1(mask)), zero)
+                    .map_err(|failure| self.fault(frame, id, failure))?;
+                match self.bytes_left.checked_sub(data.bytes()) {
+                    Some(left) => self.bytes_left = left,
+                    None => {
+                        let message = "the copies under way take more memory than the program's limit".into();
+                        return Err(self.fault(frame, id, (FaultKind::Limit, message)));
+                    }
+                }
+                let (buffer, mbarrier) = (self.shared(frame, id, operands.buffer)?, self.shared(frame, id, operands.barrier)?);
+                *buffer.borrow_mut() = Data::poison(ty.elem(), data.len());
+                self.copies.announce(&mbarrier, buffer, data).map_err(|failure| self.fault(frame, id, failure))?;
                 return Ok(SmallVec::new());
             }
             OpKind::Wgmma { turned } => {

@@ -15,6 +15,7 @@ pub mod reshape;
 pub mod shared;
 #[cfg(test)]
 mod tests;
+pub mod tma;
 pub mod wgmma;
 
 pub use convert::Conversion;

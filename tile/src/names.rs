@@ -128,6 +128,10 @@ impl OpKind {
             OpKind::AsyncCommit => "async_commit",
             OpKind::AsyncWait { .. } => "async_wait",
             OpKind::FenceAsync => "fence_async",
+            OpKind::MbarrierInit { .. } => "mbarrier_init",
+            OpKind::MbarrierWait => "mbarrier_wait",
+            OpKind::MbarrierInvalidate => "mbarrier_invalidate",
+            OpKind::TmaLoad { .. } => "tma_load",
             OpKind::Wgmma { .. } => "wgmma",
             OpKind::WgmmaWait { .. } => "wgmma_wait",
         }

@@ -197,6 +197,22 @@ pub enum OpKind {
     /// What this thread has written to shared memory becomes visible to the asynchronous proxy (bulk copies, `wgmma`). Threads that
     /// did not write need a barrier behind the writers' fence.
     FenceAsync,
+    /// Operand: a ring of `i64[1]`, each slot of which becomes an mbarrier in phase 0 that `count` arrivals complete.
+    MbarrierInit {
+        count: u32,
+    },
+    /// Operand: a slot of such a ring, an `i32` parity. Until the phase of that parity is complete: the arrivals have come and what they
+    /// announced is copied. Every thread that waits sees it.
+    MbarrierWait,
+    /// Operand: such a ring. The mbarriers are no more, and their bytes may be used for something else.
+    MbarrierInvalidate,
+    /// A block of a tensor to shared memory, by the tensor memory accelerator. Operands as in [`crate::layout::tma::Operands`]: the base,
+    /// extents, strides (i32 or i64, in elements) and starts (i32) for each axis, the buffer, an mbarrier, and a scalar `i1` without which
+    /// nothing happens. What lies outside the extents becomes 0. Axis `contiguous` has the stride 1. One thread arrives at the mbarrier
+    /// and announces the bytes; the buffer's contents are undefined until an `MbarrierWait` for that phase.
+    TmaLoad {
+        contiguous: u8,
+    },
     /// Operands: a (`[M, K]`, a tile or a `Shared` buffer), b (`[K, N]`, a `Shared` buffer), accumulator `[M, N]`; `turned` says which
     /// of a and b is read as its transpose, a buffer in that case. Result: `a @ b + accumulator`, f32 operands as tf32. Asynchronous: the buffers are read and the result is written until a `WgmmaWait`
     /// covers it; until then only another `Wgmma` may take the result, as its accumulator. Each is a group of its own.
@@ -552,6 +568,10 @@ impl OpKind {
             | OpKind::AsyncCommit
             | OpKind::AsyncWait { .. }
             | OpKind::FenceAsync
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierWait
+            | OpKind::MbarrierInvalidate
+            | OpKind::TmaLoad { .. }
             | OpKind::Wgmma { .. }
             | OpKind::WgmmaWait { .. } => false,
         }

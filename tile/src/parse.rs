@@ -606,6 +606,10 @@ impl Parser<'_> {
             "async_commit" => OpKind::AsyncCommit,
             "async_wait" => OpKind::AsyncWait { pending: 0 },
             "fence_async" => OpKind::FenceAsync,
+            "mbarrier_init" => OpKind::MbarrierInit { count: 1 },
+            "mbarrier_wait" => OpKind::MbarrierWait,
+            "mbarrier_invalidate" => OpKind::MbarrierInvalidate,
+            "tma_load" => OpKind::TmaLoad { contiguous: 0 },
             "wgmma" => OpKind::Wgmma { turned: [false; 2] },
             "wgmma_wait" => OpKind::WgmmaWait { pending: 0 },
             _ => return None,
@@ -730,6 +734,8 @@ impl Parser<'_> {
                 *precision = given.name("precision", DotPrecision::ALL, DotPrecision::name, DotPrecision::default())?;
             }
             OpKind::Wgmma { turned } => *turned = [given.flag("turn_a")?, given.flag("turn_b")?],
+            OpKind::MbarrierInit { count } => *count = given.number("count")?.unwrap_or(1),
+            OpKind::TmaLoad { contiguous } => *contiguous = given.number("contiguous")?.unwrap_or(0),
             OpKind::WgmmaWait { pending } => *pending = given.number("pending")?.unwrap_or(0),
             OpKind::For(attrs) => {
                 attrs.num_stages = given.number("num_stages")?;

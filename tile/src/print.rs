@@ -387,6 +387,8 @@ impl Printer<'_> {
                 }
             }
             OpKind::WgmmaWait { pending } => text("pending", pending),
+            OpKind::MbarrierInit { count } => text("count", count),
+            OpKind::TmaLoad { contiguous } => text("contiguous", contiguous),
             OpKind::For(attrs) => {
                 if let Some(stages) = attrs.num_stages {
                     text("num_stages", &stages);
@@ -438,7 +440,9 @@ impl Printer<'_> {
             | OpKind::GridWait
             | OpKind::GridLaunch
             | OpKind::AsyncCommit
-            | OpKind::FenceAsync => {}
+            | OpKind::FenceAsync
+            | OpKind::MbarrierWait
+            | OpKind::MbarrierInvalidate => {}
         }
     }
 }

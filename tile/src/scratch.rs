@@ -7,10 +7,10 @@ use crate::{
         Conversion, Distributed, SharedLayout,
         algebra::{index_bits, shift_of},
         convert::{Access, conversion, scratch},
-        mma, wgmma,
+        mma, tma, wgmma,
     },
     module::{Function, Module, OpId, ValueId},
-    ops::OpKind,
+    ops::{Op, OpKind},
     rewrite::use_counts,
     types::Elem,
 };
@@ -23,6 +23,15 @@ pub fn buffer_of(function: &Function, value: ValueId) -> ValueId {
     match function.def_op(value).map(|op| function.op(op)) {
         Some(op) if matches!(op.kind, OpKind::LocalIndex) => buffer_of(function, op.operands[0]),
         _ => value,
+    }
+}
+
+/// The buffer that an operation writes or has written.
+pub fn written_buffer(op: &Op) -> Option<ValueId> {
+    match op.kind {
+        OpKind::AsyncCopy(_) | OpKind::LocalStore => op.operands.get(1).copied(),
+        OpKind::TmaLoad { .. } => tma::Operands::of(&op.operands).map(|operands| operands.buffer),
+        _ => None,
     }
 }
 

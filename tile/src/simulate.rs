@@ -18,6 +18,7 @@ mod dot_fma;
 mod global;
 mod lanes;
 mod lookup;
+mod mbarrier;
 mod scan;
 mod shared;
 mod wgmma;
@@ -39,6 +40,7 @@ use crate::{
 };
 use asynchronous::Copies;
 use lanes::{Lanes, Register};
+use mbarrier::Mbarriers;
 use shared::{By, SharedMemory, Wrong};
 use wgmma::Multiplications;
 
@@ -120,6 +122,7 @@ impl<'m> Simulator<'m> {
             shared: SharedMemory::new(module.shared_bytes.unwrap_or(0)),
             copies: Copies::default(),
             multiplications: Multiplications::default(),
+            mbarriers: Mbarriers::default(),
             fenced: 0,
             depth: 0,
             step: 0,
@@ -152,6 +155,7 @@ struct Machine<'r> {
     shared: SharedMemory,
     copies: Copies,
     multiplications: Multiplications,
+    mbarriers: Mbarriers,
     /// When the last fence of the asynchronous proxy was, in steps.
     fenced: u64,
     depth: usize,
@@ -554,6 +558,10 @@ impl<'r> Machine<'r> {
                 self.fenced = self.step;
                 Ok(())
             }
+            OpKind::MbarrierInit { count } => self.mbarrier_init(frame, id, *count),
+            OpKind::MbarrierWait => self.mbarrier_wait(frame, id),
+            OpKind::MbarrierInvalidate => self.mbarrier_invalidate(frame, id),
+            OpKind::TmaLoad { contiguous } => self.tma_load(frame, id, *contiguous),
             OpKind::Wgmma { turned } => self.wgmma(frame, id, *turned),
             OpKind::WgmmaWait { pending } => self.wgmma_wait(frame, id, *pending),
             // Blocks end before they come here.

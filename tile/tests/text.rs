@@ -7,10 +7,11 @@ use tritium_tile::{Builder, Function, Level, Module, Scalar, Shape, Type, ops::*
 const FORMS: &str = include_str!("text/forms.tile");
 const LAYOUTS: &str = include_str!("text/layouts.tile");
 const ASYNCHRONOUS: &str = include_str!("text/asynchronous.tile");
+const BLOCKS: &str = include_str!("text/blocks.tile");
 
 #[test]
 fn every_form_is_printed_as_it_is_read() {
-    for text in [FORMS, LAYOUTS, ASYNCHRONOUS] {
+    for text in [FORMS, LAYOUTS, ASYNCHRONOUS, BLOCKS] {
         let module = parse(text).unwrap();
         assert_eq!(print(&module), text);
         assert_eq!(verify(&module), vec![]);

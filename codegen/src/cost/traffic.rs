@@ -13,8 +13,9 @@ use smallvec::SmallVec;
 use tritium_tile::{
     BlockId, Function, OpId, OpKind, ValueDef, ValueId,
     facts::{Affine, Facts, Symbol},
+    layout::tma,
     ops::CastOp,
-    rewrite,
+    rewrite, scratch,
 };
 
 use super::{Launch, runs::Runs, scalars::Program, work::Work};
@@ -76,6 +77,9 @@ pub(super) struct Machine {
 /// Extents of a box's sides and the distances between neighbours.
 type Sides = SmallVec<[(i64, u64); 4]>;
 
+/// Forms and how often each counts: their sum is an address.
+type Forms<'f> = SmallVec<[(&'f Affine, i64); 3]>;
+
 struct Access<'f> {
     root: Option<ValueId>,
     is_store: bool,
@@ -84,7 +88,7 @@ struct Access<'f> {
 }
 
 struct Shape<'f> {
-    form: &'f Affine,
+    forms: Forms<'f>,
     bytes: f64,
     sides: Sides,
 }
@@ -109,7 +113,21 @@ pub(super) fn traffic(
         let pointer = function.op(id).operands[0];
         for (is_store, bytes) in [(false, work.loaded), (true, work.stored)] {
             if bytes > 0.0 {
-                let shape = facts.affine(pointer).and_then(|form| shape(function, form, pointer, runs, &owners, &first));
+                let shape = match function.op(id).kind {
+                    OpKind::TmaLoad { .. } => block(function, facts, id, runs, &owners, &first),
+                    _ => facts.affine(pointer).and_then(|form| {
+                        let unit = unit_of(function, pointer);
+                        shape(
+                            function,
+                            SmallVec::from_slice(&[(form, 1)]),
+                            (function.ty(pointer).shape(), unit),
+                            &[],
+                            runs,
+                            &owners,
+                            &first,
+                        )
+                    }),
+                };
                 accesses.push((id, Access { root: root(function, pointer), is_store, shape }));
             }
         }
@@ -189,7 +207,7 @@ fn waves(
             let program = Program::new(function, Some(launch), number);
             for ((_, access), &signature) in accesses.iter().zip(&signatures) {
                 let Some(shape) = &access.shape else { continue };
-                if keys.insert((signature, base(function, shape.form, &program)?)) {
+                if keys.insert((signature, base(function, &shape.forms, &program)?)) {
                     bytes += shape.bytes;
                 }
             }
@@ -245,18 +263,41 @@ impl Owners {
     }
 }
 
-/// The box of an address; `None` if a part of it depends on what no launch says.
+/// The box that the tensor memory accelerator copies, on every trip.
+fn block<'f>(
+    function: &Function,
+    facts: &'f Facts,
+    load: OpId,
+    runs: &Runs,
+    owners: &Owners,
+    program: &Program,
+) -> Option<Shape<'f>> {
+    let operands = tma::Operands::of(&function.op(load).operands)?;
+    let buffer = function.ty(operands.buffer);
+    let unit = scratch::element_bytes(buffer.elem());
+    let mut forms: Forms = SmallVec::from_slice(&[(facts.affine(operands.base)?, 1)]);
+    let mut sides: Sides = SmallVec::new();
+    for ((&stride, &start), &extent) in operands.strides.iter().zip(operands.starts).zip(buffer.shape().iter()) {
+        let step = program.scalar(stride)?.wrapping_mul(i64::from(unit));
+        forms.push((facts.affine(start)?, step));
+        sides.push((step, u64::from(extent)));
+    }
+    shape(function, forms, (&[], unit), &sides, runs, owners, program)
+}
+
+/// The box of an address, beside the sides of it that are known; `None` if a part of it depends on what no launch says.
 fn shape<'f>(
     function: &Function,
-    form: &'f Affine,
-    pointer: ValueId,
+    forms: Forms<'f>,
+    (extents, unit): (&[u32], u32),
+    known: &[(i64, u64)],
     runs: &Runs,
     owners: &Owners,
     program: &Program,
 ) -> Option<Shape<'f>> {
     let mut steps: IndexMap<(Option<u8>, Option<BlockId>), i64> = IndexMap::new();
-    for term in &form.terms {
-        let mut step = term.coefficient;
+    for (term, factor) in forms.iter().flat_map(|&(form, factor)| form.terms.iter().map(move |term| (term, factor))) {
+        let mut step = term.coefficient.wrapping_mul(factor);
         let mut trip = None;
         for &symbol in &term.symbols {
             match symbol {
@@ -271,8 +312,8 @@ fn shape<'f>(
             *sum = sum.wrapping_add(step);
         }
     }
-    let extents = function.ty(pointer).shape();
-    let mut sides: Sides = SmallVec::new();
+    let mut sides: Sides = known.iter().map(|&(step, extent)| (step.saturating_abs(), extent)).collect();
+    sides.retain(|&mut (step, extent)| step != 0 && extent > 1);
     for ((dim, trip), step) in steps {
         let extent = match (dim, trip) {
             (Some(dim), _) => u64::from(*extents.get(usize::from(dim))?),
@@ -284,7 +325,7 @@ fn shape<'f>(
         }
     }
     sides.sort_unstable();
-    let (mut bytes, mut span) = (f64::from(unit_of(function, pointer)), f64::from(unit_of(function, pointer)));
+    let (mut bytes, mut span) = (f64::from(unit), f64::from(unit));
     for &(step, extent) in &sides {
         let (step, extent) = (step as f64, extent as f64);
         let reach = span + step * (extent - 1.0);
@@ -292,17 +333,17 @@ fn shape<'f>(
         bytes = if step <= span { (bytes * extent).min(reach) } else { bytes * extent };
         span = reach;
     }
-    Some(Shape { form, bytes, sides })
+    Some(Shape { forms, bytes, sides })
 }
 
 /// Where a program's box begins, from the start of its tensor.
-fn base(function: &Function, form: &Affine, program: &Program) -> Option<i64> {
+fn base(function: &Function, forms: &Forms, program: &Program) -> Option<i64> {
     let mut sum = 0i64;
-    for term in form.terms.iter().filter(|t| t.dim.is_none()) {
-        if term.symbols.iter().any(|s| matches!(s, Symbol::Trip(_))) {
+    for (term, factor) in forms.iter().flat_map(|&(form, factor)| form.terms.iter().map(move |term| (term, factor))) {
+        if term.dim.is_some() || term.symbols.iter().any(|s| matches!(s, Symbol::Trip(_))) {
             continue;
         }
-        let mut product = term.coefficient;
+        let mut product = term.coefficient.wrapping_mul(factor);
         for &symbol in &term.symbols {
             product = product.wrapping_mul(number(function, symbol, program)?);
         }

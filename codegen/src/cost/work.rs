@@ -12,7 +12,7 @@ use tritium_tile::{
     layout::{
         Distributed,
         convert::{Conversion, conversion},
-        mma, wgmma,
+        mma, tma, wgmma,
     },
     ops::{BinaryOp, CastOp, DotPrecision, UnaryOp},
     scratch,
@@ -192,6 +192,13 @@ impl Bench<'_> {
             }
             OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AsyncCopy(_) => {
                 self.global(id, &mut work);
+            }
+            OpKind::TmaLoad { .. } => {
+                if let Some(tma::Operands { buffer, .. }) = tma::Operands::of(&op.operands) {
+                    work.loaded = self.bytes(buffer, self.elements(buffer));
+                    work.give(Unit::L2, work.loaded);
+                    work.give(Unit::Shared, work.loaded);
+                }
             }
             OpKind::LocalStore => {
                 let value = op.operands[0];

@@ -16,6 +16,7 @@
 
 mod expand;
 mod schedule;
+pub(super) mod window;
 
 use tritium_semantics::target::Feature;
 use tritium_tile::{Level, Module, OpKind, rewrite};

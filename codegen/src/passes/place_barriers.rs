@@ -8,9 +8,12 @@
 //! thread, which a barrier settles; likewise a `wgmma` reads until it is waited for. That nobody touches the part of a ring that a copy is
 //! under way to, or writes the part that a `wgmma` reads, is for the maker of the ring to see to: it is a matter of slots, not of barriers.
 //!
+//! A block that the tensor memory accelerator copies lands before the wait for its mbarrier ends, in every thread that waits, so nothing is
+//! pending of it; what was read or written there before is.
+//!
 //! **Invariant:** only barriers are added, each right in front of the access that needs it; running the pass again adds none.
 
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, rewrite};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, layout::tma, rewrite};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch;
@@ -49,6 +52,8 @@ struct Effect {
     copies: Vec<Bytes>,
     /// The reads go on until a wait.
     in_flight: bool,
+    /// Written by a unit that all threads wait for before they touch it.
+    lands: Vec<Bytes>,
 }
 
 /// Since the last barrier.
@@ -135,6 +140,13 @@ fn effects(module: &Module) -> Vec<Effect> {
         match op.kind {
             OpKind::LocalAlloc if !op.operands.is_empty() => effect.writes.extend(own(id)),
             OpKind::LocalAlloc | OpKind::LocalIndex => {}
+            OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => effect.writes.push(buffer(op.operands[0])),
+            OpKind::MbarrierWait => effect.reads.push(buffer(op.operands[0])),
+            OpKind::TmaLoad { .. } => {
+                let operands = tma::Operands::of(&op.operands);
+                effect.reads.push(operands.map_or(everything, |o| buffer(o.barrier)));
+                effect.lands.push(operands.map_or(everything, |o| buffer(o.buffer)));
+            }
             OpKind::AsyncCopy(_) => effect.copies.push(buffer(op.operands[1])),
             OpKind::Wgmma { .. } => {
                 let buffers = op.operands.iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
@@ -222,7 +234,9 @@ impl Barriers {
             || overlap(&effect.writes, &pending.writes)
             || overlap(reads, &pending.writes)
             || overlap(&effect.copies, &pending.reads)
-            || overlap(&effect.copies, &pending.writes);
+            || overlap(&effect.copies, &pending.writes)
+            || overlap(&effect.lands, &pending.reads)
+            || overlap(&effect.lands, &pending.writes);
         if conflict || self.needed[id.index()] {
             self.needed[id.index()] = true;
             pending.settle();

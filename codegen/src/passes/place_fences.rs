@@ -96,6 +96,7 @@ impl Fences {
                     self.publish(id, &mut written);
                     written.copying |= op.operands.iter().any(|&v| self.is_wanted(function, v));
                 }
+                OpKind::TmaLoad { .. } => self.publish(id, &mut written),
                 OpKind::AsyncWait { .. } => written.stored |= written.copying,
                 OpKind::FenceAsync => written.stored = false,
                 OpKind::Wgmma { .. } | OpKind::Barrier => self.publish(id, &mut written),

@@ -2,7 +2,8 @@
 //!
 //! What all elements of an offset share (a program's share of the rows, a batch's stride) is added to the scalar pointer, once. What is
 //! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions.
-//! A comparison of 64-bit indices with a bound likewise compares what is left with what is left of the bound.
+//! A comparison of 64-bit indices with a bound likewise compares what is left with what is left of the bound. Loads that `overlap` finds to be
+//! blocks keep their addresses and masks: it finds them by these, and nothing computes them in the end.
 //!
 //! **Invariant:** every address and every comparison is what it was: 64-bit sums are taken apart exactly, 32-bit ones where they do not wrap
 //! (as [`tritium_tile::facts`] understands it: sums of natural numbers, and their parts, do not), and narrowing is proved by ranges.
@@ -16,7 +17,7 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{CompileOptions, Pass, Unsupported, use_wgmma};
+use super::{CompileOptions, Pass, Unsupported, overlap::window, use_wgmma};
 
 pub static PASS: Pass =
     Pass { name: "rebase", summary: "Take what a tile of offsets shares into its scalar pointer.", needs: &[], gives: &[], run };
@@ -28,6 +29,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     for function in &mut module.functions {
         let facts = facts::of_function(function);
         let known = function.values.len();
+        let kept = kept(function, &facts, options);
         let body = function.body;
         let wide_only = feeds_warpgroups(function, options);
         let mut rebase = Rebase {
@@ -35,6 +37,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             wide_only,
             facts,
             known,
+            kept,
             bases: FxHashMap::default(),
             shares: FxHashMap::default(),
             placed: Vec::new(),
@@ -58,6 +61,36 @@ fn feeds_warpgroups(function: &Function, options: &CompileOptions) -> bool {
     found
 }
 
+/// By op: addresses and comparisons of loads that `overlap` gives to the tensor memory accelerator, which computes them itself.
+fn kept(function: &Function, facts: &Facts, options: &CompileOptions) -> Vec<bool> {
+    let mut kept = vec![false; function.ops.len()];
+    let never_negative = |value| facts.range(value).min >= 0;
+    function.walk(|_, id| {
+        let op = function.op(id);
+        let (OpKind::For(attrs), Some(&region)) = (&op.kind, op.regions.first()) else { return };
+        let body = &function.block(region).ops;
+        let dots = body.iter().any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }));
+        if !dots || attrs.num_stages.unwrap_or(options.num_stages) < 2 {
+            return;
+        }
+        for &load in body {
+            if window::of_load(function, &never_negative, load, options.sm).is_none() {
+                continue;
+            }
+            let mut pending: Vec<ValueId> = function.op(load).operands.to_vec();
+            while let Some(value) = pending.pop() {
+                let Some(def) = function.def_op(value) else { continue };
+                let op = function.op(def);
+                if function.ty(op.results[0]).is_scalar() || std::mem::replace(&mut kept[def.index()], true) {
+                    continue;
+                }
+                pending.extend(&op.operands);
+            }
+        }
+    });
+    kept
+}
+
 /// A pointer tile: a scalar, and the offsets that are added to it one after the other.
 #[derive(Clone)]
 struct Base {
@@ -79,6 +112,8 @@ struct Rebase<'f> {
     facts: Facts,
     /// Values below this number are known to `facts`; the others are made here, of those.
     known: usize,
+    /// By op, of those known.
+    kept: Vec<bool>,
     bases: FxHashMap<ValueId, Base>,
     /// Answers of [`Self::has_shared`].
     shares: FxHashMap<ValueId, bool>,
@@ -95,6 +130,7 @@ impl Rebase<'_> {
             let op = self.function.op(id).clone();
             self.origin = op.origin;
             match &op.kind {
+                _ if self.kept.get(id.index()) == Some(&true) => {}
                 OpKind::Splat => self.splat(&op),
                 OpKind::AddPtr => self.add_pointer(id, &op),
                 OpKind::Broadcast | OpKind::ExpandDims { .. } => self.reshape_pointer(&op),

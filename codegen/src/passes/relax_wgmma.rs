@@ -153,7 +153,7 @@ fn stays(module: &Module, function: &Function, owner: OpId, block: BlockId, buff
         let mut written = function.block(block).ops.contains(&def) || op.operands.is_empty();
         function.walk(|_, id| {
             let other = function.op(id);
-            written |= matches!(other.kind, OpKind::LocalStore | OpKind::AsyncCopy(_)) && other.operands.contains(&buffer);
+            written |= scratch::written_buffer(other) == Some(buffer);
         });
         return !written;
     }
@@ -164,12 +164,7 @@ fn stays(module: &Module, function: &Function, owner: OpId, block: BlockId, buff
     let mut fine = true;
     for &id in &function.block(block).ops {
         let other = function.op(id);
-        let writes: Option<ValueId> = match other.kind {
-            OpKind::AsyncCopy(_) | OpKind::LocalStore => {
-                other.operands.get(1).copied().filter(|&v| scratch::buffer_of(function, v) == ring)
-            }
-            _ => None,
-        };
+        let writes = scratch::written_buffer(other).filter(|&v| scratch::buffer_of(function, v) == ring);
         let Some(written) = writes else { continue };
         let index = function.def_op(written).map(|op| function.op(op)).filter(|op| matches!(op.kind, OpKind::LocalIndex));
         let write = index.and_then(|op| Cursor::of(function, owner, block, op.operands[1], slots));

@@ -8,7 +8,7 @@ use tritium_tile::{
     Function, Level, Module, OpId, OpKind, Scalar, ValueId,
     layout::{LayoutTable, SharedLayout, Side, mma, wgmma},
     ops::DotPrecision,
-    rewrite,
+    rewrite, scratch,
 };
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
@@ -167,8 +167,7 @@ fn buffer_behind(function: &Function, dot: OpId, value: ValueId) -> Option<(Valu
         let mut stores = false;
         function.walk(|_, id| {
             let op = function.op(id);
-            stores |=
-                matches!(op.kind, OpKind::LocalStore | OpKind::AsyncCopy(_) | OpKind::LocalIndex) && op.operands.contains(&v);
+            stores |= scratch::written_buffer(op) == Some(v) || matches!(op.kind, OpKind::LocalIndex) && op.operands.contains(&v);
         });
         filled && !stores
     };
@@ -183,7 +182,8 @@ fn nothing_is_written_between(function: &Function, from: OpId, to: OpId) -> bool
         && function.block(block).ops.get(first..last).is_some_and(|ops| {
             ops.iter().all(|&op| {
                 let op = function.op(op);
-                let writes = matches!(op.kind, OpKind::LocalStore | OpKind::AsyncCopy(_) | OpKind::AsyncWait { .. });
+                let waits = matches!(op.kind, OpKind::AsyncWait { .. } | OpKind::MbarrierWait);
+                let writes = waits || scratch::written_buffer(op).is_some();
                 !writes && op.regions.is_empty() && !matches!(op.kind, OpKind::Call { .. })
             })
         })

@@ -185,8 +185,10 @@ impl Analysis {
                     view.text = llvm.text.clone();
                 } else {
                     let parameters: Vec<&str> = llvm.parameters.iter().map(String::as_str).collect();
+                    let maps: String =
+                        llvm.tensor_maps.iter().map(|map| format!("// tensor map: {}\n", map.line(&llvm.parameters))).collect();
                     let header = format!(
-                        "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n",
+                        "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{maps}",
                         llvm.kernel,
                         active.num_warps,
                         llvm.shared_bytes,

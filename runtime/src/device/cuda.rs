@@ -10,6 +10,8 @@ use cudarc::driver::{
     sys,
 };
 
+use tritium_codegen::tensor_map::{Part, TensorMap};
+
 use crate::{
     device::{DeviceError, LaunchValue},
     tensor::Tensor,
@@ -40,9 +42,86 @@ pub struct Kernel {
 }
 
 /// Device memory, freed when dropped.
+#[derive(Debug)]
 pub struct Buffer {
     address: sys::CUdeviceptr,
     bytes: usize,
+}
+
+/// Encoded tensor maps.
+#[derive(Debug)]
+pub struct Maps {
+    encoded: Vec<sys::CUtensorMap>,
+    /// What the map of an empty tensor points to.
+    _nothing: Buffer,
+}
+
+/// A tensor map of a launch. An empty tensor becomes one zero, at `nothing`.
+fn encode(
+    map: &TensorMap,
+    buffers: &[Buffer],
+    args: &[LaunchValue],
+    nothing: sys::CUdeviceptr,
+) -> Result<sys::CUtensorMap, DeviceError> {
+    let wrong =
+        |message: String| DeviceError::Fault { origin: None, message: format!("a tensor that is read by blocks {message}") };
+    let number = |part: &Part| match *part {
+        Part::Constant(number) => Ok(number),
+        Part::Parameter(index) => match args.get(index as usize) {
+            Some(&LaunchValue::Scalar { bits, bytes: 4 }) => Ok(i64::from(bits as u32 as i32)),
+            Some(&LaunchValue::Scalar { bits, bytes: 8 }) => Ok(bits as i64),
+            _ => Err(wrong(format!("takes parameter {index} as a number, and it is none"))),
+        },
+    };
+    let numbers = |parts: &[Part]| parts.iter().map(number).collect::<Result<Vec<i64>, DeviceError>>();
+    let (mut extents, strides) = (numbers(&map.extents)?, numbers(&map.strides)?);
+    let mut base = match args.get(map.base as usize) {
+        Some(&LaunchValue::Tensor { index, byte_offset }) => buffers[index].address + byte_offset,
+        Some(&LaunchValue::Scalar { bits, .. }) => bits,
+        None => return Err(wrong(format!("begins at parameter {}, which is not there", map.base))),
+    };
+    if extents.iter().any(|&extent| extent <= 0) {
+        extents.fill(1);
+        base = nothing;
+    }
+    let extents: Vec<u64> = extents.into_iter().map(|extent| extent as u64).collect();
+    let bytes = i64::from(map.element_bytes);
+    let strides: Option<Vec<u64>> =
+        strides.iter().map(|stride| stride.checked_mul(bytes).and_then(|n| u64::try_from(n).ok())).collect();
+    let strides = strides.ok_or_else(|| wrong("has rows that lie backwards in memory, or too far apart".into()))?;
+    let steps = vec![1u32; extents.len()];
+    let element = match map.element_bytes {
+        1 => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        2 => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        _ => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+    };
+    let swizzle = match map.swizzle {
+        0 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+        32 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_32B,
+        64 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
+        _ => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+    };
+    let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
+    // SAFETY: every array has one element an axis (`strides` one less, as the driver reads it); the driver writes one map.
+    let result = unsafe {
+        sys::cuTensorMapEncodeTiled(
+            &mut encoded,
+            element,
+            extents.len() as u32,
+            base as *mut c_void,
+            extents.as_ptr(),
+            strides.as_ptr(),
+            map.boxes.as_ptr(),
+            steps.as_ptr(),
+            sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            swizzle,
+            sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+            sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        )
+    };
+    let told = || wrong(format!("has extents {extents:?} and rows {strides:?} bytes apart, for which the driver makes no map"));
+    result.result().map_err(|_| told())?;
+    Ok(encoded)
 }
 
 fn failed(what: &str, error: DriverError) -> DeviceError {
@@ -139,12 +218,28 @@ impl Cuda {
         geometry: Geometry,
         buffers: &[Buffer],
         args: &[LaunchValue],
+        maps: &Maps,
     ) -> Result<(), DeviceError> {
-        self.enqueue(kernel, geometry, buffers, args)?;
+        self.enqueue(kernel, geometry, buffers, args, maps)?;
         result::ctx::synchronize().map_err(|e| failed("running the kernel", e))
     }
 
-    fn enqueue(&self, kernel: &Kernel, geometry: Geometry, buffers: &[Buffer], args: &[LaunchValue]) -> Result<(), DeviceError> {
+    /// What a launch passes behind its arguments.
+    pub fn maps(&self, maps: &[TensorMap], buffers: &[Buffer], args: &[LaunchValue]) -> Result<Maps, DeviceError> {
+        // An empty tensor has no map; one number that is zero reads as what is outside of it.
+        let nothing = self.upload(&[0; 16])?;
+        let encoded = maps.iter().map(|map| encode(map, buffers, args, nothing.address)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Maps { encoded, _nothing: nothing })
+    }
+
+    fn enqueue(
+        &self,
+        kernel: &Kernel,
+        geometry: Geometry,
+        buffers: &[Buffer],
+        args: &[LaunchValue],
+        maps: &Maps,
+    ) -> Result<(), DeviceError> {
         // Every parameter is at most 8 bytes and little-endian, so a pointer to 8 bytes serves all sizes.
         let mut words: Vec<u64> = args
             .iter()
@@ -154,8 +249,9 @@ impl Cuda {
             })
             .collect();
         let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|w| ptr::from_mut(w).cast()).collect();
+        pointers.extend(maps.encoded.iter().map(|map| ptr::from_ref(map).cast_mut().cast()));
         let [x, y, z] = geometry.grid;
-        // SAFETY: `pointers` names one readable word per parameter of the kernel, all alive until the call returns (the driver copies them).
+        // SAFETY: `pointers` names one readable word, or one map, per parameter of the kernel, all alive until the call returns (the driver copies them).
         unsafe {
             result::launch_kernel(
                 kernel.function,
@@ -171,12 +267,14 @@ impl Cuda {
 
     /// Milliseconds of each of `repeats` launches by device events, after `warmup` launches. Before each, `flush` (a buffer larger than
     /// the L2 cache) is overwritten, so that every launch finds a cold cache.
+    #[expect(clippy::too_many_arguments, reason = "a timed launch is all of these")]
     pub fn time(
         &self,
         kernel: &Kernel,
         geometry: Geometry,
         buffers: &[Buffer],
         args: &[LaunchValue],
+        maps: &Maps,
         (warmup, repeats): (u32, u32),
         flush: &Buffer,
     ) -> Result<Vec<f32>, DeviceError> {
@@ -189,7 +287,7 @@ impl Cuda {
                 .map_err(|e| failed("clearing the cache", e))?;
             // SAFETY: both events are valid.
             unsafe { result::event::record(start, result::stream::null()) }.map_err(|e| failed("recording an event", e))?;
-            self.enqueue(kernel, geometry, buffers, args)?;
+            self.enqueue(kernel, geometry, buffers, args, maps)?;
             // SAFETY: as above; `elapsed` waits for both.
             let elapsed = unsafe {
                 result::event::record(end, result::stream::null())

@@ -94,6 +94,7 @@ fn pack(suite: &Suite, out: &Path) -> std::io::Result<()> {
     fs::write(out.join("launches.jsonl"), launches)?;
     fs::write(out.join("refused.jsonl"), refused)?;
     fs::copy(repository().join("tests/run/gpu.py"), out.join("gpu.py"))?;
+    fs::copy(repository().join("bench/tensor_maps.py"), out.join("tensor_maps.py"))?;
     Ok(())
 }
 
@@ -111,6 +112,8 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
         LaunchValue::Tensor { index, byte_offset } => json!({ "tensor": tensors[index].name, "offset": byte_offset }),
         LaunchValue::Scalar { bits, bytes } => json!({ "bits": bits, "bytes": bytes }),
     };
+    // Of a tensor map, parameters by their places.
+    let places: Vec<String> = (0..ready.values.len()).map(|at| format!("p{at}")).collect();
     let line = json!({
         "id": case.id,
         "kernel": llvm.kernel,
@@ -119,6 +122,7 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
         "shared": llvm.shared_bytes,
         "tensors": tensors.iter().map(|t| json!([t.name, t.dtype.to_string(), t.bytes.len()])).collect::<Vec<_>>(),
         "args": ready.values.iter().map(argument).collect::<Vec<_>>(),
+        "maps": llvm.tensor_maps.iter().map(|map| map.line(&places)).collect::<Vec<_>>(),
     });
     Ok((line, exact))
 }

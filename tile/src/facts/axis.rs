@@ -315,6 +315,10 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::AsyncCommit
         | OpKind::AsyncWait { .. }
         | OpKind::FenceAsync
+        | OpKind::MbarrierInit { .. }
+        | OpKind::MbarrierWait
+        | OpKind::MbarrierInvalidate
+        | OpKind::TmaLoad { .. }
         | OpKind::Wgmma { .. }
         | OpKind::WgmmaWait { .. } => unknown(),
     }

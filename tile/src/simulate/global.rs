@@ -17,7 +17,7 @@ use crate::{
     types::{Elem, Scalar},
 };
 
-fn locate(memory: &Memory, address: u64, size: u32) -> Option<(&Allocation, usize)> {
+pub(super) fn locate(memory: &Memory, address: u64, size: u32) -> Option<(&Allocation, usize)> {
     let allocation = memory.nearest(address)?;
     let offset = match size {
         1 => allocation.offset::<1>(address),
@@ -28,7 +28,7 @@ fn locate(memory: &Memory, address: u64, size: u32) -> Option<(&Allocation, usiz
     Some((allocation, offset))
 }
 
-fn outside(memory: &Memory, address: u64, size: u32) -> String {
+pub(super) fn outside(memory: &Memory, address: u64, size: u32) -> String {
     match memory.nearest(address) {
         Some(a) => {
             let place = (address.wrapping_sub(a.base()) as i64).div_euclid(i64::from(size));

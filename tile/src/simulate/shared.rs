@@ -163,6 +163,16 @@ impl SharedMemory {
         }
     }
 
+    /// What another unit writes lands: it is there for every thread that has waited for it, and no ordinary write to be fenced.
+    pub(super) fn land(&mut self, by: By, owner: OpId, address: u32, values: &[u8]) -> Result<(), Wrong> {
+        for (i, &value) in self.inside(address, values.len() as u32)?.zip(values) {
+            let byte = &mut self.bytes[i];
+            (byte.value, byte.undefined, byte.owner, byte.write_op) = (value, 0, owner.0, by.op.0);
+            (byte.writer, byte.write_epoch, byte.write_step, byte.writing) = (NONE, 0, 0, NONE);
+        }
+        Ok(())
+    }
+
     /// An asynchronous operation begins that reads these bytes until it is waited for.
     pub(super) fn hold_reads(&mut self, by: By, address: u32, size: u32) -> Result<(), Wrong> {
         for i in self.inside(address, size)? {

@@ -3,6 +3,7 @@
 
 use super::{Checker, layouts::is_address_sized, tile_elem, tile_scalar};
 use crate::{
+    layout::tma,
     module::{BlockId, Level, OpId, ValueId},
     ops::*,
     types::{Elem, Scalar, Type},
@@ -42,6 +43,10 @@ impl Checker<'_> {
                 | OpKind::LocalLoad
                 | OpKind::LocalStore
                 | OpKind::AsyncCopy(_)
+                | OpKind::MbarrierInit { .. }
+                | OpKind::MbarrierWait
+                | OpKind::MbarrierInvalidate
+                | OpKind::TmaLoad { .. }
                 | OpKind::Wgmma { .. }
         );
         if !shared {
@@ -421,6 +426,43 @@ impl Checker<'_> {
                 self.begins_at_l2(name)?;
                 count(0..=0, 0)
             }
+            OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => {
+                self.begins_at_l2(name)?;
+                count(1..=1, 0)?;
+                let slot = types[0].slot().filter(|_| self.module.layouts.ring_slots(types[0]).is_some());
+                ask(slot.is_some_and(|slot| is_mbarrier(&slot)), format!("`{name}` takes a ring of `i64[1]`"))?;
+                ask(!matches!(op.kind, OpKind::MbarrierInit { count: 0 }), "somebody arrives at an mbarrier")
+            }
+            OpKind::MbarrierWait => {
+                self.begins_at_l2(name)?;
+                count(2..=2, 0)?;
+                ask(
+                    is_mbarrier(types[0]) && *types[1] == Type::scalar(Scalar::I32),
+                    "`mbarrier_wait` takes an mbarrier and an i32",
+                )
+            }
+            OpKind::TmaLoad { contiguous } => {
+                self.begins_at_l2(name)?;
+                ask(results.is_empty(), "`tma_load` has no results")?;
+                let operands =
+                    tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
+                let buffer = self.ty(operands.buffer);
+                ask(
+                    matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
+                    "`tma_load` copies to a shared buffer",
+                )?;
+                ask(buffer.shape().len() == operands.starts.len(), "a buffer of `tma_load` has the axes of the tensor")?;
+                ask(usize::from(*contiguous) < operands.starts.len(), "the contiguous axis is one of the tensor's")?;
+                ask(self.ty(operands.base).is_scalar(), "the base of a tensor is a scalar")?;
+                self.pointee(name, self.ty(operands.base), buffer)?;
+                let number =
+                    |&v: &ValueId| self.ty(v).is_scalar() && matches!(tile_scalar(self.ty(v)), Some(Scalar::I32 | Scalar::I64));
+                ask(operands.extents.iter().chain(operands.strides).all(number), "extents and strides are i32 or i64")?;
+                let start = |&v: &ValueId| *self.ty(v) == Type::scalar(Scalar::I32);
+                ask(operands.starts.iter().all(start), "a block begins at i32 coordinates")?;
+                ask(is_mbarrier(self.ty(operands.barrier)), "`tma_load` arrives at an mbarrier")?;
+                ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), "whether `tma_load` runs is an i1")
+            }
             OpKind::Wgmma { turned } => {
                 self.begins_at_l2(name)?;
                 count(3..=3, 1)?;
@@ -596,6 +638,10 @@ impl Checker<'_> {
             | OpKind::AsyncCommit
             | OpKind::AsyncWait { .. }
             | OpKind::FenceAsync
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierWait
+            | OpKind::MbarrierInvalidate
+            | OpKind::TmaLoad { .. }
             | OpKind::Wgmma { .. }
             | OpKind::WgmmaWait { .. } => false,
         };
@@ -607,6 +653,11 @@ impl Checker<'_> {
         }
         Ok(())
     }
+}
+
+/// A buffer that holds an mbarrier.
+fn is_mbarrier(ty: &Type) -> bool {
+    matches!(ty, Type::Shared { elem: Scalar::I64, shape, .. } if shape[..] == [1])
 }
 
 fn mask(name: &str, ty: Option<&&Type>) -> Rule {

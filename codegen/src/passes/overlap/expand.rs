@@ -10,13 +10,14 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
-    layout::LayoutTable,
+    layout::{Layout, LayoutTable, shared::row_major},
     ops::{AsyncCopyAttrs, BinaryOp, CastOp, Constant, Predicate},
     rewrite::{self, ValueMap},
     types::Shape,
 };
 
 use super::schedule::{Carried, Fetch, Schedule, Slice, Turn, constant, slice};
+use super::window::{Number, Window};
 
 /// False if the loop is not as its schedule takes it to be; then nothing has changed.
 pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
@@ -28,7 +29,11 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     let mut strands = Vec::new();
     for stage in 0..schedule.stages - 1 {
         let fetches: Vec<Fetch> = schedule.fetches.iter().copied().filter(|f| f.stage == stage).collect();
-        let roots: Vec<ValueId> = fetches.iter().flat_map(|f| function.op(f.load).operands.clone()).collect();
+        let roots = |f: &Fetch| match schedule.windows.get(&f.load).filter(|_| f.ring.is_some()) {
+            Some(window) => window.roots(),
+            None => function.op(f.load).operands.to_vec(),
+        };
+        let roots: Vec<ValueId> = fetches.iter().flat_map(roots).collect();
         let Some(slice) = slice(function, region, &roots) else { return false };
         strands.push(Strand { stage, fetches, slice });
     }
@@ -38,7 +43,15 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     let last_origin = function.op(last).origin;
     let initial = source.operands[3..].to_vec();
 
-    let mut expander = Expander { function, layouts, out: Vec::new(), origin: source.origin, rings: FxHashMap::default() };
+    let mut expander = Expander {
+        function,
+        layouts,
+        out: Vec::new(),
+        origin: source.origin,
+        rings: FxHashMap::default(),
+        windows: &schedule.windows,
+        mbarriers: None,
+    };
     let e = &mut expander;
 
     let slot_count = schedule.given + u32::from(schedule.spare);
@@ -55,6 +68,11 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         }
     }
     e.origin = source.origin;
+    let blocks = schedule.windows.len() as u32;
+    let groups = schedule.fetches.iter().any(|f| f.ring.is_some() && !schedule.windows.contains_key(&f.load));
+    if blocks > 0 {
+        e.make_mbarriers(slot_count, blocks);
+    }
     let bounds = Bounds { lower: source.operands[0], upper: source.operands[1], step: source.operands[2] };
     let ring_stage = schedule.ring_stage();
     let ahead = |stage: u32| schedule.stages - 1 - stage;
@@ -71,13 +89,14 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
             let slot = e.int(i64::from(trip), Scalar::I32);
             e.strand(strand, &args, &yielded, counter, comes, state, &mut carried, slot);
         }
-        if ring_stage.is_some_and(|stage| stage <= time) {
+        if groups && ring_stage.is_some_and(|stage| stage <= time) {
             e.effect(OpKind::AsyncCommit, &[]);
         }
     }
     let distances: Vec<(ValueId, ValueId)> =
         strands.iter().map(|s| (e.bound(&bounds, ahead(s.stage)), e.multiple(bounds.step, ahead(s.stage)))).collect();
     let slots = ring_stage.map(|_| (e.int(i64::from(schedule.given) - 1, Scalar::I32), e.int(0, Scalar::I32)));
+    let parity = e.mbarriers.map(|_| e.int(0, Scalar::I32));
     let before = std::mem::take(&mut e.out);
 
     // The loop.
@@ -114,8 +133,17 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         (arg(e, write), arg(e, read))
     });
 
-    if let Some(stage) = ring_stage {
+    let parity = parity.map(|parity| {
+        operands.push(parity);
+        arg(e, parity)
+    });
+    if let Some(stage) = ring_stage.filter(|_| groups) {
         e.effect(OpKind::AsyncWait { pending: ahead(stage) - 1 }, &[]);
+    }
+    if let (Some((_, read)), Some(parity)) = (slots, parity)
+        && let Some(mbarrier) = e.mbarrier(read)
+    {
+        e.effect(OpKind::MbarrierWait, &[mbarrier, parity]);
     }
     let arrived: FxHashMap<OpId, ValueId> = schedule
         .fetches
@@ -134,10 +162,14 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     let mut results: Vec<ValueId> = Vec::new();
     let mut views: Vec<(OpId, ValueId)> = Vec::new();
     if let Some((write, read)) = slots {
-        e.effect(OpKind::AsyncCommit, &[]);
+        if groups {
+            e.effect(OpKind::AsyncCommit, &[]);
+        }
         let next = e.next_slot(read, slot_count);
         // The buffer read on this trip is filled again on the next, or, with one to spare, on the one after that.
         results = vec![if schedule.spare { e.next_slot(write, slot_count) } else { read }, next];
+        // Around the ring, every mbarrier is in its other phase.
+        results.extend(parity.map(|parity| e.next_parity(parity, next)));
         for fetch in schedule.fetches.iter().filter(|f| f.ring.is_some()) {
             e.origin = e.function.op(fetch.load).origin;
             let ring = e.rings[&fetch.load];
@@ -164,9 +196,12 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         map.insert(old, new);
     }
     // Behind the loop.
-    if ring_stage.is_some() {
-        e.origin = source.origin;
+    e.origin = source.origin;
+    if groups {
         e.effect(OpKind::AsyncWait { pending: 0 }, &[]);
+    }
+    if let Some(mbarriers) = e.mbarriers {
+        e.effect(OpKind::MbarrierInvalidate, &[mbarriers]);
     }
     let after = std::mem::take(&mut e.out);
     let Expander { function, layouts, .. } = expander;
@@ -213,6 +248,9 @@ struct Expander<'m> {
     origin: Origin,
     /// By load.
     rings: FxHashMap<OpId, ValueId>,
+    windows: &'m FxHashMap<OpId, Window>,
+    /// One for each slot of the rings, if the tensor memory accelerator fills one.
+    mbarriers: Option<ValueId>,
 }
 
 impl Expander<'_> {
@@ -233,6 +271,48 @@ impl Expander<'_> {
 
     fn compare(&mut self, predicate: Predicate, a: ValueId, b: ValueId) -> ValueId {
         self.value(OpKind::Compare(predicate), &[a, b], Type::scalar(Scalar::I1))
+    }
+
+    /// Mbarriers that `blocks` copies arrive at, in front of the loop. What this thread has written where the blocks will be is fenced.
+    fn make_mbarriers(&mut self, slots: u32, blocks: u32) {
+        let layout = self.layouts.intern(Layout::Shared(row_major(&[1])));
+        let ty = Type::Shared { elem: Scalar::I64, shape: [slots, 1].into_iter().collect(), layout };
+        let ring = self.value(OpKind::LocalAlloc, &[], ty);
+        self.effect(OpKind::MbarrierInit { count: blocks }, &[ring]);
+        self.effect(OpKind::FenceAsync, &[]);
+        self.mbarriers = Some(ring);
+    }
+
+    fn mbarrier(&mut self, slot: ValueId) -> Option<ValueId> {
+        let ring = self.mbarriers?;
+        let ty = self.function.ty(ring).slot()?;
+        Some(self.value(OpKind::LocalIndex, &[ring, slot], ty))
+    }
+
+    fn next_parity(&mut self, parity: ValueId, next: ValueId) -> ValueId {
+        let zero = self.int(0, Scalar::I32);
+        let one = self.int(1, Scalar::I32);
+        let scalar = Type::scalar(Scalar::I32);
+        let around = self.compare(Predicate::Eq, next, zero);
+        let other = self.value(OpKind::Binary(BinaryOp::Xor), &[parity, one], scalar.clone());
+        self.value(OpKind::Select, &[around, other, parity], scalar)
+    }
+
+    /// The copy of a window of a trip into a buffer.
+    fn block(&mut self, window: &Window, map: &ValueMap, buffer: ValueId, slot: ValueId, comes: ValueId) -> Option<()> {
+        let mbarrier = self.mbarrier(slot)?;
+        let mut operands = vec![window.base];
+        for (numbers, scalar) in [(&window.extents, Scalar::I64), (&window.strides, Scalar::I64), (&window.starts, Scalar::I32)] {
+            for &number in numbers {
+                operands.push(match number {
+                    Number::Value(value) => *map.get(&value).unwrap_or(&value),
+                    Number::Constant(number) => self.int(number, scalar),
+                });
+            }
+        }
+        operands.extend([buffer, mbarrier, comes]);
+        self.effect(OpKind::TmaLoad { contiguous: window.contiguous }, &operands);
+        Some(())
     }
 
     fn next_slot(&mut self, slot: ValueId, count: u32) -> ValueId {
@@ -338,6 +418,13 @@ impl Expander<'_> {
             let load = self.function.op(fetch.load).clone();
             self.origin = load.origin;
             let OpKind::Load(attrs) = load.kind else { continue };
+            let window = self.windows.get(&fetch.load).filter(|_| fetch.ring.is_some());
+            if let (Some(window), Some(&ring)) = (window, self.rings.get(&fetch.load)) {
+                let Some(ty) = self.function.ty(ring).slot() else { continue };
+                let buffer = self.value(OpKind::LocalIndex, &[ring, slot], ty);
+                self.block(window, &map, buffer, slot, comes);
+                continue;
+            }
             let mut operands: Vec<ValueId> = load.operands.iter().map(|v| *map.get(v).unwrap_or(v)).collect();
             let pointer = self.function.ty(operands[0]).clone();
             let mut mask = self.spread(comes, &pointer);

@@ -6,9 +6,11 @@
 //!
 //! **Invariant:** what a load at stage `s` is computed from is arithmetic, or loads of stage `s - 1`.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, facts,
     layout::{Layout, LayoutId, LayoutTable, SharedLayout, shared::swizzled},
     ops::{CastOp, Constant},
     rewrite,
@@ -16,7 +18,10 @@ use tritium_tile::{
     types::Shape,
 };
 
-use super::super::{CompileOptions, use_wgmma};
+use super::{
+    super::{CompileOptions, use_wgmma},
+    window::{self, Window},
+};
 
 /// More stages than this only lengthen the code in front of the loop.
 const MOST_STAGES: u32 = 16;
@@ -36,6 +41,8 @@ pub(super) struct Schedule {
     pub(super) wanted: u32,
     pub(super) given: u32,
     pub(super) fetches: Vec<Fetch>,
+    /// Of the loads that the tensor memory accelerator does. Looked up only.
+    pub(super) windows: FxHashMap<OpId, Window>,
     /// The rings have a slot more than stages: what a trip reads may be read until the end of the next.
     pub(super) spare: bool,
 }
@@ -167,8 +174,18 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let mut plain: Vec<(OpId, u32)> = Vec::new();
     let users = rewrite::users(function);
     let mut layouts = module.layouts.clone();
+    let facts = OnceCell::new();
+    let never_negative = |value| facts.get_or_init(|| facts::of_function(function)).range(value).min >= 0;
+    let mut windows: FxHashMap<OpId, Window> = FxHashMap::default();
     for load in targets {
         let Some(level) = level(load) else { continue };
+        let window = window::of_load(function, &never_negative, load, options.sm)
+            .filter(|window| window_fits(function, &layouts, &users, load, window));
+        if let Some(window) = window {
+            rings.push((load, layouts.intern(Layout::Shared(window.layout.clone())), level));
+            windows.insert(load, window);
+            continue;
+        }
         match ring_layout(function, &mut layouts, &users, load) {
             Some(ring) => rings.push((load, ring, level)),
             None if registers(module, function, load) <= MOST_REGISTERS => plain.push((load, level)),
@@ -203,7 +220,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let spare = spare && indirection.is_some() && runs_on(function, block, options);
     module.layouts = layouts;
     let given = if indirection.is_some() { given } else { 2 };
-    Some(Schedule { op: id, stages, wanted, given, fetches, spare })
+    Some(Schedule { op: id, stages, wanted, given, fetches, windows, spare })
 }
 
 /// Whether "is there a trip `n` ahead" can be computed without overflow: always for i32, for i64 with a known step.
@@ -249,6 +266,8 @@ impl Effects {
                     | OpKind::While
                     | OpKind::Call { .. }
                     | OpKind::AsyncCopy(_)
+                    | OpKind::TmaLoad { .. }
+                    | OpKind::MbarrierWait
                     | OpKind::AsyncCommit
                     | OpKind::AsyncWait { .. } => return None,
                     OpKind::InlineAsm(asm) if !asm.pure => return None,
@@ -382,6 +401,14 @@ fn registers(module: &Module, function: &Function, load: OpId) -> u64 {
     layout.map_or(1, |l| (l.num_registers() as u64 * u64::from(ty.elem().bits())).div_ceil(32))
 }
 
+/// The readers of a load can read what the tensor memory accelerator leaves: a buffer in the layout they ask for or, of 16-bit elements, in
+/// its transpose's.
+fn window_fits(function: &Function, layouts: &LayoutTable, users: &[Vec<OpId>], load: OpId, window: &Window) -> bool {
+    let result = function.op(load).results[0];
+    function.ty(result).elem().bits() == 16
+        || reader_layout(function, layouts, users, result).is_none_or(|layout| layout == window.layout)
+}
+
 /// The layout of the ring that a load can be copied to: that of the buffer its reader fills with it, or one of its own. `None` if
 /// `cp.async` cannot do it.
 fn ring_layout(function: &Function, layouts: &mut LayoutTable, users: &[Vec<OpId>], load: OpId) -> Option<LayoutId> {
@@ -407,7 +434,7 @@ fn ring_layout(function: &Function, layouts: &mut LayoutTable, users: &[Vec<OpId
     fits.then(|| layouts.intern(Layout::Shared(layout)))
 }
 
-fn is_zero(function: &Function, value: ValueId) -> bool {
+pub(super) fn is_zero(function: &Function, value: ValueId) -> bool {
     let Some(op) = function.def_op(value).map(|op| function.op(op)) else { return false };
     match op.kind {
         OpKind::Constant(Constant::Int(value)) => value == 0,

@@ -1,0 +1,279 @@
+//! Loads that the tensor memory accelerator can do: blocks of a tensor whose base, extents and strides are the kernel's parameters.
+//!
+//! A tensor descriptor, a block pointer and pointer arithmetic come here alike, as a tile of pointers and a mask. **Invariant:** a window says
+//! exactly what the load reads: the address of an element is the base and its index times the stride on each axis, and the mask is
+//! whether every index is inside; what is not proved so has no window. Base and strides are known to be multiples of 16 bytes.
+
+use tritium_semantics::target::{Feature, Sm};
+use tritium_tile::{
+    Function, OpId, OpKind, Scalar, ValueDef, ValueId,
+    layout::{SharedLayout, tma},
+    ops::{BinaryOp, CacheOp, CastOp, Constant, Predicate},
+};
+
+use super::schedule::is_zero;
+
+/// What a launch knows of: a parameter, or a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::passes) enum Number {
+    Value(ValueId),
+    Constant(i64),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::passes) struct Window {
+    pub(in crate::passes) base: ValueId,
+    /// By axis.
+    pub(in crate::passes) extents: Vec<Number>,
+    pub(in crate::passes) strides: Vec<Number>,
+    /// i32 scalars, computed anywhere.
+    pub(in crate::passes) starts: Vec<Number>,
+    pub(in crate::passes) contiguous: u8,
+    /// In which the unit leaves the block.
+    pub(in crate::passes) layout: SharedLayout,
+}
+
+impl Window {
+    /// What the copy of a trip is computed from.
+    pub(super) fn roots(&self) -> Vec<ValueId> {
+        self.starts.iter().filter_map(|start| if let Number::Value(value) = start { Some(*value) } else { None }).collect()
+    }
+}
+
+struct Search<'f> {
+    function: &'f Function,
+    never_negative: &'f dyn Fn(ValueId) -> bool,
+}
+
+/// One axis of what has been found of a window.
+#[derive(Debug, Clone, Copy, Default)]
+struct Axis {
+    start: Option<Number>,
+    stride: Option<Number>,
+    extent: Option<Number>,
+    not_negative: bool,
+}
+
+/// The window that a load reads, if the unit of this SM can read it.
+pub(in crate::passes) fn of_load(
+    function: &Function,
+    never_negative: &dyn Fn(ValueId) -> bool,
+    load: OpId,
+    sm: &Sm,
+) -> Option<Window> {
+    if !sm.has(Feature::Tma) {
+        return None;
+    }
+    let op = function.op(load);
+    let OpKind::Load(attrs) = op.kind else { return None };
+    let (&pointer, &mask) = (op.operands.first()?, op.operands.get(1)?);
+    if attrs.volatile || attrs.cache == CacheOp::Cv || op.operands.get(2).is_some_and(|&other| !is_zero(function, other)) {
+        return None;
+    }
+    let ty = function.ty(op.results[0]);
+    let shape = ty.shape();
+    let bytes = ty.elem().bits() / 8;
+    let search = Search { function, never_negative };
+    let mut axes = vec![Axis::default(); shape.len()];
+    let base = search.pointer(pointer, shape, &mut axes)?;
+    let every: Vec<usize> = (0..shape.len()).collect();
+    search.mask(mask, &every, shape, &mut axes)?;
+    let mut window = Window {
+        base,
+        extents: Vec::new(),
+        strides: Vec::new(),
+        starts: Vec::new(),
+        contiguous: axes.iter().rposition(|axis| axis.stride == Some(Number::Constant(1)))? as u8,
+        layout: tma::layout(&[1], 8, 0),
+    };
+    for (at, axis) in axes.iter().enumerate() {
+        let (start, stride, extent) = (axis.start?, axis.stride?, axis.extent?);
+        let natural = || match start {
+            Number::Value(value) => (search.never_negative)(value),
+            Number::Constant(value) => value >= 0,
+        };
+        let known = at == usize::from(window.contiguous) || search.multiple(stride, tma::GRAIN.div_ceil(bytes.max(1)));
+        if !known || !(axis.not_negative || natural()) {
+            return None;
+        }
+        window.starts.push(start);
+        window.strides.push(stride);
+        window.extents.push(extent);
+    }
+    window.layout = tma::layout(shape, ty.elem().bits(), window.contiguous);
+    tma::boxes(&window.layout, ty.elem(), window.contiguous)?;
+    Some(window)
+}
+
+impl Search<'_> {
+    fn kind(&self, value: ValueId) -> Option<(&OpKind, &[ValueId])> {
+        let op = self.function.op(self.function.def_op(value)?);
+        Some((&op.kind, &op.operands))
+    }
+
+    fn parameter(&self, value: ValueId) -> Option<u32> {
+        let function = self.function;
+        let ValueDef::Argument(block, _) = function.value(value).def else { return None };
+        (block == function.body).then(|| function.params.iter().find(|p| p.value == value).map(|p| p.divisibility))?
+    }
+
+    /// A scalar that a launch knows.
+    fn number(&self, value: ValueId) -> Option<Number> {
+        let scalar = self.function.ty(value).elem().scalar()?;
+        if self.parameter(value).is_some() && matches!(scalar, Scalar::I32 | Scalar::I64) {
+            return Some(Number::Value(value));
+        }
+        match self.kind(value)? {
+            (OpKind::Constant(Constant::Int(number)), _) => Some(Number::Constant(*number)),
+            (OpKind::Cast(CastOp::ExtS), operands) => self.number(operands[0]),
+            _ => None,
+        }
+    }
+
+    /// The scalar in every element of a tile.
+    fn splat(&self, value: ValueId) -> Option<ValueId> {
+        match self.kind(value)? {
+            (OpKind::Splat, operands) => Some(operands[0]),
+            _ => None,
+        }
+    }
+
+    fn everywhere(&self, value: ValueId) -> Option<Number> {
+        match self.kind(value)? {
+            (OpKind::Constant(Constant::Int(number)), _) => Some(Number::Constant(*number)),
+            _ => self.number(self.splat(value)?),
+        }
+    }
+
+    fn multiple(&self, number: Number, of: u32) -> bool {
+        match number {
+            Number::Constant(number) => number % i64::from(of) == 0,
+            Number::Value(value) => self.parameter(value).is_some_and(|divisibility| divisibility % of == 0),
+        }
+    }
+
+    /// The base of a tile of pointers, which is a parameter at a multiple of 16 bytes.
+    fn pointer(&self, mut pointer: ValueId, shape: &[u32], axes: &mut [Axis]) -> Option<ValueId> {
+        loop {
+            match self.kind(pointer)? {
+                (OpKind::AddPtr, operands) => {
+                    let (line, axis) = self.line(operands[1], shape)?;
+                    let (indices, stride) = self.product(line, shape[axis]);
+                    let (start, stride) = (self.start(indices, shape[axis])?, stride?);
+                    let found = &mut axes[axis];
+                    if found.start.is_some() {
+                        return None;
+                    }
+                    (found.start, found.stride) = (Some(start), Some(stride));
+                    pointer = operands[0];
+                }
+                (OpKind::ConvertLayout, operands) => pointer = operands[0],
+                (OpKind::Splat, operands) => {
+                    let base = operands[0];
+                    return self.parameter(base).is_some_and(|divisibility| divisibility % tma::GRAIN == 0).then_some(base);
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// The vector that a tile repeats along all axes but one, and that axis.
+    fn line(&self, mut value: ValueId, shape: &[u32]) -> Option<(ValueId, usize)> {
+        let mut axes: Vec<usize> = (0..shape.len()).collect();
+        loop {
+            if axes.len() == 1 {
+                return (self.function.ty(value).shape()[..] == [shape[axes[0]]]).then_some((value, axes[0]));
+            }
+            match self.kind(value)? {
+                (OpKind::Broadcast | OpKind::ConvertLayout, operands) => value = operands[0],
+                (OpKind::ExpandDims { axis }, operands) => {
+                    axes.remove(usize::from(*axis));
+                    value = operands[0];
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// `indices · stride`, in 64 bits.
+    fn product(&self, line: ValueId, extent: u32) -> (ValueId, Option<Number>) {
+        match self.kind(line) {
+            Some((OpKind::Binary(BinaryOp::MulI), operands)) => match self.start(operands[0], extent) {
+                Some(_) => (operands[0], self.everywhere(operands[1])),
+                None => (operands[1], self.everywhere(operands[0])),
+            },
+            _ => (line, Some(Number::Constant(1))),
+        }
+    }
+
+    /// The i32 number `s` of `s, s + 1, …` in 64 bits, which do not wrap.
+    fn start(&self, line: ValueId, extent: u32) -> Option<Number> {
+        if self.function.ty(line).elem().scalar() != Some(Scalar::I64) {
+            return None;
+        }
+        let steps = |value: ValueId| match self.kind(value) {
+            Some((OpKind::Cast(CastOp::ExtS), operands)) => {
+                matches!(self.kind(operands[0]), Some((OpKind::Iota { start: 0, end }, _)) if *end as u32 == extent)
+            }
+            _ => false,
+        };
+        if steps(line) {
+            return Some(Number::Constant(0));
+        }
+        let first = |value: ValueId| -> Option<Number> {
+            if let (OpKind::Constant(Constant::Int(number)), _) = self.kind(value)? {
+                return i32::try_from(*number).ok().map(|number| Number::Constant(number.into()));
+            }
+            let scalar = self.splat(value)?;
+            match self.kind(scalar)? {
+                (OpKind::Cast(CastOp::ExtS), operands) => {
+                    let narrow = self.function.ty(operands[0]).elem().scalar() == Some(Scalar::I32);
+                    narrow.then_some(Number::Value(operands[0]))
+                }
+                (OpKind::Constant(Constant::Int(number)), _) => {
+                    i32::try_from(*number).ok().map(|number| Number::Constant(number.into()))
+                }
+                _ => None,
+            }
+        };
+        match self.kind(line)? {
+            (OpKind::Binary(BinaryOp::AddI), operands) if steps(operands[1]) => first(operands[0]),
+            (OpKind::Binary(BinaryOp::AddI), operands) if steps(operands[0]) => first(operands[1]),
+            _ if extent == 1 => first(line),
+            _ => None,
+        }
+    }
+
+    /// Everything that a mask asks for, or `None` if that is anything but indices inside their extents.
+    fn mask(&self, value: ValueId, place: &[usize], shape: &[u32], axes: &mut [Axis]) -> Option<()> {
+        match self.kind(value)? {
+            (OpKind::Binary(BinaryOp::And), operands) => {
+                self.mask(operands[0], place, shape, axes)?;
+                self.mask(operands[1], place, shape, axes)
+            }
+            (OpKind::Broadcast | OpKind::ConvertLayout, operands) => self.mask(operands[0], place, shape, axes),
+            (OpKind::ExpandDims { axis }, operands) => {
+                let mut place = place.to_vec();
+                place.remove(usize::from(*axis));
+                self.mask(operands[0], &place, shape, axes)
+            }
+            (OpKind::Compare(predicate), operands) => {
+                let &[axis] = place else { return None };
+                let found = &mut axes[axis];
+                if self.function.ty(operands[0]).shape()[..] != [shape[axis]]
+                    || self.start(operands[0], shape[axis])? != found.start?
+                {
+                    return None;
+                }
+                let bound = self.everywhere(operands[1])?;
+                match predicate {
+                    Predicate::GeS if bound == Number::Constant(0) => found.not_negative = true,
+                    Predicate::LtS if found.extent.is_none_or(|other| other == bound) => found.extent = Some(bound),
+                    _ => return None,
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+}
