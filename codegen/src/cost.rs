@@ -12,6 +12,8 @@ mod traffic;
 mod units;
 mod work;
 
+use std::hash::{Hash, Hasher};
+
 use indexmap::IndexMap;
 use serde::Serialize;
 use tritium_semantics::target::Gpu;
@@ -29,13 +31,22 @@ use runs::{Counter, Runs};
 use scalars::trips_text;
 
 /// The numbers of one launch.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
     pub grid: [u64; 3],
     /// Integer arguments by parameter name.
     pub scalars: IndexMap<String, i64>,
     /// Bytes of the tensor behind each pointer parameter.
     pub tensor_bytes: IndexMap<String, u64>,
+}
+
+impl Hash for Launch {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Maps are equal in any order.
+        self.grid.hash(state);
+        self.scalars.values().fold(0i64, |sum, n| sum.wrapping_add(*n)).hash(state);
+        self.tensor_bytes.values().fold(0u64, |sum, n| sum.wrapping_add(*n)).hash(state);
+    }
 }
 
 impl Launch {

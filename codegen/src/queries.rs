@@ -89,16 +89,30 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Ll
     })
 }
 
+/// What a report is about. Forgotten when nobody asks any more: sizes of launches change with every keystroke in them.
+#[salsa::interned]
+struct Question<'db> {
+    instance: Instance,
+    options: Options,
+    gpu: Gpu,
+    launch: Option<cost::Launch>,
+}
+
 /// What the specialisation takes and costs on a GPU of the SM it is compiled for; with a launch also what the launch costs.
-pub fn report(
-    db: &dyn Db,
+pub fn report<'db>(
+    db: &'db dyn Db,
     instance: Instance,
     options: Options,
     gpu: Gpu,
     launch: Option<&launch::Launch>,
-) -> Result<KernelReport, Unsupported> {
-    let module = optimised(db, instance, options).as_ref().map_err(Clone::clone)?;
-    Ok(resources::report(module, gpu, launch.map(launch_values).as_ref()))
+) -> &'db Result<KernelReport, Unsupported> {
+    answer(db, Question::new(db, instance, options, gpu, launch.map(launch_values)))
+}
+
+#[salsa::tracked(returns(ref), lru = 256)]
+fn answer<'db>(db: &'db dyn Db, question: Question<'db>) -> Result<KernelReport, Unsupported> {
+    let module = optimised(db, *question.instance(db), *question.options(db)).as_ref().map_err(Clone::clone)?;
+    Ok(resources::report(module, *question.gpu(db), question.launch(db).as_ref()))
 }
 
 /// The numbers of a launch that costs depend on.

@@ -7,7 +7,10 @@
 //! Sources: SM limits from NVIDIA's CUDA programming guide (compute-capability tables) and `cuda_occupancy.h` 13.5; board peaks (dense)
 //! from the vendor's datasheets.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    hash::{Hash, Hasher},
+    sync::{Mutex, PoisonError},
+};
 
 /// What an SM can do that code generation or a diagnostic asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -206,6 +209,16 @@ pub struct Measured {
     pub f16_tflops: Option<f64>,
     pub tf32_tflops: Option<f64>,
     pub f32_tflops: Option<f64>,
+}
+
+/// No rate is a NaN.
+impl Eq for Gpu {}
+
+impl Hash for Gpu {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+        self.measured.is_some().hash(state);
+    }
 }
 
 impl Gpu {

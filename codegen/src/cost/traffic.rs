@@ -164,7 +164,10 @@ pub(super) fn traffic(
         let unique = size.map(|size| size.min(requested));
         let once = unique.unwrap_or(requested);
         let is_known = members.iter().all(|&index| accesses[index].1.shape.is_some());
+        let box_bytes = members.iter().filter_map(|&index| accesses[index].1.shape.as_ref()).map(|s| s.bytes).fold(0.0, f64::max);
         let moved = waves.as_ref().filter(|_| is_known).and_then(|waves| waves.get(&(*root, *is_store)).copied());
+        // Waves that are not looked at bring at least a box.
+        let moved = moved.map(|moved| moved.max(box_bytes));
         let (dram, reuse) = match moved {
             // Tiles that stand out of the tensor move less than their box.
             Some(moved) if moved < 1.1 * once => (moved.min(once), Reuse::Waves),

@@ -34,12 +34,14 @@ pub enum Unit {
 const SHARED_BYTES: f64 = 128.0;
 const L2_BYTES: f64 = 64.0;
 
-/// What kernels reach of datasheet rates, fitted to an H200 (`bench/results/h200.md`): of DRAM's, of everything on an SM.
+/// What kernels reach of datasheet rates, fitted to an H200 (`bench/results/h200.md`).
 const DRAM_REACHED: f64 = 0.915;
-const SM_REACHED: f64 = 0.58;
+const TENSOR_REACHED: f64 = 0.66;
+const L2_REACHED: f64 = 0.6;
+const OTHERS_REACHED: f64 = 0.8;
 /// And of rates that were measured on the machine, which nobody exceeds.
 const DRAM_OF_MEASURED: f64 = 1.0;
-const TENSOR_OF_MEASURED: f64 = 0.73;
+const TENSOR_OF_MEASURED: f64 = 0.78;
 
 impl Unit {
     pub const COUNT: usize = 11;
@@ -102,11 +104,14 @@ impl Unit {
     pub fn reached(self, gpu: &Gpu) -> Option<f64> {
         let sheet = self.rate(gpu)?;
         let measured = gpu.measured.unwrap_or_default();
+        let tensor = |rate: Option<f64>| rate.map_or(sheet * TENSOR_REACHED, |rate| rate * 1e6 * TENSOR_OF_MEASURED);
         Some(match self {
             Unit::Dram => measured.dram_bandwidth.map_or(sheet * DRAM_REACHED, |rate| rate * 1e3 * DRAM_OF_MEASURED),
-            Unit::TensorF16 => measured.f16_tflops.map_or(sheet * SM_REACHED, |rate| rate * 1e6 * TENSOR_OF_MEASURED),
-            Unit::TensorTf32 => measured.tf32_tflops.map_or(sheet * SM_REACHED, |rate| rate * 1e6 * TENSOR_OF_MEASURED),
-            _ => sheet * SM_REACHED,
+            Unit::TensorF16 => tensor(measured.f16_tflops),
+            Unit::TensorTf32 => tensor(measured.tf32_tflops),
+            Unit::TensorFp8 | Unit::TensorInt8 => sheet * TENSOR_REACHED,
+            Unit::L2 => sheet * L2_REACHED,
+            Unit::F64 | Unit::Fma | Unit::Alu | Unit::Sfu | Unit::Shared => sheet * OTHERS_REACHED,
         })
     }
 }

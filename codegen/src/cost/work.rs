@@ -240,7 +240,7 @@ impl Bench<'_> {
         let scalar = |value: ValueId| function.ty(value).elem().scalar();
         let row = match &op.kind {
             _ if indexes(result) => return,
-            OpKind::Compare(_) if op.operands.iter().all(|&v| indexes(v)) => return,
+            OpKind::Compare(_) if op.operands.iter().any(|&v| indexes(v)) => return,
             OpKind::Unary(unary_op) => unary(*unary_op),
             OpKind::Binary(_) if scalar(result) == Some(Scalar::I1) => NOTHING,
             OpKind::Binary(binary_op) => binary(*binary_op),

@@ -68,12 +68,10 @@ fn parts(cost: &LoopCost) -> Vec<String> {
 
 impl Analysis {
     /// The report of what a kernel is looked at under; `None` if it does not come that far.
-    pub(crate) fn estimates(&self, kernel: &Kernel) -> Option<KernelReport> {
+    pub(crate) fn estimates(&self, kernel: &Kernel) -> Option<&KernelReport> {
         self.complete(&kernel.active).ok()?;
         let options = self.codegen_options(&kernel.active);
-        let module = tritium_codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
-        let numbers = kernel.active.launch.as_ref().map(tritium_codegen::launch_values);
-        Some(tritium_codegen::resources::report(module, self.gpu(), numbers.as_ref()))
+        tritium_codegen::report(self.db(), kernel.active.instance, options, self.gpu(), kernel.active.launch.as_ref()).as_ref().ok()
     }
 
     /// A hint for every loop of the kernel's own body that does work.

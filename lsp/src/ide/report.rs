@@ -84,6 +84,8 @@ pub struct Row {
     /// Programs over those that run at once, and the part of the last wave that is empty.
     pub waves: Option<f64>,
     pub idle_in_tail: Option<f64>,
+    /// How long each unit would take alone, the longest first.
+    pub units: Vec<cost::Use>,
     /// `datasheet` or `measured`.
     pub roof: &'static str,
     /// Of one program, in the names of the parameters.
@@ -207,9 +209,9 @@ impl Analysis {
     pub fn figures(&self, active: &Active, wait: bool) -> Result<Figures, String> {
         self.complete(active)?;
         let options = self.codegen_options(active);
-        let module = codegen::optimised(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
         let gpu = self.gpu();
-        let report = codegen::resources::report(module, gpu, active.launch.as_ref().map(codegen::launch_values).as_ref());
+        let report = codegen::report(self.db(), active.instance, options, gpu, active.launch.as_ref());
+        let report = report.as_ref().map_err(|e| e.message.clone())?.clone();
         let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
         let exact = if wait {
             self.artefacts().wait(&llvm.text, gpu.sm).map_or_else(State::Failed, State::Ready)
@@ -272,6 +274,7 @@ impl Analysis {
             second_share: None,
             waves: None,
             idle_in_tail: None,
+            units: Vec::new(),
             roof: if self.gpu().measured.is_some() { "measured" } else { "datasheet" },
             flops_text: None,
             bytes_text: None,
@@ -332,6 +335,7 @@ impl Analysis {
             row.second_share = second.map(|used| used.share);
             row.waves = cost.waves.map(|waves| waves.waves);
             row.idle_in_tail = cost.waves.map(|waves| waves.idle_in_tail);
+            row.units = cost.prediction.map(|prediction| prediction.uses).unwrap_or_default();
             row.tensors = cost.tensors;
             row.advice = cost.advice;
         }
