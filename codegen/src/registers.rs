@@ -2,8 +2,8 @@
 //!
 //! A tile takes the registers that its layout gives a thread; names of other values (splats, broadcasts, …) take none and keep what they name
 //! alive. Addresses and indices with an affine form differ by constants within a thread, so that one register serves along every dimension
-//! whose stride is a number. **Invariant:** everything is counted at the level that code is generated from; the constants are in [`WEIGHTS`] and
-//! nowhere else, fitted to half of `tests/data/accuracy/registers.tsv` and published for all of it.
+//! whose stride is a number. **Invariant:** everything is counted at the level that code is generated from; the constants are in [`WEIGHTS`]
+//! and nowhere else, fitted to every other row of `tests/data/accuracy/registers.exact.tsv`; `docs/accuracy.md` publishes all of them.
 
 use serde::Serialize;
 use tritium_tile::{
@@ -85,50 +85,139 @@ pub struct Profile {
     pub estimate: f64,
 }
 
-/// What ptxas takes for each live register, and what it takes anyway.
-struct Weights {
-    base: f64,
-    /// Beside, where tensor cores multiply registers (`mma.sync`) or shared memory (`wgmma`).
-    mma: f64,
-    wgmma: f64,
-    live: Live,
+/// What the count of registers follows from, each a number that is not negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trait {
+    /// Live at once: all but masks, operands and scalars by half.
+    Together,
+    /// Most of a kind at once.
+    Accumulators,
+    /// Beside the accumulators.
+    Values,
+    Operands,
+    Addresses,
+    Indices,
+    Masks,
+    Scalars,
+    /// Registers that one load fills, one store empties.
+    LargestLoad,
+    LargestStore,
+    /// That loads fill which nothing separates: ptxas lets them wait together.
+    LoadsInARow,
+    /// 1 where there is one.
+    Loops,
+    Scans,
+    Reduces,
+    Multiplies,
+    Warpgroups,
+    /// Logarithms, to base 2, of operations, and of loads and stores and one.
+    Size,
+    Loads,
+    Stores,
+    /// Asynchronous copies.
+    Copies,
+    /// Parameters.
+    Parameters,
+    /// Live at once in the innermost loop.
+    Innermost,
+    /// Dots by fragments, up to 8, and by warpgroups, up to 4.
+    Dots,
+    Groups,
+    /// Registers of the largest fragment from shared memory, and of the largest conversion on both sides.
+    LargestFragment,
+    LargestConversion,
 }
 
-const WEIGHTS: Weights = Weights { base: 14.0, mma: 16.0, wgmma: 12.0, live: [1.0, 0.5, 1.1, 1.0, 1.0, 0.25, 0.5] };
+/// The logarithm of the count: for each trait a share of the logarithm of one more, and a share of itself.
+const BASE: f64 = 1.0557;
+const WEIGHTS: &[(Trait, f64, f64)] = &[
+    (Trait::Together, 0.2335, 0.00049),
+    (Trait::Accumulators, 0.0422, 0.00042),
+    (Trait::Values, -0.0104, 0.00031),
+    (Trait::Operands, -0.0181, 0.00537),
+    (Trait::Addresses, 0.0147, 0.00184),
+    (Trait::Indices, 0.0742, -0.00695),
+    (Trait::Masks, -0.0191, 0.00165),
+    (Trait::Scalars, -0.2409, 0.00929),
+    (Trait::LargestLoad, -0.0460, -0.00389),
+    (Trait::LargestStore, 0.0836, -0.00015),
+    (Trait::LoadsInARow, 0.0864, 0.00346),
+    (Trait::Loops, 0.3473, 0.00000),
+    (Trait::Scans, 0.2720, 0.00000),
+    (Trait::Reduces, 0.0901, 0.00000),
+    (Trait::Multiplies, -0.0502, 0.00000),
+    (Trait::Warpgroups, -0.6564, 0.00000),
+    (Trait::Size, 0.7179, -0.01242),
+    (Trait::Loads, -0.1396, -0.03054),
+    (Trait::Stores, -0.0706, 0.05223),
+    (Trait::Copies, -0.1138, 0.00497),
+    (Trait::Parameters, 0.2632, -0.01922),
+    (Trait::Innermost, 0.0176, 0.00176),
+    (Trait::Dots, 0.1530, 0.01072),
+    (Trait::Groups, 0.2627, 0.09849),
+    (Trait::LargestFragment, 0.0439, -0.00336),
+    (Trait::LargestConversion, 0.0201, 0.00719),
+];
+
+/// A kernel whose results nobody stores is nothing to ptxas.
+const NOTHING: f64 = 4.0;
+/// Operands and scalars are not all in registers at once.
+const BY_HALF: f64 = 0.5;
 
 /// The live registers of a module at L1 and the estimate.
 pub fn profile(module: &Module, function: &Function) -> Profile {
     let facts = facts::of_function(function);
     let lives = Lives { module, function, facts: &facts };
     let order = lives.order();
+    let walked = lives.walk(&order);
     let mut points: Vec<Point> = Vec::new();
-    let (mut most, mut worst, mut estimate) = (-1.0, None, 0.0);
+    let (mut most, mut worst) = (-1.0, None);
     let mut index_of = rustc_hash::FxHashMap::default();
-    for (id, live) in lives.walk(&order) {
+    for &(id, live) in &walked {
         let origin = function.op(id).origin.0;
-        let weighted: f64 = live.iter().zip(WEIGHTS.live).map(|(live, weight)| live * weight).sum();
-        let point = Point { origin, live };
         let index = *index_of.entry(origin).or_insert_with(|| {
             points.push(Point { origin, live: [0.0; Holds::COUNT] });
             points.len() - 1
         });
-        if point.registers() > points[index].registers() {
+        if together(&live) > together(&points[index].live) {
             points[index].live = live;
         }
-        if weighted > most {
-            (most, worst, estimate) = (weighted, Some(index), weighted);
-            points[index].live = live;
+        if together(&live) > most {
+            (most, worst) = (together(&live), Some(index));
         }
     }
-    let mut fixed = WEIGHTS.base;
-    let (mut has_mma, mut has_wgmma) = (false, false);
-    function.walk(|_, id| match function.op(id).kind {
-        OpKind::Dot { .. } => has_mma = true,
-        OpKind::Wgmma { .. } => has_wgmma = true,
-        _ => {}
-    });
-    fixed += if has_mma { WEIGHTS.mma } else { 0.0 } + if has_wgmma { WEIGHTS.wgmma } else { 0.0 };
-    Profile { points, worst, estimate: fixed + estimate }
+    let stores = |id: &OpId| {
+        matches!(
+            function.op(*id).kind,
+            OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::Print { .. } | OpKind::Assert { .. }
+        )
+    };
+    let estimate = if order.ops.iter().any(|id| stores(id)) {
+        let exponent: f64 = WEIGHTS
+            .iter()
+            .map(|&(of, logarithm, itself)| {
+                let value = lives.value_of(of, &order, &walked).max(0.0);
+                logarithm * value.ln_1p() + itself * value
+            })
+            .sum();
+        (BASE + exponent).min(MOST).exp()
+    } else {
+        NOTHING
+    };
+    Profile { points, worst, estimate }
+}
+
+/// The logarithm of more registers than a spill of everything would take.
+const MOST: f64 = 9.0;
+
+/// Registers at once, masks left out: predicates have their own.
+fn together(live: &Live) -> f64 {
+    let weight = |holds: Holds| match holds {
+        Holds::Operand | Holds::Scalar => BY_HALF,
+        Holds::Mask => 0.0,
+        Holds::Accumulator | Holds::Value | Holds::Address | Holds::Index => 1.0,
+    };
+    Holds::ALL.iter().zip(live).map(|(&holds, live)| weight(holds) * live).sum()
 }
 
 struct Lives<'m> {
@@ -153,6 +242,86 @@ impl Order {
 }
 
 impl Lives<'_> {
+    fn value_of(&self, of: Trait, order: &Order, walked: &[(OpId, Live)]) -> f64 {
+        let function = self.function;
+        let kind = |id: &OpId| &function.op(*id).kind;
+        let count = |is: &dyn Fn(&OpKind) -> bool| order.ops.iter().filter(|id| is(kind(id))).count() as f64;
+        let flag = |is: &dyn Fn(&OpKind) -> bool| if count(is) > 0.0 { 1.0 } else { 0.0 };
+        let largest = |is: &dyn Fn(&OpKind) -> bool, registers: &dyn Fn(&OpId) -> f64| {
+            order.ops.iter().filter(|id| is(kind(id))).map(registers).fold(0.0, f64::max)
+        };
+        let results = |id: &OpId| function.op(*id).results.iter().map(|&v| self.weight(v).1).sum::<f64>();
+        let operands = |id: &OpId| function.op(*id).operands.iter().map(|&v| self.weight(v).1).sum::<f64>();
+        let most = |live: &dyn Fn(&Live) -> f64| walked.iter().map(|(_, now)| live(now)).fold(0.0, f64::max);
+        let of_kind = |holds: Holds| most(&|live: &Live| live[holds as usize]);
+        let is_load = |kind: &OpKind| matches!(kind, OpKind::Load(_));
+        let is_store = |kind: &OpKind| matches!(kind, OpKind::Store(_));
+        match of {
+            Trait::Together => most(&together),
+            Trait::Accumulators => of_kind(Holds::Accumulator),
+            Trait::Values => {
+                most(&|live: &Live| live[Holds::Accumulator as usize] + live[Holds::Value as usize]) - of_kind(Holds::Accumulator)
+            }
+            Trait::Operands => of_kind(Holds::Operand),
+            Trait::Addresses => of_kind(Holds::Address),
+            Trait::Indices => of_kind(Holds::Index),
+            Trait::Masks => of_kind(Holds::Mask),
+            Trait::Scalars => of_kind(Holds::Scalar),
+            Trait::LargestLoad => largest(&is_load, &results),
+            Trait::LargestStore => largest(&is_store, &operands),
+            Trait::LoadsInARow => self.loads_in_a_row(order),
+            Trait::Loops => flag(&|kind| matches!(kind, OpKind::For(_) | OpKind::While)),
+            Trait::Scans => flag(&|kind| matches!(kind, OpKind::Scan { .. })),
+            Trait::Reduces => flag(&|kind| matches!(kind, OpKind::Reduce { .. })),
+            Trait::Multiplies => flag(&|kind| matches!(kind, OpKind::Dot { .. })),
+            Trait::Warpgroups => flag(&|kind| matches!(kind, OpKind::Wgmma { .. })),
+            Trait::Size => (order.ops.len().max(1) as f64).log2(),
+            Trait::Loads => (1.0 + count(&is_load)).log2(),
+            Trait::Stores => (1.0 + count(&is_store)).log2(),
+            Trait::Copies => count(&|kind| matches!(kind, OpKind::AsyncCopy(_))),
+            Trait::Parameters => function.params.len() as f64,
+            Trait::Innermost => {
+                let depth = |id: &OpId| std::iter::successors(order.owner(*id), |&outer| order.owner(outer)).count();
+                let deepest = order.ops.iter().map(depth).max().unwrap_or(0);
+                let inside = walked.iter().filter(|(id, _)| deepest > 0 && depth(id) == deepest);
+                inside.map(|(_, live)| together(live)).fold(0.0, f64::max)
+            }
+            Trait::Dots => count(&|kind| matches!(kind, OpKind::Dot { .. })).min(8.0),
+            Trait::Groups => count(&|kind| matches!(kind, OpKind::Wgmma { .. })).min(4.0),
+            Trait::LargestFragment => largest(&|kind| matches!(kind, OpKind::LocalLoad), &results),
+            Trait::LargestConversion => largest(&|kind| matches!(kind, OpKind::ConvertLayout), &|id| results(id) + operands(id)),
+        }
+    }
+
+    /// Registers that loads of one block fill before anything makes their threads wait.
+    fn loads_in_a_row(&self, order: &Order) -> f64 {
+        let (mut now, mut most) = (0.0, 0.0f64);
+        let mut block = None;
+        for id in &order.ops {
+            let op = self.function.op(*id);
+            match op.kind {
+                OpKind::Load(_) => {
+                    let filled: f64 = op.results.iter().map(|&v| self.weight(v).1).sum();
+                    let depth = std::iter::successors(order.owner(*id), |&outer| order.owner(outer)).count();
+                    now = if block.is_none_or(|known| known == depth) { now + filled } else { filled };
+                    block = Some(depth);
+                }
+                OpKind::For(_)
+                | OpKind::While
+                | OpKind::If
+                | OpKind::Yield
+                | OpKind::Reduce { .. }
+                | OpKind::Barrier
+                | OpKind::Store(_) => {
+                    (now, block) = (0.0, None);
+                }
+                _ => {}
+            }
+            most = most.max(now);
+        }
+        most
+    }
+
     fn order(&self) -> Order {
         let function = self.function;
         let (mut ops, mut start) = (Vec::new(), vec![0usize; function.ops.len()]);

@@ -100,7 +100,7 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>) -> KernelRepor
     let threads = (32 * module.num_warps).max(1);
     let limit = gpu.sm.max_registers_per_thread.min(gpu.sm.registers_per_sm / threads / 8 * 8);
     let registers = estimated(function, profile.estimate, limit);
-    let spill = |registers: f64| ((registers - f64::from(limit)).max(0.0) * 4.0) as u32;
+    let spill = |registers: f64| ((registers - SPILLS_FROM * f64::from(limit)).max(0.0) * 4.0) as u32;
     let estimate = profile.estimate;
     let mut buffers = Vec::new();
     let mut loops = Vec::new();
@@ -155,12 +155,15 @@ fn fewer(function: &Function, of: &Op) -> &'static str {
     }
 }
 
+/// Over the limit by this factor a kernel is expected to spill: up to there ptxas finds values to compute again.
+const SPILLS_FROM: f64 = 1.1;
+
 fn estimated(function: &Function, estimate: f64, limit: u32) -> Figure<u32> {
     let mut dots = false;
     function.walk(|_, op| dots |= matches!(function.op(op).kind, OpKind::Dot { .. } | OpKind::Wgmma { .. }));
     // Address arithmetic around dots is unrolled and kept in registers; streaming kernels are predicted better.
-    let (below, above) = if dots { (0.15, 0.3) } else { (0.2, 0.2) };
-    let clamp = |n: f64| (n.round().max(8.0) as u32).min(limit);
+    let (below, above) = if dots { (0.25, 0.35) } else { (0.2, 0.25) };
+    let clamp = |n: f64| (n.round().max(4.0) as u32).min(limit);
     Figure {
         value: clamp(estimate),
         low: clamp(estimate * (1.0 - below)),

@@ -15,10 +15,9 @@ const FIXED_US: f64 = 5.0;
 /// The part of the plain instructions that no product hides.
 const EXPOSED: f64 = 0.38;
 
-pub const ASSUMPTIONS: &str = 
+pub const ASSUMPTIONS: &str =
     "of the datasheet's peaks DRAM reaches 92 %, tensor cores 66 %, L2 60 % and other units 80 %; 5 µs a launch; cold L2";
-pub const ASSUMPTIONS_MEASURED: &str =
-    "DRAM and tensor cores as measured on this machine; of the datasheet's peaks L2 reaches 60 % and other units 80 %; 5 µs a launch; cold L2";
+pub const ASSUMPTIONS_MEASURED: &str = "DRAM and tensor cores as measured on this machine; of the datasheet's peaks L2 reaches 60 % and other units 80 %; 5 µs a launch; cold L2";
 
 /// How programs share the board.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -87,8 +86,10 @@ pub(super) fn predict(total: &Work, programs: u64, gpu: &Gpu) -> Option<Predicti
     let on_sm = uses.iter().find(|used| used.unit != Unit::Dram);
     let plain = |unit: Unit| matches!(unit, Unit::Fma | Unit::Alu | Unit::Sfu);
     let sm = on_sm.map_or(0.0, |longest| {
-        let exposed: f64 = uses.iter().filter(|used| plain(used.unit) && used.unit != longest.unit).map(|used| used.us).sum();
-        longest.us + EXPOSED * exposed
+        // Where no product is waited for, many warps hide what the others do.
+        let waits = uses.iter().any(|used| used.unit.is_tensor());
+        let others = uses.iter().filter(|used| waits && plain(used.unit) && used.unit != longest.unit);
+        longest.us + EXPOSED * others.map(|used| used.us).sum::<f64>()
     });
     let dram = uses.iter().find(|used| used.unit == Unit::Dram).map_or(0.0, |used| used.us);
     let busy = sm.max(dram);

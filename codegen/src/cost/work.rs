@@ -235,14 +235,15 @@ impl Bench<'_> {
         let function = self.function;
         let op = function.op(id);
         let Some(&result) = op.results.first() else { return };
-        // Index arithmetic; what compares indices is left to predicates that few instructions make.
+        // Index arithmetic.
         let indexes = |value: ValueId| self.facts.affine(value).is_some() || function.ty(value).elem().pointee().is_some();
         let scalar = |value: ValueId| function.ty(value).elem().scalar();
         let row = match &op.kind {
             _ if indexes(result) => return,
-            OpKind::Compare(_) if op.operands.iter().any(|&v| indexes(v)) => return,
+            // Conditions of accesses: one for what a thread moves at once.
+            OpKind::Compare(_) if op.operands.iter().all(|&v| scalar(v).is_none_or(Scalar::is_int)) => return,
             OpKind::Unary(unary_op) => unary(*unary_op),
-            OpKind::Binary(_) if scalar(result) == Some(Scalar::I1) => NOTHING,
+            OpKind::Binary(_) | OpKind::Select if scalar(result) == Some(Scalar::I1) => NOTHING,
             OpKind::Binary(binary_op) => binary(*binary_op),
             OpKind::Compare(_) | OpKind::Select => COMPARISON,
             OpKind::Fma => instructions(1.0, 0.0, 0.0, 2.0),

@@ -71,7 +71,9 @@ impl Analysis {
     pub(crate) fn estimates(&self, kernel: &Kernel) -> Option<&KernelReport> {
         self.complete(&kernel.active).ok()?;
         let options = self.codegen_options(&kernel.active);
-        tritium_codegen::report(self.db(), kernel.active.instance, options, self.gpu(), kernel.active.launch.as_ref()).as_ref().ok()
+        tritium_codegen::report(self.db(), kernel.active.instance, options, self.gpu(), kernel.active.launch.as_ref())
+            .as_ref()
+            .ok()
     }
 
     /// A hint for every loop of the kernel's own body that does work.
