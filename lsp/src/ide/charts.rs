@@ -176,10 +176,11 @@ impl Analysis {
                 };
                 if let (Some(offset), Some(range)) = (offset, &range) {
                     let is_inside = range.start <= offset && offset <= range.end;
-                    if is_inside && smallest.as_ref().is_none_or(|(length, _)| range.len() <= *length) {
+                    let is_here = line == Some(line_at(&starts, offset));
+                    if is_inside && is_here && smallest.as_ref().is_none_or(|(length, _)| range.len() <= *length) {
                         smallest = Some((range.len(), of("")));
                     }
-                    if line == Some(line_at(&starts, offset)) {
+                    if is_here {
                         on_line = Some(of(""));
                     }
                 }

@@ -168,12 +168,19 @@ impl Analysis {
         let named = labels.into_iter().zip(heads);
         let columns =
             actives.iter().zip(named).zip(&figures).map(|((active, named), figures)| column(&kernel, active, named, figures));
+        // Launches of other sizes do other work: what is better can be said of the configurations of one launch alone.
+        let name = |active: &Active| active.launch.as_ref().map(|launch| launch.name.clone());
+        let are_alike = actives.iter().all(|active| name(active) == name(&actives[0]));
         let rows = MEASURES.iter().map(|measure| {
             let cell = |(active, figures): (&Active, &Result<Figures, String>)| {
                 figures.as_ref().ok().and_then(|figures| (measure.cell)(self, active, figures)).unwrap_or_else(|| "?".to_owned())
             };
             let costs: Vec<Option<f64>> = figures.iter().map(|f| f.as_ref().ok().and_then(measure.cost)).collect();
-            Row { name: measure.name, cells: actives.iter().zip(&figures).map(cell).collect(), best: best(&costs) }
+            Row {
+                name: measure.name,
+                cells: actives.iter().zip(&figures).map(cell).collect(),
+                best: if are_alike { best(&costs) } else { Vec::new() },
+            }
         });
         let note = format!(
             "Tritium's compiler, {}. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always. \
