@@ -9,7 +9,12 @@ use std::{
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use rayon::{ThreadPoolBuilder, prelude::*};
 use serde_json::{Value, json};
-use tritium_lsp::ide::{Analysis, Diagnostic, Host, Severity, TextEdit, baseline::Baseline, guarded};
+use tritium_lsp::ide::{
+    Analysis, Diagnostic, Host, Severity, TextEdit,
+    baseline::Baseline,
+    code_actions::{applied, safe_fixes},
+    guarded,
+};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
@@ -170,26 +175,8 @@ fn encoded(path: &Path, text: &str) -> Result<Option<Vec<u8>>, Failure> {
 
 /// The text after every safe fix that overlaps none before it, and how many; `None` if there is nothing to do.
 fn apply_safe_fixes(text: &str, diagnostics: &[Diagnostic]) -> Option<(String, usize)> {
-    let mut taken: Vec<&TextEdit> = Vec::new();
-    let mut count = 0;
-    for fix in diagnostics.iter().filter_map(|d| d.fixes.iter().find(|f| f.safe)) {
-        let overlaps = |edit: &TextEdit| {
-            taken.iter().any(|t| t.range == edit.range || (t.range.start < edit.range.end && edit.range.start < t.range.end))
-        };
-        if !fix.edits.is_empty() && !fix.edits.iter().any(overlaps) {
-            taken.extend(&fix.edits);
-            count += 1;
-        }
-    }
-    if count == 0 {
-        return None;
-    }
-    taken.sort_by_key(|edit| std::cmp::Reverse((edit.range.start, edit.range.end)));
-    let mut text = text.to_owned();
-    for edit in taken {
-        text.replace_range(edit.range.clone(), &edit.new_text);
-    }
-    Some((text, count))
+    let (edits, count) = safe_fixes(diagnostics);
+    (count > 0).then(|| (applied(text, &edits), count))
 }
 
 fn plural(n: usize, one: &str) -> String {

@@ -5,23 +5,38 @@
 
 pub mod baseline;
 pub mod batch;
+mod call_at;
+pub mod call_hierarchy;
 pub mod charts;
 pub mod code_actions;
 pub mod code_lens;
+pub mod coexistence;
+pub mod completion;
 pub mod configurations;
 mod cost;
+pub mod definition;
 pub mod diagnostics;
 pub mod emit;
 pub mod exact;
+pub mod folding;
 pub mod hover;
+pub mod hover_range;
 pub mod inlay_hints;
 pub mod kernels;
+mod naming;
+pub mod refactor;
+pub mod references;
+pub mod rename;
 pub mod report;
 pub mod request;
 pub mod roofline;
+pub mod semantic_tokens;
+pub mod signature_help;
 pub mod stats;
+pub mod symbols;
 pub mod triton_cache;
 pub mod views;
+pub mod workspace;
 
 use std::{
     collections::BTreeMap,
@@ -41,12 +56,22 @@ use tritium_semantics::{
 };
 use tritium_syntax::SyntaxError;
 
-pub use code_actions::Action;
+pub use call_hierarchy::{Caller, Step};
+pub use code_actions::{Action, ActionKind};
 pub use code_lens::Lens;
+pub use coexistence::{Feature, Python};
+pub use completion::{Completion, CompletionKind};
+pub use definition::Target;
 pub use diagnostics::{Diagnostic, Fix, Related, Severity, TextEdit};
 pub use exact::Artefacts;
+pub use folding::{Fold, FoldKind};
 pub use hover::Hover;
 pub use inlay_hints::InlayHint;
+pub use references::{Reference, ReferenceKind};
+pub use rename::FileEdits;
+pub use semantic_tokens::{Token, TokenKind};
+pub use signature_help::SignatureHelp;
+pub use symbols::{Located, Outline, SymbolKind};
 
 /// What the person chose; editors send it as settings, the command line as flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,8 +103,13 @@ pub struct Options {
     pub run_timeout_seconds: u64,
     pub hover: bool,
     pub shape_hints: bool,
+    pub dtype_hints: bool,
+    /// What operations on two element types give.
+    pub promotion_hints: bool,
     pub roofline_hints: bool,
     pub code_lens: bool,
+    /// Whether a Python server answers beside this one.
+    pub python: Python,
 }
 
 impl Default for Options {
@@ -100,8 +130,11 @@ impl Default for Options {
             run_timeout_seconds: 60,
             hover: true,
             shape_hints: true,
+            dtype_hints: true,
+            promotion_hints: false,
             roofline_hints: true,
             code_lens: true,
+            python: Python::Served,
         }
     }
 }
@@ -120,8 +153,11 @@ impl Options {
             lookup(settings, &["run", "timeout"]).and_then(Value::as_u64).unwrap_or(options.run_timeout_seconds);
         options.hover = flag(&["hover", "enable"], true);
         options.shape_hints = flag(&["inlayHints", "shapes"], true);
+        options.dtype_hints = flag(&["inlayHints", "dtypes"], true);
+        options.promotion_hints = flag(&["inlayHints", "promotions"], false);
         options.roofline_hints = flag(&["inlayHints", "roofline"], true);
         options.code_lens = flag(&["codeLens", "enable"], true);
+        options.python = if text(&["python"]).as_deref() == Some("none") { Python::None } else { Python::Served };
         options
     }
 }
@@ -164,6 +200,8 @@ impl System for Disk {
 pub struct Host {
     db: Database,
     options: Options,
+    /// The folders that the editor has open.
+    roots: Arc<[PathBuf]>,
     artefacts: Arc<Artefacts>,
     /// Roofs by board, as [`Options::roofs`] has them.
     roofs: Arc<[(String, Measured)]>,
@@ -177,7 +215,13 @@ impl Default for Host {
 
 impl Host {
     pub fn new(system: Arc<dyn System>) -> Host {
-        Host { db: Database::new(system), options: Options::default(), artefacts: Arc::default(), roofs: Arc::default() }
+        Host {
+            db: Database::new(system),
+            options: Options::default(),
+            roots: Arc::default(),
+            artefacts: Arc::default(),
+            roofs: Arc::default(),
+        }
     }
 
     pub fn set_text(&mut self, path: &Path, text: String) {
@@ -207,6 +251,10 @@ impl Host {
         self.options = options;
     }
 
+    pub fn set_roots(&mut self, roots: Vec<PathBuf>) {
+        self.roots = roots.into();
+    }
+
     pub fn artefacts(&self) -> &Arc<Artefacts> {
         &self.artefacts
     }
@@ -221,6 +269,7 @@ impl Host {
         Analysis {
             db: self.db.clone(),
             options: self.options.clone(),
+            roots: Arc::clone(&self.roots),
             artefacts: Arc::clone(&self.artefacts),
             gpu: with_roofs(gpu.unwrap_or_else(default_gpu), &self.roofs),
             roofs: Arc::clone(&self.roofs),
@@ -242,6 +291,7 @@ fn default_gpu() -> Gpu {
 pub struct Analysis {
     db: Database,
     options: Options,
+    roots: Arc<[PathBuf]>,
     artefacts: Arc<Artefacts>,
     gpu: Gpu,
     roofs: Arc<[(String, Measured)]>,
@@ -271,6 +321,10 @@ impl Analysis {
 
     pub fn db(&self) -> &Database {
         &self.db
+    }
+
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     pub fn options(&self) -> &Options {

@@ -6,11 +6,19 @@
 
 mod analysis;
 mod backend;
+mod capabilities;
 mod convert;
+mod document;
+mod editing;
 mod files;
+mod hints;
+mod navigate;
+mod publishing;
 mod pump;
+mod ranged;
 mod run;
 mod views;
+mod workspace;
 
 use std::io;
 
@@ -26,9 +34,10 @@ pub async fn serve(
     host: Host,
 ) -> io::Result<()> {
     let (out, pumped) = pump::Pump::spawn(output);
-    let service = LspService::build(|client| backend::Backend::new(client, host));
+    let service = LspService::build(|client| backend::Backend::new(client, host))
+        .custom_method(ranged::HOVER_SELECTION, backend::Backend::hover_selection);
     let (service, socket) = views::serve(service).finish();
-    Server::new(input, out, socket).concurrency_level(64).serve(service).await;
+    Server::new(input, out, socket).concurrency_level(64).serve(ranged::Ranged(service)).await;
     pumped.await.map_err(io::Error::other)?
 }
 

@@ -4,12 +4,16 @@
 //! `T` any element, `F` a float of 32 or 64 bits, `I` an integer, `S` a shape, `M N K` sizes; a letter used twice means the same thing
 //! twice; `const` means known at compile time. **Invariant:** a fact about a builtin is in its row here or in its page, and nowhere else.
 
+mod words;
+
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{libdevice, ops::UnaryOp};
 
 use crate::{constant::Const, dtype::DType};
+
+pub use words::{Word, words};
 
 /// What a call does besides giving a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -425,6 +429,17 @@ const DTYPES: &[(&str, DType)] = &[
     ("float8e4nv", DType::F8E4M3), ("float8e5", DType::F8E5M2), ("float16", DType::F16), ("bfloat16", DType::BF16),
     ("float32", DType::F32), ("float64", DType::F64),
 ];
+
+/// Every public name of `triton.language` that has a meaning here, types included.
+pub fn language_names() -> impl Iterator<Item = &'static str> {
+    let rows = Builtin::ALL.iter().map(|b| b.row().name).filter(|n| !n.contains('.') && !matches!(*n, "to" | "item"));
+    rows.chain(DTYPES.iter().map(|(n, _)| *n)).chain(CLASSES.iter().map(|(n, _)| *n))
+}
+
+/// The element types as kernels spell them after `tl.`.
+pub fn dtype_names() -> impl Iterator<Item = &'static str> {
+    DTYPES.iter().map(|(n, _)| *n)
+}
 
 /// How a kernel spells a type: `tl.float32`.
 pub fn dtype_spelling(dtype: DType) -> String {

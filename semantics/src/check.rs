@@ -20,7 +20,7 @@ use crate::{
     launch::{LaunchSource, launches},
     lints::{self, circumstances, lint},
     problem::{At, Edit, Piece, Place, Problem},
-    specialise::{Specialisation, specialisations, with_elements, with_other_elements},
+    specialise::{Specialisation, hangs_on_arguments, specialisations, with_elements, with_other_elements},
 };
 
 /// A problem with its place in the text.
@@ -289,17 +289,17 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
     let mut all: Vec<Visit<'_>> = visited(db, kernel).map(visit).collect();
     let is_error = |p: &Problem| p.severity() == Severity::Error;
     // What a few assumed ones have is an error only if no other refutes it.
-    if all.iter().any(|v| v.specialisation.is_assumed() && v.elaborated.problems.iter().any(is_error)) {
+    let may_be_refuted = |p: &Problem| is_error(p) && hangs_on_arguments(db, p);
+    if all.iter().any(|v| v.specialisation.is_assumed() && v.elaborated.problems.iter().any(may_be_refuted)) {
         all = specialisations(db, kernel).iter().map(visit).collect();
     }
     // What hangs on the element types assumed is nothing; the others are only asked where there is something to refute.
-    let any = |test: fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
+    let any = |test: &dyn Fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
     let others = match all.first() {
         Some(first) if first.specialisation.is_assumed() => with_other_elements(db, first.specialisation.instance),
         _ => vec![],
     };
-    let asked =
-        if any(|p| p.severity() == Severity::Error) { others.len() } else { usize::from(any(|p| hangs_on_elements(p.code))) };
+    let asked = if any(&may_be_refuted) { others.len() } else { usize::from(any(&|p| hangs_on_elements(p.code))) };
     let refuting: Vec<&Elaborated> = others.into_iter().take(asked).map(|i| elaborate(db, i)).collect();
     // An error that some arguments do not have discredits the assumptions that bring it; what only such assumptions bring is as doubtful.
     let elaborations = || all.iter().map(|v| v.elaborated).chain(refuting.iter().copied());

@@ -152,6 +152,12 @@ impl Database {
         }
     }
 
+    /// A file that was asked for before.
+    pub fn known(&self, path: &Path) -> Option<SourceFile> {
+        let path = self.system.absolute(path);
+        self.files().get(&path).copied()
+    }
+
     pub fn set_triton(&mut self, version: &str) {
         let chosen = Chosen { triton: Some(version.to_owned()), ..self.settings().chosen(self).clone() };
         self.choose(chosen);

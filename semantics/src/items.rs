@@ -17,6 +17,7 @@ use crate::{
 mod declare;
 mod decorators;
 mod names;
+mod origin;
 mod records;
 
 use decorators::Makes;
@@ -24,6 +25,7 @@ use decorators::Makes;
 pub(crate) use declare::{Bound, declared, name_of_value};
 pub use names::{Global, alternatives, external, member_of_file, resolve};
 pub(crate) use names::{Meaning, cdiv, imported, meanings, next_power_of_2, path, python_float, version_number};
+pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
 
 /// The text of one top-level statement.

@@ -20,6 +20,8 @@ use crate::{
 mod arithmetic;
 mod block;
 
+pub use block::{WrittenName, written_names};
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
     /// `[launch.NAME]`, or the kernel's name (`softmax`, `softmax#2`, …) where host code launches it.

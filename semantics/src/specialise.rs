@@ -24,6 +24,7 @@ use flow::{Flow, Role};
 use repair::Repairs;
 
 pub(crate) use flow::effects;
+pub(crate) use repair::hangs_on_arguments;
 
 /// Distinct instances of a kernel that are followed.
 const MOST: usize = 64;

@@ -19,12 +19,24 @@ pub struct Client {
     stdin: ChildStdin,
     messages: Receiver<Value>,
     notifications: VecDeque<Value>,
+    /// What the server asked of the client, in order; each was answered.
+    pub asked: Vec<Value>,
+    /// The answer to `initialize`.
+    pub offered: Value,
+    settings: Value,
     next_id: i64,
 }
 
 impl Client {
     /// Starts `tritium lsp` and initialises it. `environment` is added to the server's.
     pub fn start(environment: &[(&str, &str)], settings: &Value) -> Client {
+        let capabilities =
+            json!({ "general": { "positionEncodings": ["utf-16"] }, "textDocument": { "publishDiagnostics": {} } });
+        Client::start_as(environment, json!({ "capabilities": capabilities, "initializationOptions": settings }))
+    }
+
+    /// As a client that initialises with these parameters.
+    pub fn start_as(environment: &[(&str, &str)], parameters: Value) -> Client {
         let mut command = Command::new(crate::tritium());
         command.arg("lsp").envs(environment.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
@@ -38,11 +50,11 @@ impl Client {
                 }
             }
         });
-        let mut client = Client { child, stdin, messages, notifications: VecDeque::new(), next_id: 1 };
-        client.request(
-            "initialize",
-            json!({ "capabilities": { "general": { "positionEncodings": ["utf-16"] } }, "initializationOptions": settings }),
-        );
+        let settings = parameters.get("initializationOptions").cloned().unwrap_or_default();
+        let notifications = VecDeque::new();
+        let mut client =
+            Client { child, stdin, messages, notifications, asked: Vec::new(), offered: Value::Null, settings, next_id: 1 };
+        client.offered = client.request("initialize", parameters);
         client.notify("initialized", json!({}));
         client
     }
@@ -60,10 +72,62 @@ impl Client {
 
     /// The whole answer, error or result.
     pub fn try_request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params);
+        self.answer(id)
+    }
+
+    /// Sends a request and does not wait.
+    pub fn ask(&mut self, method: &str, params: Value) -> i64 {
         let id = self.next_id;
         self.next_id += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        self.wait(method, |message| message["id"] == json!(id))
+        id
+    }
+
+    /// The whole answer to a request that was sent before.
+    pub fn answer(&mut self, id: i64) -> Value {
+        let is_answer = |message: &Value| message["id"] == json!(id) && message.get("method").is_none();
+        if let Some(at) = self.notifications.iter().position(is_answer) {
+            return self.notifications.remove(at).expect("it was just found");
+        }
+        self.wait(&format!("request {id}"), is_answer)
+    }
+
+    /// Gives up on a request; the server still answers it.
+    pub fn cancel(&mut self, id: i64) {
+        self.notify("$/cancelRequest", json!({ "id": id }));
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Everything that has come and was not asked for yet.
+    pub fn take_notifications(&mut self, method: &str) -> Vec<Value> {
+        while let Ok(message) = self.messages.try_recv() {
+            self.keep(message);
+        }
+        let (taken, left) = std::mem::take(&mut self.notifications).into_iter().partition(|m| m["method"] == json!(method));
+        self.notifications = left;
+        let taken: VecDeque<Value> = taken;
+        taken.into_iter().map(|m| m["params"].clone()).collect()
+    }
+
+    /// What the server asks is answered at once; the rest waits to be looked for.
+    fn keep(&mut self, message: Value) {
+        if message.get("method").is_some() && message.get("id").is_some() {
+            let result = match message["method"].as_str() {
+                Some("workspace/configuration") => {
+                    let items = message["params"]["items"].as_array().map_or(0, Vec::len);
+                    json!(vec![self.settings.clone(); items])
+                }
+                _ => Value::Null,
+            };
+            self.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+            self.asked.push(message);
+            return;
+        }
+        self.notifications.push_back(message);
     }
 
     /// The next notification of a method that satisfies `wanted`.
@@ -83,9 +147,7 @@ impl Client {
             if fits(&message) {
                 return message;
             }
-            if message.get("method").is_some() {
-                self.notifications.push_back(message);
-            }
+            self.keep(message);
         }
     }
 

@@ -1,35 +1,98 @@
 // Feature: Code actions
 //
-//! The fixes of the diagnostics that touch a range.
+//! The fixes of the diagnostics that touch a range, every safe fix of the file at once, and [refactorings](super::refactor).
 
 use std::{ops::Range, path::Path};
 
-use crate::ide::{Analysis, Diagnostic, TextEdit};
+use crate::ide::{Analysis, Diagnostic, TextEdit, refactor::RefactorKind};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionKind {
+    QuickFix,
+    Extract,
+    Rewrite,
+    FixAll,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
     pub title: String,
+    pub kind: ActionKind,
     pub safe: bool,
     pub edits: Vec<TextEdit>,
-    pub diagnostic: Diagnostic,
+    /// What it puts right.
+    pub diagnostic: Option<Diagnostic>,
 }
 
 impl Analysis {
-    pub fn code_actions(&self, path: &Path, range: Range<usize>) -> Vec<Action> {
-        let touching = self.diagnostics(path).into_iter().filter(|d| d.range.start <= range.end && range.start <= d.range.end);
+    /// `wants`: of which kinds the asker would take an action; the others are not worked out.
+    pub fn code_actions(&self, path: &Path, range: Range<usize>, wants: impl Fn(ActionKind) -> bool) -> Vec<Action> {
         let mut actions = Vec::new();
-        for diagnostic in touching {
-            for fix in &diagnostic.fixes {
+        if wants(ActionKind::QuickFix) || wants(ActionKind::FixAll) {
+            let diagnostics = self.diagnostics(path);
+            if wants(ActionKind::QuickFix) {
+                for diagnostic in diagnostics.iter().filter(|d| d.range.start <= range.end && range.start <= d.range.end) {
+                    for fix in &diagnostic.fixes {
+                        actions.push(Action {
+                            title: fix.title.clone(),
+                            kind: ActionKind::QuickFix,
+                            safe: fix.safe,
+                            edits: fix.edits.clone(),
+                            diagnostic: Some(diagnostic.clone()),
+                        });
+                    }
+                }
+                // What is certainly right comes first.
+                actions.sort_by_key(|action| !action.safe);
+            }
+            let (edits, fixed) = safe_fixes(&diagnostics);
+            if wants(ActionKind::FixAll) && fixed > 0 {
                 actions.push(Action {
-                    title: fix.title.clone(),
-                    safe: fix.safe,
-                    edits: fix.edits.clone(),
-                    diagnostic: diagnostic.clone(),
+                    title: format!("Fix all of Tritium's {fixed} safely fixable problems"),
+                    kind: ActionKind::FixAll,
+                    safe: true,
+                    edits,
+                    diagnostic: None,
                 });
             }
         }
-        // What is certainly right comes first.
-        actions.sort_by_key(|action| !action.safe);
+        if wants(ActionKind::Extract) || wants(ActionKind::Rewrite) {
+            for refactor in self.refactors(path, range) {
+                let kind = match refactor.kind {
+                    RefactorKind::Extract => ActionKind::Extract,
+                    RefactorKind::Rewrite => ActionKind::Rewrite,
+                };
+                if wants(kind) {
+                    actions.push(Action { title: refactor.title, kind, safe: false, edits: refactor.edits, diagnostic: None });
+                }
+            }
+        }
         actions
     }
+}
+
+/// Every safe fix that overlaps none before it, in the order of the text, and how many they are.
+pub fn safe_fixes(diagnostics: &[Diagnostic]) -> (Vec<TextEdit>, usize) {
+    let mut taken: Vec<TextEdit> = Vec::new();
+    let mut count = 0;
+    for fix in diagnostics.iter().filter_map(|d| d.fixes.iter().find(|f| f.safe)) {
+        let overlaps = |edit: &TextEdit| {
+            taken.iter().any(|t| t.range == edit.range || (t.range.start < edit.range.end && edit.range.start < t.range.end))
+        };
+        if !fix.edits.is_empty() && !fix.edits.iter().any(overlaps) {
+            taken.extend(fix.edits.iter().cloned());
+            count += 1;
+        }
+    }
+    taken.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    (taken, count)
+}
+
+/// The text after edits that do not overlap, in the order of the text.
+pub fn applied(text: &str, edits: &[TextEdit]) -> String {
+    let mut out = text.to_owned();
+    for edit in edits.iter().rev() {
+        out.replace_range(edit.range.clone(), &edit.new_text);
+    }
+    out
 }

@@ -25,6 +25,14 @@ pub struct Hover {
     pub awaits_exact: bool,
 }
 
+/// An expression and its type as a kernel has it.
+pub(crate) struct Typed {
+    pub(crate) function: Function,
+    pub(crate) id: ExprId,
+    pub(crate) ty: Ty,
+    pub(crate) range: Range<usize>,
+}
+
 impl Analysis {
     pub fn hover(&self, path: &Path, offset: usize) -> Option<Hover> {
         if !self.options().hover {
@@ -35,14 +43,8 @@ impl Analysis {
             let (markdown, awaits_exact) = self.kernel_markdown(kernel);
             return Some(Hover { range: kernel.range.clone(), markdown, awaits_exact });
         }
-        // Helpers have no specialisation of their own: a kernel that reaches them has their types.
-        let file = self.file(path)?;
-        let functions = items::items(self.db(), file).functions.iter().map(|f| f.function);
-        let found = functions.into_iter().find_map(|function| {
-            let own = kernels.iter().find(|k| k.function == function);
-            let through = || kernels.iter().find(|k| self.elaborated(k.active.instance).types.contains_key(&function));
-            self.value(function, own.or_else(through)?, offset)
-        });
+        let found =
+            self.functions_at(path, offset).find_map(|function| self.value(function, self.seen_by(function, &kernels)?, offset));
         // What the line costs stands below what the word means, or alone.
         let Some((line, facts)) = kernels.iter().find_map(|kernel| self.line_facts(kernel, path, offset)) else { return found };
         let facts: String = facts.iter().map(|fact| format!("- {fact}\n")).collect();
@@ -52,18 +54,52 @@ impl Analysis {
         })
     }
 
-    /// The innermost expression of `function` at the offset, as seen from `kernel`.
-    fn value(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Hover> {
-        let db = self.db();
-        let elaborated = self.elaborated(kernel.active.instance);
-        if let Some(hover) = self.parameter(function, kernel, offset) {
-            return Some(hover);
-        }
-        let (start, map) = items::source_map(db, function)?;
-        let types = elaborated.types.get(&function)?;
+    /// The functions of a file around an offset.
+    pub(crate) fn functions_at(&self, path: &Path, offset: usize) -> impl Iterator<Item = Function> {
+        let functions = self.file(path).map(|file| items::items(self.db(), file).functions.as_slice()).unwrap_or_default();
+        functions.iter().map(|f| f.function).filter(move |&f| self.body_range(f).is_some_and(|range| touches(&range, offset)))
+    }
+
+    /// The whole `def` of a function, decorators included.
+    pub(crate) fn body_range(&self, function: Function) -> Option<Range<usize>> {
+        let (_, stmt) = items::function_body(self.db(), function)?;
+        self.range(Place { function, at: At::Stmt(stmt) })
+    }
+
+    /// A function's name in its `def`.
+    pub(crate) fn name_range(&self, function: Function) -> Option<Range<usize>> {
+        self.range(Place { function, at: At::Name })
+    }
+
+    /// The kernel that has a function's types: itself, or one that reaches it, since helpers have no specialisation of their own.
+    pub(crate) fn seen_by<'k>(&self, function: Function, kernels: &'k [Kernel]) -> Option<&'k Kernel> {
+        let own = kernels.iter().find(|k| k.function == function);
+        own.or_else(|| kernels.iter().find(|k| self.elaborated(k.active.instance).types.contains_key(&function)))
+    }
+
+    /// The innermost expression at an offset that has a type.
+    pub(crate) fn typed_at(&self, path: &Path, offset: usize) -> Option<Typed> {
+        let kernels = self.kernels(path);
+        self.functions_at(path, offset).find_map(|function| self.typed_in(function, self.seen_by(function, &kernels)?, offset))
+    }
+
+    fn typed_in(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Typed> {
+        let (start, map) = items::source_map(self.db(), function)?;
+        let types = self.elaborated(kernel.active.instance).types.get(&function)?;
         let at = |id: ExprId| map.exprs.get(id.0 as usize).map(|range| items::in_file(start, *range));
         let found = types.iter().filter_map(|(&id, ty)| Some((id, ty, at(id)?))).filter(|(.., range)| touches(range, offset));
         let (id, ty, range) = found.min_by_key(|(id, _, range)| (range.len(), std::cmp::Reverse(*id)))?;
+        Some(Typed { function, id, ty: ty.clone(), range })
+    }
+
+    /// The innermost expression of `function` at the offset, as seen from `kernel`.
+    fn value(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Hover> {
+        let db = self.db();
+        if let Some(hover) = self.parameter(function, kernel, offset) {
+            return Some(hover);
+        }
+        let Typed { id, ty, range, .. } = self.typed_in(function, kernel, offset)?;
+        let ty = &ty;
         let (body, _) = items::function_body(db, function)?;
         let text = self.text(function.file(db).path(db))?;
         let name = match body.expr(id) {

@@ -37,6 +37,8 @@ pub(crate) enum Task {
         tree_changed: bool,
     },
     Configure(Box<Options>),
+    /// The folders that are open.
+    Roots(Vec<PathBuf>),
     Read(Box<dyn FnOnce(Analysis) + Send>),
     Stop,
 }
@@ -83,7 +85,10 @@ impl Owner {
     ) -> Result<T, ReadError> {
         let (answer, answered) = oneshot::channel();
         self.send(Task::Read(Box::new(move |analysis| {
-            let _ = answer.send(guarded(|| read(analysis)));
+            // Nobody waits any more for what was cancelled.
+            if !answer.is_closed() {
+                let _ = answer.send(guarded(|| read(analysis)));
+            }
         })));
         answered.await.unwrap_or(Err(ReadError::Stopped))
     }
@@ -140,6 +145,7 @@ fn serve(
                     follow_up(&host, path, version);
                 }
             }
+            Task::Roots(roots) => host.set_roots(roots),
             Task::Read(read) => {
                 let analysis = host.snapshot();
                 runtime.spawn_blocking(move || read(analysis));

@@ -5,13 +5,13 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
 use serde_json::Value;
 use tokio::{
-    sync::Notify,
+    sync::{Notify, mpsc},
     time::{Instant, timeout_at},
 };
 use tower_lsp::{
@@ -22,15 +22,21 @@ use tower_lsp::{
 use tritium_syntax::{Encoding, LineIndex};
 
 use crate::{
-    ide::{self, Analysis, Host, Options},
+    ide::{Host, Options, Python},
     server::{
         analysis::{AfterChange, Owner, ReadError, Task},
+        capabilities::{self, watched_files},
         convert,
+        editing::LastTokens,
         files::Files,
+        publishing::{self, Published},
         run,
         views::{self, LookedAt},
+        workspace,
     },
 };
+
+pub(super) use crate::server::document::Document;
 
 /// The server's own command: runs a kernel's launch and answers with what it printed.
 pub(crate) const RUN: &str = "tritium.server.run";
@@ -41,36 +47,33 @@ pub(crate) const RUN_LENS: &str = "tritium.run";
 /// snapshot, so nobody's typing waits for it.
 const HOVER_PATIENCE: Duration = Duration::from_millis(400);
 
+#[derive(Clone)]
 pub(crate) struct Backend {
-    client: Client,
-    files: Arc<Files>,
+    pub(super) client: Client,
+    pub(super) files: Arc<Files>,
     pub(super) owner: Owner,
+    published: mpsc::UnboundedSender<Published>,
     encoding: Arc<OnceLock<Encoding>>,
-    refreshes: Arc<OnceLock<Refreshes>>,
-    /// The client tells of files that change, if it is asked to.
-    watches: OnceLock<bool>,
+    facts: Arc<OnceLock<capabilities::Client>>,
     /// Told whenever an exact figure has arrived.
     pub(super) arrivals: Arc<Notify>,
     /// What the person looks at, beside the settings.
-    pub(super) looked_at: LookedAt,
+    pub(super) looked_at: Arc<LookedAt>,
+    pub(super) last_tokens: Arc<LastTokens>,
+    pub(super) roots: Arc<Mutex<Vec<PathBuf>>>,
+    /// Whether the features that a Python server has too are offered.
+    pub(super) generic_offered: Arc<Mutex<bool>>,
 }
 
-/// What the client asks for again when told to.
-#[derive(Debug, Clone, Copy)]
-struct Refreshes {
-    hints: bool,
-    lenses: bool,
-}
-
-/// Tells the client to ask for hints and lenses again; spawned, since handlers never wait for the client.
-fn refresh(client: &Client, refreshes: &OnceLock<Refreshes>, runtime: &tokio::runtime::Handle) {
-    let Some(&Refreshes { hints, lenses }) = refreshes.get() else { return };
+/// Tells the client to ask again for what may have changed; spawned, since handlers never wait for the client.
+fn refresh(client: &Client, facts: &OnceLock<capabilities::Client>, runtime: &tokio::runtime::Handle) {
+    let Some(facts) = facts.get().cloned() else { return };
     let client = client.clone();
     runtime.spawn(async move {
-        if hints {
+        if facts.refreshes("inlayHint") {
             let _ = client.inlay_hint_refresh().await;
         }
-        if lenses {
+        if facts.refreshes("codeLens") {
             let _ = client.code_lens_refresh().await;
         }
     });
@@ -80,9 +83,10 @@ impl Backend {
     pub(crate) fn new(client: Client, host: Host) -> Backend {
         let files = Arc::<Files>::default();
         let encoding = Arc::<OnceLock<Encoding>>::default();
-        let refreshes = Arc::<OnceLock<Refreshes>>::default();
-        let publish = publisher(client.clone(), Arc::clone(&files), Arc::clone(&encoding));
-        let (told, again, runtime) = (client.clone(), Arc::clone(&refreshes), tokio::runtime::Handle::current());
+        let facts = Arc::<OnceLock<capabilities::Client>>::default();
+        let published = publishing::spawn(client.clone(), Arc::clone(&files), Arc::clone(&facts));
+        let publish = publisher(client.clone(), Arc::clone(&files), Arc::clone(&encoding), published.clone());
+        let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
         let arrivals = Arc::<Notify>::default();
         let arrived = Arc::clone(&arrivals);
         host.artefacts().on_arrival(Arc::new(move || {
@@ -90,14 +94,40 @@ impl Backend {
             refresh(&told, &again, &runtime);
         }));
         let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), publish);
-        Backend { client, files, owner, encoding, refreshes, watches: OnceLock::new(), arrivals, looked_at: LookedAt::default() }
+        Backend {
+            client,
+            files,
+            owner,
+            published,
+            encoding,
+            facts,
+            arrivals,
+            looked_at: Arc::default(),
+            last_tokens: Arc::default(),
+            roots: Arc::default(),
+            generic_offered: Arc::default(),
+        }
     }
 
+    pub(super) fn client_facts(&self) -> capabilities::Client {
+        self.facts.get().cloned().unwrap_or_default()
+    }
+
+    /// Everything that settings and files decide is asked for again.
     pub(super) fn refresh(&self) {
-        refresh(&self.client, &self.refreshes, &tokio::runtime::Handle::current());
+        refresh(&self.client, &self.facts, &tokio::runtime::Handle::current());
+        let (client, facts) = (self.client.clone(), self.client_facts());
+        tokio::spawn(async move {
+            if facts.refreshes("semanticTokens") {
+                let _ = client.semantic_tokens_refresh().await;
+            }
+            if facts.refreshes("diagnostics") && !facts.takes_pushes() {
+                let _ = client.workspace_diagnostic_refresh().await;
+            }
+        });
     }
 
-    fn encoding(&self) -> Encoding {
+    pub(super) fn encoding(&self) -> Encoding {
         self.encoding.get().copied().unwrap_or(Encoding::Utf16)
     }
 
@@ -122,49 +152,7 @@ impl Backend {
     }
 }
 
-/// Python files, launches beside them, and configuration.
-fn watched_files() -> lsp::Registration {
-    let watchers = ["**/*.py", "**/*.launch.toml", "**/pyproject.toml"].map(|glob| serde_json::json!({ "globPattern": glob }));
-    lsp::Registration {
-        id: "watched-files".to_owned(),
-        method: "workspace/didChangeWatchedFiles".to_owned(),
-        register_options: Some(serde_json::json!({ "watchers": watchers })),
-    }
-}
-
-/// A document of one snapshot.
-pub(super) struct Document<'a> {
-    pub(super) analysis: &'a Analysis,
-    pub(super) path: PathBuf,
-    uri: lsp::Uri,
-
-    index: LineIndex,
-    encoding: Encoding,
-}
-
-impl Document<'_> {
-    pub(super) fn offset(&self, position: lsp::Position) -> usize {
-        convert::offset(&self.index, position, self.encoding)
-    }
-
-    fn position(&self, offset: usize) -> lsp::Position {
-        convert::position(&self.index, offset, self.encoding)
-    }
-
-    fn range(&self, range: &std::ops::Range<usize>) -> lsp::Range {
-        convert::range(&self.index, range, self.encoding)
-    }
-
-    fn diagnostics(&self) -> Vec<lsp::Diagnostic> {
-        let convert = |d: &ide::Diagnostic| convert::diagnostic(d, &self.uri, &self.index, self.encoding);
-        if self.analysis.is_excluded(&self.path) {
-            return Vec::new();
-        }
-        self.analysis.diagnostics(&self.path).iter().map(convert).collect()
-    }
-}
-
-fn to_error(error: ReadError) -> Error {
+pub(super) fn to_error(error: ReadError) -> Error {
     match error {
         ReadError::Cancelled => Error::content_modified(),
         ReadError::Panicked(what) => {
@@ -176,19 +164,29 @@ fn to_error(error: ReadError) -> Error {
     }
 }
 
-/// Sends the diagnostics of a snapshot, unless the editor already has a newer text.
-fn publisher(client: Client, files: Arc<Files>, encoding: Arc<OnceLock<Encoding>>) -> AfterChange {
+/// Works out the diagnostics of a snapshot, unless the editor already has a newer text.
+fn publisher(
+    client: Client,
+    files: Arc<Files>,
+    encoding: Arc<OnceLock<Encoding>>,
+    published: mpsc::UnboundedSender<Published>,
+) -> AfterChange {
     let runtime = tokio::runtime::Handle::current();
     // What is wrong with a configuration is told once.
     let told = std::sync::Mutex::new(std::collections::BTreeSet::new());
     Arc::new(move |analysis, path, version| {
         let Some(uri) = convert::uri(&path) else { return };
+        let is_current = || files.get(&path).is_some_and(|file| file.version == version);
+        // Of a burst of changes only the last one is looked at.
+        if !is_current() {
+            return;
+        }
         let text = analysis.text(&path).unwrap_or_default();
         let index = LineIndex::new(&text);
         let encoding = encoding.get().copied().unwrap_or(Encoding::Utf16);
-        let wanted = analysis.is_triton(&path) && !analysis.is_excluded(&path);
-        let found = if wanted { analysis.diagnostics(&path) } else { Vec::new() };
-        let found: Vec<lsp::Diagnostic> = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
+        let is_triton = analysis.is_triton(&path) && !analysis.is_excluded(&path);
+        let found = if is_triton { analysis.diagnostics(&path) } else { Vec::new() };
+        let items: Vec<lsp::Diagnostic> = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
         for problem in analysis.project(&path).map_or(&[][..], |p| &p.problems) {
             let text = format!("Tritium: {problem}");
             if told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(text.clone()) {
@@ -196,56 +194,28 @@ fn publisher(client: Client, files: Arc<Files>, encoding: Arc<OnceLock<Encoding>
                 runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
             }
         }
-        if files.get(&path).is_some_and(|file| file.version == version) {
-            let client = client.clone();
-            runtime.spawn(async move { client.publish_diagnostics(uri, found, Some(version)).await });
+        if is_current() {
+            // The receiver ends with the server.
+            let _ = published.send(Published::Diagnostics { path, uri, items, version, is_triton });
         }
     })
 }
 
 impl LanguageServer for Backend {
     async fn initialize(&self, params: lsp::InitializeParams) -> Result<lsp::InitializeResult> {
-        let takes_pushes = params.capabilities.text_document.as_ref().is_some_and(|t| t.publish_diagnostics.is_some());
-        let workspace = params.capabilities.workspace.as_ref();
-        let refreshes = Refreshes {
-            hints: workspace.and_then(|w| w.inlay_hint.as_ref()).is_some_and(|h| h.refresh_support == Some(true)),
-            lenses: workspace.and_then(|w| w.code_lens.as_ref()).is_some_and(|l| l.refresh_support == Some(true)),
-        };
-        let _ = self.refreshes.set(refreshes);
-        let watched = workspace.and_then(|w| w.did_change_watched_files.as_ref());
-        let _ = self.watches.set(watched.is_some_and(|w| w.dynamic_registration == Some(true)));
+        let facts = capabilities::Client::new(&params.capabilities);
+        let _ = self.facts.set(facts.clone());
+        let roots = workspace::roots(&params);
+        self.roots.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone_from(&roots);
+        self.owner.send(Task::Roots(roots));
         let offered = params.capabilities.general.and_then(|g| g.position_encodings);
         let encoding = *self.encoding.get_or_init(|| convert::negotiate(offered.as_deref()));
-        if let Some(options) = params.initialization_options {
-            self.configure(Options::from_json(&options));
-        }
+        let options = params.initialization_options.as_ref().map(Options::from_json).unwrap_or_default();
+        *self.generic_offered.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = options.python == Python::None;
+        let capabilities = capabilities::offered(encoding, &facts, &options);
+        self.configure(options);
         Ok(lsp::InitializeResult {
-            capabilities: lsp::ServerCapabilities {
-                position_encoding: Some(convert::encoding_kind(encoding)),
-                text_document_sync: Some(lsp::TextDocumentSyncCapability::Kind(lsp::TextDocumentSyncKind::INCREMENTAL)),
-                hover_provider: Some(lsp::HoverProviderCapability::Simple(true)),
-                inlay_hint_provider: Some(lsp::OneOf::Left(true)),
-                code_lens_provider: Some(lsp::CodeLensOptions { resolve_provider: Some(false) }),
-                code_action_provider: Some(lsp::CodeActionProviderCapability::Options(lsp::CodeActionOptions {
-                    code_action_kinds: Some(vec![lsp::CodeActionKind::QUICKFIX]),
-                    ..Default::default()
-                })),
-                // Pulled diagnostics are always answered, but offered only to a client that takes no pushed ones: editors that do both
-                // would show every mistake twice.
-                diagnostic_provider: (!takes_pushes).then(|| {
-                    lsp::DiagnosticServerCapabilities::Options(lsp::DiagnosticOptions {
-                        identifier: Some("tritium".to_owned()),
-                        inter_file_dependencies: true,
-                        workspace_diagnostics: false,
-                        ..Default::default()
-                    })
-                }),
-                execute_command_provider: Some(lsp::ExecuteCommandOptions {
-                    commands: vec![RUN.to_owned(), views::ACTIVATE.to_owned()],
-                    ..Default::default()
-                }),
-                ..Default::default()
-            },
+            capabilities,
             server_info: Some(lsp::ServerInfo {
                 name: "tritium".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -256,10 +226,11 @@ impl LanguageServer for Backend {
 
     async fn initialized(&self, _: lsp::InitializedParams) {
         tracing::info!("ready");
-        if self.watches.get() == Some(&true) {
+        if self.client_facts().registers("workspace/didChangeWatchedFiles") {
             let client = self.client.clone();
             tokio::spawn(async move { client.register_capability(vec![watched_files()]).await });
         }
+        self.ask_for_settings();
     }
 
     async fn shutdown(&self) -> Result<()> {
@@ -287,8 +258,9 @@ impl LanguageServer for Backend {
         let Some(path) = convert::path(&uri) else { return };
         self.files.close(&path);
         self.owner.send(Task::Close { path });
-        let client = self.client.clone();
-        tokio::spawn(async move { client.publish_diagnostics(uri, Vec::new(), None).await });
+        self.last_tokens.forget(&uri);
+        // The receiver ends with the server.
+        let _ = self.published.send(Published::Closed { uri });
     }
 
     async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {
@@ -299,18 +271,116 @@ impl LanguageServer for Backend {
 
     async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {
         let settings = params.settings.get("tritium").unwrap_or(&params.settings);
-        self.configure(Options::from_json(settings));
+        if !settings.is_object() {
+            // The client only says that something changed.
+            return self.ask_for_settings();
+        }
+        self.settle(Options::from_json(settings));
         self.refresh();
     }
 
+    async fn did_change_workspace_folders(&self, params: lsp::DidChangeWorkspaceFoldersParams) {
+        self.change_folders(&params.event);
+    }
+
     async fn diagnostic(&self, params: lsp::DocumentDiagnosticParams) -> Result<lsp::DocumentDiagnosticReportResult> {
-        let items = self.document(&params.text_document.uri, |document| document.diagnostics()).await?.unwrap_or_default();
-        Ok(lsp::DocumentDiagnosticReportResult::Report(lsp::DocumentDiagnosticReport::Full(
-            lsp::RelatedFullDocumentDiagnosticReport {
-                related_documents: None,
-                full_document_diagnostic_report: lsp::FullDocumentDiagnosticReport { result_id: None, items },
-            },
-        )))
+        self.pulled(params).await
+    }
+
+    async fn workspace_diagnostic(&self, params: lsp::WorkspaceDiagnosticParams) -> Result<lsp::WorkspaceDiagnosticReportResult> {
+        self.pulled_everywhere(params).await
+    }
+
+    async fn goto_definition(&self, params: lsp::GotoDefinitionParams) -> Result<Option<lsp::GotoDefinitionResponse>> {
+        self.definition(params.text_document_position_params).await
+    }
+
+    async fn goto_type_definition(&self, params: lsp::GotoDefinitionParams) -> Result<Option<lsp::GotoDefinitionResponse>> {
+        self.shape_definition(params.text_document_position_params).await
+    }
+
+    async fn references(&self, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>> {
+        self.find_references(params).await
+    }
+
+    async fn document_highlight(&self, params: lsp::DocumentHighlightParams) -> Result<Option<Vec<lsp::DocumentHighlight>>> {
+        self.highlights(params.text_document_position_params).await
+    }
+
+    async fn prepare_rename(&self, params: lsp::TextDocumentPositionParams) -> Result<Option<lsp::PrepareRenameResponse>> {
+        self.may_rename(params).await
+    }
+
+    async fn rename(&self, params: lsp::RenameParams) -> Result<Option<lsp::WorkspaceEdit>> {
+        self.rename_everywhere(params).await
+    }
+
+    async fn document_symbol(&self, params: lsp::DocumentSymbolParams) -> Result<Option<lsp::DocumentSymbolResponse>> {
+        self.outline(&params.text_document.uri).await
+    }
+
+    async fn symbol(&self, params: lsp::WorkspaceSymbolParams) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
+        self.symbols(params.query).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: lsp::CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyItem>>> {
+        self.callers_of(params.text_document_position_params).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: lsp::CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyIncomingCall>>> {
+        self.incoming(params.item).await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: lsp::CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyOutgoingCall>>> {
+        self.outgoing(params.item).await
+    }
+
+    async fn completion(&self, params: lsp::CompletionParams) -> Result<Option<lsp::CompletionResponse>> {
+        self.complete(params).await
+    }
+
+    async fn completion_resolve(&self, item: lsp::CompletionItem) -> Result<lsp::CompletionItem> {
+        self.document_completion(item).await
+    }
+
+    async fn signature_help(&self, params: lsp::SignatureHelpParams) -> Result<Option<lsp::SignatureHelp>> {
+        self.signatures(params).await
+    }
+
+    async fn semantic_tokens_full(&self, params: lsp::SemanticTokensParams) -> Result<Option<lsp::SemanticTokensResult>> {
+        self.all_tokens(params.text_document.uri).await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: lsp::SemanticTokensDeltaParams,
+    ) -> Result<Option<lsp::SemanticTokensFullDeltaResult>> {
+        self.changed_tokens(params).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: lsp::SemanticTokensRangeParams,
+    ) -> Result<Option<lsp::SemanticTokensRangeResult>> {
+        let data = self.tokens(params.text_document.uri, Some(params.range)).await?;
+        Ok(data.map(|data| lsp::SemanticTokensRangeResult::Tokens(lsp::SemanticTokens { result_id: None, data })))
+    }
+
+    async fn folding_range(&self, params: lsp::FoldingRangeParams) -> Result<Option<Vec<lsp::FoldingRange>>> {
+        self.foldings(&params.text_document.uri).await
+    }
+
+    async fn selection_range(&self, params: lsp::SelectionRangeParams) -> Result<Option<Vec<lsp::SelectionRange>>> {
+        self.selections(params).await
     }
 
     async fn hover(&self, params: lsp::HoverParams) -> Result<Option<lsp::Hover>> {
@@ -333,24 +403,11 @@ impl LanguageServer for Backend {
     }
 
     async fn inlay_hint(&self, params: lsp::InlayHintParams) -> Result<Option<Vec<lsp::InlayHint>>> {
-        let answer = self.document(&params.text_document.uri, move |document| {
-            let visible = convert::offsets(&document.index, params.range, document.encoding);
-            let hints = document.analysis.inlay_hints(&document.path);
-            let hints = hints.into_iter().filter(|hint| visible.start <= hint.offset && hint.offset <= visible.end);
-            hints
-                .map(|hint| lsp::InlayHint {
-                    position: document.position(hint.offset),
-                    label: lsp::InlayHintLabel::String(hint.label),
-                    kind: hint.is_type.then_some(lsp::InlayHintKind::TYPE),
-                    text_edits: None,
-                    tooltip: Some(lsp::InlayHintTooltip::String(hint.tooltip)),
-                    padding_left: Some(!hint.is_type),
-                    padding_right: Some(false),
-                    data: None,
-                })
-                .collect()
-        });
-        answer.await
+        self.hints(params).await
+    }
+
+    async fn inlay_hint_resolve(&self, hint: lsp::InlayHint) -> Result<lsp::InlayHint> {
+        self.explain_hint(hint).await
     }
 
     async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
@@ -375,33 +432,7 @@ impl LanguageServer for Backend {
     }
 
     async fn code_action(&self, params: lsp::CodeActionParams) -> Result<Option<lsp::CodeActionResponse>> {
-        let answer = self.document(&params.text_document.uri, move |document| {
-            let range = convert::offsets(&document.index, params.range, document.encoding);
-            let actions = document.analysis.code_actions(&document.path, range).into_iter();
-            actions
-                .map(|action| {
-                    let edits = convert::text_edits(&action.edits, &document.index, document.encoding);
-                    let diagnostic = &action.diagnostic;
-                    lsp::CodeActionOrCommand::CodeAction(lsp::CodeAction {
-                        title: action.title,
-                        kind: Some(lsp::CodeActionKind::QUICKFIX),
-                        diagnostics: Some(vec![convert::diagnostic(
-                            diagnostic,
-                            &document.uri,
-                            &document.index,
-                            document.encoding,
-                        )]),
-                        edit: Some(lsp::WorkspaceEdit {
-                            changes: Some([(document.uri.clone(), edits)].into_iter().collect()),
-                            ..Default::default()
-                        }),
-                        is_preferred: Some(action.safe),
-                        ..Default::default()
-                    })
-                })
-                .collect()
-        });
-        answer.await
+        self.actions(params).await
     }
 
     async fn execute_command(&self, params: lsp::ExecuteCommandParams) -> Result<Option<Value>> {

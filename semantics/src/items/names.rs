@@ -481,7 +481,7 @@ fn module_named(db: &dyn Db, file: SourceFile, level: u32, module: SmolStr) -> O
     }
 }
 
-fn module_at(db: &dyn Db, file: SourceFile, level: u32, module: &str) -> Option<Meaning> {
+pub(super) fn module_at(db: &dyn Db, file: SourceFile, level: u32, module: &str) -> Option<Meaning> {
     if level == 0 && is_library(module) {
         return Some(Meaning::Path(module.into()));
     }

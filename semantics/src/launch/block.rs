@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** a launch is read whole or not at all, and what is wrong with it is said at the span that is wrong.
 
+mod written;
+
 use std::ops::Range;
 
 use indexmap::IndexMap;
@@ -23,6 +25,8 @@ use crate::{
     host,
     items::{Annotation, FunctionItem, items},
 };
+
+pub use written::{WrittenName, written_names};
 
 /// TOML cut out of a text.
 pub(super) struct Block {

@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 use super::flow::{self, Flow, Role};
 use crate::{
     ArgType, Argument, Db, Function, Instance,
+    body::{Expr, ExprId, Stmt},
     check::reaches,
     constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate, elaborate_once},
+    items::{self, Node},
     problem::{At, Problem},
 };
 
@@ -50,6 +52,10 @@ impl Repairs {
         // Those that nothing explains are passed over.
         let mut stuck = 0;
         while let Some(problem) = errors(elaborate(db, instance)).nth(stuck) {
+            if !hangs_on_arguments(db, problem) {
+                stuck += 1;
+                continue;
+            }
             let learned = self.learned.iter().map(|change| vec![change.clone()]);
             let all: Vec<Change> = learned.chain(self.changes(db, instance, problem, flow, free)).collect();
             match all.into_iter().find_map(|change| self.attempt(db, instance, change, problem, flow, free)) {
@@ -141,6 +147,36 @@ impl Repairs {
 
 fn errors(elaborated: &Elaborated) -> impl Iterator<Item = &Problem> {
     elaborated.problems.iter().filter(|p| p.severity() == Severity::Error)
+}
+
+/// Whether other arguments could make a problem go away. A name that its function never binds is a mistake under all of them: while a name
+/// is being typed nobody looks for arguments that explain it.
+pub(crate) fn hangs_on_arguments(db: &dyn Db, problem: &Problem) -> bool {
+    let (Code::LNG018, At::Expr(id)) = (problem.code, problem.place.at) else { return true };
+    let Some((body, stmt)) = items::function_body(db, problem.place.function) else { return true };
+    let Expr::Name(name) = body.expr(id) else { return true };
+    let Stmt::Function(def) = body.stmt(stmt) else { return true };
+    let mut is_bound = def.params.iter().any(|p| p.name == *name);
+    let is_name = |target: &ExprId| {
+        let mut found = false;
+        items::walk_expr(&body, *target, &mut |node| found |= matches!(node, Node::Expr(e) if body.expr(e) == body.expr(id)));
+        found
+    };
+    items::walk(&body, &def.body, &mut |node| match node {
+        Node::Stmt(stmt) => {
+            is_bound |= match body.stmt(stmt) {
+                Stmt::Assign { targets, .. } => targets.iter().any(is_name),
+                Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => is_name(target),
+                Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| target.as_ref()).any(is_name),
+                Stmt::Import { .. } | Stmt::ImportFrom { .. } | Stmt::Other { .. } | Stmt::Try { .. } => true,
+                Stmt::Function(inner) => inner.name == *name,
+                Stmt::Class { name: inner, .. } => inner == name,
+                _ => false,
+            };
+        }
+        Node::Expr(e) => is_bound |= matches!(body.expr(e), Expr::Named { name: bound, .. } if bound == name),
+    });
+    is_bound
 }
 
 fn same(a: &Problem, b: &Problem) -> bool {

@@ -88,3 +88,41 @@ fn examples_of_functions_are_clean() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
 }
+
+/// Every word that editors offer for a string-valued parameter compiles.
+#[test]
+fn offered_words_are_accepted() {
+    use crate::builtins::{Builtin, words};
+    let calls: &[(Builtin, &str, &str)] = &[
+        (Builtin::Load, "cache_modifier", "v = tl.load(x + i, cache_modifier=WORD)"),
+        (Builtin::Load, "eviction_policy", "v = tl.load(x + i, eviction_policy=WORD)"),
+        (Builtin::Store, "cache_modifier", "tl.store(x + i, 0.0, cache_modifier=WORD)"),
+        (Builtin::Store, "eviction_policy", "tl.store(x + i, 0.0, eviction_policy=WORD)"),
+        (
+            Builtin::MakeTensorDescriptor,
+            "padding_option",
+            "d = tl.make_tensor_descriptor(x, [16], [1], [16], padding_option=WORD)",
+        ),
+        (Builtin::Dot, "input_precision", "v = tl.dot(a, a, input_precision=WORD)"),
+        (Builtin::AtomicAdd, "sem", "tl.atomic_add(x + i, 1.0, sem=WORD)"),
+        (Builtin::AtomicAdd, "scope", "tl.atomic_add(x + i, 1.0, scope=WORD)"),
+        (Builtin::To, "fp_downcast_rounding", "v = a.to(tl.float16, fp_downcast_rounding=WORD)"),
+    ];
+    for (builtin, parameter, call) in calls {
+        let listed = words(*builtin, parameter);
+        assert!(!listed.is_empty(), "{parameter}");
+        for word in listed {
+            let text = format!(
+                "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n    i = tl.arange(0, 16)\n    a = tl.zeros([16, 16], tl.float32)\n    {}\n",
+                call.replace("WORD", &format!("\"{}\"", word.value))
+            );
+            let (db, file) = super::database(&text);
+            let found: Vec<String> = crate::check::check(&db, file)
+                .iter()
+                .filter(|d| d.severity == crate::diagnostics::Severity::Error)
+                .map(|d| d.message.clone())
+                .collect();
+            assert!(found.is_empty(), "{call} with {word:?}: {found:?}");
+        }
+    }
+}

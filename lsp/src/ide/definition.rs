@@ -1,0 +1,89 @@
+// Feature: Definition
+//
+//! Where a name is bound; and where a shape comes from: the `arange` or the compile-time parameter behind each extent of a value.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use tritium_semantics::{
+    items,
+    problem::{At, Place},
+    types::{Dim, Ty},
+};
+
+use crate::ide::{
+    Analysis,
+    naming::{Role, Symbol, names},
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    pub path: PathBuf,
+    pub range: Range<usize>,
+}
+
+impl Analysis {
+    /// Where what is named at an offset is bound. `strings_only`: asked beside a Python server, which knows names but no strings and
+    /// launch keywords.
+    pub fn definition(&self, path: &Path, offset: usize, strings_only: bool) -> Vec<Target> {
+        let Some(place) = self.linked_at(path, offset) else { return Vec::new() };
+        if strings_only && !matches!(place.role, Role::Text | Role::Keyword) {
+            return Vec::new();
+        }
+        let mut out: Vec<Target> = place.symbols.iter().flat_map(|symbol| self.bindings(symbol, offset)).collect();
+        out.dedup();
+        out
+    }
+
+    fn bindings(&self, symbol: &Symbol, offset: usize) -> Vec<Target> {
+        let db = self.db();
+        match symbol {
+            Symbol::Outside(_) => Vec::new(),
+            Symbol::Module(file) => vec![Target { path: file.path(db).clone(), range: 0..0 }],
+            Symbol::Name(file, scope, name) => {
+                let names = names(db, *file);
+                let bound = |role: Role| {
+                    let here = names.occurrences.iter().filter(move |o| o.role == role && &o.name == name);
+                    here.filter(|o| names.resolve(o.scope, &o.name) == *scope).map(|o| o.range.clone()).collect::<Vec<_>>()
+                };
+                let target = |range: Range<usize>| Target { path: file.path(db).clone(), range };
+                let declared = bound(Role::Declaration);
+                if !declared.is_empty() {
+                    return declared.into_iter().map(target).collect();
+                }
+                // The assignment that was read last, as the text goes.
+                let written = bound(Role::Write);
+                let before = written.iter().filter(|range| range.end < offset).next_back();
+                before.or(written.first()).cloned().map(target).into_iter().collect()
+            }
+        }
+    }
+
+    /// Where the extents of the value at an offset come from.
+    pub fn shape_definition(&self, path: &Path, offset: usize) -> Vec<Target> {
+        let Some(found) = self.typed_at(path, offset) else { return Vec::new() };
+        let dims: &[Dim] = match &found.ty {
+            Ty::Tile(ty) | Ty::Type(ty) | Ty::BlockPointer(ty) | Ty::Descriptor(ty) => &ty.shape,
+            _ => &[],
+        };
+        let params = |name: &str| {
+            let item = items::items(self.db(), found.function.file(self.db())).function(found.function)?;
+            let index = item.params.iter().position(|p| p.name == name)?;
+            Some(Place { function: found.function, at: At::Param(index as u32) })
+        };
+        let mut out: Vec<Target> = Vec::new();
+        for dim in dims {
+            let place = dim.origin.or_else(|| params(dim.symbol.as_deref()?));
+            let Some((file, range)) = place.and_then(|place| tritium_semantics::check::range_of(self.db(), place)) else {
+                continue;
+            };
+            let target = Target { path: file.path(self.db()).clone(), range };
+            if !out.contains(&target) {
+                out.push(target);
+            }
+        }
+        out
+    }
+}
