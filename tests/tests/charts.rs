@@ -1,8 +1,10 @@
 //! Charts and the configuration matrix from the command line.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
-use tritium_tests::say;
+use tritium_tests::{repository, say, tritium};
 
 const TUNED: &str = "editors/fixtures/ws/tuned.py";
 
@@ -63,4 +65,50 @@ fn pictures_are_written_where_the_name_says_so() {
     for words in ["registers per thread, now", "◀ now", "limited by", "Each curve changes one figure"] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
+}
+
+/// What Triton keeps of a kernel: its options, and texts whose locations name the file.
+fn entry(cache: &Path, name: &str, arch: u32, num_warps: u32, file: &Path) {
+    let folder = cache.join(name);
+    fs::create_dir_all(&folder).expect("the folder is ours");
+    let options = serde_json::json!({ "target": { "backend": "cuda", "arch": arch }, "num_warps": num_warps, "num_stages": 3, "shared": 16 });
+    fs::write(folder.join("softmax.json"), options.to_string()).expect("written");
+    let ttgir = format!("// made with {num_warps}\n  tt.return loc(#loc1)\n#loc1 = loc(\"{}\":17:4)\n", file.display());
+    fs::write(folder.join("softmax.ttgir"), ttgir).expect("written");
+}
+
+#[test]
+fn what_triton_made_is_found_in_its_cache() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let ask = || {
+        let mut command = Command::new(tritium());
+        command.args(["emit", "editors/fixtures/ws/softmax.py", "--stage", "triton-ttgir"]).env("TRITON_CACHE_DIR", cache.path());
+        let output = command.current_dir(repository()).output().expect("tritium starts");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (status, _, told) = ask();
+    assert_eq!(status, Some(1));
+    assert!(told.contains("Triton has not compiled `softmax` of softmax.py for sm_90 here: run it once"), "{told}");
+    let file = repository().join("editors/fixtures/ws/softmax.py");
+    // Of another GPU, of another file: neither is this kernel's.
+    entry(cache.path(), "a", 80, 4, &file);
+    entry(cache.path(), "b", 90, 4, Path::new("/elsewhere/softmax.py"));
+    assert_eq!(ask().0, Some(1));
+    entry(cache.path(), "c", 90, 8, &file);
+    let (status, text, _) = ask();
+    assert_eq!(status, Some(0));
+    assert!(
+        text.starts_with("// triton: kernel softmax, num_warps 8, num_stages 3, 16 bytes of shared memory: not the options"),
+        "{text}"
+    );
+    entry(cache.path(), "d", 90, 4, &file);
+    let (_, text, _) = ask();
+    assert!(
+        text.starts_with("// triton: kernel softmax, num_warps 4, num_stages 3, 16 bytes of shared memory\n// made with 4"),
+        "{text}"
+    );
 }

@@ -93,6 +93,7 @@ async function person(editor, suffix) {
     await page.keyboard.press('Escape');
     await command('Notifications: Clear All Notifications');
     await command('File: Save All Files');
+    await poll(async () => (await page.locator('.tab.dirty').count()) === 0, 20_000, 'all files are saved');
     await command('View: Close All Editors');
     await poll(async () => (await page.locator('.tabs-container .tab').count()) === 0, 20_000, 'no editor is open');
   };

@@ -353,7 +353,16 @@ impl Matrix {
         for column in self.columns.iter().filter(|column| column.problem.is_some()) {
             out += &format!("\n{}: {}", column.label, column.problem.as_deref().unwrap_or_default());
         }
-        out += &format!("\n* is the configuration looked at, ! does not fit, spills or does not compile. {}\n", self.note);
+        let note = format!("* is the configuration looked at, ! does not fit, spills or does not compile. {}", self.note);
+        let mut column = 0;
+        for (index, word) in note.split(' ').enumerate() {
+            let length = word.chars().count();
+            let is_new = index == 0 || column + 1 + length > WIDTH;
+            out.push_str(if is_new { "\n" } else { " " });
+            out.push_str(word);
+            column = if is_new { length } else { column + 1 + length };
+        }
+        out.push('\n');
         out
     }
 }

@@ -21,7 +21,7 @@ local function offered(name)
   requests.ask(buffer, 'tritium/choices', requests.at(0), function(choices)
     found = choices or {}
   end)
-  vim.wait(500, function()
+  vim.wait(2000, function()
     return found ~= nil
   end, 10)
   return vim.tbl_map(function(choice)
