@@ -296,7 +296,8 @@ def main():
         rows = {}
         for path in sorted(set(files.values())):
             for row in json.loads(run_tritium(binary, "report", path, "--gpu", arguments.gpu, "--output-format", "json"))["rows"]:
-                rows[row["launch"]] = row
+                if row["compiler"] == "tritium":
+                    rows[row["launch"]] = row
         plan, times, drivers, failed = [], {}, {}, []
         for name, _, kernel, grid, values, _, _, _ in cases():
             try:

@@ -39,6 +39,7 @@ fn table(rows: &[Row]) -> String {
         "kernel",
         "launch",
         "GPU",
+        "compiler",
         "registers",
         "spills",
         "shared",
@@ -60,9 +61,10 @@ fn table(rows: &[Row]) -> String {
             row.kernel.clone(),
             row.launch.clone().unwrap_or_else(|| "assumed".to_owned()),
             row.gpu.clone(),
+            row.compiler.to_owned(),
             text(row.registers.map(|r| format!("{exact}{r}"))),
-            text(row.spill_bytes.map(|b| format!("{b} B"))),
-            text(row.shared_bytes.map(|b| format!("{b} B"))),
+            text(row.spill_bytes.map(|b| format!("{b} B")).or(row.spills.map(|s| if s { "~yes" } else { "~no" }.to_owned()))),
+            text(row.shared_bytes.map(|b| format!("{}{b} B", if row.shared_source == Some("exact") { "" } else { "~" }))),
             text(occupancy),
             text(row.flops.map(si)),
             text(row.bytes.map(si)),
@@ -75,7 +77,7 @@ fn table(rows: &[Row]) -> String {
         ]);
     }
     let mut out = format!(
-        "{table}\nTritium's compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated.\n"
+        "{table}\nEach row is about one compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated.\n"
     );
     for row in rows {
         for access in row.accesses.iter().filter(|a| a.reason.is_some()) {

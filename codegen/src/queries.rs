@@ -12,7 +12,9 @@ use tritium_semantics::{
 use tritium_tile::{Module, Origin, verify};
 
 use crate::{
-    cost, llvm,
+    cost,
+    footprint::{self, Footprint},
+    llvm,
     passes::{self, CompileOptions, Unsupported},
     resources::{self, KernelReport},
     tensor_map::TensorMap,
@@ -65,6 +67,21 @@ pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Mo
     }
     let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
     passes::lower_observed(&elaborated.module, &compile, &mut |_, _| db.unwind_if_revision_cancelled())
+}
+
+/// What Triton would take of a GPU for it.
+#[salsa::tracked(returns(ref), lru = 512)]
+pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Result<Footprint, Unsupported> {
+    let elaborated = elaborate(db, instance);
+    if !elaborated.complete {
+        return Err(Unsupported::new(Origin::NONE, "the kernel has errors; `tritium check` shows them"));
+    }
+    if let Some(problem) = verify::verify(&elaborated.module).first() {
+        return Err(Unsupported::new(Origin::NONE, format!("a defect in Tritium: its tile IR does not verify ({problem:?})")));
+    }
+    db.unwind_if_revision_cancelled();
+    let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
+    footprint::footprint(&elaborated.module, &compile)
 }
 
 /// LLVM IR as text.

@@ -8,6 +8,7 @@ mod ask;
 mod compiled;
 mod corpus;
 mod findings;
+mod footprints;
 mod probes;
 mod registers;
 mod types;
@@ -51,6 +52,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("corpus", corpus::measure),
     ("types", types::measure),
     ("compiled", compiled::measure),
+    ("footprints", footprints::measure),
     ("findings", findings::measure),
     ("registers", registers::measure),
 ];

@@ -72,6 +72,8 @@ pub struct Answer {
     pub expressions: usize,
     pub unreached: usize,
     pub typed_expressions: usize,
+    /// What Triton is expected to take.
+    pub triton: Option<Expected>,
     /// Of Tritium's own code.
     pub shared_bytes: Option<u32>,
     /// Exact, from ptxas.
@@ -86,6 +88,19 @@ pub struct Answer {
     /// Milliseconds of the stages that were run: `tile`, `llvm`, `ptx`, `sass`.
     pub stage_ms: BTreeMap<&'static str, f64>,
     pub ms: f64,
+}
+
+/// Estimates about Triton's own code.
+#[derive(Debug, Clone, Serialize)]
+pub struct Expected {
+    pub shared_bytes: u32,
+    /// What a thread block of the GPU may have.
+    pub limit_bytes: u32,
+    pub spills: bool,
+    /// 32-bit registers of a thread that hold tiles at the worst place.
+    pub live_registers: u32,
+    /// Matrix products.
+    pub products: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -216,6 +231,14 @@ impl Analysis {
             answer.registers_estimated = Some(report.registers.value);
             answer.spills_estimated = Some(report.spill_bytes.value > 0);
         }
+        let expected = codegen::triton_footprint(db, active.instance, self.codegen_options(&active)).as_ref().ok();
+        answer.triton = expected.map(|footprint| Expected {
+            shared_bytes: footprint.shared_bytes.value,
+            limit_bytes: self.gpu().sm.shared_per_cta,
+            spills: footprint.spills.value,
+            live_registers: footprint.live_registers,
+            products: footprint.products.len(),
+        });
         if through == Through::Tile {
             return Ok(());
         }

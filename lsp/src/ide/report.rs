@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Serialize;
 use tritium_codegen::{
     self as codegen, cost,
+    footprint::Footprint,
     occupancy::{Limiter, Occupancy, occupancy},
     registers::Point,
     resources::{Buffer, KernelReport},
@@ -65,7 +66,11 @@ pub struct Row {
     pub pressure_line: Option<u32>,
     pub pressure: Option<String>,
     pub spill_bytes: Option<u32>,
+    /// Of Triton an estimate, like `spill_bytes`.
+    pub spills: Option<bool>,
     pub shared_bytes: Option<u32>,
+    /// `exact` or `estimated`.
+    pub shared_source: Option<&'static str>,
     pub buffers: Vec<Buffer>,
     pub accesses: Vec<AccessRow>,
     pub blocks_per_sm: Option<u32>,
@@ -238,27 +243,30 @@ impl Analysis {
 
     /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
     pub fn report(&self, path: &Path, config: Option<usize>) -> Vec<Row> {
-        let of = |(kernel, actives): (Kernel, Vec<Active>)| -> Vec<Row> {
-            actives.iter().map(|active| self.row(path, &kernel, active)).collect()
-        };
-        self.actives(path, config).into_iter().flat_map(of).collect()
+        let actives = self.actives(path, config);
+        let each = || actives.iter().flat_map(|(kernel, actives)| actives.iter().map(move |active| (kernel, active)));
+        let ours = each().map(|(kernel, active)| self.row(path, kernel, active));
+        // What Triton would take follows, in the same order.
+        ours.chain(each().map(|(kernel, active)| self.triton_row(path, kernel, active))).collect()
     }
 
-    fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
-        let mut row = Row {
+    fn blank(&self, path: &Path, kernel: &Kernel, active: &Active, compiler: &'static str) -> Row {
+        Row {
             kernel: kernel.name.clone(),
             file: path.display().to_string(),
             launch: active.launch.as_ref().map(|l| l.name.to_string()),
             config: active.config,
             gpu: self.gpu().name().to_owned(),
-            compiler: "tritium",
+            compiler,
             registers: None,
             registers_source: None,
             registers_estimated: None,
             pressure_line: None,
             pressure: None,
             spill_bytes: None,
+            spills: None,
             shared_bytes: None,
+            shared_source: None,
             buffers: Vec::new(),
             accesses: Vec::new(),
             blocks_per_sm: None,
@@ -285,7 +293,34 @@ impl Analysis {
             lines: Vec::new(),
             advice: Vec::new(),
             problems: Vec::new(),
-        };
+        }
+    }
+
+    /// What Triton would take: of it nothing is exact here, and registers are not known.
+    fn triton_row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+        let mut row = self.blank(path, kernel, active, "triton");
+        // What is not understood is said once, of Tritium's own code.
+        let Some(footprint) = self.footprint(active) else { return row };
+        row.spills = Some(footprint.spills.value);
+        row.shared_bytes = Some(footprint.shared_bytes.value);
+        row.shared_source = Some("estimated");
+        let parts = footprint.parts.iter();
+        row.buffers = parts.map(|p| Buffer { origin: p.origin, what: p.what, offset: p.offset, bytes: p.bytes }).collect();
+        let limit = self.gpu().sm.shared_per_cta;
+        if footprint.shared_bytes.value > limit {
+            let gpu = self.gpu().name();
+            row.problems.push(format!("Triton needs {} bytes of shared memory, {gpu} has {limit}", footprint.shared_bytes.value));
+        }
+        row
+    }
+
+    /// What Triton would take of the GPU.
+    pub fn footprint(&self, active: &Active) -> Option<&Footprint> {
+        codegen::triton_footprint(self.db(), active.instance, self.codegen_options(active)).as_ref().ok()
+    }
+
+    fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+        let mut row = self.blank(path, kernel, active, "tritium");
         let figures = match self.figures(active, true) {
             Ok(figures) => figures,
             Err(message) => {
@@ -302,6 +337,8 @@ impl Analysis {
         row.registers = Some(registers);
         row.registers_source = Some(if exact { "exact" } else { "estimated" });
         row.spill_bytes = Some(figures.spill_bytes().0);
+        row.spills = Some(figures.spill_bytes().0 > 0);
+        row.shared_source = Some("exact");
         row.shared_bytes = Some(figures.report.shared_bytes.value);
         row.blocks_per_sm = figures.occupancy.map(|o| o.ctas_per_sm);
         row.occupancy = figures.occupancy.map(|o| o.fraction);
@@ -456,6 +493,7 @@ impl Analysis {
             out += &time_facts(cost);
         }
         out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe());
+        out += &self.triton_line(kernel);
         out += &match &figures.exact {
             State::Ready(_) => String::new(),
             State::Pending => "- the exact figure is being compiled: hover again\n".to_owned(),
@@ -466,6 +504,23 @@ impl Analysis {
             out += &format!("*The time assumes: {}.*\n", figures.report.cost_assumption);
         }
         (out, figures.exact == State::Pending)
+    }
+
+    /// What Triton would take, in a line of the hover.
+    fn triton_line(&self, kernel: &Kernel) -> String {
+        let Some(footprint) = self.footprint(&kernel.active) else { return String::new() };
+        let limit = self.gpu().sm.shared_per_cta;
+        let shared = footprint.shared_bytes.value;
+        let fits = if shared <= limit { "" } else { ", which does not fit" };
+        let spills = if footprint.spills.value { "registers spill" } else { "no spills" };
+        let mut units: Vec<&str> = footprint.products.iter().map(|product| product.unit).collect();
+        units.dedup();
+        let units = if units.is_empty() { String::new() } else { format!(", {}", units.join(" and ")) };
+        format!(
+            "- by Triton's: {} of {} shared memory{fits}, {spills}{units} (estimated)\n",
+            bytes_text(shared),
+            bytes_text(limit)
+        )
     }
 
     /// `softmax(Y: *f32, n: i32, BLOCK: constexpr[1024])`; broken where a hover would cut it.
