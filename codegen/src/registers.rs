@@ -192,7 +192,7 @@ pub fn profile(module: &Module, function: &Function) -> Profile {
             OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::Print { .. } | OpKind::Assert { .. }
         )
     };
-    let estimate = if order.ops.iter().any(|id| stores(id)) {
+    let estimate = if order.ops.iter().any(stores) {
         let exponent: f64 = WEIGHTS
             .iter()
             .map(|&(of, logarithm, itself)| {
