@@ -348,7 +348,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             [user] => match self.function.op(user).kind {
                 OpKind::Dot { .. } => {
                     let is_warpgroup = self.layouts.products.get(&user).is_some_and(|p| p.unit == Unit::Warpgroup);
-                    is_warpgroup && (self.function.op(user).operands[1] == value || self.from_shared(user))
+                    is_warpgroup && (self.function.op(user).operands[1] == value || self.reads_shared(user))
                 }
                 OpKind::Transpose { .. } => self.feeds_warpgroup_alone(self.function.op(user).results[0]),
                 _ => false,
@@ -358,7 +358,7 @@ impl<'l, 'f> Plan<'l, 'f> {
     }
 
     /// Whether `wgmma` reads its left operand from shared memory: as loaded, or handed on by a loop.
-    fn from_shared(&self, dot: OpId) -> bool {
+    fn reads_shared(&self, dot: OpId) -> bool {
         let left = self.untransposed(self.function.op(dot).operands[0]);
         match self.function.value(left).def {
             ValueDef::Argument(..) => true,
@@ -398,7 +398,7 @@ impl<'l, 'f> Plan<'l, 'f> {
         for (dot, unit) in dots {
             for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
                 let operand = self.function.op(dot).operands[n];
-                let shared = unit == Unit::Warpgroup && (side == Side::B || self.from_shared(dot));
+                let shared = unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot));
                 if shared {
                     let held = self.untransposed(operand);
                     let loaded = self.function.def_op(held).is_some_and(|op| self.ahead.contains(&op));
