@@ -396,7 +396,7 @@ impl Analysis {
         let path = spot.file.path(self.db()).clone();
         let Some(list) = at.call.keyword(keyword) else { return Vec::new() };
         let around = at.range(list.syntax());
-        if !matches!(list, Expr::ListExpr(_)) || !(around.start < spot.offset && spot.offset <= around.end) {
+        if !matches!(list, Expr::ListExpr(_)) || spot.offset <= around.start || around.end < spot.offset {
             return Vec::new();
         }
         let given: Vec<String> = list

@@ -55,7 +55,7 @@ impl Analysis {
                 }
                 // The assignment that was read last, as the text goes.
                 let written = bound(Role::Write);
-                let before = written.iter().filter(|range| range.end < offset).next_back();
+                let before = written.iter().rfind(|range| range.end < offset);
                 before.or(written.first()).cloned().map(target).into_iter().collect()
             }
         }

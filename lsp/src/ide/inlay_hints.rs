@@ -39,11 +39,11 @@ impl Analysis {
                 && let Some(report) = self.estimates(&kernel)
             {
                 let text = self.text(path).unwrap_or_default();
-                if let Some((label, tooltip)) = self.roofline_hint(&kernel, &report) {
+                if let Some((label, tooltip)) = self.roofline_hint(&kernel, report) {
                     let offset = line_of(&text, kernel.range.end).end;
                     hints.push(InlayHint { offset, label, tooltip, is_type: false });
                 }
-                let of_loops = self.loop_hints(&kernel, &report, &text).into_iter();
+                let of_loops = self.loop_hints(&kernel, report, &text).into_iter();
                 hints.extend(of_loops.map(|LoopHint { offset, label, tooltip }| InlayHint {
                     offset,
                     label,

@@ -15,10 +15,13 @@ use super::{
 };
 use crate::ide::{self, Feature, TokenKind, semantic_tokens::MODIFIERS};
 
+/// By document: the number of its tokens, and the tokens.
+type Told = BTreeMap<String, (u64, Vec<lsp::SemanticToken>)>;
+
 /// The tokens each document was last told of, for deltas.
 #[derive(Default)]
 pub(super) struct LastTokens {
-    state: Mutex<(u64, BTreeMap<String, (u64, Vec<lsp::SemanticToken>)>)>,
+    state: Mutex<(u64, Told)>,
 }
 
 impl LastTokens {

@@ -41,10 +41,10 @@ impl Backend {
                     position: document.position(hint.offset),
                     kind: hint.is_type.then_some(lsp::InlayHintKind::TYPE),
                     text_edits: None,
-                    tooltip: (!later).then(|| lsp::InlayHintTooltip::String(hint.tooltip)),
+                    tooltip: (!later).then_some(lsp::InlayHintTooltip::String(hint.tooltip)),
                     padding_left: Some(!hint.is_type),
                     padding_right: Some(false),
-                    data: later.then(|| json!({ "uri": document.uri.as_str() })),
+                    data: later.then_some(json!({ "uri": document.uri.as_str() })),
                     label: lsp::InlayHintLabel::String(hint.label),
                 })
                 .collect()

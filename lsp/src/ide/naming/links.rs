@@ -61,7 +61,7 @@ pub(crate) fn linked(db: &dyn Db, file: SourceFile) -> Arc<Vec<Linked>> {
     texts.of_decorators();
     texts.of_calls();
     texts.of_launch_blocks();
-    out.sort_by(|a, b| (a.range.start, a.range.end, a.role).cmp(&(b.range.start, b.range.end, b.role)));
+    out.sort_by_key(|found| (found.range.start, found.range.end, found.role));
     out.dedup_by(|next, kept| {
         let same = next.range == kept.range;
         if same {

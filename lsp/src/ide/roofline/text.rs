@@ -29,8 +29,7 @@ pub(super) fn chart(roofline: &Roofline) -> String {
         let mut roofs: Vec<_> = roofline.roofs.iter().collect();
         roofs.sort_by_key(|roof| roof.source == "datasheet");
         for roof in roofs {
-            for column in 0..COLUMNS {
-                let at = intensity(column);
+            for (column, at) in (0..COLUMNS).map(intensity).enumerate() {
                 let flat = at >= roof.ridge();
                 grid[row(roof.at(at))][column] = match (roof.source, flat) {
                     ("datasheet", true) => '─',
