@@ -1,4 +1,4 @@
-// Names
+// Feature: Names
 //
 //! Python's scopes: which places of a file name the same thing.
 //!
