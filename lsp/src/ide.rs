@@ -363,3 +363,6 @@ pub fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, String> {
         text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,9 +79,9 @@ impl CallAt {
 /// The token at an offset of a file: the one that ends there if it is a word or a string, and where its chunk begins.
 pub(crate) fn token_at(db: &dyn tritium_semantics::Db, file: SourceFile, offset: usize) -> Option<(u32, SyntaxToken)> {
     let chunks = items::chunks(db, file);
-    let (start, chunk) = chunks.iter().rev().find(|(start, _)| (*start as usize) < offset || offset == 0)?;
+    let (start, chunk) = chunks.iter().rev().find(|(start, _)| (*start as usize) < offset).or(chunks.first())?;
     let tree = items::chunk_tree(db, *chunk).syntax();
-    let at = TextSize::try_from(offset - *start as usize).ok()?;
+    let at = TextSize::try_from(offset.checked_sub(*start as usize)?).ok()?;
     if at > tree.text_range().end() {
         return None;
     }
