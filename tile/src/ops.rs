@@ -494,6 +494,22 @@ impl OpKind {
         matches!(self, OpKind::Yield | OpKind::Condition | OpKind::Return)
     }
 
+    /// The result points into the tensor that the first operand points into.
+    pub fn keeps_tensor(&self) -> bool {
+        matches!(
+            self,
+            OpKind::AddPtr
+                | OpKind::Promise { .. }
+                | OpKind::Splat
+                | OpKind::Broadcast
+                | OpKind::ExpandDims { .. }
+                | OpKind::Reshape { .. }
+                | OpKind::Transpose { .. }
+                | OpKind::ConvertLayout
+                | OpKind::Cast(CastOp::PtrCast)
+        )
+    }
+
     /// Elementwise: result element `i` depends on operand elements `i` only.
     pub fn is_elementwise(&self) -> bool {
         matches!(

@@ -14,7 +14,6 @@ use tritium_tile::{
     BlockId, Function, OpId, OpKind, ValueDef, ValueId,
     facts::{Affine, Facts, Symbol},
     layout::tma,
-    ops::CastOp,
     rewrite, scratch,
 };
 
@@ -376,15 +375,7 @@ pub(super) fn root(function: &Function, mut pointer: ValueId) -> Option<ValueId>
             ValueDef::Result(id, index) => {
                 let op = function.op(id);
                 pointer = match &op.kind {
-                    OpKind::AddPtr
-                    | OpKind::Promise { .. }
-                    | OpKind::Splat
-                    | OpKind::Broadcast
-                    | OpKind::ExpandDims { .. }
-                    | OpKind::Reshape { .. }
-                    | OpKind::Transpose { .. }
-                    | OpKind::ConvertLayout
-                    | OpKind::Cast(CastOp::PtrCast) => op.operands[0],
+                    kind if kind.keeps_tensor() => op.operands[0],
                     OpKind::For(_) => op.operands[3 + index as usize],
                     _ => return None,
                 };

@@ -220,26 +220,6 @@ impl Cuda {
         args: &[LaunchValue],
         maps: &Maps,
     ) -> Result<(), DeviceError> {
-        self.enqueue(kernel, geometry, buffers, args, maps)?;
-        result::ctx::synchronize().map_err(|e| failed("running the kernel", e))
-    }
-
-    /// What a launch passes behind its arguments.
-    pub fn maps(&self, maps: &[TensorMap], buffers: &[Buffer], args: &[LaunchValue]) -> Result<Maps, DeviceError> {
-        // An empty tensor has no map; one number that is zero reads as what is outside of it.
-        let nothing = self.upload(&[0; 16])?;
-        let encoded = maps.iter().map(|map| encode(map, buffers, args, nothing.address)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Maps { encoded, _nothing: nothing })
-    }
-
-    fn enqueue(
-        &self,
-        kernel: &Kernel,
-        geometry: Geometry,
-        buffers: &[Buffer],
-        args: &[LaunchValue],
-        maps: &Maps,
-    ) -> Result<(), DeviceError> {
         // Every parameter is at most 8 bytes and little-endian, so a pointer to 8 bytes serves all sizes.
         let mut words: Vec<u64> = args
             .iter()
@@ -262,49 +242,16 @@ impl Cuda {
                 &mut pointers,
             )
         }
-        .map_err(|e| failed("launching the kernel", e))
+        .map_err(|e| failed("launching the kernel", e))?;
+        result::ctx::synchronize().map_err(|e| failed("running the kernel", e))
     }
 
-    /// Milliseconds of each of `repeats` launches by device events, after `warmup` launches. Before each, `flush` (a buffer larger than
-    /// the L2 cache) is overwritten, so that every launch finds a cold cache.
-    #[expect(clippy::too_many_arguments, reason = "a timed launch is all of these")]
-    pub fn time(
-        &self,
-        kernel: &Kernel,
-        geometry: Geometry,
-        buffers: &[Buffer],
-        args: &[LaunchValue],
-        maps: &Maps,
-        (warmup, repeats): (u32, u32),
-        flush: &Buffer,
-    ) -> Result<Vec<f32>, DeviceError> {
-        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| failed("creating an event", e));
-        let mut times = Vec::with_capacity(repeats as usize);
-        let (start, end) = (event()?, event()?);
-        for i in 0..warmup + repeats {
-            // SAFETY: the memset stays within `flush`; events live until they are destroyed below.
-            unsafe { result::memset_d8_sync(flush.address, i as u8, flush.bytes) }
-                .map_err(|e| failed("clearing the cache", e))?;
-            // SAFETY: both events are valid.
-            unsafe { result::event::record(start, result::stream::null()) }.map_err(|e| failed("recording an event", e))?;
-            self.enqueue(kernel, geometry, buffers, args, maps)?;
-            // SAFETY: as above; `elapsed` waits for both.
-            let elapsed = unsafe {
-                result::event::record(end, result::stream::null())
-                    .and_then(|()| result::event::synchronize(end))
-                    .and_then(|()| result::event::elapsed(start, end))
-            };
-            let elapsed = elapsed.map_err(|e| failed("running the kernel", e))?;
-            if i >= warmup {
-                times.push(elapsed);
-            }
-        }
-        // SAFETY: each is destroyed once.
-        unsafe {
-            let _ = result::event::destroy(start);
-            let _ = result::event::destroy(end);
-        }
-        Ok(times)
+    /// What a launch passes behind its arguments.
+    pub fn maps(&self, maps: &[TensorMap], buffers: &[Buffer], args: &[LaunchValue]) -> Result<Maps, DeviceError> {
+        // An empty tensor has no map; one number that is zero reads as what is outside of it.
+        let nothing = self.upload(&[0; 16])?;
+        let encoded = maps.iter().map(|map| encode(map, buffers, args, nothing.address)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Maps { encoded, _nothing: nothing })
     }
 
     /// Uploads every tensor.

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, facts,
     layout::{Layout, LayoutId, LayoutTable, SharedLayout, shared::swizzled},
-    ops::{CastOp, Constant},
+    ops::Constant,
     rewrite,
     scratch::async_copy_fits,
     types::Shape,
@@ -316,15 +316,7 @@ fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
             ValueDef::Result(id, index) => {
                 let op = function.op(id);
                 match &op.kind {
-                    OpKind::AddPtr
-                    | OpKind::Promise { .. }
-                    | OpKind::Splat
-                    | OpKind::Broadcast
-                    | OpKind::ExpandDims { .. }
-                    | OpKind::Reshape { .. }
-                    | OpKind::Transpose { .. }
-                    | OpKind::ConvertLayout
-                    | OpKind::Cast(CastOp::PtrCast) => pending.push(op.operands[0]),
+                    kind if kind.keeps_tensor() => pending.push(op.operands[0]),
                     OpKind::Select => pending.extend(&op.operands[1..]),
                     OpKind::For(_) => {
                         pending.push(*op.operands.get(3 + index as usize)?);

@@ -219,17 +219,20 @@ impl Walker {
         }
     }
 
+    /// Takes down what a definition declares. At the top of a file, it owns what is inside of it.
+    fn declared(&mut self, scope: ScopeId, name: Option<ast::Name>) -> Option<SmolStr> {
+        let name = name?;
+        self.name(&name, Role::Declaration);
+        if let Some(token) = name.ident_token() {
+            self.out.scopes[scope].name = Some((token.text().into(), self.token_range(&token)));
+        }
+        (self.scope == 0).then(|| name.text().into())
+    }
+
     fn function(&mut self, node: &SyntaxNode) {
         let Some(def) = ast::FunctionDef::cast(node.clone()) else { return };
         let scope = self.open(ScopeKind::Function, self.range(node));
-        let name = def.name();
-        let owner = name.as_ref().filter(|_| self.scope == 0).map(|n| SmolStr::from(n.text()));
-        if let Some(name) = &name {
-            self.name(name, Role::Declaration);
-            if let Some(token) = name.ident_token() {
-                self.out.scopes[scope].name = Some((token.text().into(), self.token_range(&token)));
-            }
-        }
+        let owner = self.declared(scope, def.name());
         let before = self.decorates.replace(scope);
         for decorator in def.decorators() {
             self.children(decorator.syntax());
@@ -266,14 +269,7 @@ impl Walker {
     fn class(&mut self, node: &SyntaxNode) {
         let Some(def) = ast::ClassDef::cast(node.clone()) else { return };
         let scope = self.open(ScopeKind::Class, self.range(node));
-        let name = def.name();
-        let owner = name.as_ref().filter(|_| self.scope == 0).map(|n| SmolStr::from(n.text()));
-        if let Some(name) = &name {
-            self.name(name, Role::Declaration);
-            if let Some(token) = name.ident_token() {
-                self.out.scopes[scope].name = Some((token.text().into(), self.token_range(&token)));
-            }
-        }
+        let owner = self.declared(scope, def.name());
         self.owned(owner, |w| {
             for decorator in def.decorators() {
                 w.children(decorator.syntax());
