@@ -13,11 +13,9 @@ import glob
 import json
 import multiprocessing
 import os
-import resource
-import shutil
 import sys
-import tempfile
 
+import apart
 import assignments
 
 PACKAGES = ("conch-triton-kernels", "fla-core", "liger-kernel")
@@ -29,28 +27,15 @@ COLUMNS = ("path", "function", "verdict", "registers", "spill_bytes", "local_byt
 def compile_row(oracle, module, path, row, target):
     """The line of one row; whatever becomes of the process that compiles it."""
     constants = {name: assignments.DTYPES.get(v, v) if isinstance(v, str) else v for name, v in json.loads(row["constexprs"]).items()}
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
-        scratch = tempfile.mkdtemp(prefix="judge-")
-        os.environ["TRITON_CACHE_DIR"] = scratch
-        answer = {}
+
+    def work():
         try:
-            answer = oracle.run(path, row["function"], json.loads(row["signature"]), constants, target, keep_cache=True, mod=module)
+            return oracle.run(path, row["function"], json.loads(row["signature"]), constants, target, keep_cache=True, mod=module)
         except BaseException as error:
-            answer = {"error": str(error)}
-        os.write(writing, json.dumps(answer, default=str).encode()[: 1 << 15])
-        shutil.rmtree(scratch, ignore_errors=True)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    try:
-        answer = json.loads(said)
-    except ValueError:
+            return {"error": str(error)}
+
+    answer = apart.answer_of(work, LIMIT)
+    if answer is None:
         return [path, row["function"], "limit", "", "", "", ""], "no answer within the limit"
     if answer.get("error") is not None or answer.get("stage") != "done":
         return [path, row["function"], "error", "", "", "", ""], (answer.get("error") or "")[-300:]

@@ -14,12 +14,10 @@ import itertools
 import json
 import os
 import random
-import resource
-import shutil
 import sys
-import tempfile
 import zlib
 
+import apart
 import assignments
 import spills
 
@@ -179,13 +177,8 @@ def judged(oracle, module, path, request, one):
     signature, constexprs = request
     constexprs = {name: assignments.DTYPES.get(v, v) if isinstance(v, str) else v for name, v in constexprs.items()}
     options = {"num_warps": one["num_warps"], "num_stages": one["num_stages"]}
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
-        scratch = tempfile.mkdtemp(prefix="judge-")
-        os.environ["TRITON_CACHE_DIR"] = scratch
+
+    def work():
         answer = {}
         try:
             if one["full"]:
@@ -194,20 +187,11 @@ def judged(oracle, module, path, request, one):
                     raise ValueError(answer["error"])
             source = oracle.build_source(oracle.find_jit(module, one["kernel"], None), module, signature, constexprs)
             dot, shared = shared_of(oracle, source, one["gpu"], options)
-            answer = {"verdict": "ok", "dot": int(dot), "shared": shared, "regs": answer.get("regs"), "spills": answer.get("spills"), "whole": answer.get("shared")}
+            return {"verdict": "ok", "dot": int(dot), "shared": shared, "regs": answer.get("regs"), "spills": answer.get("spills"), "whole": answer.get("shared")}
         except BaseException as error:
-            answer = {"verdict": "error", "error": str(error)[-300:]}
-        os.write(writing, json.dumps(answer, default=str).encode()[: 1 << 15])
-        shutil.rmtree(scratch, ignore_errors=True)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
-    os.waitpid(child, 0)
-    try:
-        return json.loads(said)
-    except ValueError:
-        return {"verdict": "limit", "error": "no answer within the limit"}
+            return {"verdict": "error", "error": str(error)[-300:]}
+
+    return apart.answer_of(work, LIMIT) or {"verdict": "limit", "error": "no answer within the limit"}
 
 
 def of_file(language, corpora, file, rows, out):
