@@ -14,6 +14,8 @@ use crate::ide::{Analysis, Hover, report::si};
 /// Types of one selection that are listed.
 const MOST_TYPES: usize = 8;
 
+const CALL: &str = "call";
+
 /// What one program does, each loop's body once.
 #[derive(Default)]
 struct Sum {
@@ -32,27 +34,27 @@ impl Sum {
         let mut count = |what| *self.counts.entry(what).or_default() += 1;
         match &op.kind {
             OpKind::Load(_) => {
-                count("loads");
+                count("load");
                 self.loaded += op.results.first().map_or(0.0, |&v| bytes(v));
             }
             OpKind::Store(_) => {
-                count("stores");
+                count("store");
                 self.stored += op.operands.get(1).map_or(0.0, |&v| bytes(v));
             }
             OpKind::Dot { .. } => {
-                count("matrix products");
+                count("matrix product");
                 let n = op.results.first().and_then(|&v| f.ty(v).shape().last().copied()).unwrap_or(1);
                 self.flops += 2.0 * op.operands.first().map_or(0.0, |&v| elements(v)) * f64::from(n);
             }
             OpKind::Reduce { .. } => {
-                count("reductions");
+                count("reduction");
                 if let (Some(&from), Some(&to)) = (op.operands.first(), op.results.first())
                     && is_float(from)
                 {
                     self.flops += elements(from) - elements(to);
                 }
             }
-            OpKind::Call { .. } => count("calls, whose work is not counted"),
+            OpKind::Call { .. } => count(CALL),
             OpKind::For(_) | OpKind::While => self.has_loop = true,
             OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Fma => {
                 if let Some(&v) = op.results.first().filter(|&&v| is_float(v)) {
@@ -103,7 +105,7 @@ impl Analysis {
         if values.is_empty() && sum.counts.is_empty() {
             return None;
         }
-        let said: Vec<String> = sum.counts.iter().map(|(what, n)| format!("{n} {what}")).collect();
+        let said: Vec<String> = sum.counts.iter().map(|(what, n)| format!("{n} {what}{}", if *n == 1 { "" } else { "s" })).collect();
         let mut markdown = match &said[..] {
             [] => "**selection**\n\n".to_owned(),
             said => format!("**selection**: {}\n\n", said.join(", ")),
@@ -115,6 +117,9 @@ impl Analysis {
         }
         if sum.flops > 0.0 {
             markdown += &format!("- {}FLOP {per} (exact)\n", si(sum.flops));
+        }
+        if sum.counts.contains_key(CALL) {
+            markdown += "- what the selection calls is not counted\n";
         }
         for (_, name, ty) in values.iter().take(MOST_TYPES) {
             markdown += &format!("- `{name}: {ty}`\n");

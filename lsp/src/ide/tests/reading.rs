@@ -162,10 +162,11 @@ fn a_selections_sum() {
     let s = Snippet::new(&format!("{}$0{}$0{}", &MATMUL[..start], &MATMUL[start..end], &MATMUL[end..]));
     let hover = s.analysis.hover_selection(main_file(), s.selection()).expect("a sum");
     expect![[r#"
-        **selection**: 1 calls, whose work is not counted, 1 loads
+        **selection**: 1 call, 1 load
 
         - 128 B loaded, 0 B stored per program, loops counted once (exact, but for what masks leave out)
         - 32 FLOP per program, loops counted once (exact)
+        - what the selection calls is not counted
         - `value: f32[32]`
         - `x: *f32`
         - `offs: i32[32]`
