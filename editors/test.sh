@@ -4,7 +4,7 @@
 #   editors/test.sh [vscode|oldest|nvim|all]
 #
 # What is missing is installed under .cache/editors, pinned. TRITIUM_BIN names the program to test; without it the release
-# binary is built. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
+# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
 # **Each editor ends with a line `N passed, N failed`; the exit status is 0 only when nothing failed.**
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,6 +41,7 @@ if [ "$what" = nvim ] || [ "$what" = all ]; then
   echo "== Neovim"
   nvim=$("$here/tests/install.sh" nvim "$cache" | tail -1)/bin/nvim
   cp -r "$here/fixtures/ws" "$scratch/ws"
+  mkdir "$scratch/ws/.git" # A root, by which the editor knows the workspace.
   export XDG_CONFIG_HOME=$scratch/config XDG_DATA_HOME=$scratch/data XDG_STATE_HOME=$scratch/state XDG_CACHE_HOME=$scratch/cache
   export TRITIUM_PLUGIN=$here/nvim
   TRITIUM_TEST_WORKSPACE=$scratch/ws timeout 300 "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \

@@ -3,6 +3,10 @@ return {
   cmd = { 'tritium', 'lsp' },
   filetypes = { 'python' },
   root_markers = { 'pyproject.toml', 'setup.py', '.git' },
+  -- What is offered depends on the settings, and most of it is offered once, with the answer to `initialize`.
+  before_init = function(params, config)
+    params.initializationOptions = vim.tbl_get(config, 'settings', 'tritium')
+  end,
   -- The lenses that the server sends name a command of the editor.
   commands = {
     ['tritium.run'] = function(command, context)

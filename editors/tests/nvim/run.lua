@@ -2,6 +2,7 @@
 --   nvim --clean -u init.lua --headless -c 'luafile run.lua'    with TRITIUM_PLUGIN, TRITIUM_BIN and TRITIUM_TEST_WORKSPACE set
 
 local workspace = vim.env.TRITIUM_TEST_WORKSPACE
+local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
 local passed, failed = 0, 0
 
 local function say(line)
@@ -30,6 +31,9 @@ local function expect(condition, message)
 end
 
 local function check(name, act)
+  if not name:find(vim.env.TRITIUM_TEST_MATCH or '') then
+    return
+  end
   local ok, err = xpcall(act, function(e)
     return type(e) == 'string' and e or debug.traceback(vim.inspect(e))
   end)
@@ -367,6 +371,21 @@ check(':Tritium completes what there is', function()
     end)
   end
 end)
+
+dofile(here .. '/language.lua')({
+  check = check,
+  close_floats = close_floats,
+  edit = edit,
+  expect = expect,
+  float_text = float_text,
+  go = go,
+  hints = hints,
+  hover = hover,
+  init = here .. '/init.lua',
+  lines = lines,
+  wait = wait,
+  workspace = workspace,
+})
 
 check('switches turn features off', function()
   local buffer = edit('softmax.py')

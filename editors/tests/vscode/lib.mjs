@@ -30,6 +30,8 @@ const SETTINGS = {
   'chat.commandCenter.enabled': false,
   'git.enabled': false,
   'editor.minimap.enabled': false,
+  // Completions that are words of the file would hide who else has answered.
+  'editor.wordBasedSuggestions': 'off',
   'editor.inlayHints.enabled': 'on',
   'editor.hover.delay': 100,
   'editor.fontSize': 15,

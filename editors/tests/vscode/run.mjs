@@ -3,7 +3,7 @@
  *
  *   TRITIUM_EDITORS_VSCODE=… node run.mjs PACKAGE.vsix FAILURES [IMAGES]
  *
- * TRITIUM_TEST_ONLY=host|restricted|person runs one part. A screenshot of a step that failed goes to FAILURES; with IMAGES the pictures of the documentation are taken there.
+ * TRITIUM_TEST_ONLY=host|restricted|person runs one part, TRITIUM_TEST_MATCH the checks in the host whose name it matches. A screenshot of a step that failed goes to FAILURES; with IMAGES the pictures of the documentation are taken there.
  * **The last line says `N passed, N failed`, and the exit status agrees.**
  */
 import assert from 'node:assert/strict';
@@ -132,6 +132,12 @@ async function person(editor, suffix) {
       await hints(': f32[1024]').waitFor();
       await page.mouse.move(1100, 600);
       await picture('vscode-lens');
+    },
+    'the pointer on a hint explains it': async () => {
+      await line('x = tl.load').locator('span span', { hasText: /f32\[1024\]/ }).first().hover();
+      await page.locator('.monaco-hover:visible', { hasText: /\S/ }).first().waitFor();
+      await page.mouse.move(1100, 600);
+      await page.keyboard.press('Escape');
     },
     'the pointer on the kernel tells its cost': async () => {
       await line('def softmax').locator('span span', { hasText: /^\s*softmax$/ }).first().hover();

@@ -6,6 +6,7 @@
 import { commands, type Disposable, EventEmitter, LanguageStatusSeverity, languages, type LogOutputChannel, type TextDocument, window, workspace } from 'vscode';
 import { LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
 import { find, type Program } from './program';
+import { sumOfSelection } from './selection';
 import { traceChannel } from './trace';
 
 export class Server implements Disposable {
@@ -95,7 +96,7 @@ export class Server implements Disposable {
     }
     const { path, version, origin } = this.program;
     this.log.info(`${version} (${origin}: ${path})`);
-    const client = new LanguageClient(
+    const client: LanguageClient = new LanguageClient(
       'tritium',
       'Tritium',
       { command: path, args: ['lsp'] },
@@ -109,6 +110,10 @@ export class Server implements Disposable {
         outputChannel: this.log,
         traceOutputChannel: this.trace,
         revealOutputChannelOn: RevealOutputChannelOn.Never,
+        middleware: {
+          provideHover: async (document, position, token, next) =>
+            (await sumOfSelection(client, document, position, token)) ?? next(document, position, token),
+        },
       },
     );
     client.onDidChangeState(({ newState }) => {

@@ -344,18 +344,23 @@ impl Analysis {
             Some("num_stages") => return numbers(spot, STAGES, "stages of the pipeline"),
             _ => {}
         }
-        let Some(Expr::DictExpr(dict)) = at.argument("kwargs", 0) else { return Vec::new() };
-        let around = at.range(dict.syntax());
+        let written = at.argument("kwargs", 0);
+        let keys: Vec<(Range<usize>, String)> = match &written {
+            Some(Expr::DictExpr(dict)) => dict
+                .dict_items()
+                .filter_map(|item| match item.key()? {
+                    Expr::StringExpr(key) => Some((at.range(key.syntax()), key.text_value()?)),
+                    _ => None,
+                })
+                .collect(),
+            // A dictionary whose first key has no value yet.
+            Some(Expr::SetExpr(_)) => Vec::new(),
+            _ => return Vec::new(),
+        };
+        let Some(around) = written.map(|one| at.range(one.syntax())) else { return Vec::new() };
         if !(around.start < spot.offset && spot.offset <= around.end) {
             return Vec::new();
         }
-        let keys: Vec<(Range<usize>, String)> = dict
-            .dict_items()
-            .filter_map(|item| match item.key()? {
-                Expr::StringExpr(key) => Some((at.range(key.syntax()), key.text_value()?)),
-                _ => None,
-            })
-            .collect();
         // After a colon a value is written, not a key.
         let text = self.text(path).unwrap_or_default();
         let before = text[..spot.replace.start].trim_end_matches(['"', '\'']).trim_end();

@@ -105,7 +105,8 @@ impl Analysis {
         if values.is_empty() && sum.counts.is_empty() {
             return None;
         }
-        let said: Vec<String> = sum.counts.iter().map(|(what, n)| format!("{n} {what}{}", if *n == 1 { "" } else { "s" })).collect();
+        let said: Vec<String> =
+            sum.counts.iter().map(|(what, n)| format!("{n} {what}{}", if *n == 1 { "" } else { "s" })).collect();
         let mut markdown = match &said[..] {
             [] => "**selection**\n\n".to_owned(),
             said => format!("**selection**: {}\n\n", said.join(", ")),

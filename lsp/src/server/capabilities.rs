@@ -29,9 +29,9 @@ impl Client {
         self.capabilities.pointer(pointer).is_some_and(|v| !v.is_null())
     }
 
-    /// Diagnostics are pushed; a client that also pulled them would show every mistake twice.
+    /// Diagnostics are pushed, but to a client that only asks for them; one that did both would show every mistake twice.
     pub(super) fn takes_pushes(&self) -> bool {
-        self.has("/textDocument/publishDiagnostics")
+        self.has("/textDocument/publishDiagnostics") || !self.has("/textDocument/diagnostic")
     }
 
     pub(super) fn refreshes(&self, what: &str) -> bool {

@@ -26,9 +26,12 @@ pub(super) fn spawn(
     let (sender, mut queue) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut is_registered = false;
+        // A client that asks for diagnostics would show what is pushed to it a second time.
+        let pushes = || facts.get().is_none_or(capabilities::Client::takes_pushes);
         while let Some(next) = queue.recv().await {
             match next {
-                Published::Closed { uri } => client.publish_diagnostics(uri, Vec::new(), None).await,
+                Published::Closed { uri } if pushes() => client.publish_diagnostics(uri, Vec::new(), None).await,
+                Published::Closed { .. } => {}
                 Published::Diagnostics { path, uri, items, version, is_triton } => {
                     if files.get(&path).is_none_or(|file| file.version != version) {
                         continue;
@@ -37,7 +40,9 @@ pub(super) fn spawn(
                         is_registered = true;
                         register_late(&client, &facts).await;
                     }
-                    client.publish_diagnostics(uri, items, Some(version)).await;
+                    if pushes() {
+                        client.publish_diagnostics(uri, items, Some(version)).await;
+                    }
                 }
             }
         }

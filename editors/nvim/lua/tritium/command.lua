@@ -101,6 +101,11 @@ M.commands = {
       require('tritium').run()
     end,
   },
+  sum = {
+    act = function(_, first, last)
+      require('tritium.sum').open(first, last)
+    end,
+  },
   health = {
     act = function()
       vim.cmd('checkhealth tritium')
@@ -109,13 +114,15 @@ M.commands = {
 }
 
 ---@param words string[]
-function M.run(words)
+---@param first integer the first line it is about
+---@param last integer
+function M.run(words, first, last)
   local name = table.remove(words, 1)
   local command = M.commands[name]
   if not command then
     return requests.warn(('`:Tritium %s` does not exist; there are %s'):format(name or '', table.concat(sorted(M.commands), ', ')))
   end
-  command.act(words)
+  command.act(words, first, last)
 end
 
 --- For `nvim_create_user_command`.

@@ -137,6 +137,7 @@ fn keys_configurations_and_launches() {
         at("key=[\"n\", \"BLOCK\"]", "key=[$0]"),
         at("key=[\"n\", \"BLOCK\"]", "key=[\"n\", \"$0\"]"),
         at("{\"BLOCK\": b, \"K\": 32}", "{$0}"),
+        at("{\"BLOCK\": b, \"K\": 32}", "{\"$0\"}"),
         at("{\"BLOCK\": b, \"K\": 32}", "{\"BLOCK\": b, \"$0\"}"),
         at("num_warps=w", "num_warps=$0"),
         at("scale[grid](x, y, n=n)", "scale[grid](x, y, $0)"),
@@ -150,6 +151,10 @@ fn keys_configurations_and_launches() {
         "BLOCK" (constexpr of scale)
         "K" (constexpr of scale)
         "EVEN" (constexpr of scale)
+        ---
+        BLOCK (constexpr of scale)
+        K (constexpr of scale)
+        EVEN (constexpr of scale)
         ---
         K (constexpr of scale)
         EVEN (constexpr of scale)

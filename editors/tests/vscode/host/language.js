@@ -1,0 +1,278 @@
+/**
+ * The requests of the protocol as the editor makes them: first beside a Python server, as by default, then without one.
+ *
+ * **Every check asks the editor, and changes made to a file are taken back.**
+ */
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const vscode = require('vscode');
+
+module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, until }) => {
+  const settings = () => vscode.workspace.getConfiguration('tritium');
+  const set = (name, value) => settings().update(name, value, vscode.ConfigurationTarget.Global);
+  const revert = () => ask('workbench.action.files.revert');
+  const words = (document, range) => document.getText(range);
+  const range = (document, from, to) => new vscode.Range(place(document, from), place(document, to));
+  /** Puts `now` where `before` stands, does something there, and takes it back. */
+  const instead = async ({ document, editor }, before, now, act) => {
+    const at = place(document, before);
+    await editor.edit((edit) => edit.replace(new vscode.Range(at, document.positionAt(document.offsetAt(at) + before.length)), now));
+    try {
+      return await act();
+    } finally {
+      await revert();
+    }
+  };
+  const completions = async (uri, position) => (await ask('vscode.executeCompletionItemProvider', uri, position, undefined, 50)).items;
+  const name = (item) => (typeof item.label === 'string' ? item.label : item.label.label);
+  /** The places that a provider answers, as text. */
+  const places = async (command, uri, position) => {
+    const found = (await ask(command, uri, position)) ?? [];
+    return Promise.all(
+      found.map(async (one) => {
+        const document = await vscode.workspace.openTextDocument(one.uri ?? one.targetUri);
+        const at = one.range ?? one.targetSelectionRange ?? one.targetRange;
+        return `${at.start.line + 1}: ${words(document, at)}`;
+      }),
+    );
+  };
+  const scale = () => show('scale.py');
+  const signature = async (file, needle, by) => (await ask('vscode.executeSignatureHelpProvider', file.uri, place(file.document, needle, by), '('))?.signatures[0]?.label;
+
+  const beside = {
+    'completion offers masks of the right shape': async () => {
+      const { uri, document } = await scale();
+      const items = await until('completions', async () => {
+        const all = await completions(uri, place(document, 'mask=inside, other', 5));
+        return all.length > 0 && all;
+      });
+      assert.deepEqual(items.map((item) => `${name(item)} ${item.detail}`), ['inside i1[256]']);
+    },
+    'completion knows identities, keys and configurations': async () => {
+      const file = await scale();
+      const at = (before, now, cursor) => instead(file, before, now, () => until(`completions in ${now}`, async () => {
+        const all = (await completions(file.uri, place(file.document, cursor, cursor.length))).map(name);
+        return all.length > 0 && all;
+      }));
+      assert.ok((await at('other=0.0', 'other=', 'other=')).includes('-float("inf")'));
+      assert.ok((await at('{"BLOCK": 256}', '{""}', '{"')).some((word) => /BLOCK/.test(word)));
+      assert.ok((await at('key=["n"]', 'key=[]', 'key=[')).some((word) => /"n"/.test(word)));
+    },
+    'signatures of builtins and of launches': async () => {
+      const file = await scale();
+      assert.match(await until('a signature', () => signature(file, 'tl.load(x', 8)), /^tl\.load\(/);
+      assert.match(await until('a signature', () => signature(file, 'scale[grid](y', 12)), /^scale\[grid\]\(y, x, n, BLOCK: tl\.constexpr\)/);
+    },
+    'a string leads to the parameter it names': async () => {
+      const { uri, document } = await scale();
+      const found = await until('a definition', async () => {
+        const all = await places('vscode.executeDefinitionProvider', uri, place(document, 'BLOCK"]),)', 1));
+        return all.length > 0 && all;
+      });
+      assert.deepEqual(found, [`${place(document, 'def scale').line + 1}: BLOCK`]);
+    },
+    'a shape leads to the range that made it': async () => {
+      const { uri, document } = await scale();
+      const found = await until('a definition', async () => {
+        const all = await places('vscode.executeTypeDefinitionProvider', uri, place(document, 'value = tl.load', 1));
+        return all.length > 0 && all;
+      });
+      assert.deepEqual(found, [`${place(document, 'tl.arange').line + 1}: tl.arange(0, BLOCK)`]);
+    },
+    'names are coloured by what they mean': async () => {
+      const { uri, document } = await scale();
+      const legend = await until('a legend', () => ask('vscode.provideDocumentSemanticTokensLegend', uri));
+      for (const kind of ['constexpr', 'pointer', 'tile', 'mask', 'scalar', 'launch']) assert.ok(legend.tokenTypes.includes(kind), kind);
+      const coloured = ({ data }) => {
+        const all = [];
+        let [line, start] = [0, 0];
+        for (let i = 0; i < data.length; i += 5) {
+          if (data[i] > 0) [line, start] = [line + data[i], 0];
+          start += data[i + 1];
+          all.push(`${words(document, new vscode.Range(line, start, line, start + data[i + 2]))} ${legend.tokenTypes[data[i + 3]]}`);
+        }
+        return all;
+      };
+      const all = coloured(await until('tokens', () => ask('vscode.provideDocumentSemanticTokens', uri)));
+      for (const token of ['BLOCK constexpr', 'x pointer', 'offsets tile', 'inside mask', 'index scalar', 'scale launch']) assert.ok(all.includes(token), `${token} among ${all}`);
+      const part = coloured(await ask('vscode.provideDocumentRangeSemanticTokens', uri, range(document, 'inside = offsets', 'value = tl.load')));
+      assert.ok(part.includes('inside mask') && !part.includes('scale launch'), part.join());
+    },
+    'a selection is summed where the pointer is over it': async () => {
+      const { uri, document, editor } = await scale();
+      const at = place(document, 'tl.load(x');
+      editor.selection = new vscode.Selection(place(document, 'value = tl.load'), place(document, 'total = value'));
+      const sum = await until('the sum', async () => {
+        const text = await hover(uri, at);
+        return /\*\*selection\*\*/.test(text) && text;
+      });
+      assert.match(sum, /1 load\b/);
+      assert.match(sum, /1\.02 kB loaded|1024 B loaded|1 KiB loaded/i, sum);
+      // A word that a double click has selected has its own hover still.
+      editor.selection = new vscode.Selection(place(document, 'value = tl.load'), place(document, 'value = tl.load', 5));
+      assert.match(await hover(uri, place(document, 'value = tl.load', 2)), /value: f32\[256\]/);
+      editor.selection = new vscode.Selection(0, 0, 0, 0);
+    },
+    'refactorings are offered, and leave no mistake behind': async () => {
+      const refactor = async (fileName, title, from, to, expected, change) => {
+        const file = await show(fileName);
+        const act = async () => {
+          const where = new vscode.Range(place(file.document, from), place(file.document, to ?? from, to === undefined ? 0 : to.length));
+          const action = await until(`${title} is offered`, async () => (await ask('vscode.executeCodeActionProvider', file.uri, where, 'refactor', 50)).find((one) => one.title.startsWith(title)));
+          assert.ok(action.kind.value.startsWith('refactor.'), action.kind.value);
+          assert.ok(await vscode.workspace.applyEdit(action.edit));
+          assert.match(file.document.getText(), expected);
+          // Asked for after the change: the answer is about it.
+          await until('hints are there again', async () => (await hints(file)).length > 0);
+          assert.deepEqual(problems(file.uri).filter((one) => one.severity === vscode.DiagnosticSeverity.Error).map((one) => one.message), []);
+        };
+        try {
+          await (change === undefined ? act() : instead(file, change[0], change[1], act));
+        } finally {
+          await revert();
+        }
+      };
+      await refactor('scale.py', 'Add mask', 'tl.load(x', undefined, /tl\.load\(x \+ offsets, mask=offsets < n/, [', mask=inside, other=0.0)', ')']);
+      await refactor('scale.py', 'Make `index` an int64', 'index = tl', undefined, /index = tl\.program_id\(0\)\.to\(tl\.int64\)/);
+      await refactor('blocks.py', 'Extract helper', 'part * 0.5', 'part * 0.5', /@triton\.jit\ndef helper\(part\):\n {4}return part \* 0\.5\n/);
+      await refactor('blocks.py', 'Make `block` a tensor descriptor', 'tl.make_block_ptr', undefined, /block = tl\.make_tensor_descriptor\(x, shape=\[rows, columns\]/);
+    },
+    'all safe fixes at once': async () => {
+      const file = await show('broken.py');
+      await until('a problem appears', () => problems(file.uri).length > 0);
+      const all = () => ask('vscode.executeCodeActionProvider', file.uri, new vscode.Range(0, 0, file.document.lineCount, 0), 'source.fixAll', 50);
+      await instead(file, 'x = tl.load(X + rows)', 'x = tl.load(X + rows, other=0.0)', async () => {
+        const action = await until('the action is offered', async () => (await all()).find((one) => /^Fix all of Tritium's/.test(one.title)));
+        assert.ok(await vscode.workspace.applyEdit(action.edit));
+        assert.doesNotMatch(file.document.getText(), /other=0\.0/);
+      });
+    },
+    'each kind of hint has its switch': async () => {
+      const file = await show('blocks.py');
+      const shown = async (pattern) => (await hints(file)).some((hint) => pattern.test(label(hint)));
+      const kinds = [
+        ['inlayHints.shapes', true, /\[32, 64\]/],
+        ['inlayHints.dtypes', true, /f16/],
+        ['inlayHints.promotions', false, /→/],
+        ['inlayHints.roofline', true, /memory|compute|bound/i],
+      ];
+      for (const [switched, usual, pattern] of kinds) {
+        await until(`${switched} is ${usual} at first`, async () => (await shown(pattern)) === usual);
+        await set(switched, !usual);
+        await until(`${switched} is ${!usual} then`, async () => (await shown(pattern)) === !usual);
+        await set(switched, undefined);
+        await until(`${switched} is ${usual} again`, async () => (await shown(pattern)) === usual);
+      }
+    },
+    'what a Python server answers is left to it': async () => {
+      const { uri, document } = await scale();
+      const at = place(document, 'BLOCK: tl', 1);
+      assert.deepEqual(await places('vscode.executeReferenceProvider', uri, at), []);
+      assert.equal((await ask('vscode.executeDocumentSymbolProvider', uri)) ?? undefined, undefined);
+      assert.deepEqual(await places('vscode.executeDefinitionProvider', uri, place(document, 'doubled(total', 1)), []);
+      assert.deepEqual((await completions(uri, place(document, 'tl.arange', 3))).filter((item) => /program_id/.test(name(item))), []);
+    },
+  };
+
+  const alone = {
+    'without a Python server names are answered too': async () => {
+      const { uri, document } = await scale();
+      await set('python', 'none');
+      const at = place(document, 'BLOCK: tl', 1);
+      const found = await until('references', async () => {
+        const all = await places('vscode.executeReferenceProvider', uri, at);
+        return all.length > 0 && all;
+      });
+      // Two configurations, the parameter, two uses, the grid.
+      assert.equal(found.length, 6, found.join());
+      assert.ok(found.every((one) => /: BLOCK$/.test(one)), found.join());
+    },
+    'a name is highlighted where it stands': async () => {
+      const { uri, document } = await scale();
+      const all = await until('highlights', () => ask('vscode.executeDocumentHighlights', uri, place(document, 'inside = offsets', 1)));
+      assert.deepEqual(all.map((one) => words(document, one.range)), ['inside', 'inside', 'inside']);
+      assert.deepEqual(all.map((one) => one.kind === vscode.DocumentHighlightKind.Write), [true, false, false]);
+    },
+    'a rename reaches configurations, keys, grids and launches': async () => {
+      const { uri, document } = await scale();
+      const prepared = await until('it may be renamed', () => ask('vscode.prepareRename', uri, place(document, 'BLOCK: tl', 1)).then((one) => one, () => undefined));
+      assert.equal(prepared.placeholder, 'BLOCK');
+      for (const [needle, to, gone, there] of [
+        ['BLOCK: tl', 'TILE', /\bBLOCK\b/, [/\{"TILE": 256\}/, /meta\["TILE"\]/, /index \* TILE/]],
+        ['n, BLOCK: tl', 'count', /key=\["n"\]/, [/key=\["count"\]/, /\(y, x, count=n\)/, /offsets < count/]],
+      ]) {
+        const edit = await ask('vscode.executeDocumentRenameProvider', uri, place(document, needle), to);
+        assert.ok(await vscode.workspace.applyEdit(edit));
+        const text = document.getText();
+        assert.doesNotMatch(text, gone);
+        for (const one of there) assert.match(text, one);
+        await revert();
+      }
+      await assert.rejects(async () => void (await ask('vscode.executeDocumentRenameProvider', uri, place(document, 'arange', 1), 'other')), /not defined in this workspace/);
+    },
+    'names lead to their definitions and are completed': async () => {
+      const { uri, document } = await scale();
+      assert.deepEqual(await places('vscode.executeDefinitionProvider', uri, place(document, 'doubled(total', 1)), [`${place(document, 'def doubled').line + 1}: doubled`]);
+      const members = await completions(uri, place(document, 'tl.arange', 3));
+      const item = members.find((one) => name(one) === 'program_id');
+      assert.ok(item, members.map(name).join());
+      assert.match(typeof item.documentation === 'string' ? item.documentation : (item.documentation?.value ?? ''), /\S/, 'it is documented when looked at');
+    },
+    'the outline has kernels, configurations and launches': async () => {
+      const { uri } = await scale();
+      const tell = (all) => all.map((one) => (one.children.length > 0 ? `${one.name} (${tell(one.children)})` : one.name)).join(', ');
+      assert.equal(tell(await until('an outline', () => ask('vscode.executeDocumentSymbolProvider', uri))), 'doubled, scale (configuration 0, configuration 1), scaled (scale)');
+    },
+    'kernels of the workspace are found by their letters': async () => {
+      const all = await until('symbols', async () => {
+        const found = await ask('vscode.executeWorkspaceSymbolProvider', 'rwsm');
+        return found.length > 0 && found;
+      });
+      assert.deepEqual(all.map((one) => [one.name, path.basename(one.location.uri.path)]), [['row_sums', 'blocks.py']]);
+    },
+    'a kernel that appears on the disk is found': async () => {
+      const { uri } = await scale();
+      const file = vscode.Uri.joinPath(uri, '../appeared.py');
+      await vscode.workspace.fs.writeFile(file, Buffer.from('import triton\n\n\n@triton.jit\ndef newly_appeared(x):\n    pass\n'));
+      await until('it is found', async () => (await ask('vscode.executeWorkspaceSymbolProvider', 'newly_appeared')).length === 1);
+      fs.rmSync(file.fsPath);
+      await until('it is gone', async () => (await ask('vscode.executeWorkspaceSymbolProvider', 'newly_appeared')).length === 0);
+    },
+    'calls lead from the kernel through its launch to the host': async () => {
+      const { uri, document } = await scale();
+      const [kernel] = await until('an item', async () => {
+        const all = await ask('vscode.prepareCallHierarchy', uri, place(document, 'scale(y, x, n, BLOCK', 1));
+        return all?.length > 0 && all;
+      });
+      const [launch] = await ask('vscode.provideIncomingCalls', kernel);
+      const [host] = await ask('vscode.provideIncomingCalls', launch.from);
+      assert.deepEqual([kernel.name, host.from.name], ['scale', 'scaled']);
+      assert.deepEqual((await ask('vscode.provideOutgoingCalls', kernel)).map((call) => call.to.name), ['doubled']);
+    },
+    'functions and brackets fold': async () => {
+      const { uri, document } = await scale();
+      const all = await until('folds', async () => {
+        const found = await ask('vscode.executeFoldingRangeProvider', uri);
+        return found?.length > 0 && found;
+      });
+      const starts = all.map((one) => one.start);
+      for (const words of ['def scale(', 'for turn', '@triton.autotune']) assert.ok(starts.includes(place(document, words).line), `${words}: ${starts}`);
+    },
+    'a selection grows by meaning': async () => {
+      const { uri, document } = await scale();
+      const [row] = await until('selections', () => ask('vscode.executeSelectionRangeProvider', uri, [place(document, 'offsets, mask=inside, other', 1)]));
+      const all = [];
+      for (let one = row; one !== undefined; one = one.parent) all.push(words(document, one.range));
+      assert.equal(all[0], 'offsets');
+      assert.ok(all.includes('x + offsets') && all.some((one) => /^tl\.load\(.*\)$/.test(one)), all.slice(0, 6).join(' | '));
+    },
+    'with a Python server names are left to it again': async () => {
+      const { uri, document } = await scale();
+      await set('python', undefined);
+      await until('no references are left', async () => (await places('vscode.executeReferenceProvider', uri, place(document, 'BLOCK: tl', 1))).length === 0);
+      assert.ok((await lenses(uri)).length > 0, 'what is ours alone is still there');
+    },
+  };
+  return { ...beside, ...alone };
+};
