@@ -134,7 +134,7 @@ async function person(editor, suffix) {
       await picture('vscode-lens');
     },
     'the pointer on a hint explains it': async () => {
-      await line('x = tl.load').locator('span span', { hasText: /f32\[1024\]/ }).first().hover();
+      await page.locator('.view-line span span', { hasText: /f32\[1024\]$/ }).first().hover();
       await page.locator('.monaco-hover:visible', { hasText: /\S/ }).first().waitFor();
       await page.mouse.move(1100, 600);
       await page.keyboard.press('Escape');
