@@ -9,6 +9,7 @@
 
 mod encoding;
 mod layouts;
+mod pressure;
 mod scratch;
 
 use rustc_hash::FxHashSet;
@@ -18,6 +19,7 @@ use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, Va
 
 use self::layouts::{Layouts, Unit};
 use crate::{
+    occupancy,
     passes::{self, CompileOptions, Unsupported},
     resources::{Certainty, Figure},
 };
@@ -64,7 +66,7 @@ pub struct Footprint {
     /// In the order of their places.
     pub parts: Vec<Part>,
     pub loops: Vec<Pipelined>,
-    /// 32-bit registers of a thread that hold tiles at the worst place.
+    /// 32-bit registers that a thread needs at the worst place.
     pub live_registers: u32,
     /// The op at that place.
     pub pressure_origin: u32,
@@ -84,10 +86,10 @@ pub struct Product {
 }
 
 const SHARED_ASSUMPTION: &str = "Triton 3.6 lays out, pipelines and places as its rules say";
-const SPILL_ASSUMPTION: &str = "tiles that are alive at once, against the registers of a thread";
+const SPILL_ASSUMPTION: &str = "what is alive at once, against the registers of a thread";
 
-/// The footprint of a kernel at L0.
-pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Unsupported> {
+/// The footprint of a kernel at L0; `max_registers` are those a thread may have (`maxnreg`).
+pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u32>) -> Result<Footprint, Unsupported> {
     let mut module = l0.clone();
     for pass in [&passes::inline::PASS, &passes::canonicalise::PASS] {
         passes::run(pass, &mut module, options)?;
@@ -100,11 +102,10 @@ pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Uns
     plan.products();
     plan.conversions();
     plan.collectives();
-    let Plan { mut parts, loops, .. } = plan;
+    let Plan { mut parts, loops, ahead, .. } = plan;
     let shared = place(&mut parts);
-    let (live, at) = pressure(&mut layouts);
-    let shared_out = options.sm.registers_per_sm / (32 * options.num_warps) / 8 * 8;
-    let spills = live >= spill_bound(options.sm.max_registers_per_thread.min(shared_out));
+    let (needed, at) = pressure::needed(&mut layouts, &ahead);
+    let spills = needed > f64::from(occupancy::registers_of_thread(options.sm, options.num_warps, max_registers));
     let products = layouts.products.iter().map(|(&dot, product)| {
         let op = function.op(dot);
         let (left, shape) = (function.ty(op.operands[0]), function.ty(op.results[0]).shape());
@@ -129,7 +130,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Uns
             assumption: SHARED_ASSUMPTION,
         },
         parts,
-        live_registers: live,
+        live_registers: needed.round() as u32,
         pressure_origin: at.map_or(u32::MAX, |op| function.op(op).origin.0),
         spills: Figure {
             value: spills,
@@ -141,11 +142,6 @@ pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Uns
         products: products.collect(),
         loops,
     })
-}
-
-/// Live registers of tiles from which a thread has none left for addresses and what the machine needs.
-fn spill_bound(limit: u32) -> u32 {
-    limit
 }
 
 struct Plan<'l, 'f> {
@@ -547,67 +543,4 @@ fn place(parts: &mut [Part]) -> u32 {
     }
     parts.sort_by_key(|part| (part.offset, part.origin));
     end
-}
-
-/// The most registers that tiles take at once, and where.
-fn pressure(layouts: &mut Layouts<'_>) -> (u32, Option<OpId>) {
-    let function = layouts.function;
-    let order = layouts.ops();
-    let mut at = vec![0usize; function.ops.len()];
-    for (place, &op) in order.iter().enumerate() {
-        at[op.index()] = place;
-    }
-    let mut end = at.clone();
-    for &op in order.iter().rev() {
-        if let Some(outer) = layouts.parents[op.index()].and_then(|b| layouts.owners[b.index()]) {
-            end[outer.index()] = end[outer.index()].max(end[op.index()]);
-        }
-    }
-    let mut change = vec![0i64; order.len() + 2];
-    for index in 0..function.values.len() {
-        let value = ValueId(index as u32);
-        let ty = function.ty(value);
-        if ty.is_scalar() || ty.elem().bits() == 1 {
-            continue;
-        }
-        let Some(home) = layouts.homes[index] else { continue };
-        let shape = ty.shape().clone();
-        let Some(map) = layouts.encodings.map(home, &shape) else { continue };
-        let registers = (map.num_registers() as u64 * u64::from(ty.elem().bits())).div_ceil(32) as i64;
-        let (from, block) = match function.value(value).def {
-            ValueDef::Result(op, _) => {
-                let is_loop = matches!(function.op(op).kind, OpKind::For(_) | OpKind::While);
-                (if is_loop { end[op.index()] + 1 } else { at[op.index()] + 1 }, layouts.parents[op.index()])
-            }
-            ValueDef::Argument(block, _) => {
-                let Some(owner) = layouts.owners[block.index()] else { continue };
-                (at[owner.index()] + 1, Some(block))
-            }
-        };
-        let mut last = None;
-        for &user in &layouts.users[index] {
-            let mut here = at[user.index()];
-            let mut inside = layouts.parents[user.index()];
-            while inside != block {
-                let Some(outer) = inside.and_then(|b| layouts.owners[b.index()]) else { break };
-                if matches!(function.op(outer).kind, OpKind::For(_) | OpKind::While) {
-                    here = here.max(end[outer.index()]);
-                }
-                inside = layouts.parents[outer.index()];
-            }
-            last = last.max(Some(here));
-        }
-        if let Some(last) = last.filter(|&last| last >= from) {
-            change[from] += registers;
-            change[last + 1] -= registers;
-        }
-    }
-    let (mut now, mut most, mut place) = (0, 0, None);
-    for (index, &op) in order.iter().enumerate() {
-        now += change[index];
-        if now > most {
-            (most, place) = (now, Some(op));
-        }
-    }
-    (most.max(0) as u32, place)
 }

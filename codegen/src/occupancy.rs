@@ -24,6 +24,12 @@ pub struct Occupancy {
     pub limiter: Limiter,
 }
 
+/// Registers that ptxas gives a thread at most: as many as let a CTA start, and `maxnreg`.
+pub fn registers_of_thread(sm: &Sm, num_warps: u32, max_registers: Option<u32>) -> u32 {
+    let shared_out = sm.registers_per_sm / (32 * num_warps).max(1) / 8 * 8;
+    sm.max_registers_per_thread.min(shared_out).min(max_registers.unwrap_or(u32::MAX))
+}
+
 /// `None` if not even one CTA fits. `shared` includes static and dynamic shared memory, `barriers` is how many named ones a CTA uses.
 pub fn occupancy(sm: &Sm, threads: u32, registers: u32, shared: u32, barriers: u32) -> Option<Occupancy> {
     let warps = threads.div_ceil(32).max(1);

@@ -81,7 +81,7 @@ pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Re
     }
     db.unwind_if_revision_cancelled();
     let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
-    footprint::footprint(&elaborated.module, &compile)
+    footprint::footprint(&elaborated.module, &compile, options.max_registers(db))
 }
 
 /// LLVM IR as text.
@@ -129,7 +129,8 @@ pub fn report<'db>(
 #[salsa::tracked(returns(ref), lru = 256)]
 fn answer<'db>(db: &'db dyn Db, question: Question<'db>) -> Result<KernelReport, Unsupported> {
     let module = optimised(db, *question.instance(db), *question.options(db)).as_ref().map_err(Clone::clone)?;
-    Ok(resources::report(module, *question.gpu(db), question.launch(db).as_ref()))
+    let max_registers = question.options(db).max_registers(db);
+    Ok(resources::report(module, *question.gpu(db), question.launch(db).as_ref(), max_registers))
 }
 
 /// The numbers of a launch that costs depend on.

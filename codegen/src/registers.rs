@@ -167,7 +167,11 @@ const BY_HALF: f64 = 0.5;
 /// The live registers of a module at L1 and the estimate.
 pub fn profile(module: &Module, function: &Function) -> Profile {
     let facts = facts::of_function(function);
-    let lives = Lives { module, function, facts: &facts };
+    let layouts = (0..function.values.len() as u32).map(|n| {
+        let layout = function.ty(ValueId(n)).layout();
+        layout.and_then(|l| module.layouts.distributed(l)).cloned()
+    });
+    let lives = Lives { function, facts: &facts, layouts: layouts.collect() };
     let order = lives.order();
     let walked = lives.walk(&order);
     let mut points: Vec<Point> = Vec::new();
@@ -220,15 +224,24 @@ fn together(live: &Live) -> f64 {
     Holds::ALL.iter().zip(live).map(|(&holds, live)| weight(holds) * live).sum()
 }
 
-struct Lives<'m> {
-    module: &'m Module,
-    function: &'m Function,
-    facts: &'m Facts,
+/// What is live where, of a function whose tiles lie in registers as [`Lives::layouts`] says.
+pub(crate) struct Lives<'m> {
+    pub function: &'m Function,
+    pub facts: &'m Facts,
+    /// Of every value; `None` for scalars and for tiles that take no registers.
+    pub layouts: Vec<Option<Distributed>>,
+}
+
+/// A value is alive from before one operation until another, by their places in the order.
+pub(crate) struct Span {
+    pub value: ValueId,
+    pub from: usize,
+    pub to: usize,
 }
 
 /// Operations in the order of the program, and where each ends with its regions.
-struct Order {
-    ops: Vec<OpId>,
+pub(crate) struct Order {
+    pub ops: Vec<OpId>,
     start: Vec<usize>,
     end: Vec<usize>,
     owners: Vec<Option<OpId>>,
@@ -322,7 +335,7 @@ impl Lives<'_> {
         most
     }
 
-    fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> Order {
         let function = self.function;
         let (mut ops, mut start) = (Vec::new(), vec![0usize; function.ops.len()]);
         function.walk(|_, op| {
@@ -343,37 +356,12 @@ impl Lives<'_> {
 
     /// What is live before each operation runs to its end.
     fn walk(&self, order: &Order) -> Vec<(OpId, Live)> {
-        let function = self.function;
-        let uses = self.uses(order);
         let mut change = vec![[0.0; Holds::COUNT]; order.ops.len() + 2];
-        let mut live = |value: ValueId, from: usize, to: usize| {
+        for Span { value, from, to } in self.spans(order, &self.uses(order)) {
             let (holds, registers) = self.weight(value);
-            if to >= from && registers > 0.0 {
-                change[from][holds as usize] += registers;
-                change[to + 1][holds as usize] -= registers;
-            }
-        };
-        for &op in &order.ops {
-            let is_loop = matches!(function.op(op).kind, OpKind::For(_) | OpKind::While);
-            for &result in &function.op(op).results {
-                // A result takes the registers of operands that die; what a loop carries is counted as its arguments while it runs.
-                let from = if is_loop { order.end[op.index()] + 1 } else { order.start[op.index()] + 1 };
-                if let Some(last) = self.last_use(order, &uses, result, order.owner(op)) {
-                    live(result, from, last);
-                }
-            }
-            if let Some(&region) = function.op(op).regions.first()
-                && is_loop
-            {
-                for &arg in &function.block(region).args {
-                    // From its last use on a trip, what the trip passes on takes its registers.
-                    if let Some(last) = self.last_use(order, &uses, arg, Some(op)) {
-                        live(arg, order.start[op.index()] + 1, last);
-                    }
-                }
-            }
+            change[from][holds as usize] += registers;
+            change[to + 1][holds as usize] -= registers;
         }
-        // Parameters are in constant memory: they take no registers.
         let mut now = [0.0; Holds::COUNT];
         let mut out = Vec::with_capacity(order.ops.len());
         for (index, &op) in order.ops.iter().enumerate() {
@@ -383,13 +371,39 @@ impl Lives<'_> {
         out
     }
 
+    /// Where values are alive. Parameters are in constant memory: they take no registers.
+    pub(crate) fn spans(&self, order: &Order, uses: &[Vec<OpId>]) -> Vec<Span> {
+        let function = self.function;
+        let mut spans = Vec::new();
+        let mut alive = |value: ValueId, from: usize, to: Option<usize>| {
+            spans.extend(to.filter(|&to| to >= from).map(|to| Span { value, from, to }));
+        };
+        for &op in &order.ops {
+            let is_loop = matches!(function.op(op).kind, OpKind::For(_) | OpKind::While);
+            for &result in &function.op(op).results {
+                // A result takes the registers of operands that die; what a loop carries is counted as its arguments while it runs.
+                let from = if is_loop { order.end[op.index()] + 1 } else { order.start[op.index()] + 1 };
+                alive(result, from, self.last_use(order, uses, result, order.owner(op)));
+            }
+            if let Some(&region) = function.op(op).regions.first()
+                && is_loop
+            {
+                for &arg in &function.block(region).args {
+                    // From its last use on a trip, what the trip passes on takes its registers.
+                    alive(arg, order.start[op.index()] + 1, self.last_use(order, uses, arg, Some(op)));
+                }
+            }
+        }
+        spans
+    }
+
     /// The operations that use a value, by another name of it too.
-    fn uses(&self, order: &Order) -> Vec<Vec<OpId>> {
+    pub(crate) fn uses(&self, order: &Order) -> Vec<Vec<OpId>> {
         let mut uses = rewrite::users(self.function);
         // Names come after what they name, so that going backwards passes every use on.
         for &op in order.ops.iter().rev() {
-            let is_name = names(&self.function.op(op).kind);
-            if let (true, [operand], [result]) = (is_name, &self.function.op(op).operands[..], &self.function.op(op).results[..])
+            let renames = is_name(&self.function.op(op).kind);
+            if let (true, [operand], [result]) = (renames, &self.function.op(op).operands[..], &self.function.op(op).results[..])
             {
                 let further = std::mem::take(&mut uses[result.index()]);
                 uses[operand.index()].extend(further.iter().copied());
@@ -419,18 +433,21 @@ impl Lives<'_> {
     }
 
     /// Registers that a value takes and what for: none for what is made again at its use or is another name.
-    fn weight(&self, value: ValueId) -> (Holds, f64) {
+    pub(crate) fn weight(&self, value: ValueId) -> (Holds, f64) {
         let function = self.function;
         let ty = function.ty(value);
         let def = function.def_op(value).map(|id| &function.op(id).kind);
         if matches!(ty, Type::Shared { .. })
-            || def.is_some_and(|kind| names(kind) || matches!(kind, OpKind::Constant(_) | OpKind::Iota { .. }))
+            || def.is_some_and(|kind| is_name(kind) || matches!(kind, OpKind::Constant(_) | OpKind::Iota { .. }))
         {
             return (Holds::Value, 0.0);
         }
         let elem = ty.elem();
         let each = f64::from(elem.bits()) / 32.0;
-        let Some(layout) = ty.layout().and_then(|l| self.module.layouts.distributed(l)) else {
+        let Some(layout) = &self.layouts[value.index()] else {
+            if !ty.is_scalar() {
+                return (Holds::Value, 0.0);
+            }
             let is_mask = elem.bits() == 1;
             return (if is_mask { Holds::Mask } else { Holds::Scalar }, if is_mask { 1.0 } else { each.ceil() });
         };
@@ -483,7 +500,7 @@ impl Lives<'_> {
 }
 
 /// The result is the operand by another name.
-fn names(kind: &OpKind) -> bool {
+pub(crate) fn is_name(kind: &OpKind) -> bool {
     matches!(
         kind,
         OpKind::Splat

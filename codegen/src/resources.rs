@@ -10,7 +10,7 @@ use tritium_tile::{BlockId, Function, Module, Op, OpId, OpKind, ops::LoopAttrs};
 use crate::{
     access::{Access, accesses},
     cost::{self, Cost, Launch},
-    occupancy::{Occupancy, occupancy},
+    occupancy::{Occupancy, occupancy, registers_of_thread},
     registers, scratch,
 };
 
@@ -92,13 +92,11 @@ impl KernelReport {
     }
 }
 
-/// The report of a module at L1 with shared memory assigned.
-pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>) -> KernelReport {
+/// The report of a module at L1 with shared memory assigned; `max_registers` are those a thread may have (`maxnreg`).
+pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers: Option<u32>) -> KernelReport {
     let function = module.entry();
     let profile = registers::profile(module, function);
-    // ptxas gives no thread more than lets the CTA start.
-    let threads = (32 * module.num_warps).max(1);
-    let limit = gpu.sm.max_registers_per_thread.min(gpu.sm.registers_per_sm / threads / 8 * 8);
+    let limit = registers_of_thread(gpu.sm, module.num_warps, max_registers);
     let registers = estimated(function, profile.estimate, limit);
     let spill = |registers: f64| ((registers - SPILLS_FROM * f64::from(limit)).max(0.0) * 4.0) as u32;
     let estimate = profile.estimate;

@@ -93,7 +93,7 @@ fn report(module: &Module, text: &str) -> String {
         tensor_bytes: numbers(text, "bytes").into_iter().collect(),
     };
     let gpu = Gpu::find(directive(text, "gpu").expect("a gpu")).expect("a known gpu");
-    let report = tritium_codegen::resources::report(module, gpu, Some(&launch));
+    let report = tritium_codegen::resources::report(module, gpu, Some(&launch), None);
     serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"
 }
 

@@ -62,7 +62,7 @@ pub(super) struct Layouts<'f> {
     pub homes: Vec<Option<Enc>>,
     pub conversions: IndexSet<Conversion>,
     /// Values without a home, and the layouts in which they are made.
-    demanded: FxHashSet<(ValueId, Enc)>,
+    pub demanded: IndexSet<(ValueId, Enc)>,
 }
 
 impl<'f> Layouts<'f> {
@@ -80,7 +80,7 @@ impl<'f> Layouts<'f> {
             products: IndexMap::new(),
             homes: vec![None; function.values.len()],
             conversions: IndexSet::new(),
-            demanded: FxHashSet::default(),
+            demanded: IndexSet::new(),
         };
         layouts.coalesce();
         layouts.choose_products();

@@ -97,7 +97,7 @@ pub struct Expected {
     /// What a thread block of the GPU may have.
     pub limit_bytes: u32,
     pub spills: bool,
-    /// 32-bit registers of a thread that hold tiles at the worst place.
+    /// 32-bit registers that a thread needs at the worst place.
     pub live_registers: u32,
     /// Matrix products.
     pub products: usize,
@@ -227,7 +227,8 @@ impl Analysis {
         clock.stage("tile");
         if request.estimates {
             let module = codegen::optimised(db, active.instance, self.codegen_options(&active));
-            let report = codegen::resources::report(module.as_ref().map_err(|e| e.message.clone())?, self.gpu(), None);
+            let module = module.as_ref().map_err(|e| e.message.clone())?;
+            let report = codegen::resources::report(module, self.gpu(), None, active.max_registers);
             answer.registers_estimated = Some(report.registers.value);
             answer.spills_estimated = Some(report.spill_bytes.value > 0);
         }

@@ -1,5 +1,5 @@
 //! What Triton takes of a GPU, as the footprint rules say it, beside what Triton itself said (`footprints.triton.tsv`, which
-//! `tests/judge/footprints.py` records).
+//! `tests/judge/footprints.py` records, and of spills near the limit `spills.triton.tsv`, which `tests/judge/spilling.py` does).
 //!
 //! Shared memory is compared byte for byte, and whether it fits a thread block of the GPU; the verdict on spills where Triton's kernel went through
 //! ptxas. **One row in two was never looked at while the rules were made: a kernel of a package with all its rows, one of ours by
@@ -17,12 +17,16 @@ use super::{Judge, Measured, ask::batch, corpus, percent, share, table};
 /// Of how many rows a check asks for one.
 const ONE_OF: usize = 6;
 
+/// The cell of a row that was not asked.
+static NOTHING: String = String::new();
+
 struct Row {
     /// Names and configuration, as one text.
     name: String,
     source: String,
     held: bool,
-    shared: u64,
+    /// Where that was asked.
+    shared: Option<u64>,
     /// Whether registers spilled, where that was asked.
     spills: Option<bool>,
     request: Value,
@@ -32,13 +36,21 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     let record = judge.root.join("tests/data/accuracy/footprints.triton.tsv");
     let known: HashMap<(String, String), Value> =
         corpus::rows(judge)?.0.into_iter().map(|row| ((row.path, row.function), row.request)).collect();
+    let spilling = judge.root.join("tests/data/accuracy/spills.triton.tsv");
     let mut rows = Vec::new();
     let mut refused = 0;
-    for cells in table(&record)? {
-        let [source, file, kernel, args, constexprs, gpu, warps, stages, half, _, verdict, shared, _, spilled] = &cells[..]
-        else {
-            return Err(format!("{}: a row of {} cells", record.display(), cells.len()));
+    for cells in table(&record)?.into_iter().chain(table(&spilling)?) {
+        // Rows about spills alone have the bound of registers before the half and no bytes.
+        let (cells, maxnreg, shared, spilled) = match &cells[..] {
+            [first @ .., _, verdict, shared, _, spilled] if first.len() == 9 => {
+                ([first, std::slice::from_ref(verdict)].concat(), "", shared, spilled)
+            }
+            [first @ .., maxnreg, half, verdict, _, spilled] if first.len() == 8 => {
+                ([first, &[half.clone(), verdict.clone()]].concat(), maxnreg.as_str(), &NOTHING, spilled)
+            }
+            _ => return Err(format!("{}: a row of {} cells", record.display(), cells.len())),
         };
+        let [source, file, kernel, args, constexprs, gpu, warps, stages, half, verdict] = &cells[..] else { continue };
         if verdict != "ok" {
             refused += 1;
             continue;
@@ -54,13 +66,17 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
         request["gpu"] = gpu.as_str().into();
         request["num_warps"] = number(warps)?.into();
         request["num_stages"] = number(stages)?.into();
-        let spills = if spilled.is_empty() { None } else { Some(number(spilled)? > 0) };
+        if !maxnreg.is_empty() {
+            request["maxnreg"] = number(maxnreg)?.into();
+        }
+        let optional = |text: &str| if text.is_empty() { Ok(None) } else { number(text).map(Some) };
+        let (shared, spills) = (optional(shared)?, optional(spilled)?.map(|bytes| bytes > 0));
         let types = constexprs.replace('"', "");
         rows.push(Row {
-            name: format!("{file}\t{kernel}\t{args}{types}\t{gpu}\t{warps}\t{stages}").replace('"', ""),
+            name: format!("{file}\t{kernel}\t{args}{types}\t{gpu}\t{warps}\t{stages}\t{maxnreg}").trim_end().replace('"', ""),
             source: source.clone(),
             held: half == "held",
-            shared: number(shared)?,
+            shared,
             spills,
             request,
         });
@@ -84,14 +100,20 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
         };
         let ours = said["shared_bytes"].as_u64().unwrap_or(u64::MAX);
         let limit = said["limit_bytes"].as_u64().unwrap_or(0);
-        let equal = ours == row.shared;
         let has_dot = said["products"].as_u64() > Some(0);
-        let fits = (ours <= limit) == (row.shared <= limit);
-        count.rows = 1;
-        count.equal = usize::from(equal);
-        count.fits = usize::from(fits);
-        count.dots = usize::from(has_dot);
-        count.equal_dots = usize::from(has_dot && equal);
+        if let Some(shared) = row.shared {
+            let equal = ours == shared;
+            let fits = (ours <= limit) == (shared <= limit);
+            count.rows = 1;
+            count.equal = usize::from(equal);
+            count.fits = usize::from(fits);
+            count.dots = usize::from(has_dot);
+            count.equal_dots = usize::from(has_dot && equal);
+            if !equal {
+                disagreements.insert(format!("{}\t{}{}", row.name, "shared", if fits { "" } else { " and fits" }));
+                let _ = writeln!(details, "{} {}: shared {shared} not {ours}", half(row.held), row.name.replace('\t', " "));
+            }
+        }
         if let (Some(theirs), Some(ours)) = (row.spills, said["spills"].as_bool()) {
             count.judged = 1;
             count.spill = usize::from(theirs);
@@ -102,10 +124,6 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
                 let _ =
                     writeln!(details, "{} {}: spills {theirs}, not {ours}: {said}", half(row.held), row.name.replace('\t', " "));
             }
-        }
-        if !equal {
-            disagreements.insert(format!("{}\t{}{}", row.name, "shared", if fits { "" } else { " and fits" }));
-            let _ = writeln!(details, "{} {}: shared {} not {ours}", half(row.held), row.name.replace('\t', " "), row.shared);
         }
         groups.entry((row.held, row.source.clone())).or_default().join(&count);
         halves.entry(row.held).or_default().join(&count);

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
+footprints`.
+
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus)
+
+Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
+and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
+whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
+once. One row in two is kept from those who tune the rule: a kernel of a package with all its rows, one of ours by configuration.
+**Names and figures only.**
+"""
+import csv
+import itertools
+import json
+import os
+import random
+import sys
+import time
+import zlib
+
+import apart
+import assignments
+import footprints
+
+LIMIT = 40
+COLUMNS = (*footprints.COLUMNS[:8], "maxnreg", "half", "verdict", "registers", "spill_bytes")
+BOUNDS = (None, None, None, None, None, 64, 96, 128, 168)
+WARPS = (1, 2, 4, 4, 4, 8, 8, 16)
+
+
+def limit(warps, maxnreg):
+    """Registers that a thread may have."""
+    return min(255, 65536 // (32 * warps) // 8 * 8, maxnreg or 255)
+
+
+def row(source, file, kernel, args, constexprs, gpu, warps, stages, maxnreg):
+    one = footprints.row(source, file, kernel, args, constexprs, gpu, warps, stages, True)
+    return {**one, "maxnreg": maxnreg or ""}
+
+
+# Of every kernel: sizes to choose from, how many values of 32 bits a thread block keeps at once, arguments.
+HALF = "fp16"
+SQUARES = (32, 64, 128, 256)
+KERNELS = {
+    "gemm": (dict(BM=SQUARES, BN=SQUARES, BK=(16, 32, 64), TRANS_A=(False, False, True), TRANS_B=(False, True)), lambda c: c["BM"] * c["BN"], lambda e: footprints.matrices(e)),
+    "gemm_epilogue": (dict(BM=SQUARES, BN=SQUARES, BK=(32, 64)), lambda c: 1.5 * c["BM"] * c["BN"], lambda e: {**footprints.matrices(HALF), "bias": "*fp16:16", "residual": "*fp16:16", "scale": "fp32"}),
+    "gemm_int8_weights": (dict(BM=SQUARES, BN=SQUARES, BK=(32, 64)), lambda c: c["BM"] * c["BN"] + c["BK"] * c["BN"], lambda e: {**footprints.matrices(HALF), "B": "*i8:16", "scales": "*fp16:16"}),
+    "gemm_split_k": (dict(BM=SQUARES, BN=SQUARES, BK=(32, 64), SPLIT=(4,)), lambda c: c["BM"] * c["BN"], lambda e: {**footprints.matrices(HALF), "C": "*fp32:16"}),
+    "attention": (dict(BM=SQUARES, BN=SQUARES, D=SQUARES, CAUSAL=(False, True)), lambda c: c["BM"] * (c["D"] + c["BN"]), lambda e: {**{x: f"*{e}:16" for x in ("Q", "K", "V", "O")}, "L": "*fp32:16", "scale": "fp32", "stride_h": "i32:16", "n": "i32:16"}),
+    "attention_backward": (dict(BM=SQUARES, BN=SQUARES, D=SQUARES), lambda c: 2 * c["BN"] * c["D"] + c["BM"] * c["BN"], lambda e: {**{x: "*fp16:16" for x in ("Q", "K", "V", "DO", "DK", "DV")}, "L": "*fp32:16", "DELTA": "*fp32:16", "scale": "fp32", "stride_h": "i32:16", "n": "i32:16"}),
+    "linear_attention": (dict(T=(16, 32, 64, 128), D=(32, 64, 128)), lambda c: c["D"] * c["D"] + c["T"] * c["T"] + c["T"] * c["D"], lambda e: {**{x: "*fp16:16" for x in ("Q", "K", "V", "G", "O")}, "n": "i32:16"}),
+    "softmax": (dict(B=(1024, 2048, 4096, 8192, 16384, 32768, 65536)), lambda c: c["B"], lambda e: {"X": f"*{e}:16", "Y": f"*{e}:16", "stride": "i32:16", "n": "i32"}),
+    "layer_norm": (dict(B=(1024, 2048, 4096, 8192, 16384, 32768, 65536)), lambda c: c["B"], lambda e: {**{x: f"*{e}:16" for x in ("X", "Y", "W", "BIAS")}, "stride": "i32:16", "n": "i32", "eps": "fp32"}),
+    "reduce_tile": (dict(M=SQUARES, N=SQUARES, AXIS=(0, 1)), lambda c: c["M"] * c["N"], lambda e: {"X": "*fp32:16", "Y": "*fp32:16", "stride": "i32:16"}),
+    "scan_tile": (dict(M=SQUARES, N=SQUARES, AXIS=(0, 1)), lambda c: c["M"] * c["N"], lambda e: {"X": "*fp32:16", "Y": "*fp32:16", "stride": "i32:16"}),
+    "transpose": (dict(M=SQUARES, N=SQUARES), lambda c: c["M"] * c["N"], lambda e: {"X": "*fp32:16", "Y": "*fp32:16", "sx": "i32:16", "sy": "i32:16"}),
+    "argmax_rows": (dict(M=(16, 32, 64), N=SQUARES), lambda c: 2 * c["M"] * c["N"], lambda e: {"X": f"*{e}:16", "Y": "*i32:16", "Z": "*fp32:16", "stride": "i32:16", "n": "i32"}),
+    "polynomials": (dict(B=(1024, 2048, 4096, 8192, 16384), K=(2, 4, 8, 16)), lambda c: 5 * c["B"], lambda e: {"X": "*fp32:16", "Y": "*fp32:16", "n": "i32"}),
+}  # fmt: skip
+EACH = {"gemm": 50, "attention": 50, "attention_backward": 30, "linear_attention": 24, "gemm_epilogue": 24}
+
+
+def swept():
+    file = os.path.relpath(footprints.SWEEP, footprints.ROOT)
+    for seed, (kernel, (axes, kept, args)) in enumerate(sorted(KERNELS.items())):
+        chance = random.Random(f"spilling {seed}")
+        wanted = EACH.get(kernel, 12)
+        names = list(axes)
+        every = list(itertools.product(*axes.values(), WARPS, BOUNDS))
+        chance.shuffle(every)
+        for *sizes, warps, maxnreg in every:
+            constexprs = dict(zip(names, sizes))
+            if not 1 / 3 <= kept(constexprs) / (32 * warps) / limit(warps, maxnreg) <= 2:
+                continue
+            gpu = chance.choice(("sm_80", "sm_90", "sm_90"))
+            yield row("sweep", file, kernel, footprints.compact(args(chance.choice((HALF, HALF, "fp32")))), footprints.compact(constexprs), gpu, warps, 3, maxnreg)
+            wanted -= 1
+            if wanted == 0:
+                break
+
+
+def published(language, corpora):
+    known = footprints.recorded()
+    with open(os.path.join(language, "corpus_ttir.tsv"), newline="") as table:
+        for line in csv.DictReader(table, delimiter="\t"):
+            before = known.get((line["path"], line["function"]))
+            if before is None or before["verdict"] != "ok" or not os.path.exists(os.path.join(corpora, line["path"])):
+                continue
+            registers = int(before["registers"])
+            chance = random.Random(f"{line['path']} {line['function']}")
+            near = []
+            for warps, maxnreg in itertools.product((1, 2, 8, 16), (None, 64, 96, 128, 168)):
+                # Two dozen are scalars; the rest is shared by the warps.
+                needed = 24 + max(registers - 24, 0) * 4 / warps
+                if (warps in (1, 2, 16) or registers == 255) and 0.7 <= needed / limit(warps, maxnreg) <= 3:
+                    near.append((warps, maxnreg))
+            chance.shuffle(near)
+            for warps, maxnreg in near[:2]:
+                made = row("corpus", line["path"], line["function"], "", "", chance.choice(("sm_80", "sm_90", "sm_90")), warps, 3, maxnreg)
+                made["request"] = (json.loads(line["signature"]), json.loads(line["constexprs"]))
+                yield made
+
+
+def judged(oracle, module, path, one):
+    signature, constexprs = one.get("request") or (json.loads(one["args"]), json.loads(one["constexprs"]))
+    constexprs = {name: assignments.DTYPES.get(v, v) if isinstance(v, str) else v for name, v in constexprs.items()}
+    options = {"num_warps": one["num_warps"], "num_stages": one["num_stages"]}
+    if one["maxnreg"]:
+        options["maxnreg"] = one["maxnreg"]
+
+    def work():
+        answer = oracle.run(path, one["kernel"], signature, constexprs, one["gpu"], options, keep_cache=True, mod=module)
+        if answer["error"] is not None or answer["stage"] != "done":
+            return {"verdict": "error", "error": str(answer["error"])[-300:]}
+        return {"verdict": "ok", "regs": answer["regs"], "spills": answer["spills"] or 0}
+
+    return apart.answer_of(work, LIMIT) or {"verdict": "limit"}
+
+
+def of_file(language, corpora, file, rows, out, end):
+    of_package = rows[0]["source"] == "corpus"
+    path = os.path.join(corpora if of_package else footprints.ROOT, file)
+    oracle, module = assignments.prepare(language, corpora, file if of_package else path)
+    for one in rows:
+        if time.time() > end:
+            return
+        answer = judged(oracle, module, path, one)
+        if answer.get("error"):
+            print(f"{file} {one['kernel']} {one['gpu']}: {answer['error'][-200:]!r}", file=sys.stderr, flush=True)
+        text = lambda value: "" if value is None else str(value)
+        cells = [text(one[c]) for c in COLUMNS[:10]] + [text(answer.get(k)) for k in ("verdict", "regs", "spills")]
+        with open(out, "a") as table:
+            table.write("\t".join(cells) + "\n")
+
+
+def key(one):
+    return tuple(str(one[c]) for c in COLUMNS[:9])
+
+
+def main():
+    language, corpora, out = (os.path.abspath(p) for p in sys.argv[1:4])
+    end, wanted = time.time() + float(sys.argv[4]), sys.argv[5]
+    done = set()
+    if os.path.exists(out):
+        with open(out) as known:
+            done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
+    files = {}
+    for one in swept() if wanted == "sweep" else published(language, corpora):
+        if key(one) not in done:
+            done.add(key(one))
+            files.setdefault(one["file"], []).append(one)
+    print(f"{sum(map(len, files.values()))} rows are left", file=sys.stderr, flush=True)
+    # In no order, so that an interrupted run is a sample.
+    for file, rows in sorted(files.items(), key=lambda item: zlib.crc32(item[0].encode())):
+        rows.sort(key=lambda one: zlib.crc32("\t".join(key(one)).encode()))
+        child = os.fork()
+        if child == 0:
+            try:
+                of_file(language, corpora, file, rows, out, end)
+            except BaseException as error:
+                print(f"{file}: {error!r}", file=sys.stderr, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        if time.time() > end:
+            break
+    with open(out) as table:
+        lines = {line for line in table.read().splitlines() if not line.startswith("source\t")}
+    if wanted == "sweep":
+        with open(out, "w") as table:
+            table.writelines(line + "\n" for line in ["\t".join(COLUMNS), *sorted(lines)])
+
+
+if __name__ == "__main__":
+    main()
