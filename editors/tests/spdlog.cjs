@@ -44,13 +44,12 @@ async function create(name, file) {
   return new Logger("rotating", name, file);
 }
 
-module.exports = {
-  version: 0,
-  setLevel(level) {
-    lowest = level;
-  },
-  setFlushOn() {},
-  createRotatingLogger: create,
-  createAsyncRotatingLogger: create,
-  Logger,
+// One by one: who imports this by name sees only what is assigned so.
+exports.version = 0;
+exports.setLevel = (level) => {
+  lowest = level;
 };
+exports.setFlushOn = () => {};
+exports.createRotatingLogger = create;
+exports.createAsyncRotatingLogger = create;
+exports.Logger = Logger;

@@ -87,7 +87,8 @@ return function(t)
           return words and #words > 0 and words
         end)
       end
-      expect(vim.deep_equal(offered('value = tl.load', '0f(lct)x + offsets, mask='), { 'inside' }), 'the mask')
+      local masks = offered('value = tl.load', '0f(lct)x + offsets, mask=')
+      expect(vim.deep_equal(masks, { 'inside, other=0.0' }), vim.inspect(masks))
       ask('nvim_input', '<Esc>u')
       expect(vim.tbl_contains(offered('value = tl.load', '0f(lct)x + offsets, mask=inside, other='), '-float("inf")'), 'the identity')
     end)

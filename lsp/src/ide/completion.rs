@@ -62,6 +62,8 @@ struct Spot {
     replace: Range<usize>,
     /// Inside a string: words go in without quotes of their own.
     quoted: bool,
+    /// A Python server offers names, `True` and `False` here already.
+    served: bool,
 }
 
 impl Spot {
@@ -81,6 +83,7 @@ impl Analysis {
     /// In the order they are offered.
     pub fn completions(&self, path: &Path, offset: usize, generic: bool) -> Vec<Completion> {
         let Some(spot) = self.spot(path, offset) else { return Vec::new() };
+        let spot = Spot { served: !generic, ..spot };
         let mut out = Vec::new();
         if let Some(at) = self.call_at(path, offset) {
             out = self.in_call(path, &spot, &at);
@@ -114,7 +117,7 @@ impl Analysis {
             {
                 let rest = &text[offset..range.end];
                 let end = offset + rest.find(|c: char| !(c == '_' || c == '.' || c.is_alphanumeric())).unwrap_or(rest.len());
-                return Some(Spot { file, offset, replace: start..end, quoted: true });
+                return Some(Spot { file, offset, replace: start..end, quoted: true, served: false });
             }
         }
         // A quote that nothing closes makes no string token on some lines.
@@ -122,7 +125,7 @@ impl Analysis {
             .rfind(|c: char| !(c == '_' || c.is_alphanumeric()))
             .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         let quoted = before[..word].ends_with(['"', '\'']) && token.is_some_and(|(_, t)| t.kind() == ERROR_TOKEN);
-        Some(Spot { file, offset, replace: word..offset, quoted })
+        Some(Spot { file, offset, replace: word..offset, quoted, served: false })
     }
 
     fn in_call(&self, path: &Path, spot: &Spot, at: &CallAt) -> Vec<Completion> {
@@ -167,15 +170,25 @@ impl Analysis {
                 builtins::dtype_names().filter_map(spelled).collect()
             }
             "const shape" => self.shapes(path, spot),
+            "const bool" if spot.served => Vec::new(),
             "const bool" => ["True", "False"].map(|v| spot.item(v, "", CompletionKind::Value)).into(),
-            _ if name == "mask" => self.masks(path, spot, at, method),
+            _ if name == "mask" => self.masks(path, spot, at, callee),
             _ if name == "other" && builtin == Builtin::Load => self.identities(path, spot, at),
             _ => Vec::new(),
         }
     }
 
-    /// Masks in scope: those of the pointer's shape first.
-    fn masks(&self, path: &Path, spot: &Spot, at: &CallAt, method: bool) -> Vec<Completion> {
+    /// Masks in scope: those of the pointer's shape first. Beside a Python server, which offers their names, only what a name lacks: the
+    /// mask of a load with what masked-off elements should be.
+    fn masks(&self, path: &Path, spot: &Spot, at: &CallAt, (builtin, method): (Builtin, bool)) -> Vec<Completion> {
+        let mut other = String::new();
+        if spot.served {
+            if builtin != Builtin::Load || at.argument("other", 2).is_some() {
+                return Vec::new();
+            }
+            let Some(identity) = self.identities(path, spot, at).into_iter().next() else { return Vec::new() };
+            other = format!(", other={}", identity.label);
+        }
         let pointer = if method {
             match at.call.callee() {
                 Some(Expr::AttributeExpr(attribute)) => attribute.receiver(),
@@ -191,7 +204,7 @@ impl Analysis {
                 continue;
             }
             let fits = shape.as_ref().is_none_or(|shape| same_shape(shape, &ty.shape));
-            out.push((!fits, spot.item(name, ty.to_string(), CompletionKind::Variable)));
+            out.push((!fits, spot.item(name + &other, ty.to_string(), CompletionKind::Variable)));
         }
         out.sort_by_key(|(misfit, _)| *misfit);
         out.into_iter().map(|(_, item)| item).collect()

@@ -42,12 +42,12 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
 
   const beside = {
     'completion offers masks of the right shape': async () => {
-      const { uri, document } = await scale();
-      const items = await until('completions', async () => {
-        const all = await completions(uri, place(document, 'mask=inside, other', 5));
+      const file = await scale();
+      const items = await instead(file, 'mask=inside, other=0.0', 'mask=', () => until('completions', async () => {
+        const all = await completions(file.uri, place(file.document, 'mask=)', 5));
         return all.length > 0 && all;
-      });
-      assert.deepEqual(items.map((item) => `${name(item)} ${item.detail}`), ['inside i1[256]']);
+      }));
+      assert.deepEqual(items.map((item) => `${name(item)} ${item.detail}`), ['inside, other=0.0 i1[256]']);
     },
     'completion knows identities, keys and configurations': async () => {
       const file = await scale();
@@ -214,6 +214,7 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
     'names lead to their definitions and are completed': async () => {
       const { uri, document } = await scale();
       assert.deepEqual(await places('vscode.executeDefinitionProvider', uri, place(document, 'doubled(total', 1)), [`${place(document, 'def doubled').line + 1}: doubled`]);
+      assert.deepEqual((await completions(uri, place(document, 'mask=inside)', 5))).map((item) => `${name(item)} ${item.detail}`), ['inside i1[256]']);
       const members = await completions(uri, place(document, 'tl.arange', 3));
       const item = members.find((one) => name(one) === 'program_id');
       assert.ok(item, members.map(name).join());

@@ -26,15 +26,21 @@ fn masks_of_the_pointers_shape_come_first() {
     in_kernel(
         "v = tl.load(ptrs, mask=$0)",
         &expect![[r#"
-        both (i1[128, 64])
-        row_mask (i1[128])"#]],
+        both, other=0.0 (i1[128, 64])
+        row_mask, other=0.0 (i1[128])"#]],
     );
     in_kernel(
-        "v = tl.load(x + rows, mask=$0",
+        "v = tl.load(ptrs, mask=$0)\n    m = tl.max(v, axis=1)",
         &expect![[r#"
-        both (i1[128, 64])
-        row_mask (i1[128])"#]],
+        both, other=-float("inf") (i1[128, 64])
+        row_mask, other=-float("inf") (i1[128])"#]],
     );
+    // Names alone are what a Python server offers.
+    in_kernel("v = tl.load(ptrs, mask=$0, other=0.0)", &expect![[""]]);
+    in_kernel("tl.store(ptrs, 0.0, mask=$0)", &expect![[""]]);
+    let without = |line: &str| complete(&MATMUL.replace("value = tl.load(x + offs, mask=inside)", line), Python::None);
+    expect!["inside (i1[32])"].assert_eq(&without("value = tl.load(x + offs, mask=$0)"));
+    expect!["inside (i1[32])"].assert_eq(&without("tl.store(x + offs, 0.0, mask=$0)"));
 }
 
 #[test]
