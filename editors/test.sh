@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Tests the extension and the plugin in the real editors: VS Code (in a browser, without a screen) and Neovim.
 #
-#   editors/test.sh [vscode|oldest|nvim|all]
+#   editors/test.sh [vscode|oldest|nvim|coexistence|all]
 #
 # What is missing is installed under .cache/editors, pinned. TRITIUM_BIN names the program to test; without it the release
-# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
+# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run,
+# TRITIUM_RESULTS a file for the figures of `coexistence`. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
 # **Each editor ends with a line `N passed, N failed`; the exit status is 0 only when nothing failed.**
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,8 +13,8 @@ root=$(cd "$here/.." && pwd)
 cache=$root/.cache/editors
 failures=$root/.cache/editors/failures
 what=${1:-all}
-case $what in vscode | oldest | nvim | all) ;; *)
-  echo "usage: $0 [vscode|oldest|nvim|all]" >&2
+case $what in vscode | oldest | nvim | coexistence | all) ;; *)
+  echo "usage: $0 [vscode|oldest|nvim|coexistence|all]" >&2
   exit 2
   ;;
 esac
@@ -37,15 +38,32 @@ images=()
 if [ "${TRITIUM_SCREENSHOTS:-}" = 1 ]; then images=("$root/docs/images") && mkdir -p "${images[0]}"; fi
 status=0
 
+# Runs a script of checks in Neovim, on a copy of the fixtures and with a home of its own.
+in_nvim() {
+  local home=$scratch/$1 limit=$2
+  mkdir "$home"
+  cp -r "$here/fixtures/ws" "$home/ws"
+  mkdir "$home/ws/.git" # A root, by which the editor knows the workspace.
+  env XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_STATE_HOME="$home/state" XDG_CACHE_HOME="$home/cache" \
+    TRITIUM_TEST_WORKSPACE="$home/ws" timeout "$limit" "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \
+    -c "luafile $here/tests/nvim/$1.lua" 2>"$home/messages" </dev/null || { status=1 && cat "$home/messages" >&2; }
+}
+
+if [ "$what" = nvim ] || [ "$what" = coexistence ] || [ "$what" = all ]; then
+  nvim=$("$here/tests/install.sh" nvim "$cache" | tail -1)/bin/nvim
+  export TRITIUM_PLUGIN=$here/nvim
+fi
+
 if [ "$what" = nvim ] || [ "$what" = all ]; then
   echo "== Neovim"
-  nvim=$("$here/tests/install.sh" nvim "$cache" | tail -1)/bin/nvim
-  cp -r "$here/fixtures/ws" "$scratch/ws"
-  mkdir "$scratch/ws/.git" # A root, by which the editor knows the workspace.
-  export XDG_CONFIG_HOME=$scratch/config XDG_DATA_HOME=$scratch/data XDG_STATE_HOME=$scratch/state XDG_CACHE_HOME=$scratch/cache
-  export TRITIUM_PLUGIN=$here/nvim
-  TRITIUM_TEST_WORKSPACE=$scratch/ws timeout 300 "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \
-    -c "luafile $here/tests/nvim/run.lua" 2>"$scratch/messages" || { status=1 && cat "$scratch/messages" >&2; }
+  in_nvim run 300
+fi
+
+if [ "$what" = coexistence ] || [ "$what" = all ]; then
+  echo "== Neovim, beside pyright and ruff"
+  TRITIUM_PYTHON_SERVERS=$("$here/tests/install.sh" python "$cache" | tail -1)
+  export TRITIUM_PYTHON_SERVERS
+  in_nvim coexistence 500
 fi
 
 if [ "$what" = vscode ] || [ "$what" = all ] || [ ${#images[@]} -gt 0 ]; then

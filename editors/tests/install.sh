@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real editors, pinned, into the cache folder. Idempotent: a finished install leaves a stamp and is not repeated.
 #
-#   install.sh vscode|oldest|nvim CACHE
+#   install.sh vscode|oldest|nvim|python CACHE       (python: pyright and ruff, to stand beside)
 #
 # **Nothing outside CACHE changes, except Debian packages that are missing.**
 set -euo pipefail
@@ -72,6 +72,25 @@ nvim() {
     python3 -m venv "$dir"
     retry "$dir/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r "$here/nvim/requirements.txt" >&2
     "$dir/bin/nvim" --version | head -1 >&2
+    touch "$stamp"
+  fi
+  echo "$dir"
+}
+
+python() {
+  local cache=$1 dir stamp
+  dir=$cache/python-$(cat "$here/python/package-lock.json" "$here/python/requirements.txt" | sha256sum | cut -c1-12)
+  stamp=$dir/installed
+  if [ ! -e "$stamp" ]; then
+    need_node
+    python3 -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
+    rm -rf "$dir" && mkdir -p "$dir"
+    cp "$here/python/package.json" "$here/python/package-lock.json" "$here/python/.npmrc" "$dir/"
+    retry npm ci --prefix "$dir" --ignore-scripts --silent >&2
+    python3 -m venv "$dir"
+    retry "$dir/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r "$here/python/requirements.txt" >&2
+    "$dir/node_modules/.bin/pyright" --version >&2
+    "$dir/bin/ruff" --version >&2
     touch "$stamp"
   fi
   echo "$dir"

@@ -4,7 +4,11 @@
 //!
 //! **Invariant:** every feature has a row here; what is off answers nothing and is not offered.
 
-use crate::ide::Options;
+use std::path::Path;
+
+use tritium_semantics::diagnostics::Code;
+
+use crate::ide::{Analysis, Diagnostic, Options};
 
 /// Who else answers for Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,5 +79,57 @@ impl Options {
     pub fn offers(&self, feature: Feature) -> bool {
         let on = TABLE.iter().find(|(f, _)| *f == feature).map(|(_, on)| *on);
         on == Some(On::Always) || self.python == Python::None && on.is_some()
+    }
+}
+
+impl Analysis {
+    /// What is wrong in a file and not told by a Python server too: one marks every mistake of syntax and every name that nothing defines,
+    /// in the same places.
+    pub fn diagnostics_to_show(&self, path: &Path) -> Vec<Diagnostic> {
+        let mut found = self.diagnostics(path);
+        if self.options().python == Python::Served {
+            let text = self.text(path).unwrap_or_default();
+            found.retain(|d| !is_told_by_python(d, text.get(d.range.clone()).unwrap_or_default()));
+        }
+        found
+    }
+}
+
+fn is_told_by_python(diagnostic: &Diagnostic, place: &str) -> bool {
+    let is_name = !place.is_empty() && place.chars().all(|c| c == '_' || c.is_alphanumeric());
+    // Python knows its own names; that kernels cannot use them, only this server does.
+    let is_undefined = diagnostic.code == Code::LNG018.as_str() && is_name && PYTHONS_NAMES.binary_search(&place).is_err();
+    is_undefined || diagnostic.code == Code::SYN001.as_str()
+}
+
+/// What every Python module can name.
+#[rustfmt::skip]
+const PYTHONS_NAMES: &[&str] = &[
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError",
+    "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError", "ConnectionAbortedError", "ConnectionError",
+    "ConnectionRefusedError", "ConnectionResetError", "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning",
+    "EnvironmentError", "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError", "FloatingPointError",
+    "FutureWarning", "GeneratorExit", "IOError", "ImportError", "ImportWarning", "IndentationError", "IndexError",
+    "InterruptedError", "IsADirectoryError", "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError",
+    "NameError", "None", "NotADirectoryError", "NotImplemented", "NotImplementedError", "OSError", "OverflowError",
+    "PendingDeprecationWarning", "PermissionError", "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning",
+    "RuntimeError", "RuntimeWarning", "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError",
+    "SystemExit", "TabError", "TimeoutError", "True", "TypeError", "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError",
+    "UnicodeError", "UnicodeTranslateError", "UnicodeWarning", "UserWarning", "ValueError", "Warning", "ZeroDivisionError",
+    "__debug__", "__import__", "__name__", "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray",
+    "bytes", "callable", "chr", "classmethod", "compile", "complex", "delattr", "dict", "dir", "divmod", "enumerate", "eval",
+    "exec", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "hex", "id", "input", "int",
+    "isinstance", "issubclass", "iter", "len", "list", "locals", "map", "max", "memoryview", "min", "next", "object", "oct", "open",
+    "ord", "pow", "print", "property", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod",
+    "str", "sum", "super", "tuple", "type", "vars", "zip"
+];
+
+#[cfg(test)]
+mod tests {
+    use super::PYTHONS_NAMES;
+
+    #[test]
+    fn pythons_names_are_sorted() {
+        assert!(PYTHONS_NAMES.is_sorted());
     }
 }

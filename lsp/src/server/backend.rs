@@ -140,11 +140,11 @@ impl Backend {
         let Some(path) = convert::path(uri) else { return Ok(None) };
         let (uri, encoding) = (uri.clone(), self.encoding());
         let answer = self.owner.read(move |analysis| {
-            let analysis = analysis.at(&path);
-            let text = analysis.text(&path)?;
             if !analysis.is_triton(&path) {
                 return None;
             }
+            let analysis = analysis.at(&path);
+            let text = analysis.text(&path)?;
             let index = LineIndex::new(&text);
             Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
         });
@@ -181,11 +181,12 @@ fn publisher(
         if !is_current() {
             return;
         }
-        let text = analysis.text(&path).unwrap_or_default();
-        let index = LineIndex::new(&text);
         let encoding = encoding.get().copied().unwrap_or(Encoding::Utf16);
         let is_triton = analysis.is_triton(&path) && !analysis.is_excluded(&path);
-        let found = if is_triton { analysis.diagnostics(&path) } else { Vec::new() };
+        let found = if is_triton { analysis.diagnostics_to_show(&path) } else { Vec::new() };
+        // A file that nothing is said about costs no more than the look at it.
+        let text = if found.is_empty() { String::new() } else { analysis.text(&path).unwrap_or_default() };
+        let index = LineIndex::new(&text);
         let items: Vec<lsp::Diagnostic> = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
         for problem in analysis.project(&path).map_or(&[][..], |p| &p.problems) {
             let text = format!("Tritium: {problem}");

@@ -48,7 +48,7 @@ impl Document<'_> {
         if self.analysis.is_excluded(&self.path) {
             return Vec::new();
         }
-        self.analysis.diagnostics(&self.path).iter().map(|d| self.diagnostic(d)).collect()
+        self.analysis.diagnostics_to_show(&self.path).iter().map(|d| self.diagnostic(d)).collect()
     }
 
     pub(super) fn files(&self) -> Files<'_> {

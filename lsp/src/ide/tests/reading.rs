@@ -216,3 +216,19 @@ fn hints_can_be_switched_off_one_by_one() {
         9 → f32"#]]
     .assert_eq(&out.join("\n---\n"));
 }
+
+/// Names that Python has but kernels have not are told in any case: no Python server minds them.
+#[test]
+fn what_a_python_server_marks_is_left_to_it() {
+    let body = ["foo(x)", "tl.store(x, type)", "tl.store(x, tl.nothing)", "tl.store(x, (1))", "y = = 2"];
+    let text = format!(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n    {}\n",
+        body.join("\n    ")
+    );
+    let shown = |python| {
+        let s = Snippet::with(&text, &[], python);
+        let all = s.analysis.diagnostics_to_show(main_file());
+        all.iter().map(|d| format!("{} {}", d.code, &s.text[d.range.clone()])).collect::<Vec<_>>().join("\n")
+    };
+    expect![[r#""#]].assert_eq(&format!("{}\n---\n{}", shown(Python::None), shown(Python::Served)));
+}

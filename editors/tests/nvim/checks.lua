@@ -1,0 +1,104 @@
+-- What checks in a real Neovim share: running them, waiting, opening files, floats.
+-- **Every wait has a limit, and the last line says `N passed, N failed`.**
+
+local workspace = vim.env.TRITIUM_TEST_WORKSPACE
+local passed, failed = 0, 0
+
+local function say(line)
+  io.stdout:write('\n' .. line)
+end
+
+--- Waits by the clock of its own: a condition may itself wait for the server.
+local function wait(what, condition, limit)
+  local deadline = vim.uv.now() + (limit or 30000)
+  while true do
+    local value = condition()
+    if value then
+      return value
+    end
+    if vim.uv.now() > deadline then
+      error('waited in vain until ' .. what, 0)
+    end
+    vim.wait(20)
+  end
+end
+
+local function expect(condition, message)
+  if not condition then
+    error(message, 0)
+  end
+end
+
+local function check(name, act)
+  if not name:find(vim.env.TRITIUM_TEST_MATCH or '') then
+    return
+  end
+  local ok, err = xpcall(act, function(e)
+    return type(e) == 'string' and e or debug.traceback(vim.inspect(e))
+  end)
+  if ok then
+    passed = passed + 1
+  else
+    failed = failed + 1
+  end
+  say((ok and 'ok   ' or 'FAIL ') .. name .. (ok and '' or ': ' .. tostring(err)))
+end
+
+local function edit(name)
+  vim.cmd('edit! ' .. vim.fn.fnameescape(workspace .. '/' .. name))
+  return vim.api.nvim_get_current_buf()
+end
+
+local function lines(buffer)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+end
+
+--- Puts the cursor on the first `needle`, moved right by `by`; returns the 0-based line.
+local function go(buffer, needle, by)
+  for row, text in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    local column = text:find(needle, 1, true)
+    if column then
+      vim.api.nvim_win_set_cursor(0, { row, column - 1 + (by or 0) })
+      return row - 1
+    end
+  end
+  error('no ' .. needle, 0)
+end
+
+local function floats()
+  return vim.tbl_filter(function(window)
+    return vim.api.nvim_win_get_config(window).relative ~= ''
+  end, vim.api.nvim_list_wins())
+end
+
+local function close_floats()
+  for _, window in ipairs(floats()) do
+    vim.api.nvim_win_close(window, true)
+  end
+end
+
+local function float_text()
+  local window = floats()[1]
+  return window and lines(vim.api.nvim_win_get_buf(window))
+end
+
+--- Ends the editor; its exit status says whether all passed.
+local function finish()
+  say(('%d passed, %d failed\n'):format(passed, failed))
+  vim.cmd(failed == 0 and 'qa!' or 'cq!')
+end
+
+return {
+  check = check,
+  close_floats = close_floats,
+  edit = edit,
+  expect = expect,
+  finish = finish,
+  float_text = float_text,
+  floats = floats,
+  go = go,
+  lines = lines,
+  say = say,
+  wait = wait,
+  workspace = workspace,
+}
