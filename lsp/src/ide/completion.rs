@@ -153,7 +153,7 @@ impl Analysis {
 
     /// A value for a builtin's parameter.
     fn value_of(&self, path: &Path, spot: &Spot, at: &CallAt, callee: (Builtin, bool), name: &str) -> Vec<Completion> {
-        let (builtin, method) = callee;
+        let (builtin, _) = callee;
         let listed = words(builtin, name);
         if !listed.is_empty() {
             return listed.iter().map(|w| spot.word(w.value, w.means, CompletionKind::Value)).collect();

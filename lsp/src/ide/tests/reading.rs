@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::{MATMUL, Snippet, main_file, places};
-use crate::ide::{Host, Options, semantic_tokens::MODIFIERS};
+use crate::ide::{Host, Options, Python, semantic_tokens::MODIFIERS};
 
 #[test]
 fn colours_say_what_is_known_at_compile_time_and_what_is_a_tile() {
@@ -221,14 +221,20 @@ fn hints_can_be_switched_off_one_by_one() {
 #[test]
 fn what_a_python_server_marks_is_left_to_it() {
     let body = ["foo(x)", "tl.store(x, type)", "tl.store(x, tl.nothing)", "tl.store(x, (1))", "y = = 2"];
-    let text = format!(
-        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n    {}\n",
-        body.join("\n    ")
-    );
+    let text =
+        format!("import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n    {}\n", body.join("\n    "));
     let shown = |python| {
         let s = Snippet::with(&text, &[], python);
         let all = s.analysis.diagnostics_to_show(main_file());
         all.iter().map(|d| format!("{} {}", d.code, &s.text[d.range.clone()])).collect::<Vec<_>>().join("\n")
     };
-    expect![[r#""#]].assert_eq(&format!("{}\n---\n{}", shown(Python::None), shown(Python::Served)));
+    expect![[r#"
+        LNG018 foo
+        LNG018 type
+        LNG010 tl.nothing
+        SYN001 
+        ---
+        LNG018 type
+        LNG010 tl.nothing"#]]
+    .assert_eq(&format!("{}\n---\n{}", shown(Python::None), shown(Python::Served)));
 }
