@@ -11,13 +11,21 @@ mod encoding;
 mod layouts;
 mod pressure;
 mod scratch;
+mod sharing;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tritium_semantics::target::Feature;
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts, layout::Side, ops::LoopAttrs};
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts,
+    layout::{Distributed, Side, algebra::shift_of},
+    ops::{BinaryOp, Constant, LoopAttrs},
+};
 
-use self::layouts::{Layouts, Unit};
+use self::{
+    encoding::{Enc, Encoding},
+    layouts::{Layouts, Unit},
+};
 use crate::{
     occupancy,
     passes::{self, CompileOptions, Unsupported},
@@ -40,10 +48,9 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether both are alive at once; what single operations go through are one after another.
-    fn meets(&self, other: &Part) -> bool {
-        let at_once = |part: &Part| part.alive.0 == part.alive.1;
-        !(at_once(self) && at_once(other)) && other.alive.0 <= self.alive.1 && self.alive.0 <= other.alive.1
+    /// Whether a single operation goes through it.
+    fn is_at_once(&self) -> bool {
+        self.alive.0 == self.alive.1
     }
 }
 
@@ -88,11 +95,17 @@ pub struct Product {
 const SHARED_ASSUMPTION: &str = "Triton 3.6 lays out, pipelines and places as its rules say";
 const SPILL_ASSUMPTION: &str = "what is alive at once, against the registers of a thread";
 
+const TURNED: &str = "mma.sync takes the transpose of it, which lies the other way round";
+
 /// The footprint of a kernel at L0; `max_registers` are those a thread may have (`maxnreg`).
 pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u32>) -> Result<Footprint, Unsupported> {
     let mut module = l0.clone();
     for pass in [&passes::inline::PASS, &passes::canonicalise::PASS] {
         passes::run(pass, &mut module, options)?;
+    }
+    let shared = module.functions.iter_mut().map(sharing::share_loads).fold(false, |any, one| any | one);
+    if shared {
+        passes::run(&passes::canonicalise::PASS, &mut module, options)?;
     }
     let function = module.entry();
     let facts = facts::of_function(function);
@@ -144,6 +157,20 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     })
 }
 
+fn is_zero(function: &Function, value: ValueId) -> bool {
+    function.def_op(value).is_some_and(|op| match function.op(op).kind {
+        OpKind::Constant(Constant::Float(number)) => number == 0.0,
+        OpKind::Constant(Constant::Int(number)) => number == 0,
+        _ => false,
+    })
+}
+
+/// The dimension along which the first register steps.
+fn contiguous_dim(map: &Distributed) -> Option<usize> {
+    let step = *map.register.first()?;
+    (0..map.shape.len()).find(|&d| step == 1 << shift_of(&map.shape, d))
+}
+
 struct Plan<'l, 'f> {
     layouts: &'l mut Layouts<'f>,
     function: &'f Function,
@@ -155,6 +182,20 @@ struct Plan<'l, 'f> {
     loops: Vec<Pipelined>,
     /// Loads that have a ring of buffers.
     ahead: FxHashSet<OpId>,
+    /// Loads that run ahead into registers.
+    carried: FxHashSet<OpId>,
+    /// The operands that products read from registers.
+    fetches: Vec<Fetch>,
+}
+
+/// An operand that a product reads from registers.
+struct Fetch {
+    dot: OpId,
+    side: Side,
+    operand: ValueId,
+    layout: Enc,
+    /// The loads that it is made of, if that is all, with the layouts that it takes them in.
+    leaves: Option<Vec<(ValueId, Enc)>>,
 }
 
 impl<'l, 'f> Plan<'l, 'f> {
@@ -171,7 +212,40 @@ impl<'l, 'f> Plan<'l, 'f> {
                 end[outer.index()] = end[outer.index()].max(end[op.index()]);
             }
         }
-        Plan { layouts, function, options, at, end, parts: Vec::new(), loops: Vec::new(), ahead: FxHashSet::default() }
+        let mut plan = Plan {
+            layouts,
+            function,
+            options,
+            at,
+            end,
+            parts: Vec::new(),
+            loops: Vec::new(),
+            ahead: FxHashSet::default(),
+            carried: FxHashSet::default(),
+            fetches: Vec::new(),
+        };
+        plan.fetch();
+        plan
+    }
+
+    fn dots(&self) -> Vec<(OpId, Unit)> {
+        let mut dots: Vec<(OpId, Unit)> = self.layouts.products.iter().map(|(&dot, product)| (dot, product.unit)).collect();
+        dots.sort_by_key(|&(dot, _)| self.at[dot.index()]);
+        dots
+    }
+
+    fn fetch(&mut self) {
+        for (dot, unit) in self.dots() {
+            for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
+                let operand = self.function.op(dot).operands[n];
+                if unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot)) {
+                    continue;
+                }
+                let Some(layout) = self.layouts.operand(dot, side) else { continue };
+                let leaves = self.layouts.fetched(operand, layout);
+                self.fetches.push(Fetch { dot, side, operand, layout, leaves });
+            }
+        }
     }
 
     fn bytes(&self, value: ValueId) -> u32 {
@@ -192,23 +266,26 @@ impl<'l, 'f> Plan<'l, 'f> {
             let OpKind::For(LoopAttrs { num_stages: asked, .. }) = self.function.op(id).kind else { continue };
             let stages = asked.unwrap_or(self.options.num_stages);
             let body = self.function.op(id).regions[0];
-            let inner = |op: &OpId| matches!(self.function.op(*op).kind, OpKind::For(_) | OpKind::While);
+            // Neither what holds a loop nor what all threads wait in.
+            let inner = |op: &OpId| matches!(self.function.op(*op).kind, OpKind::For(_) | OpKind::While | OpKind::Barrier);
             let mut nested = false;
             self.function.walk(|block, op| nested |= inner(&op) && self.is_inside(block, body));
-            if nested || stages < 2 || !self.options.sm.has(Feature::CpAsync) {
+            if nested || self.hands_on(id) || stages < 2 || !self.options.sm.has(Feature::CpAsync) {
                 continue;
             }
             let mut kept_back = Vec::new();
-            let levels = self.levels(body, asked.is_some(), &mut kept_back);
+            let mut kept_in_registers = Vec::new();
+            let levels = self.levels(body, asked.is_some(), &mut kept_back, &mut kept_in_registers);
             let levels: Vec<(OpId, u32)> = levels.into_iter().filter(|&(_, level)| level < stages - 1).collect();
             let deepest = levels.iter().map(|&(_, level)| level).max().unwrap_or(0);
             let distance = (stages - 1) / (deepest + 1);
             if distance == 0 {
                 continue;
             }
+            self.carried.extend(kept_in_registers);
             for &(load, _) in &levels {
                 let result = self.function.op(load).results[0];
-                let by_warpgroups = self.feeds_warpgroup_alone(result);
+                let by_warpgroups = self.feeds_warpgroups_alone(result);
                 let buffers = distance + u32::from(by_warpgroups);
                 let alive = (self.at[id.index()], self.end[id.index()]);
                 let alignment = if by_warpgroups { 1024 } else { 128 };
@@ -220,6 +297,17 @@ impl<'l, 'f> Plan<'l, 'f> {
                 self.loops.push(Pipelined { origin, stages, ahead: levels.len() as u32, kept_back });
             }
         }
+    }
+
+    /// Whether a trip gets what the trip before the last has made.
+    fn hands_on(&self, id: OpId) -> bool {
+        let body = self.function.op(id).regions[0];
+        let Some(&last) = self.function.block(body).ops.last() else { return false };
+        let args = &self.function.block(body).args;
+        self.function.op(last).operands.iter().enumerate().any(|(n, &value)| {
+            matches!(self.function.value(value).def, ValueDef::Argument(block, _) if block == body)
+                && args.get(n + 1) != Some(&value)
+        })
     }
 
     fn is_inside(&self, block: BlockId, of: BlockId) -> bool {
@@ -234,7 +322,13 @@ impl<'l, 'f> Plan<'l, 'f> {
     }
 
     /// The loads of a block that products wait for, each with the loads that lie between.
-    fn levels(&self, body: BlockId, without_product: bool, kept_back: &mut Vec<(u32, &'static str)>) -> Vec<(OpId, u32)> {
+    fn levels(
+        &self,
+        body: BlockId,
+        without_product: bool,
+        kept_back: &mut Vec<(u32, &'static str)>,
+        kept_in_registers: &mut Vec<OpId>,
+    ) -> Vec<(OpId, u32)> {
         let function = self.function;
         let ops = &function.block(body).ops;
         let dots: Vec<OpId> = ops.iter().copied().filter(|&op| matches!(function.op(op).kind, OpKind::Dot { .. })).collect();
@@ -258,6 +352,9 @@ impl<'l, 'f> Plan<'l, 'f> {
                     if let Some(why) = self.cannot_run_ahead(id) {
                         if level == 0 && !kept_back.iter().any(|&(origin, _)| origin == op.origin.0) {
                             kept_back.push((op.origin.0, why));
+                        }
+                        if why == TURNED {
+                            kept_in_registers.push(id);
                         }
                         continue;
                     }
@@ -296,8 +393,28 @@ impl<'l, 'f> Plan<'l, 'f> {
         if self.layouts.copied(load) * bits < 32 {
             return Some("fewer than 4 neighbouring bytes are known to be adjacent, aligned and under one mask");
         }
-        if self.is_turned_left(result) {
-            return Some("it is the transpose of it that mma.sync takes as its left operand");
+        let mut orders: Vec<Option<usize>> = Vec::new();
+        let mut buffers: Vec<u8> = Vec::new();
+        for &(leaf, layout) in self.fetches.iter().filter_map(|fetch| fetch.leaves.as_ref()).flatten() {
+            if leaf == result {
+                match self.layouts.encodings.get(layout) {
+                    Encoding::Linear(map) => orders.push(contiguous_dim(map)),
+                    Encoding::Operand { side, .. } => buffers.push(self.buffer_kind(leaf, layout, *side)),
+                    _ => {}
+                }
+            }
+        }
+        buffers.sort_unstable();
+        buffers.dedup();
+        let own = self.layouts.order(load).map(usize::from);
+        let is_turned = orders.iter().any(|&order| order != own);
+        orders.sort_unstable();
+        orders.dedup();
+        if buffers.len() > 1 || orders.len() > 1 || is_turned && !buffers.is_empty() {
+            return Some("products read it in two ways");
+        }
+        if is_turned {
+            return Some(TURNED);
         }
         if self.order_forced(result).is_some_and(|order| self.layouts.order(load) != Some(order)) {
             return Some("the tensor core reads it along the other dimension");
@@ -326,31 +443,26 @@ impl<'l, 'f> Plan<'l, 'f> {
         None
     }
 
-    /// Whether `mma.sync` takes the transpose of a value as its left operand.
-    fn is_turned_left(&self, value: ValueId) -> bool {
-        self.layouts.users[value.index()].iter().any(|&user| {
-            let op = self.function.op(user);
-            matches!(op.kind, OpKind::Transpose { .. })
-                && self.layouts.users[op.results[0].index()].iter().any(|&dot| {
-                    self.function.op(dot).operands.first() == Some(&op.results[0])
-                        && self.layouts.products.get(&dot).is_some_and(|p| p.unit == Unit::Warp)
-                })
-        })
+    /// Products that want different kinds of one value do not share its buffer.
+    fn buffer_kind(&self, value: ValueId, wanted: Enc, side: Side) -> u8 {
+        let is_half = matches!(*self.layouts.encodings.get(wanted), Encoding::Operand { bits: 16, .. });
+        // Two bytes lie alike for both sides.
+        if is_half && self.function.ty(value).elem().bits() == 16 { 1 } else { 2 + u8::from(side == Side::B) }
     }
 
-    /// The one product, if `wgmma` does it, that reads a value from shared memory and that alone reads it.
-    fn feeds_warpgroup_alone(&self, value: ValueId) -> bool {
-        match self.layouts.users[value.index()][..] {
-            [user] => match self.function.op(user).kind {
+    /// Whether all that reads a value is products that `wgmma` does from shared memory.
+    fn feeds_warpgroups_alone(&self, value: ValueId) -> bool {
+        let users = &self.layouts.users[value.index()];
+        !users.is_empty()
+            && users.iter().all(|&user| match self.function.op(user).kind {
                 OpKind::Dot { .. } => {
                     let is_warpgroup = self.layouts.products.get(&user).is_some_and(|p| p.unit == Unit::Warpgroup);
-                    is_warpgroup && (self.function.op(user).operands[1] == value || self.reads_shared(user))
+                    let operands = &self.function.op(user).operands;
+                    is_warpgroup && operands[2] != value && (operands[0] != value || self.reads_shared(user))
                 }
-                OpKind::Transpose { .. } => self.feeds_warpgroup_alone(self.function.op(user).results[0]),
+                OpKind::Transpose { .. } => self.feeds_warpgroups_alone(self.function.op(user).results[0]),
                 _ => false,
-            },
-            _ => false,
-        }
+            })
     }
 
     /// Whether `wgmma` reads its left operand from shared memory: as loaded, or handed on by a loop.
@@ -389,47 +501,156 @@ impl<'l, 'f> Plan<'l, 'f> {
 
     /// Operands that no ring holds.
     fn products(&mut self) {
-        let dots: Vec<(OpId, Unit)> = self.layouts.products.iter().map(|(&dot, product)| (dot, product.unit)).collect();
-        let mut done: FxHashSet<(ValueId, Option<Side>)> = FxHashSet::default();
-        for (dot, unit) in dots {
+        let mut shared_already: FxHashSet<ValueId> = FxHashSet::default();
+        let mut passed = FxHashMap::default();
+        for (dot, unit) in self.dots() {
             for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
                 let operand = self.function.op(dot).operands[n];
-                let shared = unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot));
-                if shared {
+                if unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot)) {
                     let held = self.untransposed(operand);
                     let loaded = self.function.def_op(held).is_some_and(|op| self.ahead.contains(&op));
-                    if !loaded && done.insert((held, None)) {
+                    if !loaded && shared_already.insert(held) {
                         let until = self.layouts.users[operand.index()].iter().map(|&user| self.until(held, user)).max();
                         let alive = (self.made_at(held), until.unwrap_or(0).max(self.at[dot.index()]));
                         self.part(dot, "operand", 1, self.bytes(held), alive, 1024);
                     }
-                    continue;
+                } else if unit == Unit::Thread {
+                    self.pass(dot, operand, 0, true, &mut passed);
                 }
-                // Only in a loop, where it may run ahead, is what a chain loads fetched by itself.
-                let leaves = if self.is_in_loop(dot) { self.layouts.fetched(operand) } else { vec![self.untransposed(operand)] };
-                for leaf in leaves {
-                    let def = self.function.def_op(leaf);
-                    let loaded = def.is_some_and(|op| matches!(self.function.op(op).kind, OpKind::Load(_)));
-                    if def
-                        .is_some_and(|op| self.ahead.contains(&op) || loaded && leaf != operand && !self.layouts.is_expensive(op))
-                        || !self.is_moved(dot, side, operand, leaf)
-                        || !done.insert((leaf, Some(side)))
-                    {
-                        continue;
-                    }
-                    let made = self.made_at(leaf);
-                    // What was loaded, or made before the loop, waits there for the product; what was computed passes through.
-                    let elsewhere = def.is_none_or(|op| self.layouts.parents[op.index()] != self.layouts.parents[dot.index()]);
-                    let alive = (made, if loaded || elsewhere { self.until(leaf, dot) } else { made });
-                    self.part(dot, "operand", 1, self.bytes(leaf), alive, 128);
+            }
+        }
+        let (mut wholes, mut leaves) = (Vec::new(), Vec::new());
+        for fetch in std::mem::take(&mut self.fetches) {
+            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.carried.contains(&op));
+            match &fetch.leaves {
+                // A transpose moves behind the buffer.
+                None => wholes.push((self.turned(fetch.operand), fetch)),
+                // What changes in no trip of the loop moves before it as a whole, and what comes from the trip before is no load any more.
+                Some(loads)
+                    if loads.iter().all(|&(load, _)| self.is_before_loop(load, fetch.dot))
+                        || loads.iter().any(|&(load, _)| is_carried(load))
+                        || loads
+                            .iter()
+                            .any(|&(load, _)| self.function.def_op(load).is_some_and(|op| self.ahead.contains(&op)))
+                            && loads.iter().any(|&(load, _)| {
+                                let def = self.function.def_op(load);
+                                self.is_before_loop(load, fetch.dot) && def.is_some_and(|op| self.layouts.is_expensive(op))
+                            }) =>
+                {
+                    wholes.push((fetch.operand, fetch));
                 }
+                Some(loads) => {
+                    leaves
+                        .extend(loads.iter().map(|&(load, layout)| (fetch.dot, fetch.side, load == fetch.operand, load, layout)));
+                }
+            }
+        }
+        // Products of one loop that read one value alike change it once.
+        let mut reads: FxHashMap<(ValueId, Enc, Option<OpId>), u32> = FxHashMap::default();
+        for &(dot, _, _, load, layout) in &leaves {
+            *reads.entry((load, layout, self.loop_of(dot))).or_default() += 1;
+        }
+        for (_, fetch) in &wholes {
+            *reads.entry((fetch.operand, fetch.layout, self.loop_of(fetch.dot))).or_default() += 1;
+        }
+        let mut changed: FxHashSet<(ValueId, Enc, Option<OpId>)> = FxHashSet::default();
+        for (held, Fetch { dot, side, operand, layout, .. }) in wholes {
+            let key = (operand, layout, self.loop_of(dot));
+            if changed.insert(key) && (held != operand || self.is_moved(operand, layout)) {
+                let waits = reads[&key] == 1 || !self.is_before_loop(operand, dot);
+                self.pass(dot, held, self.buffer_kind(held, layout, side), waits, &mut passed);
+            }
+        }
+        for (dot, side, is_all, load, layout) in leaves {
+            let Some(def) = self.function.def_op(load).filter(|op| !self.ahead.contains(op)) else { continue };
+            if !matches!(self.layouts.encodings.get(layout), Encoding::Operand { .. }) {
+                self.layouts.demand(load, layout, None);
+            } else if self.is_moved(load, layout) {
+                // Only what one product itself reads, or what a loop reads every time, waits in its buffer.
+                let elsewhere = self.loop_of(def) != self.loop_of(dot);
+                let waits = reads[&(load, layout, self.loop_of(dot))] == 1 && (is_all || elsewhere);
+                self.pass(dot, load, self.buffer_kind(load, layout, side), waits, &mut passed);
             }
         }
     }
 
-    fn is_in_loop(&self, op: OpId) -> bool {
-        let owner = self.layouts.parents[op.index()].and_then(|b| self.layouts.owners[b.index()]);
-        owner.is_some_and(|owner| matches!(self.function.op(owner).kind, OpKind::For(_)))
+    /// Whether a value is there before the innermost loop around a product.
+    fn is_before_loop(&self, value: ValueId, dot: OpId) -> bool {
+        let Some(around) = self.loop_of(dot) else { return false };
+        let block = match self.function.value(value).def {
+            ValueDef::Result(op, _) => self.layouts.parents[op.index()],
+            ValueDef::Argument(block, _) => Some(block),
+        };
+        block.is_some_and(|block| !self.function.op(around).regions.iter().any(|&region| self.is_inside(block, region)))
+    }
+
+    /// A value that an operand in registers is made of goes through shared memory, until its product where it waits for that. Products
+    /// that read it from one kind of buffer share that.
+    fn pass(&mut self, dot: OpId, value: ValueId, kind: u8, waits: bool, passed: &mut FxHashMap<(ValueId, u8), usize>) {
+        let is_argument = matches!(self.function.value(value).def, ValueDef::Argument(..));
+        let read = self.until(value, self.summed(dot));
+        let made = if is_argument { self.at[self.summed(dot).index()] } else { self.made_at(value) };
+        let alive = (made, if waits { read.max(made) } else { made });
+        match passed.get(&(value, kind)) {
+            Some(&part) => {
+                let known: &mut Part = &mut self.parts[part];
+                known.alive = (known.alive.0.min(alive.0), known.alive.1.max(alive.1));
+            }
+            None => {
+                // Buffers of one value are filled before any is read.
+                let others: Vec<usize> = (0..4).filter_map(|other| passed.get(&(value, other)).copied()).collect();
+                let mut alive = alive;
+                for &other in &others {
+                    self.parts[other].alive.1 = self.parts[other].alive.1.max(made + 1);
+                    alive.1 = alive.1.max(made + 1);
+                }
+                passed.insert((value, kind), self.parts.len());
+                self.part(dot, "operand", 1, self.bytes(value), alive, 128);
+            }
+        }
+    }
+
+    /// The addition that a product of its own becomes the accumulator's of: it takes the place of the product.
+    fn summed(&self, dot: OpId) -> OpId {
+        let function = self.function;
+        let op = function.op(dot);
+        let zero = |value: ValueId| match function.def_op(value).map(|op| function.op(op)) {
+            Some(op) if matches!(op.kind, OpKind::Splat) => is_zero(function, op.operands[0]),
+            _ => is_zero(function, value),
+        };
+        match self.layouts.users[op.results[0].index()][..] {
+            [user] if matches!(function.op(user).kind, OpKind::Binary(BinaryOp::AddF)) && zero(op.operands[2]) => {
+                // Of two such products the right one.
+                let right = function.def_op(function.op(user).operands[1]);
+                let also = |op: OpId| {
+                    matches!(function.op(op).kind, OpKind::Dot { .. })
+                        && zero(function.op(op).operands[2])
+                        && self.layouts.users[function.op(op).results[0].index()].len() == 1
+                };
+                if right.is_some_and(|right| right != dot && also(right)) { dot } else { user }
+            }
+            _ => dot,
+        }
+    }
+
+    /// The innermost loop around an op.
+    fn loop_of(&self, op: OpId) -> Option<OpId> {
+        let mut block = self.layouts.parents[op.index()];
+        while let Some(outer) = block.and_then(|b| self.layouts.owners[b.index()]) {
+            if matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While) {
+                return Some(outer);
+            }
+            block = self.layouts.parents[outer.index()];
+        }
+        None
+    }
+
+    /// What a transpose of two dimensions turns.
+    fn turned(&self, value: ValueId) -> ValueId {
+        match self.function.def_op(value).map(|op| self.function.op(op)) {
+            Some(op) if matches!(&op.kind, OpKind::Transpose { order } if order.len() == 2) => op.operands[0],
+            _ => value,
+        }
     }
 
     /// What is stored where a value is turned on its way.
@@ -440,15 +661,15 @@ impl<'l, 'f> Plan<'l, 'f> {
         }
     }
 
-    /// Whether an operand that is read from registers has to change threads to get there.
-    fn is_moved(&mut self, dot: OpId, side: Side, operand: ValueId, leaf: ValueId) -> bool {
-        let Some(home) = self.layouts.homes[leaf.index()] else { return false };
-        let Some(wanted) = self.layouts.operand(dot, side) else { return true };
-        if leaf != operand {
-            return true;
-        }
-        let shape = self.function.ty(leaf).shape().clone();
-        let bits = self.function.ty(leaf).elem().bits();
+    /// Whether a value has to change threads to be in a layout.
+    fn is_moved(&mut self, value: ValueId, wanted: Enc) -> bool {
+        let Some(home) = self.layouts.homes[value.index()] else {
+            // What is computed from nothing is not computed again for a product; what is the same everywhere is there.
+            let def = self.function.def_op(value).map(|op| &self.function.op(op).kind);
+            return !matches!(def, Some(OpKind::Constant(_) | OpKind::Splat));
+        };
+        let shape = self.function.ty(value).shape().clone();
+        let bits = self.function.ty(value).elem().bits();
         let (Some(from), Some(to)) = (self.layouts.encodings.map(home, &shape), self.layouts.encodings.map(wanted, &shape))
         else {
             return true;
@@ -458,17 +679,17 @@ impl<'l, 'f> Plan<'l, 'f> {
 
     fn conversions(&mut self) {
         let matrix_stores = self.options.sm.has(Feature::Wgmma);
-        for conversion in self.layouts.conversions.clone() {
+        for (conversion, user) in self.layouts.conversions.clone() {
             let ty = self.function.ty(conversion.value);
             let (shape, bits) = (ty.shape().clone(), ty.elem().bits());
             let maps = (self.layouts.encodings.map(conversion.from, &shape), self.layouts.encodings.map(conversion.to, &shape));
             let (Some(from), Some(to)) = maps else { continue };
             let bytes = scratch::conversion_bytes(&from, &to, bits, matrix_stores);
-            let at = self.made_at(conversion.value);
             let op = match self.function.value(conversion.value).def {
                 ValueDef::Result(op, _) => Some(op),
                 ValueDef::Argument(block, _) => self.layouts.owners[block.index()],
             };
+            let at = user.map_or_else(|| self.made_at(conversion.value), |user| self.at[user.index()] - 1);
             if let Some(op) = op {
                 self.part(op, "layout conversion", 1, bytes, (at, at), 128);
             }
@@ -521,26 +742,71 @@ impl<'l, 'f> Plan<'l, 'f> {
     }
 }
 
-/// First-fit, large parts first: each at the lowest place that is free while it is alive. The bytes that all take.
+/// Places the parts as Triton does: large ones first, each into the lowest opening that it alone of all openings meets; what still lies on
+/// another part that is alive with it moves past it, until nothing does. The bytes that all take.
 fn place(parts: &mut [Part]) -> u32 {
+    // What single operations go through is one after another, though it has one place here.
+    let mut same: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
     parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-    let mut end = 0;
-    for n in 0..parts.len() {
-        let (placed, rest) = parts.split_at_mut(n);
-        let part = &mut rest[0];
-        let mut taken: Vec<(u32, u32)> =
-            placed.iter().filter(|other| other.meets(part)).map(|other| (other.offset, other.offset + other.bytes)).collect();
-        taken.sort_unstable();
-        let mut offset = 0u32;
-        for (from, to) in taken {
-            if offset.next_multiple_of(part.alignment) + part.bytes <= from {
-                break;
-            }
-            offset = offset.max(to);
+    for part in &*parts {
+        let (from, to) = (u64::from(part.alive.0) << 16, u64::from(part.alive.1) << 16);
+        if part.is_at_once() {
+            let turn = same.entry(part.alive.0).or_default();
+            ranges.push((from + *turn, from + *turn + 1));
+            *turn += 1;
+        } else {
+            ranges.push((from, to + (1 << 16)));
         }
-        part.offset = offset.next_multiple_of(part.alignment);
-        end = end.max(part.offset + part.bytes);
     }
+    let meet = |a: (u64, u64), b: (u64, u64)| a.0 < b.1 && b.0 < a.1;
+    let mut openings: Vec<(u32, (u64, u64))> = vec![(0, (0, u64::MAX))];
+    let mut open: Vec<usize> = (0..parts.len()).collect();
+    while !open.is_empty() && !openings.is_empty() {
+        let (offset, range) = openings.remove(0);
+        let fits = |&n: &usize| meet(ranges[n], range) && !openings.iter().any(|&(_, other)| meet(ranges[n], other));
+        let Some(chosen) = open.iter().position(|n| fits(n)) else { continue };
+        let n = open.remove(chosen);
+        let (part, own) = (&mut parts[n], ranges[n]);
+        part.offset = offset.next_multiple_of(part.alignment);
+        let mut add = |offset: u32, range: (u64, u64)| {
+            let at = openings.partition_point(|&(other, _)| other <= offset);
+            openings.insert(at, (offset, range));
+        };
+        add(part.offset + part.bytes, (range.0.max(own.0), range.1.min(own.1)));
+        if range.0 < own.0 {
+            add(offset, (range.0, own.1));
+        }
+        if own.1 < range.1 {
+            add(offset, (own.0, range.1));
+        }
+    }
+    // Every round moves something up; nothing has to move past all of the others more than once.
+    for _ in 0..=parts.len() * parts.len() {
+        let lies_on = |a: &Part, b: &Part| a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+        let met: Vec<Vec<usize>> = (0..parts.len())
+            .map(|a| {
+                (0..parts.len()).filter(|&b| a != b && meet(ranges[a], ranges[b]) && lies_on(&parts[a], &parts[b])).collect()
+            })
+            .collect();
+        if met.iter().all(Vec::is_empty) {
+            break;
+        }
+        // The largest of those that lie on each other stays.
+        let mut colours: Vec<Option<usize>> = vec![None; parts.len()];
+        colours[0] = Some(0);
+        for n in 0..parts.len() {
+            let taken: Vec<usize> = met[n].iter().filter_map(|&other| colours[other]).collect();
+            colours[n] = (0..).find(|colour| !taken.contains(colour));
+        }
+        for n in 0..parts.len() {
+            let past = met[n].iter().map(|&other| parts[other].offset + parts[other].bytes).max().unwrap_or(0);
+            if colours[n] != Some(0) {
+                parts[n].offset = past.next_multiple_of(parts[n].alignment);
+            }
+        }
+    }
+    let end = parts.iter().map(|part| part.offset + part.bytes).max().unwrap_or(0);
     parts.sort_by_key(|part| (part.offset, part.origin));
     end
 }

@@ -28,6 +28,8 @@ SWEEP = os.path.join(HERE, "footprint_kernels.py")
 PACKAGES = ("conch-triton-kernels", "fla-core", "liger-kernel")
 GPUS = ("sm_80", "sm_90")
 LIMIT = 150
+# Bytes of shared memory from which a published kernel is asked about for another GPU.
+LEAST = 1024
 COLUMNS = ("source", "file", "kernel", "args", "constexprs", "gpu", "num_warps", "num_stages", "half", "dot", "verdict", "shared", "registers", "spill_bytes")
 
 
@@ -58,8 +60,8 @@ def corpus(language, corpora, known):
             if os.path.exists(os.path.join(corpora, line["path"])):
                 for gpu in GPUS:
                     before = known.get((line["path"], line["function"]))
-                    # What takes none there takes none here, and is one row enough.
-                    if before is not None and (gpu == "sm_90" or before["verdict"] != "ok" or before["shared_bytes"] == "0"):
+                    # What takes little there has no product and takes as little here; one row is enough.
+                    if before is not None and (gpu == "sm_90" or before["verdict"] != "ok" or int(before["shared_bytes"]) < LEAST):
                         continue
                     # The request is in the table of signatures.
                     made = row("corpus", line["path"], line["function"], "", "", gpu, 4, 3)
@@ -133,6 +135,15 @@ def sweeps():
         yield "histogram", {"X": "*i32:16", "Y": "*i32:16", "n": "i32"}, {k: c[k] for k in ("B", "BINS")}, c["warps"], 3, False
     for c in pick(16, 20, B=(1024, 4096, 16384), K=(2, 4, 8, 16), warps=(1, 4, 8)):
         yield "polynomials", {"X": "*fp32:16", "Y": "*fp32:16", "n": "i32"}, {k: c[k] for k in ("B", "K")}, c["warps"], 3, c["B"] * c["K"] // (32 * c["warps"]) >= 128
+    # Most of these fit no thread block.
+    for c in pick(17, 24, BM=(128, 256), BN=(128, 256), BK=(64, 128), stages=(3, 4, 5)):
+        yield "gemm", matrices("fp16"), {**{k: c[k] for k in ("BM", "BN", "BK")}, "TRANS_A": False, "TRANS_B": False}, 8, c["stages"], False
+    for c in pick(18, 8, BM=(64, 128), BN=(64, 128), stages=(3, 4)):
+        args = {**{x: "*fp16:16" for x in ("Q", "K", "V", "O")}, "L": "*fp32:16", "scale": "fp32", "stride_h": "i32:16", "n": "i32:16"}
+        yield "attention", args, {"BM": c["BM"], "BN": c["BN"], "D": 256, "CAUSAL": False}, 8, c["stages"], False
+    for c in pick(19, 8, BM=(64, 128), D=(128, 256), stages=(3, 4)):
+        args = {**{x: "*fp16:16" for x in ("Q", "K", "V", "DO", "DK", "DV")}, "L": "*fp32:16", "DELTA": "*fp32:16", "scale": "fp32", "stride_h": "i32:16", "n": "i32:16"}
+        yield "attention_backward", args, {"BM": c["BM"], "BN": 128, "D": c["D"]}, 8, c["stages"], False
 
 
 def swept():
@@ -226,8 +237,8 @@ def main():
     language, corpora, out = (os.path.abspath(p) for p in sys.argv[1:4])
     done, known = set(), recorded()
     if os.path.exists(out):
-        with open(out) as known:
-            done = {tuple(line.rstrip("\n").split("\t")[:8]) for line in known}
+        with open(out) as table:
+            done = {tuple(line.rstrip("\n").split("\t")[:8]) for line in table}
     else:
         with open(out, "w") as table:
             print(*COLUMNS, sep="\t", file=table)

@@ -153,6 +153,8 @@ impl Encodings {
                 _ => None,
             },
             OpKind::Transpose { order } => Some(self.transposed(enc, source, order)?),
+            // A scan is done in no other layout.
+            OpKind::Scan { .. } => matches!(self.get(enc), Encoding::Blocked { .. }).then_some(enc),
             OpKind::Reshape { .. } => {
                 let map = self.map(enc, source)?.reshape(result);
                 Some(self.intern(Encoding::Linear(map)))
@@ -176,6 +178,7 @@ impl Encodings {
                 }
                 self.transposed(enc, result, &inverse)
             }
+            OpKind::Scan { .. } => matches!(self.get(enc), Encoding::Blocked { .. }).then_some(enc),
             OpKind::Reshape { .. } => {
                 let map = self.map(enc, result)?.reshape(source);
                 Some(self.intern(Encoding::Linear(map)))

@@ -60,7 +60,8 @@ pub(super) struct Layouts<'f> {
     pub products: IndexMap<OpId, Product>,
     /// Where a value is computed; `None` for what is made wherever it is needed.
     pub homes: Vec<Option<Enc>>,
-    pub conversions: IndexSet<Conversion>,
+    /// With the op that they stand before, where that is not where the value is made.
+    pub conversions: IndexMap<Conversion, Option<OpId>>,
     /// Values without a home, and the layouts in which they are made.
     pub demanded: IndexSet<(ValueId, Enc)>,
 }
@@ -79,7 +80,7 @@ impl<'f> Layouts<'f> {
             memory: FxHashMap::default(),
             products: IndexMap::new(),
             homes: vec![None; function.values.len()],
-            conversions: IndexSet::new(),
+            conversions: IndexMap::new(),
             demanded: IndexSet::new(),
         };
         layouts.coalesce();
@@ -549,23 +550,23 @@ impl<'f> Layouts<'f> {
             for n in 0..function.op(id).operands.len() {
                 let operand = function.op(id).operands[n];
                 if let Some(to) = self.wanted(id, n) {
-                    self.demand(operand, to);
+                    self.demand(operand, to, Some(id));
                 }
             }
         }
     }
 
     /// A value is needed in a layout: what is made anywhere is made there, of operands that are needed accordingly.
-    fn demand(&mut self, value: ValueId, to: Enc) {
+    pub(super) fn demand(&mut self, value: ValueId, to: Enc, user: Option<OpId>) {
         let function = self.function;
-        let mut pending = vec![(value, to)];
-        while let Some((value, to)) = pending.pop() {
+        let mut pending = vec![(value, to, user)];
+        while let Some((value, to, user)) = pending.pop() {
             if function.ty(value).is_scalar() {
                 continue;
             }
             if let Some(home) = self.homes[value.index()] {
                 if !self.same(home, to, self.shape(value)) {
-                    self.bring(value, to);
+                    self.bring(value, to, user);
                 }
                 continue;
             }
@@ -579,7 +580,7 @@ impl<'f> Layouts<'f> {
                         if !function.ty(operand).is_scalar()
                             && let Some(inner) = self.encodings.of_operand(&op.kind, to, self.shape(operand), self.shape(value))
                         {
-                            pending.push((operand, inner));
+                            pending.push((operand, inner, Some(id)));
                         }
                     }
                 }
@@ -589,8 +590,8 @@ impl<'f> Layouts<'f> {
                         && let Some(carried) = (n as usize).checked_sub(1)
                     {
                         let last = function.block(block).ops.last().map(|&last| function.op(last));
-                        pending.extend(op.operands.get(carried + 3).map(|&v| (v, to)));
-                        pending.extend(last.and_then(|last| last.operands.get(carried)).map(|&v| (v, to)));
+                        pending.extend(op.operands.get(carried + 3).map(|&v| (v, to, user)));
+                        pending.extend(last.and_then(|last| last.operands.get(carried)).map(|&v| (v, to, user)));
                     }
                 }
             }
@@ -598,13 +599,15 @@ impl<'f> Layouts<'f> {
     }
 
     /// Makes a value again in another layout, or converts it as far up as that is cheaper.
-    fn bring(&mut self, value: ValueId, to: Enc) {
+    fn bring(&mut self, value: ValueId, to: Enc, user: Option<OpId>) {
         let Some(from) = self.homes[value.index()] else { return };
         if let Some(slice) = self.slice(value, to, false)
             && self.is_worth_repeating(value, &slice)
         {
             let leaves: Vec<Conversion> = slice.leaves.clone();
-            self.conversions.extend(leaves);
+            for leaf in leaves {
+                self.conversions.entry(leaf).or_insert(None);
+            }
             return;
         }
         if let Some(slice) = self.slice(value, to, true) {
@@ -627,16 +630,18 @@ impl<'f> Layouts<'f> {
                 }
             }
             if single && let Some((source, inner)) = above {
-                self.conversions.extend(slice.leaves.iter().copied());
+                for &leaf in &slice.leaves {
+                    self.conversions.entry(leaf).or_insert(None);
+                }
                 if let Some(home) = self.homes[source.index()]
                     && !self.same(home, inner, self.shape(source))
                 {
-                    self.conversions.insert(Conversion { value: source, from: home, to: inner });
+                    self.conversions.entry(Conversion { value: source, from: home, to: inner }).or_insert(None);
                 }
                 return;
             }
         }
-        self.conversions.insert(Conversion { value, from, to });
+        self.conversions.entry(Conversion { value, from, to }).or_insert(user);
     }
 
     /// What must be made again for a value to be there in a layout; `None` if something in it must not.
@@ -794,28 +799,38 @@ impl<'f> Layouts<'f> {
         answer
     }
 
-    /// The values that an operand of a product is fetched from: what its pure chain loads, where that is all it is made of; else itself.
-    pub(super) fn fetched(&self, operand: ValueId) -> Vec<ValueId> {
+    /// The loads that an operand of a product is made of, and the layouts in which it takes them, where elementwise operations and views of
+    /// loads and constants are all that it is made of: then the loads change threads, and the rest follows.
+    pub(super) fn fetched(&mut self, operand: ValueId, wanted: Enc) -> Option<Vec<(ValueId, Enc)>> {
         let function = self.function;
         let (mut seen, mut leaves) = (FxHashSet::default(), Vec::new());
-        let mut pending = vec![operand];
-        while let Some(value) = pending.pop() {
-            if !seen.insert(value) || function.ty(value).is_scalar() {
+        let mut pending = vec![(operand, wanted)];
+        while let Some((value, enc)) = pending.pop() {
+            if function.ty(value).is_scalar() || !seen.insert((value, enc)) {
                 continue;
             }
-            let Some(id) = function.def_op(value) else { return vec![operand] };
-            let op = function.op(id);
+            let op = function.op(function.def_op(value)?);
             match &op.kind {
-                OpKind::Load(_) => leaves.push(value),
-                OpKind::Constant(_) | OpKind::Splat => {}
-                OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Reshape { .. } | OpKind::Transpose { .. } => {
-                    pending.push(op.operands[0]);
+                OpKind::Load(_) => leaves.push((value, enc)),
+                OpKind::Constant(_) => {}
+                OpKind::Splat => {
+                    let scalar = function.def_op(op.operands[0]).map(|op| &function.op(op).kind);
+                    matches!(scalar, Some(OpKind::Constant(_))).then_some(())?;
                 }
-                kind if kind.is_elementwise() => pending.extend(op.operands.iter().rev()),
-                _ => return vec![operand],
+                OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Reshape { .. } | OpKind::Transpose { .. } => {}
+                kind if kind.is_elementwise() => {}
+                _ => return None,
+            }
+            if matches!(op.kind, OpKind::Load(_) | OpKind::Constant(_) | OpKind::Splat) {
+                continue;
+            }
+            for &source in op.operands.iter().rev() {
+                if !function.ty(source).is_scalar() {
+                    pending.push((source, self.encodings.of_operand(&op.kind, enc, self.shape(source), self.shape(value))?));
+                }
             }
         }
-        if leaves.is_empty() { vec![operand] } else { leaves }
+        (!leaves.is_empty()).then_some(leaves)
     }
 
     /// The layout that a product reads an operand in from registers.

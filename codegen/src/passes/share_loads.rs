@@ -32,7 +32,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 }
 
 /// An op that can make a load read something else, whatever its address.
-fn may_write(function: &Function, op: OpId) -> bool {
+pub(crate) fn may_write(function: &Function, op: OpId) -> bool {
     let mut pending = vec![op];
     while let Some(op) = pending.pop() {
         let op = function.op(op);

@@ -101,6 +101,8 @@ pub struct Expected {
     pub live_registers: u32,
     /// Matrix products.
     pub products: usize,
+    /// What takes the bytes.
+    pub parts: Vec<codegen::footprint::Part>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -239,6 +241,7 @@ impl Analysis {
             spills: footprint.spills.value,
             live_registers: footprint.live_registers,
             products: footprint.products.len(),
+            parts: footprint.parts.clone(),
         });
         if through == Through::Tile {
             return Ok(());
