@@ -88,6 +88,7 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     let (mut disagreements, mut details) = (BTreeSet::new(), String::new());
     let mut groups: BTreeMap<(bool, String), Count> = BTreeMap::new();
     let mut halves: BTreeMap<bool, Count> = BTreeMap::new();
+    let mut targets: BTreeMap<&str, Count> = BTreeMap::new();
     for (row, answer) in rows.iter().zip(&answers) {
         let said = answer.as_ref().map(|answer| &answer["triton"]).filter(|triton| triton.is_object());
         let mut count = Count::default();
@@ -127,6 +128,7 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
         }
         groups.entry((row.held, row.source.clone())).or_default().join(&count);
         halves.entry(row.held).or_default().join(&count);
+        targets.entry(row.request["gpu"].as_str().unwrap_or_default()).or_default().join(&count);
     }
     let mut section = String::from(
         "## What Triton takes\n\nThe footprint rules (`codegen/src/footprint.rs`), which never run Triton, beside Triton 3.6: bytes of shared memory, \
@@ -136,6 +138,9 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     );
     for ((held, source), count) in &groups {
         let _ = writeln!(section, "| {} | {} | {count}", half(*held), source_name(source));
+    }
+    for (target, count) in &targets {
+        let _ = writeln!(section, "| all | {target} | {count}");
     }
     let mut all = Count::default();
     for (held, count) in &halves {
