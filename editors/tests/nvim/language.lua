@@ -89,6 +89,10 @@ return function(t)
       end
       local masks = offered('value = tl.load', '0f(lct)x + offsets, mask=')
       expect(vim.deep_equal(masks, { 'inside, other=0.0' }), vim.inspect(masks))
+      ask('nvim_input', '<C-y>')
+      wait('it stands in the text', function()
+        return ask('nvim_get_current_line') == '    value = tl.load(x + offsets, mask=inside, other=0.0)'
+      end)
       ask('nvim_input', '<Esc>u')
       expect(vim.tbl_contains(offered('value = tl.load', '0f(lct)x + offsets, mask=inside, other='), '-float("inf")'), 'the identity')
     end)

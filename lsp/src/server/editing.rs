@@ -186,11 +186,18 @@ fn completion_item(document: &Document<'_>, position: usize, item: ide::Completi
         ide::CompletionKind::Function => lsp::CompletionItemKind::FUNCTION,
         ide::CompletionKind::Type => lsp::CompletionItemKind::TYPE_PARAMETER,
     };
-    let edit = lsp::TextEdit { range: document.range(&item.replace), new_text: item.insert.clone() };
+    // Neovim takes an edit only as far as its first space. What has one replaces no more than the word that any editor would replace.
+    let (text_edit, insert_text) = if item.insert.contains(' ') {
+        (None, Some(item.insert.clone()))
+    } else {
+        let edit = lsp::TextEdit { range: document.range(&item.replace), new_text: item.insert.clone() };
+        (Some(lsp::CompletionTextEdit::Edit(edit)), None)
+    };
     lsp::CompletionItem {
         // What is typed already must match, quotes included.
         filter_text: Some(item.insert),
-        text_edit: Some(lsp::CompletionTextEdit::Edit(edit)),
+        text_edit,
+        insert_text,
         // What fits best comes first, before what others offer.
         sort_text: Some(format!("!{position:04}")),
         preselect: (position == 0).then_some(true),
