@@ -10,6 +10,7 @@ use tritium_tile::{
     Elem, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
     facts::{self, Facts},
     layout::{Distributed, algebra::shift_of, mma, wgmma},
+    ops::{BinaryOp, UnaryOp},
     rewrite,
 };
 
@@ -81,6 +82,8 @@ pub struct Profile {
     pub points: Vec<Point>,
     /// Index of the worst of them.
     pub worst: Option<usize>,
+    /// Registers live at once, of those of which each needs its own.
+    pub live: f64,
     /// Registers that ptxas is expected to give, before any limit.
     pub estimate: f64,
 }
@@ -126,37 +129,101 @@ enum Trait {
     /// Registers of the largest fragment from shared memory, and of the largest conversion on both sides.
     LargestFragment,
     LargestConversion,
+    /// Registers that functions of many instructions fill, and that divisions do.
+    Slow,
+    Divisions,
+    /// Registers of numbers that are computed, loaded and stored, all together.
+    Computed,
+    Loaded,
+    Stored,
+    /// Loops in one another.
+    Depth,
+    /// Operations of a kind.
+    LoopCount,
+    Branches,
+    Reductions,
+    ScanCount,
+    Conversions,
+    Atomics,
+    Barriers,
+    /// Registers of a kind that a loop carries, and those that stay through it: of the loop with most.
+    Carried(Holds),
+    Kept(Holds),
+    /// Live at once: all but masks.
+    All,
+    /// Registers of the widest load or copy, without what addresses share.
+    Widest,
+    /// Values of 64 bits that are no pointers.
+    Wide,
+    /// Loads, stores and copies; loads under a mask.
+    Transfers,
+    Masked,
+    /// Elements of a thread that loads and stores reach.
+    Accessed,
+    /// Registers of their pointers: all together, and at most.
+    Pointed,
+    LargestPointers,
 }
 
 /// The logarithm of the count: for each trait a share of the logarithm of one more, and a share of itself.
-const BASE: f64 = 1.0557;
+const BASE: f64 = 1.7083;
 const WEIGHTS: &[(Trait, f64, f64)] = &[
-    (Trait::Together, 0.2335, 0.00049),
-    (Trait::Accumulators, 0.0422, 0.00042),
-    (Trait::Values, -0.0104, 0.00031),
-    (Trait::Operands, -0.0181, 0.00537),
-    (Trait::Addresses, 0.0147, 0.00184),
-    (Trait::Indices, 0.0742, -0.00695),
-    (Trait::Masks, -0.0191, 0.00165),
-    (Trait::Scalars, -0.2409, 0.00929),
-    (Trait::LargestLoad, -0.0460, -0.00389),
-    (Trait::LargestStore, 0.0836, -0.00015),
-    (Trait::LoadsInARow, 0.0864, 0.00346),
-    (Trait::Loops, 0.3473, 0.00000),
-    (Trait::Scans, 0.2720, 0.00000),
-    (Trait::Reduces, 0.0901, 0.00000),
-    (Trait::Multiplies, -0.0502, 0.00000),
-    (Trait::Warpgroups, -0.6564, 0.00000),
-    (Trait::Size, 0.7179, -0.01242),
-    (Trait::Loads, -0.1396, -0.03054),
-    (Trait::Stores, -0.0706, 0.05223),
-    (Trait::Copies, -0.1138, 0.00497),
-    (Trait::Parameters, 0.2632, -0.01922),
-    (Trait::Innermost, 0.0176, 0.00176),
-    (Trait::Dots, 0.1530, 0.01072),
-    (Trait::Groups, 0.2627, 0.09849),
-    (Trait::LargestFragment, 0.0439, -0.00336),
-    (Trait::LargestConversion, 0.0201, 0.00719),
+    (Trait::Together, 0.07707, 0.00023),
+    (Trait::Accumulators, 0.02957, 0.00104),
+    (Trait::Values, 0.02931, -0.00017),
+    (Trait::Operands, -0.02523, 0.00143),
+    (Trait::Addresses, 0.05736, 0.00192),
+    (Trait::Indices, 0.07064, -0.00106),
+    (Trait::Masks, 0.04185, 0.00085),
+    (Trait::Scalars, -0.00713, -0.00192),
+    (Trait::LargestLoad, -0.03884, -0.00312),
+    (Trait::LargestStore, 0.04427, -0.00071),
+    (Trait::LoadsInARow, 0.04166, 0.00309),
+    (Trait::Loops, 0.19064, 0.00000),
+    (Trait::Scans, 0.09269, 0.00000),
+    (Trait::Reduces, 0.10867, 0.00000),
+    (Trait::Multiplies, 0.14513, 0.00000),
+    (Trait::Warpgroups, -0.36233, 0.00000),
+    (Trait::Size, 0.08001, 0.02704),
+    (Trait::Loads, -0.05855, -0.01356),
+    (Trait::Stores, 0.00946, 0.02071),
+    (Trait::Copies, -0.06368, 0.01078),
+    (Trait::Parameters, 0.12995, -0.00665),
+    (Trait::Innermost, 0.02989, 0.00064),
+    (Trait::Dots, 0.04262, 0.01523),
+    (Trait::Groups, 0.05410, 0.08747),
+    (Trait::LargestFragment, -0.01030, 0.00312),
+    (Trait::LargestConversion, 0.03544, 0.00339),
+    (Trait::Slow, 0.01521, 0.00071),
+    (Trait::Divisions, 0.01783, -0.00051),
+    (Trait::Computed, -0.00334, 0.00001),
+    (Trait::Loaded, 0.01948, -0.00012),
+    (Trait::Stored, 0.01536, 0.00139),
+    (Trait::Depth, 0.09875, 0.05479),
+    (Trait::LoopCount, -0.03455, 0.00822),
+    (Trait::Branches, 0.00375, -0.00504),
+    (Trait::Reductions, -0.03279, 0.00127),
+    (Trait::ScanCount, 0.04686, 0.03144),
+    (Trait::Conversions, -0.01099, -0.00455),
+    (Trait::Atomics, -0.01973, 0.05109),
+    (Trait::Barriers, 0.03391, -0.00031),
+    (Trait::Carried(Holds::Accumulator), 0.00763, 0.00144),
+    (Trait::Kept(Holds::Operand), -0.08185, 0.01733),
+    (Trait::Carried(Holds::Value), -0.05370, 0.01384),
+    (Trait::Kept(Holds::Value), -0.00017, 0.00018),
+    (Trait::Kept(Holds::Address), -0.05022, 0.00273),
+    (Trait::Kept(Holds::Index), -0.04473, 0.00359),
+    (Trait::Kept(Holds::Mask), -0.06420, 0.00542),
+    (Trait::Carried(Holds::Scalar), 0.01651, -0.00511),
+    (Trait::Kept(Holds::Scalar), -0.02723, -0.00019),
+    (Trait::All, 0.10531, 0.00032),
+    (Trait::Widest, 0.04350, 0.00035),
+    (Trait::Wide, -0.02151, -0.00012),
+    (Trait::Transfers, 0.04693, 0.00005),
+    (Trait::Masked, -0.01458, -0.00027),
+    (Trait::Accessed, -0.00076, -0.00007),
+    (Trait::Pointed, 0.00515, -0.00005),
+    (Trait::LargestPointers, -0.07240, -0.00115),
 ];
 
 /// A kernel whose results nobody stores is nothing to ptxas.
@@ -173,7 +240,9 @@ pub fn profile(module: &Module, function: &Function) -> Profile {
     });
     let lives = Lives { function, facts: &facts, layouts: layouts.collect() };
     let order = lives.order();
-    let walked = lives.walk(&order);
+    let spans = lives.spans(&order, &lives.uses(&order));
+    let walked = lives.walk(&order, &spans);
+    let seen = Seen { order: &order, walked: &walked, spans: &spans };
     let mut points: Vec<Point> = Vec::new();
     let (mut most, mut worst) = (-1.0, None);
     let mut index_of = rustc_hash::FxHashMap::default();
@@ -200,7 +269,7 @@ pub fn profile(module: &Module, function: &Function) -> Profile {
         let exponent: f64 = WEIGHTS
             .iter()
             .map(|&(of, logarithm, itself)| {
-                let value = lives.value_of(of, &order, &walked).max(0.0);
+                let value = lives.value_of(of, &seen).max(0.0);
                 logarithm * value.ln_1p() + itself * value
             })
             .sum();
@@ -208,7 +277,7 @@ pub fn profile(module: &Module, function: &Function) -> Profile {
     } else {
         NOTHING
     };
-    Profile { points, worst, estimate }
+    Profile { points, worst, live: most.max(0.0), estimate }
 }
 
 /// The logarithm of more registers than a spill of everything would take.
@@ -230,6 +299,13 @@ pub(crate) struct Lives<'m> {
     pub facts: &'m Facts,
     /// Of every value; `None` for scalars and for tiles that take no registers.
     pub layouts: Vec<Option<Distributed>>,
+}
+
+/// What traits are read from.
+struct Seen<'s> {
+    order: &'s Order,
+    walked: &'s [(OpId, Live)],
+    spans: &'s [Span],
 }
 
 /// A value is alive from before one operation until another, by their places in the order.
@@ -255,7 +331,8 @@ impl Order {
 }
 
 impl Lives<'_> {
-    fn value_of(&self, of: Trait, order: &Order, walked: &[(OpId, Live)]) -> f64 {
+    fn value_of(&self, of: Trait, seen: &Seen<'_>) -> f64 {
+        let &Seen { order, walked, .. } = seen;
         let function = self.function;
         let kind = |id: &OpId| &function.op(*id).kind;
         let count = |is: &dyn Fn(&OpKind) -> bool| order.ops.iter().filter(|id| is(kind(id))).count() as f64;
@@ -269,6 +346,9 @@ impl Lives<'_> {
         let of_kind = |holds: Holds| most(&|live: &Live| live[holds as usize]);
         let is_load = |kind: &OpKind| matches!(kind, OpKind::Load(_));
         let is_store = |kind: &OpKind| matches!(kind, OpKind::Store(_));
+        let is_loop = |kind: &OpKind| matches!(kind, OpKind::For(_) | OpKind::While);
+        let transfers = |kind: &OpKind| matches!(kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AsyncCopy(_));
+        let pointer = |id: &OpId| self.weight(function.op(*id).operands[0]).1;
         match of {
             Trait::Together => most(&together),
             Trait::Accumulators => of_kind(Holds::Accumulator),
@@ -302,8 +382,86 @@ impl Lives<'_> {
             Trait::Dots => count(&|kind| matches!(kind, OpKind::Dot { .. })).min(8.0),
             Trait::Groups => count(&|kind| matches!(kind, OpKind::Wgmma { .. })).min(4.0),
             Trait::LargestFragment => largest(&|kind| matches!(kind, OpKind::LocalLoad), &results),
+            Trait::Slow => order.ops.iter().filter(|id| is_slow(kind(id))).map(|id| self.held_first(id)).sum(),
+            Trait::Divisions => order.ops.iter().filter(|id| divides(kind(id))).map(|id| self.held_first(id).max(1.0)).sum(),
+            Trait::Computed => order.ops.iter().filter(|id| computes(kind(id))).map(|id| self.floats_first(id)).sum(),
+            Trait::Loaded => order.ops.iter().filter(|id| is_load(kind(id))).map(results).sum(),
+            Trait::Stored => {
+                let stored = order.ops.iter().filter(|id| is_store(kind(id)));
+                stored.map(|id| self.weight(function.op(*id).operands[1]).1).sum()
+            }
+            Trait::Depth => order.ops.iter().map(|id| self.loops_around(order, *id).count()).max().unwrap_or(0) as f64,
+            Trait::LoopCount => count(&is_loop),
+            Trait::Branches => count(&|kind| matches!(kind, OpKind::If)),
+            Trait::Reductions => count(&|kind| matches!(kind, OpKind::Reduce { .. })),
+            Trait::ScanCount => count(&|kind| matches!(kind, OpKind::Scan { .. })),
+            Trait::Conversions => count(&|kind| matches!(kind, OpKind::ConvertLayout)),
+            Trait::Atomics => count(&|kind| matches!(kind, OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. })),
+            Trait::Barriers => count(&|kind| matches!(kind, OpKind::Barrier)),
+            Trait::Carried(holds) => largest(&is_loop, &|id| {
+                let args = function.op(*id).regions.first().map(|&region| &function.block(region).args);
+                args.into_iter().flatten().map(|&arg| self.weight(arg)).filter(|w| w.0 == holds).map(|w| w.1).sum()
+            }),
+            Trait::Kept(holds) => largest(&is_loop, &|id| {
+                let (start, end) = (order.start[id.index()], order.end[id.index()]);
+                let through = seen.spans.iter().filter(|span| {
+                    span.from <= start && span.to >= end && matches!(function.value(span.value).def, ValueDef::Result(..))
+                });
+                through.map(|span| self.weight(span.value)).filter(|w| w.0 == holds).map(|w| w.1).sum()
+            }),
+            Trait::All => most(&|live: &Live| live.iter().sum::<f64>() - live[Holds::Mask as usize]),
+            Trait::Widest => largest(&|kind| matches!(kind, OpKind::Load(_) | OpKind::AsyncCopy(_)), &|id| {
+                let op = function.op(*id);
+                let values = if op.results.is_empty() { &op.operands[..1] } else { &op.results[..] };
+                values.iter().map(|&value| self.words(value)).fold(0.0, f64::max)
+            }),
+            Trait::Wide => {
+                let wide = |ty: &Type| matches!(ty, Type::Tile { elem: Elem::Scalar(s), .. } if s.bits() == 64);
+                function.values.iter().filter(|value| wide(&value.ty)).count() as f64
+            }
+            Trait::Transfers => count(&transfers),
+            Trait::Masked => {
+                order.ops.iter().filter(|id| is_load(kind(id)) && function.op(**id).operands.len() > 1).count() as f64
+            }
+            Trait::Accessed => {
+                let accesses = order.ops.iter().filter(|id| is_load(kind(id)) || is_store(kind(id)));
+                accesses.map(|id| self.held(function.op(*id).operands[0])).sum()
+            }
+            Trait::Pointed => order.ops.iter().filter(|id| transfers(kind(id))).map(pointer).sum(),
+            Trait::LargestPointers => largest(&transfers, &pointer),
             Trait::LargestConversion => largest(&|kind| matches!(kind, OpKind::ConvertLayout), &|id| results(id) + operands(id)),
         }
+    }
+
+    /// Elements of a value that a thread has for itself.
+    fn held(&self, value: ValueId) -> f64 {
+        self.layouts[value.index()].as_ref().map_or(0.0, |layout| {
+            let (free, ..) = layout.free_bits();
+            layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
+        })
+    }
+
+    fn words(&self, value: ValueId) -> f64 {
+        match self.function.ty(value) {
+            Type::Shared { .. } => 0.0,
+            ty => self.held(value) * f64::from(ty.elem().bits()) / 32.0,
+        }
+    }
+
+    fn held_first(&self, id: &OpId) -> f64 {
+        self.function.op(*id).results.first().map_or(0.0, |&result| self.held(result))
+    }
+
+    /// Registers of the first result if it is of floats.
+    fn floats_first(&self, id: &OpId) -> f64 {
+        let Some(&result) = self.function.op(*id).results.first() else { return 0.0 };
+        let is_float = matches!(self.function.ty(result), Type::Tile { elem: Elem::Scalar(s), .. } if !s.is_int());
+        if is_float { self.words(result) } else { 0.0 }
+    }
+
+    fn loops_around<'o>(&'o self, order: &'o Order, id: OpId) -> impl Iterator<Item = OpId> + 'o {
+        let owners = std::iter::successors(order.owner(id), |&outer| order.owner(outer));
+        owners.filter(|&outer| matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While))
     }
 
     /// Registers that loads of one block fill before anything makes their threads wait.
@@ -355,9 +513,9 @@ impl Lives<'_> {
     }
 
     /// What is live before each operation runs to its end.
-    fn walk(&self, order: &Order) -> Vec<(OpId, Live)> {
+    fn walk(&self, order: &Order, spans: &[Span]) -> Vec<(OpId, Live)> {
         let mut change = vec![[0.0; Holds::COUNT]; order.ops.len() + 2];
-        for Span { value, from, to } in self.spans(order, &self.uses(order)) {
+        for &Span { value, from, to } in spans {
             let (holds, registers) = self.weight(value);
             change[from][holds as usize] += registers;
             change[to + 1][holds as usize] -= registers;
@@ -497,6 +655,23 @@ impl Lives<'_> {
         let run = |d: usize| u64::from(layout.contiguous_registers(d)).min(axis.contiguity[d].max(axis.constancy[d]));
         (0..layout.shape.len()).map(run).max().unwrap_or(1).max(1) as f64
     }
+}
+
+fn is_slow(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Libdevice(_) => true,
+        OpKind::Unary(unary) => !matches!(unary, UnaryOp::NegF | UnaryOp::AbsF | UnaryOp::AbsI),
+        _ => false,
+    }
+}
+
+fn divides(kind: &OpKind) -> bool {
+    use BinaryOp::{DivF, DivRn, DivS, DivU, RemF, RemS, RemU};
+    matches!(kind, OpKind::Binary(DivF | DivRn | DivS | DivU | RemF | RemS | RemU))
+}
+
+fn computes(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Binary(_) | OpKind::Fma | OpKind::Select | OpKind::Unary(_) | OpKind::Cast(_))
 }
 
 /// The result is the operand by another name.

@@ -98,8 +98,13 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
     let profile = registers::profile(module, function);
     let limit = registers_of_thread(gpu.sm, module.num_warps, max_registers);
     let registers = estimated(function, profile.estimate, limit);
-    let spill = |registers: f64| ((registers - SPILLS_FROM * f64::from(limit)).max(0.0) * 4.0) as u32;
-    let estimate = profile.estimate;
+    let bound = f64::from(limit);
+    // Far more is live than there is room for, and the whole count says so too.
+    let spill = |live: f64, estimate: f64| {
+        let is_some = live > SPILLS_FROM * bound && estimate > FULL_FROM * bound;
+        if is_some { ((live - bound) * 4.0) as u32 } else { 0 }
+    };
+    let (live, estimate) = (profile.live, profile.estimate);
     let mut buffers = Vec::new();
     let mut loops = Vec::new();
     let mut barriers = 0;
@@ -126,9 +131,9 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
         pressure_origin: profile.worst.and_then(|at| profile.points.get(at)).map_or(u32::MAX, |point| point.origin),
         pressure: profile.points,
         spill_bytes: Figure {
-            value: spill(estimate),
+            value: spill(live, estimate),
             low: 0,
-            high: spill(estimate + f64::from(registers.high - registers.value)),
+            high: spill(live * HIGH, estimate * HIGH),
             certainty: Certainty::Estimated,
             assumption: "what is live beyond the limit is spilled",
         },
@@ -153,8 +158,12 @@ fn fewer(function: &Function, of: &Op) -> &'static str {
     }
 }
 
-/// Over the limit by this factor a kernel is expected to spill: up to there ptxas finds values to compute again.
-const SPILLS_FROM: f64 = 1.1;
+/// Live over the limit by this factor a kernel is expected to spill: up to there ptxas computes values again and lets others wait.
+const SPILLS_FROM: f64 = 1.5;
+/// The part of the limit from which on a thread is expected to have all that it may.
+const FULL_FROM: f64 = 0.95;
+/// How much more than estimated it may be.
+const HIGH: f64 = 1.35;
 
 fn estimated(function: &Function, estimate: f64, limit: u32) -> Figure<u32> {
     let mut dots = false;
