@@ -57,7 +57,14 @@ fn table(rows: &[Row]) -> String {
     let text = |value: Option<String>| value.unwrap_or_else(|| "?".to_owned());
     for row in rows {
         let exact = if row.registers_source == Some("exact") { "" } else { "~" };
-        let occupancy = row.occupancy.map(|o| format!("{:.0} % ({})", 100.0 * o, row.occupancy_limiter.unwrap_or("")));
+        let occupancy = row.occupancy.map(|o| {
+            format!(
+                "{}{:.0} % ({})",
+                if row.occupancy_is_most { "≤ " } else { "" },
+                100.0 * o,
+                row.occupancy_limiter.unwrap_or("")
+            )
+        });
         table.add_row([
             row.kernel.clone(),
             row.launch.clone().unwrap_or_else(|| "assumed".to_owned()),

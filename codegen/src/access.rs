@@ -28,11 +28,29 @@ pub struct Access {
     pub width_bytes: u32,
     /// Why it is less than the widest, if it is.
     pub reason: Option<String>,
+    pub narrow: Option<Narrow>,
+    /// Elements of a thread, and the instructions that move them.
+    pub elements: u64,
+    pub instructions: u64,
     /// Sectors that one warp-wide request touches, and the fewest that would do.
     pub sectors_per_request: Option<u32>,
     pub ideal_sectors: Option<u32>,
     /// Strides were given by a launch or are constants; otherwise unknown strides were taken as far apart.
     pub exact: bool,
+}
+
+/// What keeps an access from being wider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Narrow {
+    /// Neighbours are not adjacent in memory, or not known to be.
+    Adjacency,
+    /// Addresses are not known to be multiples of enough bytes.
+    Alignment,
+    /// The mask may change between neighbours.
+    Mask,
+    /// A thread holds few neighbours.
+    Tile,
 }
 
 /// Every load and store of tiles in a module at L1, in program order.
@@ -58,11 +76,17 @@ pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
         let unit = unit_of(function, op.operands[0]);
         let width = u32::from(vector) * unit;
         let sectors = sectors(module, function, &facts, op.operands[0], width, launch);
+        let narrow = (width < WIDEST).then(|| reason(module, function, &facts, id, u64::from(vector)));
+        let layout = function.ty(op.operands[0]).layout().and_then(|l| module.layouts.distributed(l));
+        let elements = layout.map_or(1, |l| l.num_registers() as u64);
         out.push(Access {
             origin: op.origin.0,
             is_store,
             width_bytes: width,
-            reason: (width < WIDEST).then(|| reason(module, function, &facts, id, u64::from(vector))),
+            narrow: narrow.as_ref().map(|(narrow, _)| *narrow),
+            reason: narrow.map(|(_, reason)| reason),
+            elements,
+            instructions: elements / u64::from(vector),
             sectors_per_request: sectors.map(|s| s.touched),
             ideal_sectors: sectors.map(|s| s.ideal),
             exact: sectors.is_some_and(|s| s.exact),
@@ -99,7 +123,7 @@ pub(crate) fn first_trips(function: &Function) -> Vec<bool> {
 }
 
 /// The one thing that keeps an access from being twice as wide.
-fn reason(module: &Module, function: &Function, facts: &Facts, id: OpId, vector: u64) -> String {
+fn reason(module: &Module, function: &Function, facts: &Facts, id: OpId, vector: u64) -> (Narrow, String) {
     let op = function.op(id);
     let pointer = op.operands[0];
     let unit = u64::from(unit_of(function, pointer));
@@ -109,18 +133,20 @@ fn reason(module: &Module, function: &Function, facts: &Facts, id: OpId, vector:
     let rank = ty.shape().len();
     let d = (0..rank).rev().max_by_key(|&d| (axis.contiguity[d], d)).unwrap_or(0);
     if axis.contiguity[d] <= vector {
-        return if axis.contiguity[d] == 1 {
+        let reason = if axis.contiguity[d] == 1 {
             "neighbouring elements are not known to be adjacent in memory; a stride that is 1 should be known at compile time"
                 .to_string()
         } else {
             format!("only {} neighbouring elements are known to be adjacent in memory", axis.contiguity[d])
         };
+        return (Narrow::Adjacency, reason);
     }
     if axis.divisibility[d] / unit <= vector {
-        return format!(
+        let reason = format!(
             "addresses are only known to be multiples of {} bytes; strides and offsets should be multiples of 16",
             axis.divisibility[d].min(u64::from(WIDEST))
         );
+        return (Narrow::Alignment, reason);
     }
     if let Some(mask) = mask_of(function, id)
         && facts.axis(mask).constancy[d] <= vector
@@ -129,11 +155,12 @@ fn reason(module: &Module, function: &Function, facts: &Facts, id: OpId, vector:
             1 => "element".to_owned(),
             run => format!("{run} elements"),
         };
-        return format!("the mask may change after every {run}; a bound that is a multiple of 16 would keep it constant");
+        let reason = format!("the mask may change after every {run}; a bound that is a multiple of 16 would keep it constant");
+        return (Narrow::Mask, reason);
     }
     let held = ty.layout().and_then(|l| module.layouts.distributed(l)).map_or(1, |l| l.contiguous_registers(d));
     let elements = if held == 1 { "element" } else { "elements" };
-    format!("a thread holds only {held} adjacent {elements} of the tile")
+    (Narrow::Tile, format!("a thread holds only {held} adjacent {elements} of the tile"))
 }
 
 /// Bytes in the sectors that an access of all warps touches, strides that nobody knows taken as far apart; `None` where addresses come

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod cost;
 pub mod footprint;
+pub mod lints;
 pub mod llvm;
 pub mod occupancy;
 pub mod passes;
@@ -18,6 +19,6 @@ pub mod source_lines;
 pub mod tensor_map;
 
 pub use passes::Unsupported;
-pub use queries::{Llvm, Options, launch_values, llvm_text, optimised, report, triton_footprint};
+pub use queries::{Configuration, Llvm, Options, launch_values, llvm_text, optimised, report, resource_lints, triton_footprint};
 pub use source_lines::{SourceLines, source_lines};
 pub use tritium_tile::scratch;

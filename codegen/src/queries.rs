@@ -12,8 +12,9 @@ use tritium_semantics::{
 use tritium_tile::{Module, Origin, verify};
 
 use crate::{
-    cost,
+    access, cost,
     footprint::{self, Footprint},
+    lints::{self, Finding, Ground},
     llvm,
     passes::{self, CompileOptions, Unsupported},
     resources::{self, KernelReport},
@@ -82,6 +83,67 @@ pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Re
     db.unwind_if_revision_cancelled();
     let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
     footprint::footprint(&elaborated.module, &compile, options.max_registers(db))
+}
+
+/// One launch, as far as what it takes of its GPU depends on it.
+#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
+pub struct Configuration {
+    #[returns(copy)]
+    pub instance: Instance,
+    #[returns(copy)]
+    pub options: Options,
+    /// A board or a bare SM, by name.
+    #[returns(ref)]
+    pub gpu: String,
+    /// The row of the tuner that it comes from.
+    #[returns(copy)]
+    pub config: Option<u32>,
+    #[returns(copy)]
+    pub grid: [u64; 3],
+    #[returns(ref)]
+    pub scalars: Vec<(String, i64)>,
+    #[returns(ref)]
+    pub tensor_bytes: Vec<(String, u64)>,
+}
+
+impl Configuration {
+    pub fn of_launch(db: &dyn Db, instance: Instance, options: Options, gpu: Gpu, launch: &launch::Launch) -> Configuration {
+        let values = launch_values(launch);
+        let scalars: Vec<_> = values.scalars.into_iter().collect();
+        let bytes: Vec<_> = values.tensor_bytes.into_iter().collect();
+        Configuration::new(db, instance, options, gpu.name().to_owned(), launch.config, values.grid, scalars, bytes)
+    }
+}
+
+/// What the rules about resources find of a launch; nothing where it cannot be compiled.
+#[salsa::tracked(returns(ref))]
+pub fn resource_lints(db: &dyn Db, configuration: Configuration) -> Vec<Finding> {
+    let (instance, options) = (configuration.instance(db), configuration.options(db));
+    let Ok(footprint) = triton_footprint(db, instance, options) else { return vec![] };
+    let Some(gpu) = Gpu::find(configuration.gpu(db)) else { return vec![] };
+    let launch = cost::Launch {
+        grid: configuration.grid(db),
+        scalars: configuration.scalars(db).iter().cloned().collect(),
+        tensor_bytes: configuration.tensor_bytes(db).iter().cloned().collect(),
+    };
+    let accesses =
+        optimised(db, instance, options).as_ref().map(|module| access::accesses(module, Some(&launch))).unwrap_or_default();
+    let with = |num_warps, num_stages| {
+        let other = Options::new(db, options.sm(db).clone(), num_warps, num_stages, options.max_registers(db));
+        triton_footprint(db, instance, other).as_ref().ok().cloned()
+    };
+    lints::lint(&Ground {
+        module: &elaborate(db, instance).module,
+        footprint,
+        accesses: &accesses,
+        gpu,
+        num_warps: options.num_warps(db),
+        num_stages: options.num_stages(db),
+        max_registers: options.max_registers(db),
+        config: configuration.config(db),
+        launch: &launch,
+        with: &with,
+    })
 }
 
 /// LLVM IR as text.

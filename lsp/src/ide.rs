@@ -29,6 +29,7 @@ pub mod references;
 pub mod rename;
 pub mod report;
 pub mod request;
+mod resources;
 pub mod roofline;
 pub mod semantic_tokens;
 pub mod signature_help;

@@ -17,7 +17,7 @@ use crate::{
     dtype::DType,
     elaborate::{Elaborated, elaborate},
     items::{self, Node, chunks, in_file, is_triton_file, items as items_of, lowered},
-    launch::{LaunchSource, launches},
+    launch::{Launch, LaunchSource, launches},
     lints::{self, circumstances, lint},
     problem::{At, Edit, Piece, Place, Problem},
     specialise::{Specialisation, hangs_on_arguments, specialisations, with_elements, with_other_elements},
@@ -64,9 +64,17 @@ pub struct FileEdit {
     pub new_text: String,
 }
 
-/// Everything that is wrong with a file.
+/// Everything that is wrong with a file, as far as no code is generated for it.
 #[salsa::tracked(returns(ref))]
 pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let mut out = unsilenced(db, file).clone();
+    silence(db, file, &mut out, Code::is_resource);
+    out
+}
+
+/// The same with what comments silence.
+#[salsa::tracked(returns(ref))]
+pub fn unsilenced(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     if !is_triton_file(db, file) {
         return vec![];
     }
@@ -91,17 +99,21 @@ pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     out.extend(found.into_diagnostics(db, file));
     out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
-    suppress(file, file.text(db), &mut out);
     out
 }
 
-/// Takes out what comments silence, and tells of comments that silence nothing.
-fn suppress(file: SourceFile, text: &str, found: &mut Vec<Diagnostic>) {
+/// Takes out what comments silence, and tells of comments that silence nothing; those of codes that were not looked for may.
+pub fn silence(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_not_looked_for: fn(Code) -> bool) {
+    let text = file.text(db);
+    if !is_triton_file(db, file) {
+        return;
+    }
     let suppressions = suppressions(text);
     if suppressions.is_empty() {
         return;
     }
-    let mut used: Vec<Vec<bool>> = suppressions.iter().map(|s| vec![false; s.codes.len()]).collect();
+    let spared = |code: &String| Code::find(code).is_some_and(is_not_looked_for);
+    let mut used: Vec<Vec<bool>> = suppressions.iter().map(|s| s.codes.iter().map(spared).collect()).collect();
     found.retain(|d| {
         let mut silenced = false;
         for (suppression, used) in suppressions.iter().zip(&mut used) {
@@ -441,12 +453,17 @@ fn has(elaborated: &Elaborated, problem: &Problem) -> bool {
     elaborated.problems.iter().any(|p| p.code == problem.code && p.place == problem.place)
 }
 
+/// What a launch is called: `softmax`, or `softmax[2]` under the third row of its tuner.
+pub fn label_of(launch: &Launch) -> String {
+    match launch.config {
+        Some(config) => format!("{}[{config}]", launch.name),
+        None => launch.name.to_string(),
+    }
+}
+
 fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> String {
     match specialisation.launches.first().and_then(|&i| launches(db, kernel.file(db)).launches.get(i)) {
-        Some(launch) => match launch.config {
-            Some(config) => format!("{}[{config}]", launch.name),
-            None => launch.name.to_string(),
-        },
+        Some(launch) => label_of(launch),
         // Assumed ones have no name of their own: their order tells them apart.
         None => {
             let index = specialisations(db, kernel).iter().position(|s| s == specialisation).unwrap_or(0);

@@ -173,11 +173,16 @@ impl Database {
     }
 
     fn read_sidecar(&self, path: &Path) -> Option<String> {
-        let mut name = path.file_name()?.to_owned();
-        name.push(".launch.toml");
-        let sidecar = path.with_file_name(name);
+        let sidecar = sidecar_of(path)?;
         if self.system.is_file(&sidecar) { self.system.read(&sidecar).ok() } else { None }
     }
+}
+
+/// Where launches of a file are written down beside it: `<file>.launch.toml`.
+pub fn sidecar_of(path: &Path) -> Option<PathBuf> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".launch.toml");
+    Some(path.with_file_name(name))
 }
 
 #[salsa::db]

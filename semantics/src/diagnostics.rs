@@ -29,7 +29,7 @@ impl Severity {
 }
 
 macro_rules! diagnostics {
-    ($($code:ident $name:literal $severity:ident $($off:ident)?;)*) => {
+    ($($code:ident $name:literal $severity:ident $($mark:ident)?;)*) => {
         /// The code of a diagnostic.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($code),* }
@@ -53,7 +53,12 @@ macro_rules! diagnostics {
 
             /// Told without being asked for; the others are for those who select them.
             pub fn is_default(self) -> bool {
-                match self { $(Code::$code => diagnostics!(@default $($off)?)),* }
+                match self { $(Code::$code => diagnostics!(@default $($mark)?)),* }
+            }
+
+            /// Found where code is generated, of launches that are known: what a launch takes of its GPU and how it uses it.
+            pub fn is_resource(self) -> bool {
+                match self { $(Code::$code => diagnostics!(@resource $($mark)?)),* }
             }
 
             /// The page, as Markdown.
@@ -62,8 +67,10 @@ macro_rules! diagnostics {
             }
         }
     };
-    (@default) => { true };
     (@default off) => { false };
+    (@default $($resource:ident)?) => { true };
+    (@resource resource) => { true };
+    (@resource $($off:ident)?) => { false };
 }
 
 diagnostics! {
@@ -120,6 +127,7 @@ diagnostics! {
     DOT005 "bf16-out-dtype" Error;
     DOT006 "tf32-by-default" Warning;
     DOT007 "allow-tf32-deprecated" Hint;
+    DOT008 "no-fast-mma" Performance resource;
     DOT009 "scaled-dot-contract" Error;
     // tensor descriptors
     TMA001 "inner-block-under-16-bytes" Error;
@@ -145,6 +153,9 @@ diagnostics! {
     // numerics
     NUM001 "softmax-without-max" Warning;
     // memory access
+    MEM001 "uncoalesced" Performance resource;
+    MEM002 "narrow-access" Performance resource;
+    MEM003 "mask-blocks-vectorisation" Performance resource;
     MEM006 "bad-cache-modifier" Error;
     // element types
     DTY001 "float-pointer-offset" Error;
@@ -163,6 +174,14 @@ diagnostics! {
     DTY016 "impossible-cast" Error;
     DTY017 "operand-types" Error;
     DTY018 "constant-wraps" Warning;
+    // resources
+    RES001 "shared-memory-over-limit" Error resource;
+    RES002 "predicted-spill" Performance resource;
+    RES003 "low-occupancy" Hint resource;
+    RES004 "register-target-failure" Warning resource;
+    RES005 "partial-wave" Performance resource;
+    RES006 "compile-time-explosion" Performance resource;
+    RES007 "not-pipelined" Performance resource;
     // launches
     LCH001 "launch-arguments" Error;
     LCH002 "grid-rank" Error;
@@ -175,6 +194,9 @@ diagnostics! {
     TUN001 "key-not-a-parameter" Warning;
     TUN002 "config-kwarg-not-a-parameter" Error;
     TUN003 "mutating-kernel-needs-restore" Warning;
+    TUN004 "config-cannot-launch" Warning resource;
+    TUN005 "config-will-spill" Performance resource;
+    TUN006 "duplicate-config" Performance;
     TUN008 "reset-and-restore-same-arg" Warning;
     // debugging
     DBG001 "assert-is-inert" Hint;

@@ -20,7 +20,7 @@ use crate::{
 mod arithmetic;
 mod block;
 
-pub use block::{WrittenName, written_names};
+pub use block::{WrittenName, names_beside, written_names};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {

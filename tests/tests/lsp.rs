@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tritium_semantics::diagnostics::Code;
 use tritium_tests::client::{Client, position};
+use tritium_tests::pages::example as example_of;
 use tritium_tests::{repository, tritium};
 
 fn example(name: &str) -> (PathBuf, String) {
@@ -39,6 +41,28 @@ fn diagnostics_are_pushed_for_a_version_and_pulled() {
     let fixed = text.replace("x + cols", "x");
     client.change(&uri, 2, &fixed);
     assert_eq!(client.diagnostics(&uri, 2).len(), 4);
+    client.stop();
+}
+
+/// What is found where code is generated comes after what is found while typing, for the same version; it goes when it is put right.
+#[test]
+fn what_a_launch_takes_follows_the_quick_diagnostics() {
+    let mut client = Client::start(&[], &json!({}));
+    let text = example_of(Code::RES001, "Wrong").text;
+    let uri = client.open(Path::new("/nowhere/matmul.py"), &text);
+    assert_eq!(codes(&client.diagnostics(&uri, 1)), Vec::<String>::new());
+    let found = client.diagnostics(&uri, 1);
+    assert_eq!(codes(&found), ["RES001 16"]);
+    let message = found[0]["message"].as_str().expect("a message");
+    assert!(message.contains("Triton takes ~245,760 bytes") && message.contains("num_stages=4 fits"), "{message}");
+    assert_eq!(found[0]["relatedInformation"].as_array().map(Vec::len), Some(3), "{}", found[0]);
+    let pulled = client.request("textDocument/diagnostic", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(codes(pulled["items"].as_array().expect("a full report")), ["RES001 16"]);
+    client.change(&uri, 2, &text.replace("num_stages = 5", "num_stages = 4"));
+    assert_eq!(codes(&client.diagnostics(&uri, 2)), Vec::<String>::new());
+    // Asked afterwards, so that whatever would follow has come.
+    let pulled = client.request("textDocument/diagnostic", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(pulled["items"].as_array().map(Vec::len), Some(0));
     client.stop();
 }
 

@@ -63,6 +63,30 @@ impl Examples {
     }
 }
 
+/// Those that are found where code is generated: the wrong example fires its code once and nothing else, the right one nothing.
+#[test]
+fn resource_examples_do_what_they_say() {
+    let mut wrong = String::new();
+    for &code in Code::ALL.iter().filter(|code| code.is_resource()) {
+        for (heading, wanted) in [("Wrong", vec![code.as_str()]), ("Right", vec![])] {
+            let example = example(code, heading);
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let path = folder.path().join("example.py");
+            fs::write(&path, &example.text).expect("the folder is ours");
+            let mut arguments = vec!["check", path.to_str().expect("a plain path"), "--output-format", "json"];
+            arguments.extend(example.flag.iter().map(String::as_str));
+            let report = say(&arguments).json();
+            let all = report["diagnostics"].as_array().expect("diagnostics");
+            let found: Vec<&str> = all.iter().map(|d| word(d, "code")).collect();
+            if found != wanted {
+                let messages: String = all.iter().map(|d| format!("  {}: {}\n", word(d, "code"), word(d, "message"))).collect();
+                wrong += &format!("{code}: the example under {heading} gives {found:?}\n{messages}");
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
 fn word<'d>(diagnostic: &'d Value, key: &str) -> &'d str {
     diagnostic[key].as_str().unwrap_or_default()
 }

@@ -92,8 +92,12 @@ impl Analysis {
     /// The innermost call whose parentheses are around an offset.
     pub(crate) fn call_at(&self, path: &Path, offset: usize) -> Option<CallAt> {
         let (db, file) = (self.db(), self.file(path)?);
-        let (base, token) = token_at(db, file, offset)?;
+        let (base, mut token) = token_at(db, file, offset)?;
         let place = TextSize::try_from(offset - base as usize).ok()?;
+        // The space behind `f(x, ` is no part of a call that is not closed.
+        while matches!(token.kind(), WHITESPACE | COMMENT) {
+            token = token.prev_token()?;
+        }
         for list in token.parent_ancestors().filter_map(ast::ArgList::cast) {
             let opened = list.l_paren_token().is_some_and(|t| t.text_range().end() <= place);
             let closed = list.r_paren_token().is_some_and(|t| t.text_range().end() <= place);

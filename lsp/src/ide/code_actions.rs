@@ -29,7 +29,7 @@ impl Analysis {
     pub fn code_actions(&self, path: &Path, range: Range<usize>, wants: impl Fn(ActionKind) -> bool) -> Vec<Action> {
         let mut actions = Vec::new();
         if wants(ActionKind::QuickFix) || wants(ActionKind::FixAll) {
-            let diagnostics = self.diagnostics(path);
+            let diagnostics = self.quick_diagnostics(path);
             if wants(ActionKind::QuickFix) {
                 for diagnostic in diagnostics.iter().filter(|d| d.range.start <= range.end && range.start <= d.range.end) {
                     for fix in &diagnostic.fixes {

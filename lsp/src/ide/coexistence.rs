@@ -86,7 +86,11 @@ impl Analysis {
     /// What is wrong in a file and not told by a Python server too: one marks every mistake of syntax and every name that nothing defines,
     /// in the same places.
     pub fn diagnostics_to_show(&self, path: &Path) -> Vec<Diagnostic> {
-        let mut found = self.diagnostics(path);
+        self.to_show(path, self.diagnostics(path))
+    }
+
+    /// Those of some diagnostics of a file.
+    pub fn to_show(&self, path: &Path, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
         if self.options().python == Python::Served {
             let text = self.text(path).unwrap_or_default();
             found.retain(|d| !is_told_by_python(d, text.get(d.range.clone()).unwrap_or_default()));

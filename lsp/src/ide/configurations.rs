@@ -9,6 +9,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use tritium_codegen::footprint::Footprint;
 use tritium_semantics::{
     Function, host,
     project::Source,
@@ -56,6 +57,8 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     pub name: &'static str,
+    /// Whose code it is about.
+    pub compiler: &'static str,
     pub cells: Vec<String>,
     /// The columns with the best value, where one is better and not all are equal.
     pub best: Vec<usize>,
@@ -157,6 +160,30 @@ static MEASURES: &[Measure] = &[
     },
 ];
 
+/// The same of what Triton would take, by the rules of its passes; never exact.
+struct Taken {
+    name: &'static str,
+    cell: fn(&Footprint, limit: u32) -> String,
+    cost: fn(&Footprint) -> Option<f64>,
+}
+
+#[rustfmt::skip]
+static TAKEN: &[Taken] = &[
+    Taken {
+        name: "triton: shared bytes",
+        cell: |f, limit| {
+            let bytes = f.shared_bytes.value;
+            format!("~{bytes}{}", if bytes > limit { " too many" } else { "" })
+        },
+        cost: |f| Some(f64::from(f.shared_bytes.value)),
+    },
+    Taken {
+        name: "triton: spills",
+        cell: |f, _| if f.spills.value { "~yes" } else { "~no" }.to_owned(),
+        cost: |f| Some(f64::from(u8::from(f.spills.value))),
+    },
+];
+
 impl Analysis {
     /// `wait`: until ptxas has answered for every column; editors never do.
     pub fn matrix(&self, path: &Path, kernel: &str, wait: bool) -> Option<Matrix> {
@@ -178,12 +205,25 @@ impl Analysis {
             let costs: Vec<Option<f64>> = figures.iter().map(|f| f.as_ref().ok().and_then(measure.cost)).collect();
             Row {
                 name: measure.name,
+                compiler: "tritium",
                 cells: actives.iter().zip(&figures).map(cell).collect(),
                 best: if are_alike { best(&costs) } else { Vec::new() },
             }
         });
+        let footprints: Vec<Option<&Footprint>> = actives.iter().map(|active| self.footprint(active)).collect();
+        let limit = self.gpu().sm.shared_per_cta;
+        let taken = TAKEN.iter().map(|taken| {
+            let costs: Vec<Option<f64>> = footprints.iter().map(|f| f.and_then(taken.cost)).collect();
+            let cell = |f: &Option<&Footprint>| f.map_or_else(|| "?".to_owned(), |f| (taken.cell)(f, limit));
+            Row {
+                name: taken.name,
+                compiler: "triton",
+                cells: footprints.iter().map(cell).collect(),
+                best: if are_alike { best(&costs) } else { Vec::new() },
+            }
+        });
         let note = format!(
-            "Tritium's compiler, {}. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always. \
+            "Tritium's compiler, {}; rows that begin with triton: are Triton's, by the rules of its passes. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always. \
              The time assumes: {}.",
             self.gpu().name(),
             figures.iter().flatten().next().map_or("a launch", |f| f.report.cost_assumption)
@@ -193,7 +233,7 @@ impl Analysis {
             gpu: self.gpu().name().to_owned(),
             compiler: "tritium",
             columns: columns.collect(),
-            rows: rows.collect(),
+            rows: rows.chain(taken).collect(),
             pending: figures.iter().flatten().filter(|f| f.exact == State::Pending).count(),
             note,
         })
@@ -314,7 +354,7 @@ const WIDTH: usize = 110;
 impl Matrix {
     /// For terminals and for Neovim: blocks of columns, `*` at the active one, `!` at those that do not fit or spill.
     pub fn text(&self) -> String {
-        let names = MEASURES.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
+        let names = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
         let mut out = format!("{} on {}: {} configurations\n", self.kernel, self.gpu, self.columns.len());
         let head = |column: &Column| {
             let bad = column.fits == Some(false) || column.spills == Some(true) || column.problem.is_some();

@@ -13,8 +13,11 @@ use tritium_semantics::{
     types::{Dim, Ty},
 };
 
+use tritium_syntax::SyntaxKind::*;
+
 use crate::ide::{
     Analysis,
+    call_at::token_at,
     naming::{Role, Symbol, names},
 };
 
@@ -32,12 +35,12 @@ impl Analysis {
         if strings_only && !matches!(place.role, Role::Text | Role::Keyword) {
             return Vec::new();
         }
-        let mut out: Vec<Target> = place.symbols.iter().flat_map(|symbol| self.bindings(symbol, offset)).collect();
+        let mut out: Vec<Target> = place.symbols.iter().flat_map(|symbol| self.bindings(symbol, path, offset)).collect();
         out.dedup();
         out
     }
 
-    fn bindings(&self, symbol: &Symbol, offset: usize) -> Vec<Target> {
+    fn bindings(&self, symbol: &Symbol, path: &Path, offset: usize) -> Vec<Target> {
         let db = self.db();
         match symbol {
             Symbol::Outside(_) => Vec::new(),
@@ -55,10 +58,20 @@ impl Analysis {
                 }
                 // The assignment that was read last, as the text goes.
                 let written = bound(Role::Write);
-                let before = written.iter().rfind(|range| range.end < offset);
+                // `total = total + x` reads before it writes.
+                let own = self.assignment_at(path, offset).unwrap_or(offset..offset);
+                let before = written.iter().rfind(|range| range.end < offset && !own.contains(&range.start));
                 before.or(written.first()).cloned().map(target).into_iter().collect()
             }
         }
+    }
+
+    /// The assignment around an offset.
+    fn assignment_at(&self, path: &Path, offset: usize) -> Option<Range<usize>> {
+        let (base, token) = token_at(self.db(), self.file(path)?, offset)?;
+        let is_one = |kind| matches!(kind, ASSIGN_STMT | ANN_ASSIGN_STMT | AUG_ASSIGN_STMT);
+        let statement = token.parent_ancestors().find(|node| is_one(node.kind()))?;
+        Some(items::in_file(base, statement.text_range()))
     }
 
     /// Where the extents of the value at an offset come from.

@@ -83,9 +83,22 @@ impl Diagnostic {
 impl Analysis {
     pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
         let Some(file) = self.file(path) else { return Vec::new() };
-        let found = check::check(self.db(), file).iter();
+        let mut found = check::unsilenced(self.db(), file).clone();
+        found.extend(self.resource_diagnostics(path));
+        found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+        check::silence(self.db(), file, &mut found, |_| false);
+        self.shown(path, file, &found)
+    }
+
+    /// Those for which no code is generated: at hand while somebody types.
+    pub fn quick_diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        let Some(file) = self.file(path) else { return Vec::new() };
+        self.shown(path, file, check::check(self.db(), file))
+    }
+
+    fn shown(&self, path: &Path, file: SourceFile, found: &[check::Diagnostic]) -> Vec<Diagnostic> {
         let mut out: Vec<Diagnostic> =
-            found.filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect();
+            found.iter().filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect();
         if let Some(version) = &self.options().upgrade
             && self.wants(path, Code::VER004)
         {

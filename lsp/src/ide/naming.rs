@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use smol_str::SmolStr;
 use tritium_semantics::{Db, SourceFile};
 
-pub(crate) use links::{Linked, Symbol, keys_of, linked, reached, symbol_of_path};
+pub(crate) use links::{Linked, Symbol, keys_of, linked, linked_beside, reached, symbol_of_path};
 pub(crate) use walk::dotted;
 
 /// Index of a [`Scope`]; 0 is the module.

@@ -1,7 +1,7 @@
 // Feature: Rename
 //
 //! A new name in every place that [references](super::references) finds: decorator strings, `Config` dictionaries, launch keywords and
-//! launch blocks included. **Invariant:** all of it or nothing; what would change another meaning is refused with the reason.
+//! launch blocks and `.launch.toml` included. **Invariant:** all of it or nothing; what would change another meaning is refused with the reason.
 
 use std::{
     collections::BTreeMap,
@@ -9,11 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tritium_semantics::SourceFile;
+use tritium_semantics::{SourceFile, db::sidecar_of};
 
 use crate::ide::{
     Analysis, TextEdit,
-    naming::{Linked, Symbol, names},
+    naming::{Linked, Symbol, linked_beside, names},
+    references::Found,
 };
 
 /// The edits of one file.
@@ -55,12 +56,32 @@ impl Analysis {
             }
         }
         let mut files: BTreeMap<PathBuf, Vec<TextEdit>> = BTreeMap::new();
+        for (path, range) in self.beside(path, &place, &found) {
+            files.entry(path).or_default().push(TextEdit { range, new_text: new_name.to_owned() });
+        }
         // Where an import gives it another name, that name stays.
         for f in found.into_iter().filter(|f| f.place.text == place.text) {
             let edit = TextEdit { range: f.place.range, new_text: new_name.to_owned() };
             files.entry(f.file.path(self.db()).clone()).or_default().push(edit);
         }
         Ok(files.into_iter().map(|(path, edits)| FileEdits { path, edits }).collect())
+    }
+
+    /// The places in the `.launch.toml` beside each file that is touched.
+    fn beside(&self, path: &Path, place: &Linked, found: &[Found]) -> Vec<(PathBuf, Range<usize>)> {
+        let db = self.db();
+        let wanted: Vec<&Symbol> = found.iter().flat_map(|f| &f.place.symbols).chain(&place.symbols).collect();
+        let files: BTreeMap<&PathBuf, SourceFile> =
+            found.iter().map(|f| f.file).chain(self.file(path)).map(|file| (file.path(db), file)).collect();
+        let mut out = Vec::new();
+        for (path, file) in files {
+            let Some(sidecar) = sidecar_of(path) else { continue };
+            let meant = linked_beside(db, file).into_iter().filter(|(_, symbols)| symbols.iter().any(|s| wanted.contains(&s)));
+            out.extend(
+                meant.filter(|(written, _)| written.name == place.text).map(|(written, _)| (sidecar.clone(), written.range)),
+            );
+        }
+        out
     }
 
     fn may_rename(&self, place: &Linked) -> Result<(), String> {

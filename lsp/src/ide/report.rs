@@ -76,6 +76,8 @@ pub struct Row {
     pub blocks_per_sm: Option<u32>,
     pub occupancy: Option<f64>,
     pub occupancy_limiter: Option<&'static str>,
+    /// Registers are not known: fewer may fit.
+    pub occupancy_is_most: bool,
     pub flops: Option<f64>,
     /// That DRAM must move.
     pub bytes: Option<f64>,
@@ -272,6 +274,7 @@ impl Analysis {
             blocks_per_sm: None,
             occupancy: None,
             occupancy_limiter: None,
+            occupancy_is_most: false,
             flops: None,
             bytes: None,
             intensity: None,
@@ -296,7 +299,7 @@ impl Analysis {
         }
     }
 
-    /// What Triton would take: of it nothing is exact here, and registers are not known.
+    /// What Triton would take: of it nothing is exact here, and registers and time are not known.
     fn triton_row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
         let mut row = self.blank(path, kernel, active, "triton");
         // What is not understood is said once, of Tritium's own code.
@@ -306,12 +309,31 @@ impl Analysis {
         row.shared_source = Some("estimated");
         let parts = footprint.parts.iter();
         row.buffers = parts.map(|p| Buffer { origin: p.origin, what: p.what, offset: p.offset, bytes: p.bytes }).collect();
+        self.shared_facts(active, footprint, &mut row);
         let limit = self.gpu().sm.shared_per_cta;
         if footprint.shared_bytes.value > limit {
             let gpu = self.gpu().name();
             row.problems.push(format!("Triton needs {} bytes of shared memory, {gpu} has {limit}", footprint.shared_bytes.value));
         }
         row
+    }
+
+    /// What the kernel asks for whoever compiles it, and how many of its thread blocks fit an SM at most: registers are not known.
+    fn shared_facts(&self, active: &Active, footprint: &Footprint, row: &mut Row) {
+        let gpu = self.gpu();
+        let most = occupancy(gpu.sm, 32 * active.num_warps, 1, footprint.shared_bytes.value, 0);
+        row.blocks_per_sm = most.map(|o| o.ctas_per_sm);
+        row.occupancy = most.map(|o| o.fraction);
+        row.occupancy_limiter = most.map(|o| limiter_name(o.limiter));
+        row.occupancy_is_most = true;
+        let report = codegen::report(self.db(), active.instance, self.codegen_options(active), gpu, active.launch.as_ref());
+        let Ok(report) = report else { return };
+        let cost = &report.cost;
+        (row.flops_text, row.bytes_text) = (cost.flops_text.clone(), cost.bytes_text.clone());
+        if active.launch.is_some() {
+            (row.flops, row.bytes, row.intensity, row.bound) = (cost.flops, cost.bytes, cost.intensity, cost.bound);
+            row.bytes_unique = cost.bytes_unique;
+        }
     }
 
     /// What Triton would take of the GPU.

@@ -22,7 +22,7 @@ use tower_lsp::{
 use tritium_syntax::{Encoding, LineIndex};
 
 use crate::{
-    ide::{Host, Options, Python},
+    ide::{Diagnostic, Host, Options, Python},
     server::{
         analysis::{AfterChange, Owner, ReadError, Task},
         capabilities::{self, watched_files},
@@ -183,11 +183,19 @@ fn publisher(
         }
         let encoding = encoding.get().copied().unwrap_or(Encoding::Utf16);
         let is_triton = analysis.is_triton(&path) && !analysis.is_excluded(&path);
-        let found = if is_triton { analysis.diagnostics_to_show(&path) } else { Vec::new() };
-        // A file that nothing is said about costs no more than the look at it.
-        let text = if found.is_empty() { String::new() } else { analysis.text(&path).unwrap_or_default() };
-        let index = LineIndex::new(&text);
-        let items: Vec<lsp::Diagnostic> = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
+        let publish = |found: &[Diagnostic]| {
+            // A file that nothing is said about costs no more than the look at it.
+            let text = if found.is_empty() { String::new() } else { analysis.text(&path).unwrap_or_default() };
+            let index = LineIndex::new(&text);
+            let items = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
+            if is_current() {
+                // The receiver ends with the server.
+                let _ =
+                    published.send(Published::Diagnostics { path: path.clone(), uri: uri.clone(), items, version, is_triton });
+            }
+        };
+        let quick = if is_triton { analysis.to_show(&path, analysis.quick_diagnostics(&path)) } else { Vec::new() };
+        publish(&quick);
         for problem in analysis.project(&path).map_or(&[][..], |p| &p.problems) {
             let text = format!("Tritium: {problem}");
             if told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(text.clone()) {
@@ -195,9 +203,12 @@ fn publisher(
                 runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
             }
         }
-        if is_current() {
-            // The receiver ends with the server.
-            let _ = published.send(Published::Diagnostics { path, uri, items, version, is_triton });
+        // What a launch takes of its GPU follows: nobody waits for it while typing, and the next edit cancels it.
+        if is_triton && is_current() {
+            let all = analysis.diagnostics_to_show(&path);
+            if all != quick {
+                publish(&all);
+            }
         }
     })
 }

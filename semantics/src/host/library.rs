@@ -346,6 +346,17 @@ fn descriptor(args: &Args, whole: bool) -> Option<Value> {
     Some(Value::Descriptor(Rc::new(DescriptorValue { tensor, block, nan })))
 }
 
+/// Options of a configuration that are not followed.
+const OTHER_OPTIONS: &[(usize, &str)] = &[
+    (3, "num_ctas"),
+    (5, "pre_hook"),
+    (6, "ir_override"),
+    (7, "num_buffers_warp_spec"),
+    (8, "num_consumer_groups"),
+    (9, "reg_dec_producer"),
+    (10, "reg_inc_consumer"),
+];
+
 fn config(args: &Args) -> Option<Value> {
     let Value::Dict(meta) = args.get(0, "kwargs")? else { return None };
     let meta = meta
@@ -363,6 +374,10 @@ fn config(args: &Args) -> Option<Value> {
         num_stages: option(2, "num_stages"),
         max_registers: option(4, "maxnreg"),
         has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
+        is_whole: [(1, "num_warps"), (2, "num_stages"), (4, "maxnreg")]
+            .iter()
+            .all(|&(index, name)| args.get(index, name).is_none_or(|value| value.as_int().is_some()))
+            && OTHER_OPTIONS.iter().all(|&(index, name)| args.get(index, name).is_none()),
     })))
 }
 

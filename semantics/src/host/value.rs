@@ -66,6 +66,8 @@ pub struct Config {
     pub max_registers: Option<u32>,
     /// A function of the host that may change arguments first.
     pub has_pre_hook: bool,
+    /// Whether its options are all known and said above.
+    pub is_whole: bool,
 }
 
 /// An [`IndexMap`] from names whose order counts when it is compared and hashed.

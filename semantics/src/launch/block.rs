@@ -26,7 +26,7 @@ use crate::{
     items::{Annotation, FunctionItem, items},
 };
 
-pub use written::{WrittenName, written_names};
+pub use written::{WrittenName, names_beside, written_names};
 
 /// TOML cut out of a text.
 pub(super) struct Block {

@@ -1,4 +1,4 @@
-//! TUN001, TUN002, TUN003, TUN008, LCH008: what `@triton.autotune` is told and the kernel cannot do.
+//! TUN001, TUN002, TUN003, TUN006, TUN008, LCH008: what `@triton.autotune` is told and the kernel cannot do.
 //!
 //! **Invariant:** only Triton's own tuner is judged, and only rows and names that are known.
 
@@ -56,6 +56,7 @@ impl Tuner<'_> {
     fn lint(&mut self) {
         self.keys();
         self.rows();
+        self.repeated();
         self.both();
         self.mutation();
     }
@@ -144,6 +145,38 @@ impl Tuner<'_> {
                 self.say(code, None, place, message, vec![]);
             }
         }
+    }
+
+    /// Two rows that are one and the same: Triton compiles and times both.
+    fn repeated(&mut self) {
+        let Some(tuned) = host::tuned(self.db, self.function) else { return };
+        let Some(configs) = self.argument("configs", 0) else { return };
+        let rows = &tuned.configs;
+        let options = |row: &host::Config| (row.num_warps.unwrap_or(4), row.num_stages.unwrap_or(3), row.max_registers);
+        let of = |row: &host::Config| {
+            let mut meta = row.meta.0.clone();
+            meta.sort_by(|a, b| a.0.cmp(&b.0));
+            meta
+        };
+        let is_same = |a: &host::Config, b: &host::Config| a.is_whole && b.is_whole && options(a) == options(b) && of(a) == of(b);
+        let pair = rows.iter().enumerate().find_map(|(later, row)| {
+            let first = rows[..later].iter().position(|other| is_same(other, row))?;
+            Some((first, later))
+        });
+        let Some((first, later)) = pair else { return };
+        // The row itself, where the list is written out.
+        let row = match self.body.expr(configs) {
+            Expr::List(items) if items.len() == rows.len() => Some(items[later]),
+            _ => None,
+        };
+        let place = self.place(row.unwrap_or(configs));
+        let name = self.function.name(self.db);
+        let message = format!(
+            "{name}[{first}] and {name}[{later}] are the same configuration, which is compiled and timed twice: remove one"
+        );
+        let remove =
+            row.map(|_| Fix { title: format!("Remove {name}[{later}]"), safe: false, edits: vec![Edit::RemoveArgument(place)] });
+        self.say(Code::TUN006, None, place, message, remove.into_iter().collect());
     }
 
     fn both(&mut self) {

@@ -59,7 +59,12 @@ fn examples_do_what_they_say() {
             continue;
         };
         let found = codes(&bad, code);
-        if found.len() != 1 || found[0].0 != code {
+        // Those are found where code is generated; `tests/tests/pages.rs` asks the program for them.
+        if code.is_resource() {
+            if !found.is_empty() {
+                let _ = writeln!(wrong, "{code}: the wrong example gives {found:?}");
+            }
+        } else if found.len() != 1 || found[0].0 != code {
             let _ = writeln!(wrong, "{code}: the wrong example gives {found:?}");
         }
         let found = codes(&good, code);

@@ -7,7 +7,10 @@
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use smol_str::SmolStr;
-use tritium_semantics::{Db, SourceFile, items, launch};
+use tritium_semantics::{
+    Db, SourceFile, items,
+    launch::{self, WrittenName},
+};
 
 use super::{Call, Grid, Handed, Import, Names, Role, ScopeId, TextKind, names};
 
@@ -270,18 +273,33 @@ impl Texts<'_, '_> {
     fn of_launch_blocks(&mut self) {
         let (db, file, own) = (self.links.db, self.links.file, self.links.names);
         for written in launch::written_names(db, file) {
-            let functions: Vec<ScopeId> = own.functions(0, &written.kernel).collect();
-            if written.is_kernel {
-                self.link(&written.range, &written.name, Role::Text, Symbol::Name(file, 0, written.kernel.clone()));
-                continue;
-            }
-            for id in functions {
-                if own.scopes[id].params.iter().any(|(name, _)| *name == written.name) {
-                    self.link(&written.range, &written.name, Role::Text, Symbol::Name(file, id, written.name.clone()));
-                }
+            for symbol in meant(file, own, &written) {
+                self.link(&written.range, &written.name, Role::Text, symbol);
             }
         }
     }
+}
+
+/// What a name in a launch that is written down stands for.
+fn meant(file: SourceFile, names: &Names, written: &WrittenName) -> Vec<Symbol> {
+    if written.is_kernel {
+        return vec![Symbol::Name(file, 0, written.kernel.clone())];
+    }
+    let is_its = |id: &ScopeId| names.scopes[*id].params.iter().any(|(name, _)| *name == written.name);
+    let functions = names.functions(0, &written.kernel).filter(is_its);
+    functions.map(|id| Symbol::Name(file, id, written.name.clone())).collect()
+}
+
+/// The names in the `.launch.toml` beside a file, and what each stands for; ranges are bytes of that.
+pub(crate) fn linked_beside(db: &dyn Db, file: SourceFile) -> Vec<(WrittenName, Vec<Symbol>)> {
+    let own = names(db, file);
+    let found = launch::names_beside(db, file).into_iter();
+    found
+        .map(|written| {
+            let symbols = meant(file, &own, &written);
+            (written, symbols)
+        })
+        .collect()
 }
 
 fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {

@@ -137,6 +137,36 @@ fn a_rename_changes_every_mention() {
 }
 
 #[test]
+fn the_launches_beside_a_file_are_renamed_too() {
+    let kernel = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef co$0py(x, n, BLOCK: tl.constexpr):\n    tl.store(x + tl.arange(0, BLOCK), 0.0)\n";
+    let beside = "[launch.copy]\nkernel = \"copy\"\ngrid = [\"cdiv(n, BLOCK)\"]\nsizes = { N = 64 }\nargs = { x = \"f32[N]\", n = \"N\" }\nmeta = { BLOCK = 16 }\n";
+    let files = [("main.py.launch.toml", beside)];
+    let edited = |text: &str, name: &str| {
+        let snippet = Snippet::with(text, &files, Python::None);
+        let edits = snippet.analysis.rename(main_file(), snippet.cursor(), name).expect("it can be renamed");
+        let other = edits.iter().find(|f| f.path == Path::new("/w/main.py.launch.toml")).expect("the launches change");
+        applied(beside, &other.edits)
+    };
+    let parameter = kernel.replace("co$0py", "copy").replace("BLOCK: tl", "BL$0OCK: tl");
+    expect![[r#"
+        [launch.copy]
+        kernel = "fill"
+        grid = ["cdiv(n, BLOCK)"]
+        sizes = { N = 64 }
+        args = { x = "f32[N]", n = "N" }
+        meta = { BLOCK = 16 }
+        ---
+        [launch.copy]
+        kernel = "copy"
+        grid = ["cdiv(n, SIZE)"]
+        sizes = { N = 64 }
+        args = { x = "f32[N]", n = "N" }
+        meta = { SIZE = 16 }
+    "#]]
+    .assert_eq(&[edited(kernel, "fill"), edited(&parameter, "SIZE")].join("---\n"));
+}
+
+#[test]
 fn a_launch_block_is_renamed_with_its_kernel() {
     let text = "import triton\nimport triton.language as tl\n\n# /// tritium\n# [launch.a]\n# kernel = \"copy\"\n# grid = [\"cdiv(n, BLOCK)\"]\n# sizes = { N = 64 }\n# args = { x = \"f32[N]\", n = \"N\" }\n# meta = { BLOCK = 16 }\n# ///\n\n\n@triton.jit\ndef copy(x, n, BL$0OCK: tl.constexpr):\n    tl.store(x + tl.arange(0, BLOCK), 0.0)\n";
     let snippet = Snippet::new(text);
@@ -206,7 +236,7 @@ fn definitions_of_names_strings_and_shapes() {
     expect![[r#"
         29:4 double
         ---
-        24:8 total
+        22:4 total
         ---
         18:19 BLOCK
         ---

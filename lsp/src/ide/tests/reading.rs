@@ -155,6 +155,17 @@ fn a_launch_shows_the_kernels_parameters() {
         .assert_eq(&format!("{} {:?}", help.signatures[0].label, help.active_parameter));
 }
 
+/// Nothing behind it is there yet.
+#[test]
+fn a_launch_that_is_not_closed_shows_the_kernels_parameters() {
+    let help_at = |written: &str| {
+        let s = Snippet::new(&MATMUL.replace("scale[grid](x, y, n=n)", written));
+        s.analysis.signature_help(main_file(), s.cursor(), true).and_then(|help| help.active_parameter)
+    };
+    let asked = ["scale[grid]($0", "scale[grid](x,$0", "scale[grid](x, $0", "scale[grid](x, y, $0", "scale[grid](x, n=$0"];
+    assert_eq!(asked.map(help_at), [Some(0), Some(1), Some(1), Some(2), Some(2)]);
+}
+
 #[test]
 fn a_selections_sum() {
     let start = MATMUL.find("value = tl.load").expect("it is there");

@@ -8,15 +8,15 @@ use std::ops::Range;
 use smol_str::SmolStr;
 use toml::de::{DeTable, DeValue};
 
-use super::{Block, kernel, of_text};
-use crate::{Db, SourceFile};
+use super::{Block, kernel, of_sidecar, of_text};
+use crate::{Db, SourceFile, launch::LaunchSource};
 
 /// A name in a launch block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenName {
     pub kernel: SmolStr,
     pub name: SmolStr,
-    /// Bytes of the file.
+    /// Bytes of the file that it is written in.
     pub range: Range<usize>,
     /// The kernel's own name, not a parameter's.
     pub is_kernel: bool,
@@ -24,15 +24,24 @@ pub struct WrittenName {
 
 /// The names in the launch blocks of a file.
 pub fn written_names(db: &dyn Db, file: SourceFile) -> Vec<WrittenName> {
+    names(db, file, &of_text(file.text(db)))
+}
+
+/// Those in the `.launch.toml` beside it; ranges are bytes of that.
+pub fn names_beside(db: &dyn Db, file: SourceFile) -> Vec<WrittenName> {
+    file.sidecar(db).as_ref().map_or_else(Vec::new, |text| names(db, file, &[of_sidecar(text)]))
+}
+
+fn names(db: &dyn Db, file: SourceFile, blocks: &[Block]) -> Vec<WrittenName> {
     let mut out = Vec::new();
-    for block in of_text(file.text(db)) {
+    for block in blocks {
         let Ok(table) = DeTable::parse(&block.toml) else { continue };
         let Some(launches) = table.get_ref().get("launch") else { continue };
         let DeValue::Table(launches) = launches.get_ref() else { continue };
         for entry in launches {
             let DeValue::Table(fields) = entry.1.get_ref() else { continue };
             let Ok(item) = kernel(db, file, entry.0, fields.get("kernel")) else { continue };
-            let mut words = Words { block: &block, kernel: item.function.name(db).clone(), out: &mut out };
+            let mut words = Words { block, kernel: item.function.name(db).clone(), out: &mut out };
             if let Some(named) = fields.get("kernel") {
                 words.of(named.span(), true, |word| word == item.function.name(db).as_str());
             }
@@ -70,7 +79,9 @@ impl Words<'_> {
             let start = rest + at;
             let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |n| start + n);
             if wanted(&text[start..end]) {
-                let range = self.block.range(span.start + start..span.start + end);
+                let range = span.start + start..span.start + end;
+                // A block's lines are parts of comments.
+                let range = if self.block.source == LaunchSource::Sidecar { range } else { self.block.range(range) };
                 self.out.push(WrittenName { kernel: self.kernel.clone(), name: text[start..end].into(), range, is_kernel });
             }
             rest = end;

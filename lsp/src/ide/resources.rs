@@ -1,0 +1,127 @@
+// Feature: Resource diagnostics
+//
+//! What the rules about resources find in a file: of every launch whose arguments are known, under its own options and the chosen GPU.
+//!
+//! **Invariant:** one diagnostic per (code, range), with the launches and configurations that have it; a launch that several share is looked at
+//! once.
+
+use std::{collections::BTreeMap, ops::Range, path::Path};
+
+use indexmap::{IndexMap, IndexSet};
+use tritium_codegen::{self as codegen, Configuration, lints::Finding};
+use tritium_semantics::{
+    Function, SourceFile,
+    check::{Diagnostic, Related, label_of},
+    diagnostics::Code,
+    elaborate::Elaborated,
+    launch::launches_of,
+    problem::{At, Place},
+};
+
+use crate::ide::{Analysis, kernels::Active};
+
+/// Distinct configurations of a kernel that are looked at.
+const MOST: usize = 64;
+
+struct Entry {
+    finding: Finding,
+    related: Vec<Related>,
+    configs: IndexSet<String>,
+    /// The one that the message speaks of, and whether it would be the same for all.
+    first: String,
+    is_same: bool,
+}
+
+impl Analysis {
+    /// In the order of the text.
+    pub(crate) fn resource_diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        let Some(file) = self.file(path) else { return Vec::new() };
+        let mut out = Vec::new();
+        for kernel in self.kernels(path) {
+            self.of_kernel(file, kernel.function, &kernel.range, &mut out);
+        }
+        out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+        out
+    }
+
+    fn of_kernel(&self, file: SourceFile, kernel: Function, name: &Range<usize>, out: &mut Vec<Diagnostic>) {
+        let db = self.db();
+        let mut looked_at: IndexMap<Configuration, (Active, IndexSet<String>)> = IndexMap::new();
+        let chosen = self.options().config;
+        let most = if self.options().only_first { 1 } else { MOST };
+        let mut all_seen = true;
+        for launch in launches_of(db, kernel) {
+            salsa::Database::unwind_if_revision_cancelled(db);
+            if chosen.is_some_and(|row| launch.config.is_some_and(|config| config as usize != row)) {
+                continue;
+            }
+            let active = Active::of(db, launch);
+            let options = self.codegen_options(&active);
+            let configuration = Configuration::of_launch(db, active.instance, options, self.gpu(), launch);
+            if looked_at.len() >= most && !looked_at.contains_key(&configuration) {
+                all_seen = false;
+                continue;
+            }
+            looked_at.entry(configuration).or_insert_with(|| (active, IndexSet::new())).1.insert(label_of(launch));
+        }
+        let count = looked_at.values().flat_map(|(_, labels)| labels).collect::<IndexSet<_>>().len();
+        let mut entries: BTreeMap<(usize, usize, Code), Entry> = BTreeMap::new();
+        for (configuration, (active, labels)) in &looked_at {
+            let elaborated = self.elaborated(active.instance);
+            for finding in codegen::resource_lints(db, *configuration) {
+                let range = match finding.origin {
+                    Some(origin) => self.in_file(file, elaborated, origin),
+                    None => Some(name.clone()),
+                };
+                let Some(range) = range else { continue };
+                let entry = entries.entry((range.start, range.end, finding.code)).or_insert_with(|| Entry {
+                    finding: finding.clone(),
+                    related: self.related(file, elaborated, &finding.related),
+                    configs: IndexSet::new(),
+                    first: labels.first().cloned().unwrap_or_default(),
+                    is_same: true,
+                });
+                entry.is_same &= entry.finding.message == finding.message;
+                entry.configs.extend(labels.iter().cloned());
+            }
+        }
+        for ((start, end, code), mut entry) in entries {
+            let everywhere = all_seen && entry.configs.len() >= count;
+            if !entry.is_same {
+                entry.finding.message += &format!(" (so under {})", entry.first);
+            }
+            out.push(Diagnostic {
+                code,
+                severity: entry.finding.level.unwrap_or(code.severity()),
+                message: entry.finding.message,
+                range: start..end,
+                kernel: Some(kernel.name(db).clone()),
+                configs: if everywhere { Vec::new() } else { entry.configs.into_iter().collect() },
+                assumed: false,
+                related: entry.related,
+                fixes: Vec::new(),
+            });
+        }
+    }
+
+    /// Where an origin is in this file: itself, or the call that leads to the helper that it is in.
+    fn in_file(&self, file: SourceFile, elaborated: &Elaborated, origin: u32) -> Option<Range<usize>> {
+        let mut next = Some(origin);
+        // Calls nest, so the way out ends.
+        for _ in 0..64 {
+            let data = elaborated.origins.get(next? as usize)?;
+            if data.place.function.file(self.db()) == file && !matches!(data.place, Place { at: At::Name, .. }) {
+                return self.range(data.place);
+            }
+            next = data.inlined_at;
+        }
+        None
+    }
+
+    fn related(&self, file: SourceFile, elaborated: &Elaborated, places: &[(u32, String)]) -> Vec<Related> {
+        let found = places.iter().filter_map(|(origin, message)| {
+            Some(Related { file, range: self.in_file(file, elaborated, *origin)?, message: message.clone() })
+        });
+        found.collect()
+    }
+}
