@@ -9,26 +9,30 @@
 
 mod encoding;
 mod layouts;
+mod operands;
+mod placing;
 mod pressure;
 mod scratch;
 mod sharing;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tritium_semantics::target::Feature;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts,
-    layout::{Distributed, Side, algebra::shift_of},
-    ops::{BinaryOp, Constant, LoopAttrs},
+    layout::{Distributed, algebra::shift_of},
+    ops::LoopAttrs,
 };
 
 use self::{
-    encoding::{Enc, Encoding},
+    encoding::Encoding,
     layouts::{Layouts, Unit},
+    operands::Fetch,
+    placing::place,
 };
 use crate::{
     occupancy,
-    passes::{self, CompileOptions, Unsupported},
+    passes::{self, CompileOptions, Unsupported, canonicalise},
     resources::{Certainty, Figure},
 };
 
@@ -100,12 +104,11 @@ const TURNED: &str = "mma.sync takes the transpose of it, which lies the other w
 /// The footprint of a kernel at L0; `max_registers` are those a thread may have (`maxnreg`).
 pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u32>) -> Result<Footprint, Unsupported> {
     let mut module = l0.clone();
-    for pass in [&passes::inline::PASS, &passes::canonicalise::PASS] {
-        passes::run(pass, &mut module, options)?;
-    }
+    passes::run(&passes::inline::PASS, &mut module, options)?;
+    canonicalise::run_as(&mut module, options, canonicalise::Way::Triton);
     let shared = module.functions.iter_mut().map(sharing::share_loads).fold(false, |any, one| any | one);
     if shared {
-        passes::run(&passes::canonicalise::PASS, &mut module, options)?;
+        canonicalise::run_as(&mut module, options, canonicalise::Way::Triton);
     }
     let function = module.entry();
     let facts = facts::of_function(function);
@@ -157,14 +160,6 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     })
 }
 
-fn is_zero(function: &Function, value: ValueId) -> bool {
-    function.def_op(value).is_some_and(|op| match function.op(op).kind {
-        OpKind::Constant(Constant::Float(number)) => number == 0.0,
-        OpKind::Constant(Constant::Int(number)) => number == 0,
-        _ => false,
-    })
-}
-
 /// The dimension along which the first register steps.
 fn contiguous_dim(map: &Distributed) -> Option<usize> {
     let step = *map.register.first()?;
@@ -186,16 +181,6 @@ struct Plan<'l, 'f> {
     carried: FxHashSet<OpId>,
     /// The operands that products read from registers.
     fetches: Vec<Fetch>,
-}
-
-/// An operand that a product reads from registers.
-struct Fetch {
-    dot: OpId,
-    side: Side,
-    operand: ValueId,
-    layout: Enc,
-    /// The loads that it is made of, if that is all, with the layouts that it takes them in.
-    leaves: Option<Vec<(ValueId, Enc)>>,
 }
 
 impl<'l, 'f> Plan<'l, 'f> {
@@ -226,26 +211,6 @@ impl<'l, 'f> Plan<'l, 'f> {
         };
         plan.fetch();
         plan
-    }
-
-    fn dots(&self) -> Vec<(OpId, Unit)> {
-        let mut dots: Vec<(OpId, Unit)> = self.layouts.products.iter().map(|(&dot, product)| (dot, product.unit)).collect();
-        dots.sort_by_key(|&(dot, _)| self.at[dot.index()]);
-        dots
-    }
-
-    fn fetch(&mut self) {
-        for (dot, unit) in self.dots() {
-            for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
-                let operand = self.function.op(dot).operands[n];
-                if unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot)) {
-                    continue;
-                }
-                let Some(layout) = self.layouts.operand(dot, side) else { continue };
-                let leaves = self.layouts.fetched(operand, layout);
-                self.fetches.push(Fetch { dot, side, operand, layout, leaves });
-            }
-        }
     }
 
     fn bytes(&self, value: ValueId) -> u32 {
@@ -399,7 +364,10 @@ impl<'l, 'f> Plan<'l, 'f> {
             if leaf == result {
                 match self.layouts.encodings.get(layout) {
                     Encoding::Linear(map) => orders.push(contiguous_dim(map)),
-                    Encoding::Operand { side, .. } => buffers.push(self.buffer_kind(leaf, layout, *side)),
+                    // What is broadcast is read by all in one way.
+                    Encoding::Operand { side, .. } if !self.function.ty(leaf).shape().contains(&1) => {
+                        buffers.push(self.buffer_kind(leaf, layout, *side));
+                    }
                     _ => {}
                 }
             }
@@ -441,13 +409,6 @@ impl<'l, 'f> Plan<'l, 'f> {
             }
         }
         None
-    }
-
-    /// Products that want different kinds of one value do not share its buffer.
-    fn buffer_kind(&self, value: ValueId, wanted: Enc, side: Side) -> u8 {
-        let is_half = matches!(*self.layouts.encodings.get(wanted), Encoding::Operand { bits: 16, .. });
-        // Two bytes lie alike for both sides.
-        if is_half && self.function.ty(value).elem().bits() == 16 { 1 } else { 2 + u8::from(side == Side::B) }
     }
 
     /// Whether all that reads a value is products that `wgmma` does from shared memory.
@@ -497,184 +458,6 @@ impl<'l, 'f> Plan<'l, 'f> {
             ValueDef::Result(op, _) => self.end[op.index()] + 1,
             ValueDef::Argument(block, _) => self.layouts.owners[block.index()].map_or(0, |op| self.at[op.index()] + 1),
         }
-    }
-
-    /// Operands that no ring holds.
-    fn products(&mut self) {
-        let mut shared_already: FxHashSet<ValueId> = FxHashSet::default();
-        let mut passed = FxHashMap::default();
-        for (dot, unit) in self.dots() {
-            for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
-                let operand = self.function.op(dot).operands[n];
-                if unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot)) {
-                    let held = self.untransposed(operand);
-                    let loaded = self.function.def_op(held).is_some_and(|op| self.ahead.contains(&op));
-                    if !loaded && shared_already.insert(held) {
-                        let until = self.layouts.users[operand.index()].iter().map(|&user| self.until(held, user)).max();
-                        let alive = (self.made_at(held), until.unwrap_or(0).max(self.at[dot.index()]));
-                        self.part(dot, "operand", 1, self.bytes(held), alive, 1024);
-                    }
-                } else if unit == Unit::Thread {
-                    self.pass(dot, operand, 0, true, &mut passed);
-                }
-            }
-        }
-        let (mut wholes, mut leaves) = (Vec::new(), Vec::new());
-        for fetch in std::mem::take(&mut self.fetches) {
-            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.carried.contains(&op));
-            match &fetch.leaves {
-                // A transpose moves behind the buffer.
-                None => wholes.push((self.turned(fetch.operand), fetch)),
-                // What changes in no trip of the loop moves before it as a whole, and what comes from the trip before is no load any more.
-                Some(loads)
-                    if loads.iter().all(|&(load, _)| self.is_before_loop(load, fetch.dot))
-                        || loads.iter().any(|&(load, _)| is_carried(load))
-                        || loads
-                            .iter()
-                            .any(|&(load, _)| self.function.def_op(load).is_some_and(|op| self.ahead.contains(&op)))
-                            && loads.iter().any(|&(load, _)| {
-                                let def = self.function.def_op(load);
-                                self.is_before_loop(load, fetch.dot) && def.is_some_and(|op| self.layouts.is_expensive(op))
-                            }) =>
-                {
-                    wholes.push((fetch.operand, fetch));
-                }
-                Some(loads) => {
-                    leaves
-                        .extend(loads.iter().map(|&(load, layout)| (fetch.dot, fetch.side, load == fetch.operand, load, layout)));
-                }
-            }
-        }
-        // Products of one loop that read one value alike change it once.
-        let mut reads: FxHashMap<(ValueId, Enc, Option<OpId>), u32> = FxHashMap::default();
-        for &(dot, _, _, load, layout) in &leaves {
-            *reads.entry((load, layout, self.loop_of(dot))).or_default() += 1;
-        }
-        for (_, fetch) in &wholes {
-            *reads.entry((fetch.operand, fetch.layout, self.loop_of(fetch.dot))).or_default() += 1;
-        }
-        let mut changed: FxHashSet<(ValueId, Enc, Option<OpId>)> = FxHashSet::default();
-        for (held, Fetch { dot, side, operand, layout, .. }) in wholes {
-            let key = (operand, layout, self.loop_of(dot));
-            if changed.insert(key) && (held != operand || self.is_moved(operand, layout)) {
-                let waits = reads[&key] == 1 || !self.is_before_loop(operand, dot);
-                self.pass(dot, held, self.buffer_kind(held, layout, side), waits, &mut passed);
-            }
-        }
-        for (dot, side, is_all, load, layout) in leaves {
-            let Some(def) = self.function.def_op(load).filter(|op| !self.ahead.contains(op)) else { continue };
-            if !matches!(self.layouts.encodings.get(layout), Encoding::Operand { .. }) {
-                self.layouts.demand(load, layout, None);
-            } else if self.is_moved(load, layout) {
-                // Only what one product itself reads, or what a loop reads every time, waits in its buffer.
-                let elsewhere = self.loop_of(def) != self.loop_of(dot);
-                let waits = reads[&(load, layout, self.loop_of(dot))] == 1 && (is_all || elsewhere);
-                self.pass(dot, load, self.buffer_kind(load, layout, side), waits, &mut passed);
-            }
-        }
-    }
-
-    /// Whether a value is there before the innermost loop around a product.
-    fn is_before_loop(&self, value: ValueId, dot: OpId) -> bool {
-        let Some(around) = self.loop_of(dot) else { return false };
-        let block = match self.function.value(value).def {
-            ValueDef::Result(op, _) => self.layouts.parents[op.index()],
-            ValueDef::Argument(block, _) => Some(block),
-        };
-        block.is_some_and(|block| !self.function.op(around).regions.iter().any(|&region| self.is_inside(block, region)))
-    }
-
-    /// A value that an operand in registers is made of goes through shared memory, until its product where it waits for that. Products
-    /// that read it from one kind of buffer share that.
-    fn pass(&mut self, dot: OpId, value: ValueId, kind: u8, waits: bool, passed: &mut FxHashMap<(ValueId, u8), usize>) {
-        let is_argument = matches!(self.function.value(value).def, ValueDef::Argument(..));
-        let read = self.until(value, self.summed(dot));
-        let made = if is_argument { self.at[self.summed(dot).index()] } else { self.made_at(value) };
-        let alive = (made, if waits { read.max(made) } else { made });
-        match passed.get(&(value, kind)) {
-            Some(&part) => {
-                let known: &mut Part = &mut self.parts[part];
-                known.alive = (known.alive.0.min(alive.0), known.alive.1.max(alive.1));
-            }
-            None => {
-                // Buffers of one value are filled before any is read.
-                let others: Vec<usize> = (0..4).filter_map(|other| passed.get(&(value, other)).copied()).collect();
-                let mut alive = alive;
-                for &other in &others {
-                    self.parts[other].alive.1 = self.parts[other].alive.1.max(made + 1);
-                    alive.1 = alive.1.max(made + 1);
-                }
-                passed.insert((value, kind), self.parts.len());
-                self.part(dot, "operand", 1, self.bytes(value), alive, 128);
-            }
-        }
-    }
-
-    /// The addition that a product of its own becomes the accumulator's of: it takes the place of the product.
-    fn summed(&self, dot: OpId) -> OpId {
-        let function = self.function;
-        let op = function.op(dot);
-        let zero = |value: ValueId| match function.def_op(value).map(|op| function.op(op)) {
-            Some(op) if matches!(op.kind, OpKind::Splat) => is_zero(function, op.operands[0]),
-            _ => is_zero(function, value),
-        };
-        match self.layouts.users[op.results[0].index()][..] {
-            [user] if matches!(function.op(user).kind, OpKind::Binary(BinaryOp::AddF)) && zero(op.operands[2]) => {
-                // Of two such products the right one.
-                let right = function.def_op(function.op(user).operands[1]);
-                let also = |op: OpId| {
-                    matches!(function.op(op).kind, OpKind::Dot { .. })
-                        && zero(function.op(op).operands[2])
-                        && self.layouts.users[function.op(op).results[0].index()].len() == 1
-                };
-                if right.is_some_and(|right| right != dot && also(right)) { dot } else { user }
-            }
-            _ => dot,
-        }
-    }
-
-    /// The innermost loop around an op.
-    fn loop_of(&self, op: OpId) -> Option<OpId> {
-        let mut block = self.layouts.parents[op.index()];
-        while let Some(outer) = block.and_then(|b| self.layouts.owners[b.index()]) {
-            if matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While) {
-                return Some(outer);
-            }
-            block = self.layouts.parents[outer.index()];
-        }
-        None
-    }
-
-    /// What a transpose of two dimensions turns.
-    fn turned(&self, value: ValueId) -> ValueId {
-        match self.function.def_op(value).map(|op| self.function.op(op)) {
-            Some(op) if matches!(&op.kind, OpKind::Transpose { order } if order.len() == 2) => op.operands[0],
-            _ => value,
-        }
-    }
-
-    /// What is stored where a value is turned on its way.
-    fn untransposed(&self, value: ValueId) -> ValueId {
-        match self.function.def_op(value).map(|op| self.function.op(op)) {
-            Some(op) if matches!(op.kind, OpKind::Transpose { .. }) => self.untransposed(op.operands[0]),
-            _ => value,
-        }
-    }
-
-    /// Whether a value has to change threads to be in a layout.
-    fn is_moved(&mut self, value: ValueId, wanted: Enc) -> bool {
-        let Some(home) = self.layouts.homes[value.index()] else {
-            // What is computed from nothing is not computed again for a product; what is the same everywhere is there.
-            let def = self.function.def_op(value).map(|op| &self.function.op(op).kind);
-            return !matches!(def, Some(OpKind::Constant(_) | OpKind::Splat));
-        };
-        let shape = self.function.ty(value).shape().clone();
-        let bits = self.function.ty(value).elem().bits();
-        let (Some(from), Some(to)) = (self.layouts.encodings.map(home, &shape), self.layouts.encodings.map(wanted, &shape))
-        else {
-            return true;
-        };
-        scratch::conversion_bytes(&from, &to, bits, false) > 0
     }
 
     fn conversions(&mut self) {
@@ -740,73 +523,4 @@ impl<'l, 'f> Plan<'l, 'f> {
             self.part(id, what, 1, bytes, (at, at), 128);
         }
     }
-}
-
-/// Places the parts as Triton does: large ones first, each into the lowest opening that it alone of all openings meets; what still lies on
-/// another part that is alive with it moves past it, until nothing does. The bytes that all take.
-fn place(parts: &mut [Part]) -> u32 {
-    // What single operations go through is one after another, though it has one place here.
-    let mut same: FxHashMap<u32, u64> = FxHashMap::default();
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-    for part in &*parts {
-        let (from, to) = (u64::from(part.alive.0) << 16, u64::from(part.alive.1) << 16);
-        if part.is_at_once() {
-            let turn = same.entry(part.alive.0).or_default();
-            ranges.push((from + *turn, from + *turn + 1));
-            *turn += 1;
-        } else {
-            ranges.push((from, to + (1 << 16)));
-        }
-    }
-    let meet = |a: (u64, u64), b: (u64, u64)| a.0 < b.1 && b.0 < a.1;
-    let mut openings: Vec<(u32, (u64, u64))> = vec![(0, (0, u64::MAX))];
-    let mut open: Vec<usize> = (0..parts.len()).collect();
-    while !open.is_empty() && !openings.is_empty() {
-        let (offset, range) = openings.remove(0);
-        let fits = |&n: &usize| meet(ranges[n], range) && !openings.iter().any(|&(_, other)| meet(ranges[n], other));
-        let Some(chosen) = open.iter().position(|n| fits(n)) else { continue };
-        let n = open.remove(chosen);
-        let (part, own) = (&mut parts[n], ranges[n]);
-        part.offset = offset.next_multiple_of(part.alignment);
-        let mut add = |offset: u32, range: (u64, u64)| {
-            let at = openings.partition_point(|&(other, _)| other <= offset);
-            openings.insert(at, (offset, range));
-        };
-        add(part.offset + part.bytes, (range.0.max(own.0), range.1.min(own.1)));
-        if range.0 < own.0 {
-            add(offset, (range.0, own.1));
-        }
-        if own.1 < range.1 {
-            add(offset, (own.0, range.1));
-        }
-    }
-    // Every round moves something up; nothing has to move past all of the others more than once.
-    for _ in 0..=parts.len() * parts.len() {
-        let lies_on = |a: &Part, b: &Part| a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
-        let met: Vec<Vec<usize>> = (0..parts.len())
-            .map(|a| {
-                (0..parts.len()).filter(|&b| a != b && meet(ranges[a], ranges[b]) && lies_on(&parts[a], &parts[b])).collect()
-            })
-            .collect();
-        if met.iter().all(Vec::is_empty) {
-            break;
-        }
-        // The largest of those that lie on each other stays.
-        let mut colours: Vec<Option<usize>> = vec![None; parts.len()];
-        colours[0] = Some(0);
-        for n in 0..parts.len() {
-            let taken: Vec<usize> = met[n].iter().filter_map(|&other| colours[other]).collect();
-            colours[n] = (0..).find(|colour| !taken.contains(colour));
-        }
-        for n in 0..parts.len() {
-            let past = met[n].iter().map(|&other| parts[other].offset + parts[other].bytes).max().unwrap_or(0);
-            if colours[n] != Some(0) {
-                parts[n].offset = past.next_multiple_of(parts[n].alignment);
-            }
-        }
-    }
-    let end = parts.iter().map(|part| part.offset + part.bytes).max().unwrap_or(0);
-    parts.sort_by_key(|part| (part.offset, part.origin));
-    end
 }

@@ -27,9 +27,22 @@ pub static PASS: Pass = Pass {
 const MAX_ROUNDS: usize = 12;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    run_as(module, options, Way::Own);
+    Ok(())
+}
+
+/// Whose simplifications these are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Own,
+    /// Accesses that ranges say are masked off stay, and of two products that are added the second takes the other as its accumulator.
+    Triton,
+}
+
+pub(crate) fn run_as(module: &mut Module, options: &CompileOptions, way: Way) {
     for function in &mut module.functions {
         for _ in 0..MAX_ROUNDS {
-            let mut changed = simplify(function);
+            let mut changed = simplify(function, way);
             changed |= merge_equal(function);
             changed |= hoist(function, options.num_warps);
             changed |= rewrite::erase_dead(function) > 0;
@@ -39,7 +52,6 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         }
         rewrite::compact(function);
     }
-    Ok(())
 }
 
 /// What a rewrite does to an op.
@@ -60,7 +72,7 @@ enum ScalarOperand {
     Constant(Constant, Type),
 }
 
-fn simplify(function: &mut Function) -> bool {
+fn simplify(function: &mut Function, way: Way) -> bool {
     let facts = facts::of_function(function);
     let uses = rewrite::use_counts(function);
     let mut sites: Vec<(BlockId, OpId)> = Vec::new();
@@ -90,7 +102,7 @@ fn simplify(function: &mut Function) -> bool {
             new_before.entry(id).or_default().extend([scalar, splat]);
             continue;
         }
-        let change = change(function, &facts, id).or_else(|| accumulate(function, &uses, id));
+        let change = change(function, &facts, id, way).or_else(|| accumulate(function, &uses, id, way));
         let Some(change) = change else { continue };
         changed = true;
         let op = function.op(id).clone();
@@ -212,14 +224,14 @@ fn repeated(function: &Function, value: ValueId) -> Option<ScalarOperand> {
     }
 }
 
-fn change(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
+fn change(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Change> {
     let op = function.op(id);
     let result = *op.results.first().unwrap_or(&ValueId(u32::MAX));
     match &op.kind {
-        OpKind::Load(_) => return load(function, facts, id),
+        OpKind::Load(_) => return load(function, facts, id, way),
         OpKind::Store(_) if op.operands.len() > 2 => {
             return match facts.range(op.operands[2]).constant() {
-                Some(0) => Some(Change::Erase),
+                Some(0) => (way == Way::Own).then_some(Change::Erase),
                 Some(_) => Some(Change::Become(op.kind.clone(), op.operands[..2].to_vec())),
                 None => None,
             };
@@ -231,11 +243,15 @@ fn change(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
     }
     let ty = function.ty(result);
     let int = ty.elem().scalar().is_some_and(Scalar::is_int);
-    if int && let Some(n) = facts.range(result).constant() {
+    let is_mask = way == Way::Triton && !ty.is_scalar() && ty.elem() == Elem::Scalar(Scalar::I1);
+    if int
+        && !is_mask
+        && let Some(n) = facts.range(result).constant()
+    {
         return Some(Change::Constant(Constant::Int(n)));
     }
     if op.kind.is_elementwise() {
-        if let Some(change) = identity(function, facts, id) {
+        if !is_mask && let Some(change) = identity(function, facts, id) {
             return Some(change);
         }
         if !ty.is_scalar() {
@@ -272,14 +288,14 @@ fn change(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
     }
 }
 
-fn load(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
+fn load(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Change> {
     let op = function.op(id);
     let OpKind::Load(attrs) = op.kind else { return None };
     let mask = facts.range(*op.operands.get(1)?).constant()?;
     if mask != 0 {
         return Some(Change::Become(op.kind.clone(), vec![op.operands[0]]));
     }
-    let other = *op.operands.get(2)?;
+    let other = *op.operands.get(2).filter(|_| way == Way::Own)?;
     (!attrs.volatile && function.ty(other) == function.ty(op.results[0])).then_some(Change::Use(other))
 }
 
@@ -361,7 +377,7 @@ fn identity(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
 }
 
 /// `dot(a, b, 0) + c` becomes `dot(a, b, c)`: the tensor core adds on its way.
-fn accumulate(function: &Function, uses: &[u32], id: OpId) -> Option<Change> {
+fn accumulate(function: &Function, uses: &[u32], id: OpId, way: Way) -> Option<Change> {
     let op = function.op(id);
     if !matches!(op.kind, OpKind::Binary(BinaryOp::AddF | BinaryOp::AddI)) {
         return None;
@@ -371,7 +387,8 @@ fn accumulate(function: &Function, uses: &[u32], id: OpId) -> Option<Change> {
         Some(OpKind::Constant(Constant::Int(n))) => *n == 0,
         _ => false,
     };
-    [(0, 1), (1, 0)].into_iter().find_map(|(product, other)| {
+    let order = if way == Way::Own { [(0, 1), (1, 0)] } else { [(1, 0), (0, 1)] };
+    order.into_iter().find_map(|(product, other)| {
         let (product, other) = (op.operands[product], op.operands[other]);
         let dot = def(function, product).filter(|d| matches!(d.kind, OpKind::Dot { .. }) && zero(d.operands[2]))?;
         let alone = uses[product.index()] == 1 && product != other;

@@ -1,0 +1,232 @@
+//! The buffers through which products get their operands, where no ring of a loop holds them.
+//!
+//! `wgmma` reads a buffer itself, until the last product that does; for `mma.sync` a value changes threads on its way. Where loads and
+//! elementwise operations are all that an operand is made of, Triton changes the loads; else the operand, or what it is the transpose of.
+//! **Invariant:** products of one loop that read one value alike have one buffer.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tritium_semantics::target::Feature;
+use tritium_tile::{OpId, OpKind, Scalar, ValueDef, ValueId, layout::Side};
+
+use super::{
+    Part, Plan,
+    encoding::{Enc, Encoding},
+    layouts::Unit,
+    scratch,
+};
+
+/// An operand that a product reads from registers.
+pub(super) struct Fetch {
+    pub dot: OpId,
+    pub side: Side,
+    pub operand: ValueId,
+    pub layout: Enc,
+    /// The loads that it is made of, if that is all, with the layouts that it takes them in.
+    pub leaves: Option<Vec<(ValueId, Enc)>>,
+}
+
+impl Plan<'_, '_> {
+    pub(super) fn dots(&self) -> Vec<(OpId, Unit)> {
+        let mut dots: Vec<(OpId, Unit)> = self.layouts.products.iter().map(|(&dot, product)| (dot, product.unit)).collect();
+        dots.sort_by_key(|&(dot, _)| self.at[dot.index()]);
+        dots
+    }
+
+    pub(super) fn fetch(&mut self) {
+        for (dot, unit) in self.dots() {
+            for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
+                let operand = self.function.op(dot).operands[n];
+                if unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot)) {
+                    continue;
+                }
+                let Some(layout) = self.layouts.operand(dot, side) else { continue };
+                let leaves = self.layouts.fetched(operand, layout);
+                self.fetches.push(Fetch { dot, side, operand, layout, leaves });
+            }
+        }
+    }
+
+    /// Products that want different kinds of one value do not share its buffer.
+    pub(super) fn buffer_kind(&self, value: ValueId, wanted: Enc, side: Side) -> u8 {
+        let is_half = matches!(*self.layouts.encodings.get(wanted), Encoding::Operand { bits: 16, .. });
+        // Two bytes lie alike for both sides.
+        if is_half && self.function.ty(value).elem().bits() == 16 { 1 } else { 2 + u8::from(side == Side::B) }
+    }
+
+    /// Operands that no ring holds.
+    pub(super) fn products(&mut self) {
+        let mut shared_already: FxHashSet<ValueId> = FxHashSet::default();
+        let mut passed = FxHashMap::default();
+        for (dot, unit) in self.dots() {
+            for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
+                let operand = self.function.op(dot).operands[n];
+                if unit == Unit::Warpgroup && (side == Side::B || self.reads_shared(dot)) {
+                    let held = self.untransposed(operand);
+                    let loaded = self.function.def_op(held).is_some_and(|op| self.ahead.contains(&op));
+                    if !loaded && shared_already.insert(held) {
+                        let until = self.reads(held).map(|user| self.until(held, user)).max();
+                        let alive = (self.made_at(held), until.unwrap_or(0).max(self.at[dot.index()]));
+                        self.part(dot, "operand", 1, self.bytes(held), alive, 1024);
+                    }
+                } else if unit == Unit::Thread {
+                    self.pass(dot, operand, 0, true, &mut passed);
+                }
+            }
+        }
+        let (mut wholes, mut leaves) = (Vec::new(), Vec::new());
+        for fetch in std::mem::take(&mut self.fetches) {
+            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.carried.contains(&op));
+            match &fetch.leaves {
+                // A transpose moves behind the buffer.
+                None => wholes.push((self.turned(fetch.operand), fetch)),
+                // What changes in no trip of the loop moves before it as a whole, and what comes from the trip before is no load any more.
+                Some(loads)
+                    if loads.iter().all(|&(load, _)| self.is_before_loop(load, fetch.dot))
+                        || loads.iter().any(|&(load, _)| is_carried(load))
+                        || loads
+                            .iter()
+                            .any(|&(load, _)| self.function.def_op(load).is_some_and(|op| self.ahead.contains(&op)))
+                            && loads.iter().any(|&(load, _)| {
+                                let def = self.function.def_op(load);
+                                self.is_before_loop(load, fetch.dot) && def.is_some_and(|op| self.layouts.is_expensive(op))
+                            }) =>
+                {
+                    wholes.push((fetch.operand, fetch));
+                }
+                Some(loads) => {
+                    leaves
+                        .extend(loads.iter().map(|&(load, layout)| (fetch.dot, fetch.side, load == fetch.operand, load, layout)));
+                }
+            }
+        }
+        // Products of one loop that read one value alike change it once.
+        let mut reads: FxHashMap<(ValueId, Enc, Option<OpId>), u32> = FxHashMap::default();
+        for &(dot, _, _, load, layout) in &leaves {
+            *reads.entry((load, layout, self.loop_of(dot))).or_default() += 1;
+        }
+        for (_, fetch) in &wholes {
+            *reads.entry((fetch.operand, fetch.layout, self.loop_of(fetch.dot))).or_default() += 1;
+        }
+        let mut changed: FxHashSet<(ValueId, Enc, Option<OpId>)> = FxHashSet::default();
+        for (held, Fetch { dot, side, operand, layout, .. }) in wholes {
+            let key = (operand, layout, self.loop_of(dot));
+            if changed.insert(key) && (held != operand || self.is_moved(operand, layout)) {
+                let waits = reads[&key] == 1 || !self.is_before_loop(operand, dot);
+                let before = self.parts.len();
+                self.pass(dot, held, self.buffer_kind(held, layout, side), waits, &mut passed);
+                let is_narrow = matches!(self.function.ty(held).elem().scalar(), Some(Scalar::F8E4M3 | Scalar::F8E5M2));
+                if is_narrow && !self.options.sm.has(Feature::Fp8) {
+                    // It is made 16 bits wide before.
+                    self.parts[before..].iter_mut().for_each(|part| part.bytes *= 2);
+                }
+            }
+        }
+        for (dot, side, is_all, load, layout) in leaves {
+            let Some(def) = self.function.def_op(load).filter(|op| !self.ahead.contains(op)) else { continue };
+            if !matches!(self.layouts.encodings.get(layout), Encoding::Operand { .. }) {
+                self.layouts.demand(load, layout, None);
+            } else if self.is_moved(load, layout) {
+                // Only what one product itself reads, or what a loop reads every time, waits in its buffer.
+                let elsewhere = self.loop_of(def) != self.loop_of(dot);
+                let waits = reads[&(load, layout, self.loop_of(dot))] == 1 && (is_all || elsewhere);
+                self.pass(dot, load, self.buffer_kind(load, layout, side), waits, &mut passed);
+            }
+        }
+    }
+
+    /// The products that read a value, or its transpose.
+    pub(super) fn reads(&self, held: ValueId) -> impl Iterator<Item = OpId> {
+        self.layouts
+            .products
+            .keys()
+            .copied()
+            .filter(move |&dot| self.function.op(dot).operands[..2].iter().any(|&operand| self.untransposed(operand) == held))
+    }
+
+    /// Whether a value is there before the innermost loop around a product.
+    pub(super) fn is_before_loop(&self, value: ValueId, dot: OpId) -> bool {
+        let Some(around) = self.loop_of(dot) else { return false };
+        let block = match self.function.value(value).def {
+            ValueDef::Result(op, _) => self.layouts.parents[op.index()],
+            ValueDef::Argument(block, _) => Some(block),
+        };
+        block.is_some_and(|block| !self.function.op(around).regions.iter().any(|&region| self.is_inside(block, region)))
+    }
+
+    /// A value that an operand in registers is made of goes through shared memory, until its product where it waits for that. Products
+    /// that read it from one kind of buffer share that.
+    pub(super) fn pass(
+        &mut self,
+        dot: OpId,
+        value: ValueId,
+        kind: u8,
+        waits: bool,
+        passed: &mut FxHashMap<(ValueId, u8), usize>,
+    ) {
+        let is_argument = matches!(self.function.value(value).def, ValueDef::Argument(..));
+        let read = self.until(value, dot);
+        let made = if is_argument { self.at[dot.index()] } else { self.made_at(value) };
+        let alive = (made, if waits { read.max(made) } else { made });
+        match passed.get(&(value, kind)) {
+            Some(&part) => {
+                let known: &mut Part = &mut self.parts[part];
+                known.alive = (known.alive.0.min(alive.0), known.alive.1.max(alive.1));
+            }
+            None => {
+                // Buffers of one value are filled before any is read.
+                let others: Vec<usize> = (0..4).filter_map(|other| passed.get(&(value, other)).copied()).collect();
+                let mut alive = alive;
+                for &other in &others {
+                    self.parts[other].alive.1 = self.parts[other].alive.1.max(made + 1);
+                    alive.1 = alive.1.max(made + 1);
+                }
+                passed.insert((value, kind), self.parts.len());
+                self.part(dot, "operand", 1, self.bytes(value), alive, 128);
+            }
+        }
+    }
+
+    /// The innermost loop around an op.
+    pub(super) fn loop_of(&self, op: OpId) -> Option<OpId> {
+        let mut block = self.layouts.parents[op.index()];
+        while let Some(outer) = block.and_then(|b| self.layouts.owners[b.index()]) {
+            if matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While) {
+                return Some(outer);
+            }
+            block = self.layouts.parents[outer.index()];
+        }
+        None
+    }
+
+    /// What a transpose of two dimensions turns.
+    pub(super) fn turned(&self, value: ValueId) -> ValueId {
+        match self.function.def_op(value).map(|op| self.function.op(op)) {
+            Some(op) if matches!(&op.kind, OpKind::Transpose { order } if order.len() == 2) => op.operands[0],
+            _ => value,
+        }
+    }
+
+    /// What is stored where a value is turned on its way.
+    pub(super) fn untransposed(&self, value: ValueId) -> ValueId {
+        match self.function.def_op(value).map(|op| self.function.op(op)) {
+            Some(op) if matches!(op.kind, OpKind::Transpose { .. }) => self.untransposed(op.operands[0]),
+            _ => value,
+        }
+    }
+
+    /// Whether a value has to change threads to be in a layout.
+    pub(super) fn is_moved(&mut self, value: ValueId, wanted: Enc) -> bool {
+        let Some(home) = self.layouts.homes[value.index()] else {
+            // What is computed from nothing is not computed again for a product; what is the same everywhere is there.
+            let def = self.function.def_op(value).map(|op| &self.function.op(op).kind);
+            return !matches!(def, Some(OpKind::Constant(_) | OpKind::Splat));
+        };
+        let shape = self.function.ty(value).shape().clone();
+        let bits = self.function.ty(value).elem().bits();
+        let (Some(from), Some(to)) = (self.layouts.encodings.map(home, &shape), self.layouts.encodings.map(wanted, &shape))
+        else {
+            return true;
+        };
+        scratch::conversion_bytes(&from, &to, bits, false) > 0
+    }
+}
