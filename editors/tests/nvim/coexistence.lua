@@ -383,7 +383,8 @@ if vim.env.TRITIUM_RESULTS then
   local out = {
     '# Beside pyright and ruff', '',
     'Printed by `editors/test.sh coexistence`: one Neovim with Tritium, pyright 1.1.414 and ruff 0.17.6 on the kernels of `editors/fixtures/ws`,',
-    'all with their default settings. Times are from the question to the answer as the editor has it, its own work included.', '',
+    'all with their default settings. Times are from the question to the answer as the editor has it, its own work and that of the servers',
+    ('beside included, under a load of %.1f.'):format((vim.uv.loadavg())), '',
     '| figure | |', '|---|---:|',
   }
   for _, row in ipairs(figures) do

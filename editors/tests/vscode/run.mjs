@@ -112,6 +112,7 @@ async function person(editor, suffix) {
       await row.dblclick();
       await page.mouse.move(590, 420);
       await page.locator('.codelens-decoration a', { hasText: '▶ Run' }).first().waitFor();
+      await page.locator('.statusbar-item', { hasText: 'Saving' }).first().waitFor({ state: 'detached' });
       await picture('vscode-diagnostics');
     },
     'the light bulb mends it': async () => {
@@ -140,8 +141,15 @@ async function person(editor, suffix) {
       await page.keyboard.press('Escape');
     },
     'the pointer on the kernel tells its cost': async () => {
-      await line('def softmax').locator('span span', { hasText: /^\s*softmax$/ }).first().hover();
-      await page.locator('.monaco-hover:visible', { hasText: /registers/i }).first().waitFor();
+      // The exact figure comes with the next hover once ptxas has answered.
+      const card = page.locator('.monaco-hover:visible', { hasText: /registers/i }).first();
+      await poll(async () => {
+        await page.mouse.move(1100, 600);
+        await page.keyboard.press('Escape');
+        await line('def softmax').locator('span span', { hasText: /^\s*softmax$/ }).first().hover();
+        await card.waitFor({ timeout: 5_000 });
+        return /exact, ptxas/.test(await card.innerText());
+      }, 60_000, 'the registers are exact');
       await picture('vscode-hover');
     },
     'a click on the lens runs the kernel': async () => {
