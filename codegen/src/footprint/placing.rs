@@ -29,7 +29,7 @@ pub(super) fn place(parts: &mut [Part]) -> u32 {
     while !open.is_empty() && !openings.is_empty() {
         let (offset, range) = openings.remove(0);
         let fits = |&n: &usize| meet(ranges[n], range) && !openings.iter().any(|&(_, other)| meet(ranges[n], other));
-        let Some(chosen) = open.iter().position(|n| fits(n)) else { continue };
+        let Some(chosen) = open.iter().position(fits) else { continue };
         let n = open.remove(chosen);
         let (part, own) = (&mut parts[n], ranges[n]);
         part.offset = offset.next_multiple_of(part.alignment);
