@@ -81,6 +81,8 @@ impl Analysis {
                 meant.filter(|(written, _)| written.name == place.text).map(|(written, _)| (sidecar.clone(), written.range)),
             );
         }
+        // In the order of the texts.
+        out.sort_by(|a: &(PathBuf, Range<usize>), b| (&a.0, a.1.start).cmp(&(&b.0, b.1.start)));
         out
     }
 
