@@ -20,7 +20,7 @@ mod run;
 mod views;
 mod workspace;
 
-use std::io;
+use std::{io, time::Duration};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_lsp::{LspService, Server};
@@ -43,8 +43,13 @@ pub async fn serve(
 
 /// Serves on standard input and output; returns when the client is gone.
 pub fn serve_stdio() -> io::Result<()> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).thread_stack_size(16 << 20).build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .worker_threads(2)
+        .thread_stack_size(16 << 20)
+        // What a thread has freed returns to the others when it ends.
+        .thread_keep_alive(Duration::from_secs(1))
+        .build()?;
     let result = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), Host::default()));
     // A read that is still running must not hold up the exit.
     runtime.shutdown_background();

@@ -6,19 +6,19 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use smol_str::SmolStr;
-use tritium_syntax::SyntaxError;
+use tritium_syntax::{SyntaxError, TextRange};
 
 use crate::{
-    ArgType, Argument, Db, Function, SourceFile,
-    body::{ExprId, Stmt},
+    ArgType, Argument, Db, Function, Instance, SourceFile,
+    body::{ExprId, SourceMap, Stmt},
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
-    items::{self, Node, chunks, in_file, is_triton_file, items as items_of, lowered},
-    launch::{Launch, LaunchSource, launches},
-    lints::{self, circumstances, lint},
+    items::{self, Node, ParamItem, chunks, in_file, is_triton_file, items as items_of, lowered},
+    launch::{Launch, LaunchSource, launches, unplaced},
+    lints::{self, Circumstances, circumstances, lint},
     problem::{At, Edit, Piece, Place, Problem},
     specialise::{Specialisation, hangs_on_arguments, specialisations, with_elements, with_other_elements},
 };
@@ -75,6 +75,17 @@ pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 /// The same with what comments silence.
 #[salsa::tracked(returns(ref))]
 pub fn unsilenced(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    collect(db, file, |_| None)
+}
+
+/// As [`check`], as far as it is known where some kernels have only been looked at under one of their specialisations.
+pub fn check_partly(db: &dyn Db, file: SourceFile, looks: &[&Look]) -> Vec<Diagnostic> {
+    let mut out = collect(db, file, |kernel| looks.iter().find(|look| look.kernel == kernel).copied());
+    silence(db, file, &mut out, Code::is_resource);
+    out
+}
+
+fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<&'a Look>) -> Vec<Diagnostic> {
     if !is_triton_file(db, file) {
         return vec![];
     }
@@ -89,7 +100,10 @@ pub fn unsilenced(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let kernels = items::kernels(db, file);
     for &kernel in kernels {
         db.unwind_if_revision_cancelled();
-        kernel_problems(db, file, kernel, &mut found);
+        match look(kernel) {
+            Some(look) => look.findings(db).iter().for_each(|finding| found.add(db, kernel, finding)),
+            None => findings(db, kernel).iter().for_each(|finding| found.add(db, kernel, finding)),
+        }
     }
     for item in &items_of(db, file).functions {
         for problem in lints::of_function(db, item.function, kernels.contains(&item.function)) {
@@ -174,9 +188,54 @@ fn unused_suppression(file: SourceFile, text: &str, suppression: &Suppression, u
 
 /// What a file's diagnostics need of one kernel, worked out: kernels can be looked at side by side before [`check`] collects them.
 pub fn look_at(db: &dyn Db, kernel: Function) {
-    for specialisation in visited(db, kernel) {
-        lint(db, circumstances(db, kernel, specialisation));
+    findings(db, kernel);
+}
+
+/// One specialisation of a kernel, to look at alone after the kernel's text has changed: to ask again which there are can cost many times
+/// what one of them does.
+#[derive(Debug, Clone)]
+pub struct Look {
+    pub kernel: Function,
+    params: Vec<ParamItem>,
+    specialisation: Specialisation,
+    circumstances: Circumstances,
+    label: String,
+}
+
+impl Look {
+    /// Under an instance, or under the first where the kernel is not checked under that one.
+    pub fn new(db: &dyn Db, kernel: Function, instance: Instance) -> Option<Look> {
+        let all = specialisations(db, kernel);
+        let index = all.iter().position(|s| s.instance == instance).unwrap_or(0);
+        let specialisation = all.get(index)?.clone();
+        let circumstances = circumstances(db, kernel, &specialisation);
+        let label = label(db, kernel, &specialisation, index);
+        Some(Look { kernel, params: params(db, kernel)?.to_vec(), specialisation, circumstances, label })
     }
+
+    /// Whether the kernel still takes the arguments of the specialisation.
+    pub fn fits(&self, db: &dyn Db) -> bool {
+        params(db, self.kernel).is_some_and(|params| *params == self.params)
+    }
+
+    /// Errors that other arguments may refute wait for these.
+    fn findings(&self, db: &dyn Db) -> Vec<Finding> {
+        let elaborated = elaborate(db, self.specialisation.instance);
+        let lints = lint(db, self.circumstances);
+        let mut found = compare(
+            db,
+            self.kernel,
+            &[Visit { specialisation: &self.specialisation, elaborated, lints, label: &self.label }],
+            &[],
+        );
+        let waits = |p: &Problem| p.severity() == Severity::Error && hangs_on_arguments(db, p);
+        found.retain(|finding| !finding.seen.is_assumed || !waits(&finding.problem));
+        found
+    }
+}
+
+fn params(db: &dyn Db, kernel: Function) -> Option<&[ParamItem]> {
+    Some(&items_of(db, kernel.file(db)).function(kernel)?.params)
 }
 
 /// The specialisations of a kernel that the settings ask for.
@@ -189,11 +248,21 @@ pub fn visited(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Specialis
 /// A range of the text that a place of a problem stands for.
 pub fn range_of(db: &dyn Db, place: Place) -> Option<(SourceFile, Range<usize>)> {
     let (start, map) = items::source_map(db, place.function)?;
+    Some((place.function.file(db), in_file(start, range_in(db, place, &map)?)))
+}
+
+/// The same, counted from the start of its chunk, which does not move with the text before it.
+fn range_in_chunk(db: &dyn Db, place: Place) -> Option<((SourceFile, usize), TextRange)> {
+    let (chunk, map) = items::map_in_chunk(db, place.function)?;
+    Some(((place.function.file(db), chunk), range_in(db, place, &map)?))
+}
+
+fn range_in(db: &dyn Db, place: Place, map: &SourceMap) -> Option<TextRange> {
     let name_and_params = || {
         let (_, stmt) = items::function_body(db, place.function)?;
         map.functions.iter().find(|f| f.0 == stmt)
     };
-    let range = match place.at {
+    Some(match place.at {
         At::Expr(id) => *map.exprs.get(id.0 as usize)?,
         At::Argument(id) => match map.arguments.binary_search_by_key(&id, |(value, _)| *value) {
             Ok(index) => map.arguments[index].1,
@@ -202,8 +271,7 @@ pub fn range_of(db: &dyn Db, place: Place) -> Option<(SourceFile, Range<usize>)>
         At::Stmt(id) => *map.stmts.get(id.0 as usize)?,
         At::Param(i) => *name_and_params()?.2.get(i as usize)?,
         At::Name => name_and_params()?.1,
-    };
-    Some((place.function.file(db), in_file(start, range)))
+    })
 }
 
 /// Why a specialisation without an error is not the whole kernel: the place whose value is not known, as the user wrote it.
@@ -259,24 +327,32 @@ fn syntax_errors(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     out
 }
 
-/// One problem of a file, as many specialisations as have it.
-struct Entry {
+/// One problem of a kernel, as many specialisations as have it; nothing in it says where in the file the kernel stands.
+#[derive(Debug, Clone, PartialEq)]
+struct Finding {
     problem: Problem,
     place: Place,
-    kernels: Vec<Seen>,
+    seen: Seen,
+    /// The launch that brings element types without which it is right, and what to say of it.
+    launch: Option<(usize, String)>,
 }
 
 /// How one kernel's specialisations stand to a problem.
+#[derive(Debug, Clone, PartialEq)]
 struct Seen {
-    kernel: Function,
     is_assumed: bool,
     /// Those that have it, and how many reach its place.
     labels: IndexSet<String>,
-    have: usize,
     reach: usize,
     /// Other element types do not have it.
     refuted: bool,
-    /// The launch that brings element types without which it is right.
+}
+
+/// One problem of a file, as many kernels as have it.
+struct Entry {
+    problem: Problem,
+    place: Place,
+    kernels: Vec<(Function, Seen)>,
     launch: Option<Related>,
 }
 
@@ -290,20 +366,26 @@ struct Visit<'db> {
     specialisation: &'db Specialisation,
     elaborated: &'db Elaborated,
     lints: &'db [Problem],
+    label: &'db str,
 }
 
-fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut Found) {
-    let visit = |specialisation| Visit {
-        specialisation,
-        elaborated: elaborate(db, specialisation.instance),
-        lints: lint(db, circumstances(db, kernel, specialisation)),
+/// What is found in a kernel. It depends on the kernel's text, its helpers and its launches, but not on where they stand, so a keystroke
+/// elsewhere in the file asks nothing again.
+#[salsa::tracked(returns(ref))]
+fn findings(db: &dyn Db, kernel: Function) -> Vec<Finding> {
+    let known = specialisations(db, kernel);
+    let labels: Vec<String> = known.iter().enumerate().map(|(index, s)| label(db, kernel, s, index)).collect();
+    let visit = |index: usize| {
+        db.unwind_if_revision_cancelled();
+        let specialisation = &known[index];
+        let elaborated = elaborate(db, specialisation.instance);
+        Visit { specialisation, elaborated, lints: lint(db, circumstances(db, kernel, specialisation)), label: &labels[index] }
     };
-    let mut all: Vec<Visit<'_>> = visited(db, kernel).map(visit).collect();
-    let is_error = |p: &Problem| p.severity() == Severity::Error;
+    let mut all: Vec<Visit<'_>> = (0..visited(db, kernel).count()).map(visit).collect();
     // What a few assumed ones have is an error only if no other refutes it.
-    let may_be_refuted = |p: &Problem| is_error(p) && hangs_on_arguments(db, p);
+    let may_be_refuted = |p: &Problem| p.severity() == Severity::Error && hangs_on_arguments(db, p);
     if all.iter().any(|v| v.specialisation.is_assumed() && v.elaborated.problems.iter().any(may_be_refuted)) {
-        all = specialisations(db, kernel).iter().map(visit).collect();
+        all = (0..known.len()).map(visit).collect();
     }
     // What hangs on the element types assumed is nothing; the others are only asked where there is something to refute.
     let any = |test: &dyn Fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
@@ -313,11 +395,19 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
     };
     let asked = if any(&may_be_refuted) { others.len() } else { usize::from(any(&|p| hangs_on_elements(p.code))) };
     let refuting: Vec<&Elaborated> = others.into_iter().take(asked).map(|i| elaborate(db, i)).collect();
+    compare(db, kernel, &all, &refuting)
+}
+
+/// What visits found, and what other arguments say of it.
+fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elaborated]) -> Vec<Finding> {
+    let file = kernel.file(db);
+    let is_error = |p: &Problem| p.severity() == Severity::Error;
     // An error that some arguments do not have discredits the assumptions that bring it; what only such assumptions bring is as doubtful.
     let elaborations = || all.iter().map(|v| v.elaborated).chain(refuting.iter().copied());
     let is_doubted = |p: &Problem| is_error(p) && elaborations().any(|e| refutes(db, e, p));
     let credited: Vec<&Elaborated> = elaborations().filter(|e| !e.problems.iter().any(is_doubted)).collect();
-    for visit in &all {
+    let mut found = IndexMap::<(Place, Code), Finding>::new();
+    for visit in all {
         let specialisation = visit.specialisation;
         let of_target = lints::of_target(db, visit.elaborated);
         for problem in visit.elaborated.problems.iter().chain(visit.lints).chain(&of_target) {
@@ -332,55 +422,34 @@ fn kernel_problems(db: &dyn Db, file: SourceFile, kernel: Function, found: &mut 
             if place != problem.place && matches!(problem.severity(), Severity::Performance | Severity::Hint) {
                 continue;
             }
-            let Some((_, range)) = range_of(db, place) else { continue };
-            let entry = found.entries.entry((range.start, range.end, problem.code)).or_insert_with(|| Entry {
-                problem: problem.clone(),
-                place,
-                kernels: vec![],
+            let finding = found.entry((place, problem.code)).or_insert_with(|| {
+                let reach = all.iter().filter(|v| reaches(db, v.elaborated, problem)).count();
+                // A remark on types needs another choice of types that has it too.
+                let refuted = match problem.severity() {
+                    Severity::Error => {
+                        refuting.iter().any(|e| refutes(db, e, problem))
+                            || has(visit.elaborated, problem) && !credited.iter().any(|e| has(e, problem))
+                    }
+                    _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
+                };
+                let seen = Seen { is_assumed: specialisation.is_assumed(), labels: IndexSet::new(), reach, refuted };
+                Finding { problem: problem.clone(), place, seen, launch: None }
             });
-            let seen = match entry.kernels.iter().position(|s| s.kernel == kernel) {
-                Some(i) => &mut entry.kernels[i],
-                None => {
-                    let reach = all.iter().filter(|v| reaches(db, v.elaborated, problem)).count();
-                    // A remark on types needs another choice of types that has it too.
-                    let refuted = match problem.severity() {
-                        Severity::Error => {
-                            refuting.iter().any(|e| refutes(db, e, problem))
-                                || has(visit.elaborated, problem) && !credited.iter().any(|e| has(e, problem))
-                        }
-                        _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
-                    };
-                    entry.kernels.push(Seen {
-                        kernel,
-                        is_assumed: specialisation.is_assumed(),
-                        labels: IndexSet::new(),
-                        have: 0,
-                        reach,
-                        refuted,
-                        launch: None,
-                    });
-                    let last = entry.kernels.len() - 1;
-                    &mut entry.kernels[last]
-                }
-            };
-            if seen.launch.is_none() && problem.severity() == Severity::Error && has(visit.elaborated, problem) {
-                seen.launch = launch_to_blame(db, kernel, specialisation, problem);
+            if finding.launch.is_none() && is_error(problem) && has(visit.elaborated, problem) {
+                finding.launch = launch_to_blame(db, kernel, specialisation, problem);
             }
-            if seen.labels.insert(label(db, kernel, specialisation)) {
-                seen.have += 1;
-            }
+            finding.seen.labels.insert(visit.label.to_owned());
         }
     }
+    found.into_values().collect()
 }
 
 /// Tensors that a launch names.
 const MOST_NAMED: usize = 6;
 
 /// The launch of a specialisation, where tensors of other element types would not have a problem.
-fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> Option<Related> {
-    let file = kernel.file(db);
-    let launch = launches(db, file).launches.get(*specialisation.launches.first()?)?;
-    let LaunchSource::Host { start, end } = launch.source else { return None };
+fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> Option<(usize, String)> {
+    let launch = *specialisation.launches.first()?;
     let others = with_elements(db, specialisation.instance, &[DType::F32, DType::F16, DType::I32, DType::I8]);
     let refutes = |instance| {
         let other = elaborate(db, instance);
@@ -389,22 +458,21 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
     if !others.into_iter().any(refutes) {
         return None;
     }
-    let params = &items_of(db, file).function(kernel)?.params;
-    let pointers = params.iter().zip(specialisation.instance.arguments(db)).filter_map(|(param, argument)| match argument {
-        Argument::Runtime { ty: ArgType::Ptr { .. }, .. } => Some(format!("`{}` is {argument}", param.name)),
-        Argument::Runtime { ty: ArgType::Scalar(_), .. }
-        | Argument::Constexpr(_)
-        | Argument::Tuple(_)
-        | Argument::Descriptor { .. }
-        | Argument::Unknown => None,
-    });
+    let pointers =
+        params(db, kernel)?.iter().zip(specialisation.instance.arguments(db)).filter_map(|(param, argument)| match argument {
+            Argument::Runtime { ty: ArgType::Ptr { .. }, .. } => Some(format!("`{}` is {argument}", param.name)),
+            Argument::Runtime { ty: ArgType::Scalar(_), .. }
+            | Argument::Constexpr(_)
+            | Argument::Tuple(_)
+            | Argument::Descriptor { .. }
+            | Argument::Unknown => None,
+        });
     let mut named: Vec<String> = pointers.collect();
     if named.len() > MOST_NAMED {
         named.truncate(MOST_NAMED);
         named.push("…".to_owned());
     }
-    let message = format!("for this launch: {}", named.join(", "));
-    Some(Related { file, range: start as usize..end as usize, message })
+    Some((launch, format!("for this launch: {}", named.join(", "))))
 }
 
 /// Whether an elaboration came to the place of a problem.
@@ -443,9 +511,10 @@ fn refutes(db: &dyn Db, other: &Elaborated, problem: &Problem) -> bool {
     if !reaches(db, other, problem) || has(other, problem) {
         return false;
     }
-    let Some((file, range)) = range_of(db, problem.place) else { return false };
-    let touches =
-        |p: &Problem| range_of(db, p.place).is_some_and(|(f, r)| f == file && r.start < range.end && range.start < r.end);
+    let Some((chunk, range)) = range_in_chunk(db, problem.place) else { return false };
+    let touches = |p: &Problem| {
+        range_in_chunk(db, p.place).is_some_and(|(c, r)| c == chunk && r.start() < range.end() && range.start() < r.end())
+    };
     !other.problems.iter().any(|p| p.severity() == Severity::Error && touches(p))
 }
 
@@ -461,14 +530,12 @@ pub fn label_of(launch: &Launch) -> String {
     }
 }
 
-fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> String {
-    match specialisation.launches.first().and_then(|&i| launches(db, kernel.file(db)).launches.get(i)) {
-        Some(launch) => label_of(launch),
+fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation, index: usize) -> String {
+    let first = specialisation.launches.first();
+    match first.and_then(|first| unplaced(db, kernel).iter().find(|(index, _)| index == first)) {
+        Some((_, launch)) => label_of(launch),
         // Assumed ones have no name of their own: their order tells them apart.
-        None => {
-            let index = specialisations(db, kernel).iter().position(|s| s == specialisation).unwrap_or(0);
-            format!("assumed#{}", index + 1)
-        }
+        None => format!("assumed#{}", index + 1),
     }
 }
 
@@ -478,12 +545,30 @@ fn hangs_on_elements(code: Code) -> bool {
 }
 
 impl Found {
+    fn add(&mut self, db: &dyn Db, kernel: Function, finding: &Finding) {
+        let Some((file, range)) = range_of(db, finding.place) else { return };
+        let Finding { problem, place, seen, .. } = finding;
+        let new = || Entry { problem: problem.clone(), place: *place, kernels: vec![], launch: None };
+        let entry = self.entries.entry((range.start, range.end, problem.code)).or_insert_with(new);
+        match entry.kernels.iter_mut().find(|(other, _)| *other == kernel) {
+            Some((_, other)) => other.labels.extend(seen.labels.iter().cloned()),
+            None => entry.kernels.push((kernel, seen.clone())),
+        }
+        if entry.launch.is_none() {
+            entry.launch = finding.launch.as_ref().and_then(|(index, message)| {
+                let LaunchSource::Host { start, end } = launches(db, file).launches.get(*index)?.source else { return None };
+                Some(Related { file, range: start as usize..end as usize, message: message.clone() })
+            });
+        }
+    }
+
     /// A problem that no specialisation decides.
     fn add_certain(&mut self, db: &dyn Db, kernel: Function, problem: Problem) {
         let Some((_, range)) = range_of(db, problem.place) else { return };
-        let seen = Seen { kernel, is_assumed: false, labels: IndexSet::new(), have: 1, reach: 1, refuted: false, launch: None };
+        let seen = Seen { is_assumed: false, labels: IndexSet::new(), reach: 0, refuted: false };
         let key = (range.start, range.end, problem.code);
-        self.entries.entry(key).or_insert_with(|| Entry { place: problem.place, problem, kernels: vec![seen] });
+        let entry = || Entry { place: problem.place, problem, kernels: vec![(kernel, seen)], launch: None };
+        self.entries.entry(key).or_insert_with(entry);
     }
 
     fn into_diagnostics(self, db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
@@ -492,10 +577,14 @@ impl Found {
 }
 
 impl Entry {
+    fn seen(&self) -> impl Iterator<Item = &Seen> {
+        self.kernels.iter().map(|(_, seen)| seen)
+    }
+
     fn into_diagnostic(self, db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
         let (_, range) = range_of(db, self.place)?;
         let problem = &self.problem;
-        let certain = self.kernels.iter().any(|s| !s.is_assumed || (s.have >= s.reach && !s.refuted))
+        let certain = self.seen().any(|s| !s.is_assumed || (s.labels.len() >= s.reach && !s.refuted))
             && items::alternatives(db, problem.place.function).is_empty();
         // Facts of NVIDIA's compiler: others compute f32 exactly, and fill masked-off elements with zeros.
         if matches!(problem.code, Code::DOT006 | Code::MSK003) && items::is_for_other_device(db, problem.place.function.file(db))
@@ -503,7 +592,7 @@ impl Entry {
             return None;
         }
         // A remark about types that were only assumed.
-        if !certain && problem.severity() != Severity::Error && self.kernels.iter().all(|s| s.refuted) {
+        if !certain && problem.severity() != Severity::Error && self.seen().all(|s| s.refuted) {
             return None;
         }
         let severity = match (problem.severity(), certain) {
@@ -511,12 +600,9 @@ impl Entry {
             (Severity::Error, false) => Severity::Hint,
             (severity, _) => severity,
         };
-        let partial = self.kernels.iter().any(|s| !s.is_assumed && s.have < s.reach);
-        let configs = if partial {
-            self.kernels.iter().filter(|s| !s.is_assumed).flat_map(|s| s.labels.iter().cloned()).collect()
-        } else {
-            vec![]
-        };
+        let partial = self.seen().any(|s| !s.is_assumed && s.labels.len() < s.reach);
+        let configs =
+            if partial { self.seen().filter(|s| !s.is_assumed).flat_map(|s| s.labels.iter().cloned()).collect() } else { vec![] };
         let mut related: Vec<Related> = problem
             .related
             .iter()
@@ -537,7 +623,7 @@ impl Entry {
             }
         }
         if certain {
-            related.extend(self.kernels.iter().find_map(|seen| seen.launch.clone()));
+            related.extend(self.launch.clone());
         }
         let fixes = problem
             .fixes
@@ -557,7 +643,7 @@ impl Entry {
             severity,
             message: problem.message.clone(),
             range,
-            kernel: self.kernels.first().map(|s| s.kernel.name(db).clone()),
+            kernel: self.kernels.first().map(|(kernel, _)| kernel.name(db).clone()),
             configs,
             assumed: !certain,
             related,

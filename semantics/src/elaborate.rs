@@ -151,7 +151,7 @@ pub struct Elaboration {
 }
 
 /// A kernel, or a helper asked for directly, under one specialisation.
-#[salsa::tracked(returns(ref), lru = 96)]
+#[salsa::tracked(returns(ref), lru = 16)]
 pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
     elaborate_once(db, instance)
 }
@@ -209,7 +209,7 @@ fn entry(argument: &Argument) -> evaluator::Entry {
 }
 
 /// A helper as one call reaches it.
-#[salsa::tracked(returns(ref), lru = 256)]
+#[salsa::tracked(returns(ref), lru = 64)]
 pub fn elaborate_call(db: &dyn Db, call: Call) -> Elaboration {
     let arguments = call.arguments(db).iter().map(|argument| evaluator::Entry::plain(argument.clone())).collect();
     evaluator::evaluate(db, *call.function(db), arguments, call.triton(db), *call.depth(db), false)

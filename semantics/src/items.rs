@@ -3,7 +3,11 @@
 //! A file is a row of top-level statements, the [`Chunk`]s, each interned by its text, so a keystroke in one kernel parses and lowers that
 //! kernel alone. **Invariant:** [`Items`] hold no bodies and no positions: an edit inside a kernel's body leaves them equal.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use smol_str::SmolStr;
 use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
@@ -48,7 +52,7 @@ pub fn chunk_count(db: &dyn Db, file: SourceFile) -> usize {
 }
 
 /// The tree of a chunk; its ranges count from the chunk's start.
-#[salsa::tracked(returns(ref), lru = 512)]
+#[salsa::tracked(returns(ref), lru = 16)]
 pub fn chunk_tree<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Parse {
     tritium_syntax::parse_chunk(chunk.text(db), PythonVersion::default())
 }
@@ -240,12 +244,29 @@ pub fn function_body(db: &dyn Db, function: Function) -> Option<(Arc<Body>, Stmt
     Some((body, stmt))
 }
 
+/// A number for the text of the statement that defines a function; texts that differ have different ones, but for chance.
+pub fn text_hash(db: &dyn Db, function: Function) -> u64 {
+    let file = function.file(db);
+    let chunk = items(db, file).function(function).and_then(|item| chunks(db, file).get(item.chunk));
+    let mut hasher = DefaultHasher::new();
+    chunk.map(|(_, chunk)| chunk.text(db)).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// The way back to the text: the file offset that the map's ranges count from, and the map.
 #[salsa::tracked(returns(clone))]
 pub fn source_map(db: &dyn Db, function: Function) -> Option<(u32, Arc<SourceMap>)> {
     let file = function.file(db);
     let item = items(db, file).function(function)?;
     chunk_map(db, file, item.chunk)
+}
+
+/// As [`source_map`], but with the number of the chunk in the file, which says less and changes less.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn map_in_chunk(db: &dyn Db, function: Function) -> Option<(usize, Arc<SourceMap>)> {
+    let file = function.file(db);
+    let chunk = items(db, file).function(function)?.chunk;
+    Some((chunk, chunk_map(db, file, chunk)?.1))
 }
 
 /// As [`source_map`], of a chunk.

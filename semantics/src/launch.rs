@@ -202,6 +202,22 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
     out
 }
 
+/// The launches of one kernel with their indices among the file's, less where they stand: what reads no more than this is not asked again
+/// when lines come or go above them.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn unplaced(db: &dyn Db, kernel: Function) -> Vec<(usize, Launch)> {
+    let all = launches(db, kernel.file(db)).launches.iter().enumerate();
+    let mine = all.filter(|(_, launch)| launch.kernel == kernel);
+    mine.map(|(index, launch)| {
+        let source = match launch.source {
+            LaunchSource::Host { .. } => LaunchSource::Host { start: 0, end: 0 },
+            LaunchSource::Block | LaunchSource::Sidecar => launch.source.clone(),
+        };
+        (index, Launch { source, ..launch.clone() })
+    })
+    .collect()
+}
+
 /// The launches of one kernel.
 pub fn launches_of(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Launch> {
     launches(db, kernel.file(db)).launches.iter().filter(move |l| l.kernel == kernel)

@@ -33,7 +33,7 @@ use tritium_tile::{facts::Launched, facts::Range, inline, verify};
 use crate::{
     Db, Function, Instance,
     elaborate::{Elaborated, elaborate},
-    launch::{Launch, LaunchArg, launches},
+    launch::{Launch, LaunchArg, unplaced},
     problem::Problem,
     specialise::Specialisation,
 };
@@ -100,8 +100,8 @@ fn whole(elaborated: &Elaborated) -> Option<tritium_tile::Function> {
 
 /// The circumstances of a specialisation.
 pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Circumstances {
-    let all = &launches(db, kernel.file(db)).launches;
-    let launches: Vec<&Launch> = specialisation.launches.iter().filter_map(|&i| all.get(i)).collect();
+    let mine = unplaced(db, kernel).iter().filter(|(index, _)| specialisation.launches.contains(index));
+    let launches: Vec<&Launch> = mine.map(|(_, launch)| launch).collect();
     under(db, specialisation.instance, &launches)
 }
 

@@ -13,7 +13,7 @@ use crate::{
     elaborate::elaborate,
     host,
     items::{Annotation, FunctionItem, ParamItem, items},
-    launch::{Launch, LaunchArg, launches},
+    launch::{Launch, LaunchArg, unplaced},
     project,
 };
 
@@ -54,8 +54,7 @@ pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut out: Vec<Specialisation> = Vec::new();
     let row = chosen_row(db, kernel);
     let is_chosen = |config: Option<u32>| row.is_none() || config.is_none() || config == row;
-    let launches = launches(db, kernel.file(db)).launches.iter().enumerate();
-    for (index, launch) in launches.filter(|(_, l)| l.kernel == kernel && is_chosen(l.config)) {
+    for &(index, ref launch) in unplaced(db, kernel).iter().filter(|(_, l)| is_chosen(l.config)) {
         let instance = specialise(db, launch);
         match out.iter().position(|s| s.instance == instance) {
             Some(known) => out[known].launches.push(index),

@@ -172,7 +172,14 @@ impl Client {
     /// The diagnostics of one version.
     pub fn diagnostics(&mut self, uri: &str, version: i32) -> Vec<Value> {
         let of = |p: &Value| p["uri"] == json!(uri) && p["version"] == json!(version);
-        self.notification("textDocument/publishDiagnostics", of)["diagnostics"].as_array().cloned().unwrap_or_default()
+        loop {
+            let pushed = self.notification("textDocument/publishDiagnostics", of)["diagnostics"].clone();
+            // What the active specialisations find may come before the rest.
+            let pulled = self.request("textDocument/diagnostic", json!({ "textDocument": { "uri": uri } }));
+            if pulled["items"] == pushed {
+                return pushed.as_array().cloned().unwrap_or_default();
+            }
+        }
     }
 
     /// Hover text where `needle` first stands.

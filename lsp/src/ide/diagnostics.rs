@@ -4,11 +4,20 @@
 
 use std::{
     cmp::Reverse,
+    collections::HashMap,
     ops::Range,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
-use tritium_semantics::{Db as _, Function, SourceFile, check, diagnostics::Code, items, project::Selector, upgrade};
+use tritium_semantics::{
+    Db as _, Function, SourceFile,
+    check::{self, Look},
+    diagnostics::Code,
+    items,
+    project::Selector,
+    upgrade,
+};
 
 pub use tritium_semantics::diagnostics::Severity;
 
@@ -80,6 +89,20 @@ impl Diagnostic {
     }
 }
 
+/// What is remembered of a file's kernels, to answer the next keystroke soon.
+pub type Known = HashMap<Function, Remembered>;
+
+#[derive(Clone)]
+pub struct Remembered {
+    text: u64,
+    /// The active specialisation.
+    look: Look,
+    is_slow: bool,
+}
+
+/// A kernel that took longer is looked at under its active specialisation first.
+const SLOW: Duration = Duration::from_millis(5);
+
 impl Analysis {
     pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
         let Some(file) = self.file(path) else { return Vec::new() };
@@ -97,8 +120,7 @@ impl Analysis {
     }
 
     fn shown(&self, path: &Path, file: SourceFile, found: &[check::Diagnostic]) -> Vec<Diagnostic> {
-        let mut out: Vec<Diagnostic> =
-            found.iter().filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect();
+        let mut out = self.wanted(path, file, found);
         if let Some(version) = &self.options().upgrade
             && self.wants(path, Code::VER004)
         {
@@ -106,6 +128,39 @@ impl Analysis {
             out.sort_by_key(|d| (d.range.start, d.range.end));
         }
         out
+    }
+
+    /// What the active specialisations find in kernels whose text has changed since and that took long, and everything else. `None` where
+    /// there is no such kernel, so that [`Analysis::diagnostics`] answers soon.
+    pub fn first_diagnostics(&self, path: &Path, known: &Known) -> Option<Vec<Diagnostic>> {
+        let (db, file) = (self.db(), self.file(path)?);
+        let slow = |kernel: &Function| {
+            let old = known.get(kernel)?;
+            (old.is_slow && old.text != items::text_hash(db, *kernel) && old.look.fits(db)).then_some(&old.look)
+        };
+        let looks: Vec<&Look> = items::kernels(db, file).iter().filter_map(slow).collect();
+        (!looks.is_empty()).then(|| self.wanted(path, file, &check::check_partly(db, file, &looks)))
+    }
+
+    /// Looks at all kernels, and remembers what the next keystroke wants to know.
+    pub fn look_at_all(&self, path: &Path, known: &mut Known) {
+        let db = self.db();
+        let Some(file) = self.file(path) else { return };
+        let old = std::mem::take(known);
+        for &kernel in items::kernels(db, file) {
+            let start = Instant::now();
+            check::look_at(db, kernel);
+            let (took, text) = (start.elapsed(), items::text_hash(db, kernel));
+            let look = self.active(kernel).and_then(|active| Look::new(db, kernel, active.instance));
+            if let Some(look) = look {
+                let is_slow = old.get(&kernel).is_some_and(|old| old.text == text && old.is_slow) || took > SLOW;
+                known.insert(kernel, Remembered { text, look, is_slow });
+            }
+        }
+    }
+
+    fn wanted(&self, path: &Path, file: SourceFile, found: &[check::Diagnostic]) -> Vec<Diagnostic> {
+        found.iter().filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect()
     }
 
     /// The kernels of a file, long ones first, to be looked at side by side before [`Analysis::diagnostics`] collects what was found.

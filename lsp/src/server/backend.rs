@@ -4,6 +4,7 @@
 //! server asks of the client is spawned, never awaited inside a handler.
 
 use std::{
+    collections::{BTreeSet, HashMap},
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
@@ -22,7 +23,7 @@ use tower_lsp::{
 use tritium_syntax::{Encoding, LineIndex};
 
 use crate::{
-    ide::{Diagnostic, Host, Options, Python},
+    ide::{Diagnostic, Host, Options, Python, diagnostics},
     server::{
         analysis::{AfterChange, Owner, ReadError, Task},
         capabilities::{self, watched_files},
@@ -164,7 +165,8 @@ pub(super) fn to_error(error: ReadError) -> Error {
     }
 }
 
-/// Works out the diagnostics of a snapshot, unless the editor already has a newer text.
+/// Works out the diagnostics of a snapshot, unless the editor already has a newer text. Where that takes long, what the active
+/// specialisations find is told first, and everything in a second push.
 fn publisher(
     client: Client,
     files: Arc<Files>,
@@ -173,7 +175,8 @@ fn publisher(
 ) -> AfterChange {
     let runtime = tokio::runtime::Handle::current();
     // What is wrong with a configuration is told once.
-    let told = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    let told = Mutex::new(BTreeSet::new());
+    let known = Mutex::new(HashMap::<PathBuf, diagnostics::Known>::new());
     Arc::new(move |analysis, path, version| {
         let Some(uri) = convert::uri(&path) else { return };
         let is_current = || files.get(&path).is_some_and(|file| file.version == version);
@@ -194,23 +197,40 @@ fn publisher(
                     published.send(Published::Diagnostics { path: path.clone(), uri: uri.clone(), items, version, is_triton });
             }
         };
-        let quick = if is_triton { analysis.to_show(&path, analysis.quick_diagnostics(&path)) } else { Vec::new() };
-        publish(&quick);
+        if !is_triton {
+            publish(&[]);
+            return;
+        }
+        let mut remembered = locked(&known).get(&path).cloned().unwrap_or_default();
+        let first = analysis.first_diagnostics(&path, &remembered).map(|found| analysis.to_show(&path, found));
+        if let Some(first) = &first {
+            publish(first);
+        }
+        analysis.look_at_all(&path, &mut remembered);
+        locked(&known).insert(path.clone(), remembered);
+        let quick = analysis.to_show(&path, analysis.quick_diagnostics(&path));
+        if first.as_ref() != Some(&quick) {
+            publish(&quick);
+        }
         for problem in analysis.project(&path).map_or(&[][..], |p| &p.problems) {
             let text = format!("Tritium: {problem}");
-            if told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(text.clone()) {
+            if locked(&told).insert(text.clone()) {
                 let client = client.clone();
                 runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
             }
         }
         // What a launch takes of its GPU follows: nobody waits for it while typing, and the next edit cancels it.
-        if is_triton && is_current() {
+        if is_current() {
             let all = analysis.diagnostics_to_show(&path);
             if all != quick {
                 publish(&all);
             }
         }
     })
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl LanguageServer for Backend {

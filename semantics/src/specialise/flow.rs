@@ -102,7 +102,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     }
                 }
                 if reader.builtin(*callee).is_some_and(|name| name == "arange") {
-                    args.iter().for_each(|a| reader.terms(a.value, &mut sizes));
+                    args.iter().for_each(|a| sizes.extend(reader.param(a.value)));
                 }
                 if let Some(param) = reader.param(*callee) {
                     roles[param] = Role::Function;
