@@ -265,6 +265,11 @@ impl Host {
         self.db.trigger_lru_eviction();
     }
 
+    /// Whether a snapshot is still at work; each shares the folders.
+    pub fn is_read(&self) -> bool {
+        Arc::strong_count(&self.roots) > 1
+    }
+
     pub fn snapshot(&self) -> Analysis {
         let gpu = self.options.gpu.as_deref().and_then(Gpu::find);
         Analysis {

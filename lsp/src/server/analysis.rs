@@ -9,6 +9,7 @@ use std::{
     path::PathBuf,
     sync::{Arc, mpsc},
     thread,
+    time::Duration,
 };
 
 use salsa::Cancelled;
@@ -51,6 +52,9 @@ pub(crate) enum ReadError {
     /// The server is stopping.
     Stopped,
 }
+
+/// After a pause of this length memory is given back.
+const REST: Duration = Duration::from_secs(1);
 
 /// Runs after every change, on a snapshot and a thread of its own.
 pub(crate) type AfterChange = Arc<dyn Fn(Analysis, PathBuf, i32) + Send + Sync>;
@@ -119,7 +123,21 @@ fn serve(
             let _ = guarded(|| after_change(analysis, path, version));
         });
     };
-    while let Ok(task) = queue.recv() {
+    let mut is_rested = true;
+    loop {
+        let task = match queue.recv_timeout(REST) {
+            Ok(task) => task,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                // The next keystroke would let go of the same; a person who only reads needs none of it.
+                if !is_rested && !host.is_read() {
+                    host.forget();
+                    is_rested = true;
+                }
+                continue;
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        };
+        is_rested = false;
         match task {
             Task::Change { path, text, version } => {
                 let _span = tracing::debug_span!("change", path = %path.display(), version).entered();
