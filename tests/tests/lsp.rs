@@ -50,7 +50,8 @@ fn what_a_launch_takes_follows_the_quick_diagnostics() {
     let mut client = Client::start(&[], &json!({}));
     let text = example_of(Code::RES001, "Wrong").text;
     let uri = client.open(Path::new("/nowhere/matmul.py"), &text);
-    assert_eq!(codes(&client.diagnostics(&uri, 1)), Vec::<String>::new());
+    let first = client.notification("textDocument/publishDiagnostics", |p| p["uri"] == json!(uri));
+    assert_eq!(codes(first["diagnostics"].as_array().expect("a list")), Vec::<String>::new());
     let found = client.diagnostics(&uri, 1);
     assert_eq!(codes(&found), ["RES001 16"]);
     let message = found[0]["message"].as_str().expect("a message");
