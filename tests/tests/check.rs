@@ -256,7 +256,8 @@ fn every_other_example_is_clean() {
             continue;
         }
         seen += 1;
-        let said = say(&["check", &path]);
+        // Launches that a CPU runs in no time leave most of a GPU idle, and are told so.
+        let said = say(&["check", "--ignore", "RES005", &path]);
         assert_eq!((said.status, said.stdout.as_str()), (0, ""), "{path}");
     }
     assert!(seen >= 4, "only {seen} examples were there");
