@@ -125,6 +125,14 @@ def machine_code(binary, file, launch, gpu, folder):
     return str(cubin), head[1], int(head[2]) * 32, int(head[3]), head[4].split()
 
 
+def tensor_flop(ptx):
+    """FLOP of one warp's tensor-core instruction, the mean over those of a text: where shapes differ, they stand in one loop and run as often."""
+    warpgroups = [2 * 64 * int(n) * int(k) // 4 for n, k in re.findall(r"wgmma\.mma_async\S*\.m64n(\d+)k(\d+)", ptx)]
+    warps = [2 * int(m) * int(n) * int(k) for m, n, k in re.findall(r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)", ptx)]
+    every = warpgroups + warps
+    return sum(every) / len(every) if every else 0
+
+
 class Loaded:
     def __init__(self, cubin, entry, threads, shared, parameters):
         self.threads, self.shared, self.parameters = threads, shared, parameters
@@ -194,7 +202,7 @@ COUNTERS = {
     "fadd": r"smsp__sass_thread_inst_executed_op_fadd_pred_on\.sum",
     "fmul": r"smsp__sass_thread_inst_executed_op_fmul_pred_on\.sum",
     "ffma": r"smsp__sass_thread_inst_executed_op_ffma_pred_on\.sum",
-    "tensor": r"sm__ops_path_tensor_op_h?g?mma_src_fp16_dst_fp32_sparsity_off\.sum|sm__ops_path_tensor_src_fp16_dst_fp32\.sum",
+    "tensor": r"sm__inst_executed_pipe_tensor\.sum",
     "warps": r"sm__warps_active\.avg\.pct_of_peak_sustained_active",
     "DRAM": r"dram__throughput\.avg\.pct_of_peak_sustained_elapsed",
     "L2": r"lts__t_sectors\.avg\.pct_of_peak_sustained_elapsed|l1tex__m_xbar2l1tex_read_bytes\.avg\.pct_of_peak_sustained_elapsed",
@@ -218,11 +226,7 @@ def known_metrics(ncu):
 def bases():
     for pattern in COUNTERS.values():
         for name in pattern.replace("\\", "").split("|"):
-            if "?" in name:
-                for variant in ("hgmma", "hmma"):
-                    yield name.replace("h?g?mma", variant).split(".")[0]
-            else:
-                yield name.split(".")[0]
+            yield name.split(".")[0]
 
 
 def wanted_metrics(known):
@@ -305,7 +309,7 @@ def main():
                 loaded = Loaded(*code)
                 launch = loaded.launcher(grid, values)
                 times[name], drivers[name] = 1e3 * median(launch), loaded.occupancy()
-                plan.append({"name": name, "code": code, "grid": grid, "arguments": values})
+                plan.append({"name": name, "code": code, "grid": grid, "arguments": values, "tensor": tensor_flop((folder / f"{name}.ptx").read_text())})
             except (RuntimeError, subprocess.TimeoutExpired, TypeError, KeyError) as error:
                 failed.append(f"- {name}: {error}")
             torch.cuda.empty_cache()
@@ -322,7 +326,7 @@ def main():
         text += "\n## Large launches\n\n"
         if refusal:
             text += f"Counters cannot be read on this machine: {refusal}\n\n"
-        text += "FLOP and bytes: expected, and how far from counted. Time: expected, measured (median, cold L2). Limiter: expected, and the unit with the highest share of its peak.\n\n"
+        text += "FLOP and bytes: expected, and how far from counted: additions, multiplications and twice the fused ones that threads execute, and the tensor cores' instructions by the FLOP of their shapes. A butterfly of shuffles adds in every lane what is one addition. Time: expected, measured (median, cold L2). Limiter: expected, and the unit with the highest share of its peak.\n\n"
         text += "| launch | FLOP | off | DRAM bytes | off | µs expected | measured | off | limiter | counted | share | CTAs per SM | driver |\n|---|--:|--:|--:|--:|--:|--:|--:|---|---|--:|--:|--:|\n"
         errors, limiters = [], []
         for case in plan:
@@ -330,7 +334,7 @@ def main():
             row, seen = rows[name], numbers.get(name, {})
             flops = None
             if seen:
-                flops = sum((seen[key] or 0) * factor for key, factor in (("fadd", 1), ("fmul", 1), ("ffma", 2), ("tensor", 1)))
+                flops = sum((seen[key] or 0) * factor for key, factor in (("fadd", 1), ("fmul", 1), ("ffma", 2), ("tensor", case["tensor"])))
             moved = seen["read"] + seen["write"] if seen and seen["read"] is not None else None
             shares = {key: seen[key] for key in SHARES if seen.get(key) is not None}
             highest = max(shares, key=shares.get) if shares else None
