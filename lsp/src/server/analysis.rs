@@ -7,7 +7,10 @@
 use std::{
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
@@ -125,17 +128,18 @@ fn serve(
     };
     let mut is_rested = true;
     loop {
-        let task = match queue.recv_timeout(REST) {
+        let next = if is_rested { queue.recv().map_err(|_| RecvTimeoutError::Disconnected) } else { queue.recv_timeout(REST) };
+        let task = match next {
             Ok(task) => task,
-            Err(mpsc::RecvTimeoutError::Timeout) => {
+            Err(RecvTimeoutError::Timeout) => {
                 // The next keystroke would let go of the same; a person who only reads needs none of it.
-                if !is_rested && !host.is_read() {
+                if !host.is_read() {
                     host.forget();
                     is_rested = true;
                 }
                 continue;
             }
-            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => return,
         };
         is_rested = false;
         match task {
