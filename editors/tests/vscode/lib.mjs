@@ -45,9 +45,10 @@ const SETTINGS = {
 
 /**
  * Starts the editor on a copy of the fixtures. With `trusted: false` the workspace opens restricted. `driven` lets tests run
- * inside the extension host; the editor shows no toasts then, so whoever looks at the screen turns it off.
+ * inside the extension host; the editor shows no toasts then, so whoever looks at the screen turns it off. `beside` are packages of
+ * other extensions.
  */
-export async function open({ vsix, trusted = true, driven = true, theme = 'Default Dark Modern', env = {} }) {
+export async function open({ vsix, beside = [], trusted = true, driven = true, theme = 'Default Dark Modern', env = {} }) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tritium-vscode-'));
   const folder = path.join(home, 'ws');
   fs.cpSync(fixtures, folder, { recursive: true });
@@ -64,8 +65,8 @@ export async function open({ vsix, trusted = true, driven = true, theme = 'Defau
   const places = ['--config', config, '--user-data-dir', path.join(home, 'data'), '--extensions-dir', path.join(home, 'ext')];
   // No gallery: nothing is looked up outside this machine.
   const environment = { ...process.env, ...env, EXTENSIONS_GALLERY: '{}', HOME: home };
-  const install = spawnSync(node, [program, ...places, '--install-extension', vsix], { env: environment, encoding: 'utf8' });
-  if (install.status !== 0) throw new Error(`the package does not install:\n${install.stdout}${install.stderr}`);
+  const install = spawnSync(node, [program, ...places, ...[...beside, vsix].flatMap((one) => ['--install-extension', one])], { env: environment, encoding: 'utf8' });
+  if (install.status !== 0) throw new Error(`the packages do not install:\n${install.stdout}${install.stderr}`);
 
   const log = fs.openSync(path.join(home, 'server.log'), 'w');
   const flags = ['--disable-getting-started-override', ...(driven && NEEDS_DRIVER ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];

@@ -1,9 +1,10 @@
 /**
  * The extension in the real VS Code: assertions inside the extension host, then a few steps as a person takes them.
  *
- *   TRITIUM_EDITORS_VSCODE=… node run.mjs PACKAGE.vsix FAILURES [IMAGES]
+ *   TRITIUM_EDITORS_VSCODE=… node run.mjs PACKAGE.vsix OTHER.vsix FAILURES [IMAGES]
  *
- * TRITIUM_TEST_ONLY=host|restricted|person runs one part, TRITIUM_TEST_MATCH the checks in the host whose name it matches. A screenshot of a step that failed goes to FAILURES; with IMAGES the pictures of the documentation are taken there.
+ * TRITIUM_TEST_ONLY=host|restricted|person runs one part, TRITIUM_TEST_MATCH the checks in the host whose name it matches. OTHER is an
+ * extension that a person has beside ours. A screenshot of a step that failed goes to FAILURES; with IMAGES the pictures of the documentation are taken there.
  * **The last line says `N passed, N failed`, and the exit status agrees.**
  */
 import assert from 'node:assert/strict';
@@ -11,7 +12,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { inHost, open, poll } from './lib.mjs';
 
-const [vsix, failures, images] = process.argv.slice(2);
+const [vsix, other, failures, images] = process.argv.slice(2);
 let passed = 0;
 let failed = 0;
 const pass = (name) => ((passed += 1), console.log(`ok   ${name}`));
@@ -135,8 +136,13 @@ async function person(editor, suffix) {
       await picture('vscode-lens');
     },
     'the pointer on a hint explains it': async () => {
-      await page.locator('.view-line span span', { hasText: /f32\[1024\]$/ }).first().hover();
-      await page.locator('.monaco-hover:visible', { hasText: /\S/ }).first().waitFor();
+      // Hints that are drawn anew under a pointer at rest show nothing.
+      await poll(async () => {
+        await page.mouse.move(1100, 600);
+        await page.locator('.view-line span span', { hasText: /f32\[1024\]$/ }).first().hover();
+        await page.locator('.monaco-hover:visible', { hasText: /\S/ }).first().waitFor({ timeout: 4_000 });
+        return true;
+      }, 30_000, 'the hint is explained');
       await page.mouse.move(1100, 600);
       await page.keyboard.press('Escape');
     },
@@ -151,6 +157,19 @@ async function person(editor, suffix) {
         return /exact, ptxas/.test(await card.innerText());
       }, 60_000, 'the registers are exact');
       await picture('vscode-hover');
+    },
+    'beside another server our hover comes first': async () => {
+      await aside();
+      await page.keyboard.press('Escape');
+      await openFile('blocks.py', 'make_block_ptr');
+      await hints(': f16[32, 64]').waitFor();
+      const card = page.locator('.monaco-hover:visible', { hasText: 'another server' }).first();
+      await line('boundary_check').locator('span span', { hasText: /^\s*part$/ }).first().hover();
+      await card.waitFor();
+      assert.match((await card.innerText()).trim(), /^part: f16\[32, 64\][^]*another server/);
+      await aside();
+      await page.keyboard.press('Escape');
+      await openFile('softmax.py', 'def softmax');
     },
     'a click on the lens runs the kernel': async () => {
       await page.mouse.move(1100, 600);
@@ -247,15 +266,15 @@ async function person(editor, suffix) {
   await page.close();
 }
 
-assert.ok(vsix && failures, 'usage: run.mjs PACKAGE.vsix FAILURES [IMAGES]');
+assert.ok(vsix && other && failures, 'usage: run.mjs PACKAGE.vsix OTHER.vsix FAILURES [IMAGES]');
 fs.mkdirSync(failures, { recursive: true });
 if (images) fs.mkdirSync(images, { recursive: true });
 for (const [name, options, act] of [
   ['host', {}, (editor, results) => suite('host', editor, results)],
   ['restricted', { trusted: false, env: { TRITIUM_TEST_SUITE: 'restricted' } }, (editor, results) => suite('restricted', editor, results)],
-  ['person', { driven: false }, (editor) => person(editor, '')],
+  ['person', { driven: false, beside: [other] }, (editor) => person(editor, '')],
   // The same row in a light theme, for the pictures alone.
-  ...(images ? [['light', { driven: false, theme: 'Default Light Modern' }, (editor) => person(editor, '-light')]] : []),
+  ...(images ? [['light', { driven: false, beside: [other], theme: 'Default Light Modern' }, (editor) => person(editor, '-light')]] : []),
 ]) {
   if (process.env.TRITIUM_TEST_ONLY && process.env.TRITIUM_TEST_ONLY !== name) continue;
   await withEditor(options, act).catch((error) => fail(name, error));

@@ -13,7 +13,13 @@ import { Views } from './views';
 
 let server: Server | undefined;
 
-export function activate(context: ExtensionContext): void {
+/** What another extension can ask of this one. */
+export interface Tritium {
+  /** The entry of the status bar about what is looked at; nothing where no kernel is near. */
+  looks(): { text: string; tooltip: string; command: string } | undefined;
+}
+
+export function activate(context: ExtensionContext): Tritium {
   const log = window.createOutputChannel('Tritium', { log: true });
   const output = window.createOutputChannel('Tritium Run');
   const current = new Server(log, context.extensionPath);
@@ -49,6 +55,7 @@ export function activate(context: ExtensionContext): void {
     workspace.onDidGrantWorkspaceTrust(() => current.refresh()),
   );
   for (const document of workspace.textDocuments) current.consider(document);
+  return { looks: () => looks.shown };
 }
 
 export function deactivate(): Thenable<void> | undefined {

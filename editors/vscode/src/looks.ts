@@ -80,6 +80,12 @@ export class Looks implements Disposable {
     this.changed.fire();
   }
 
+  /** The status bar's entry as it stands; an extension can read its own alone. */
+  get shown(): { text: string; tooltip: string; command: string } | undefined {
+    if (this.choices === undefined) return undefined;
+    return { text: this.item.text, tooltip: String(this.item.tooltip), command: String(this.item.command) };
+  }
+
   /** What can be chosen at the cursor, freshly asked. */
   async at(): Promise<{ uri: Uri; choices: Choices } | undefined> {
     await this.update();

@@ -101,6 +101,31 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       await until('the view follows', () => /4 warps/.test(ptx.document.getText()));
       await close();
     },
+    'the status bar says what is looked at, and a click changes what hovers say': async () => {
+      const { uri, document } = await tuned();
+      const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
+      const says = (pattern) => until(`the status bar says ${pattern}`, () => pattern.test(looks()?.text ?? '') && looks());
+      const before = await says(/H100 · Triton 3\.\d+ · .*BM=64 BN=64/);
+      assert.match(before.tooltip, /^matmul: .*\nBoard: H100\nTriton 3/);
+      // The keys a person would press: the click opens the list, its first row the configurations.
+      const row = async (down) => {
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        for (let i = 0; i < down; i += 1) await ask('workbench.action.quickOpenSelectNext');
+        await ask('workbench.action.acceptSelectedQuickOpenItem');
+      };
+      const chosen = ask(before.command);
+      await row(0);
+      await row(2);
+      await chosen;
+      await says(/BM=128 BN=128/);
+      const at = place(document, 'total = tl.dot');
+      await until('the hover follows', async () => /f32\[128, 128\]/.test(await hover(uri, at)));
+      await tuned();
+      await ask('tritium.chooseConfiguration', 'matmul:0');
+      await says(/BM=64 BN=64/);
+      await show('plain.py');
+      await until('beside no kernel the entry is gone', () => looks() === undefined);
+    },
     'another board is one choice away': async () => {
       const file = await show('softmax.py');
       const line = place(file.document, 'def softmax').line;
