@@ -1,10 +1,11 @@
 """What Tritium expects of a launch beside what a GPU counts: FLOP, bytes of DRAM, occupancy, time, and the unit that holds it up.
 
-    python3 bench/counters.py TRITIUM [--gpu H200] [--results bench/results/counters.md]
+    python3 bench/counters.py TRITIUM [--gpu H200] [--results bench/results/counters.md] [--only PATTERN]
 
 Occupancy: every launch of `tests/run/kernels`, beside the driver's `cuOccupancyMaxActiveBlocksPerMultiprocessor` for the same machine code.
-Counters: large launches of the examples and of `bench/tensor_kernels.py` under Nsight Compute (`ncu`), one replayed launch each; times are
-medians with a cold L2. Where counters cannot be read, the refusal is written down and everything else is still measured. Needs PyTorch.
+Counters: large launches of the examples, of `bench/affine_kernels.py` and of `bench/tensor_kernels.py` under Nsight Compute (`ncu`), one
+replayed launch each; times are medians with a cold L2. All that is counted is also written beside the results as JSON. Where counters cannot
+be read, the refusal is written down and everything else is still measured. Needs PyTorch.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from gpu_launch import ROOT, check, cuda, median
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32}
 HOLDERS = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float}
 
-EXAMPLES, TENSOR = ROOT / "examples", ROOT / "bench/tensor_kernels.py"
+EXAMPLES, AFFINE, TENSOR = ROOT / "examples", ROOT / "bench/affine_kernels.py", ROOT / "bench/tensor_kernels.py"
 
 
 def cases():
@@ -46,6 +47,7 @@ def cases():
         matrix, row, width = ("f16", (rows, columns)), ("f16", (columns,)), ("i32", columns)
         arguments = {"Y": matrix, "X": matrix, "WEIGHT": row, "BIAS": row, "stride": width, "n_cols": width, "eps": ("f32", 1e-5)}
         yield f"layer_norm_{columns}", EXAMPLES / "layer_norm.py", "layer_norm", (rows,), arguments, {"BLOCK": columns}, 8, 3
+    yield from affine()
     for size in (4096, 8192):
         for m, n, k, warps, stages in ((128, 128, 32, 4, 3), (128, 128, 64, 8, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 4)):
             if size == 8192 and (m, n, k) != (128, 256, 64):
@@ -55,12 +57,57 @@ def cases():
             arguments |= {"stride_am": side, "stride_ak": ("i32", 1), "stride_bk": side, "stride_bn": ("i32", 1), "stride_cm": side, "stride_cn": ("i32", 1)}
             values = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8}
             yield f"matmul_{size}_{m}x{n}x{k}", TENSOR, "matmul", (size // m * (size // n),), arguments, values, warps, stages
+    # Operands that fit L2, and operands of 32 bits.
+    yield product("matmul_2048_128x128x64", "f16", 2048, (128, 128, 64), 8, 3)
+    yield product("matmul_tf32_4096_128x128x32", "f32", 4096, (128, 128, 32), 8, 3)
     for d, warps in ((64, 4), (128, 8)):
         heads, length = (64, 4096)
         block = ("f16", (heads, length, d))
         arguments = {"Q": block, "K": block, "V": block, "OUT": block, "scale": ("f32", 0.125), "stride_head": ("i32", length * d), "N": ("i32", length)}
         values = {"BLOCK_M": 128, "BLOCK_N": 64, "D": d, "CAUSAL": False}
         yield f"attention_{d}", TENSOR, "attention", (length // 128, heads), arguments, values, warps, 3
+        if d == 64:
+            yield f"attention_{d}_causal", TENSOR, "attention", (length // 128, heads), arguments, values | {"CAUSAL": True}, warps, 3
+
+
+def product(name, dtype, size, block, warps, stages):
+    side, square = ("i32", size), (dtype, (size, size))
+    arguments = {"A": square, "B": square, "C": ("f16", (size, size)), "M": side, "N": side, "K": side}
+    arguments |= {"stride_am": side, "stride_ak": ("i32", 1), "stride_bk": side, "stride_bn": ("i32", 1), "stride_cm": side, "stride_cn": ("i32", 1)}
+    values = dict(zip(("BLOCK_M", "BLOCK_N", "BLOCK_K"), block)) | {"GROUP_M": 8}
+    return name, TENSOR, "matmul", (size // block[0] * (size // block[1]),), arguments, values, warps, stages
+
+
+def affine():
+    n = 1 << 24
+    numbers, count = ("f32", (n,)), ("i32", n)
+    yield "exponentials", AFFINE, "exponentials", (n // 1024,), {"OUT": numbers, "X": numbers, "n": count}, {"BLOCK": 1024, "TIMES": 32}, 4, 3
+    arguments = {"OUT": numbers, "X": numbers, "n": count, "factor": ("f32", 0.5)}
+    yield "polynomial", AFFINE, "polynomial", (n // 1024,), arguments, {"BLOCK": 1024, "DEGREE": 256}, 4, 3
+    n = 1 << 26
+    numbers = ("f16", (n,))
+    yield "swiglu", AFFINE, "swiglu", (n // 2048,), {"OUT": numbers, "A": numbers, "B": numbers, "n": ("i32", n)}, {"BLOCK": 2048}, 4, 3
+    rows, columns = 16384, 4096
+    matrix, width = ("f16", (rows, columns)), ("i32", columns)
+    arguments = {"OUT": matrix, "X": matrix, "WEIGHT": ("f16", (columns,)), "stride": width, "n_cols": width, "eps": ("f32", 1e-5)}
+    yield "rms_norm", AFFINE, "rms_norm", (rows,), arguments, {"BLOCK": columns}, 8, 3
+    rows, columns, part = 16384, 8192, 512
+    arguments = {"OUT": ("f32", (rows // part, columns)), "X": ("f32", (rows, columns)), "rows": ("i32", rows), "columns": ("i32", columns)}
+    yield "column_sums", AFFINE, "column_sums", (columns // 128, rows // part), arguments, {"ROWS": part, "BLOCK_M": 16, "BLOCK_N": 128}, 4, 3
+    size = 8192
+    side = ("i32", size)
+    arguments = {"OUT": ("f32", (size, size)), "X": ("f32", (size, size)), "rows": side, "columns": side}
+    yield "transpose", AFFINE, "transpose", (size // 64, size // 64), arguments, {"BLOCK": 64}, 8, 3
+    rows, columns = 16384, 8192
+    arguments = {"OUT": ("f32", (rows,)), "A": ("f32", (rows, columns)), "X": ("f32", (columns,)), "rows": ("i32", rows), "columns": ("i32", columns)}
+    yield "matrix_vector", AFFINE, "matrix_vector", (rows // 8,), arguments, {"BLOCK_M": 8, "BLOCK_N": 512}, 4, 3
+    rows, columns = 4096, 32768
+    arguments = {"OUT": ("f32", (rows,)), "X": ("f32", (rows, columns)), "stride": ("i32", columns), "columns": ("i32", columns)}
+    yield "log_sum_exp", AFFINE, "log_sum_exp", (rows,), arguments, {"BLOCK": 1024}, 4, 3
+    rows, columns = 1024, 131072
+    matrix = ("f32", (rows, columns))
+    arguments = {"OUT": matrix, "X": matrix, "stride": ("i32", columns), "columns": ("i32", columns)}
+    yield "wide_softmax", AFFINE, "wide_softmax", (rows,), arguments, {"BLOCK": 4096}, 8, 3
 
 
 def launch_block(name, kernel, grid, arguments, values, warps, stages):
@@ -206,6 +253,13 @@ COUNTERS = {
     "warps": r"sm__warps_active\.avg\.pct_of_peak_sustained_active",
     "DRAM": r"dram__throughput\.avg\.pct_of_peak_sustained_elapsed",
     "L2": r"lts__t_sectors\.avg\.pct_of_peak_sustained_elapsed|l1tex__m_xbar2l1tex_read_bytes\.avg\.pct_of_peak_sustained_elapsed",
+    "L2 slices": r"lts__t_sectors\.avg\.pct_of_peak_sustained_elapsed",
+    "L2 to SM": r"l1tex__m_xbar2l1tex_read_bytes\.avg\.pct_of_peak_sustained_elapsed",
+    "L2 sectors": r"lts__t_sectors\.sum",
+    "SM clock": r"sm__cycles_elapsed\.avg\.per_second",
+    "L2 clock": r"lts__cycles_elapsed\.avg\.per_second",
+    "bank reads": r"l1tex__data_bank_reads\.avg\.pct_of_peak_sustained_elapsed",
+    "bank writes": r"l1tex__data_bank_writes\.avg\.pct_of_peak_sustained_elapsed",
     "tensor pipe": r"sm__pipe_tensor_cycles_active\.avg\.pct_of_peak_sustained_elapsed|sm__inst_executed_pipe_tensor\.avg\.pct_of_peak_sustained_elapsed",
     "FMA": r"sm__pipe_fma_cycles_active\.avg\.pct_of_peak_sustained_elapsed|sm__inst_executed_pipe_fma\.avg\.pct_of_peak_sustained_elapsed",
     "ALU": r"sm__inst_executed_pipe_alu\.avg\.pct_of_peak_sustained_elapsed",
@@ -213,6 +267,8 @@ COUNTERS = {
     "shared memory": r"l1tex__data_pipe_lsu_wavefronts_mem_shared\.avg\.pct_of_peak_sustained_elapsed",
 }
 SHARES = ("DRAM", "L2", "tensor pipe", "FMA", "ALU", "SFU", "shared memory")
+SUMS = ("time", "read", "write", "fadd", "fmul", "ffma", "tensor", "L2 sectors")
+BESIDE = ("L2 slices", "L2 to SM", "bank reads", "bank writes")
 SCALES = {"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -253,7 +309,7 @@ def counted(ncu, plan, metrics):
         numbers = {}
         for key, group in metrics.items():
             values = [float(row[name].replace(",", "")) for name in group if row.get(name)]
-            numbers[key] = (max(values) if key in SHARES or key == "warps" else sum(values)) if values else None
+            numbers[key] = (sum(values) if key in SUMS else max(values)) if values else None
         if numbers["time"] is not None:
             unit = units.get("gpu__time_duration.sum", "ns")
             numbers["time"] *= {"ns": 1e-3, "nsecond": 1e-3, "us": 1, "usecond": 1, "ms": 1e3, "msecond": 1e3, "s": 1e6, "second": 1e6}.get(unit, 1e-3)
@@ -267,6 +323,10 @@ def child():
         launch = Loaded(*case["code"]).launcher(case["grid"], {k: (t, tuple(v) if isinstance(v, list) else v) for k, (t, v) in case["arguments"].items()})
         launch()
         torch.cuda.synchronize()
+
+
+# Tritium's units by the names that a table has.
+UNITS = {"dram": "DRAM", "l2": "L2", "fma": "FMA", "alu": "ALU", "sfu": "SFU", "shared": "shared memory"}
 
 
 def same_unit(ours, theirs):
@@ -286,6 +346,7 @@ def main():
     parser.add_argument("binary", nargs="?")
     parser.add_argument("--gpu", default="H200")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results/counters.md")
+    parser.add_argument("--only", default="", help="launches whose names have this pattern")
     parser.add_argument("--no-suite", action="store_true", help="leave the occupancy of the suite out")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -304,6 +365,8 @@ def main():
                     rows[row["launch"]] = row
         plan, times, drivers, failed = [], {}, {}, []
         for name, _, kernel, grid, values, _, _, _ in cases():
+            if not re.search(arguments.only, name):
+                continue
             try:
                 code = machine_code(binary, files[name], name, arguments.gpu, folder)
                 loaded = Loaded(*code)
@@ -326,9 +389,9 @@ def main():
         text += "\n## Large launches\n\n"
         if refusal:
             text += f"Counters cannot be read on this machine: {refusal}\n\n"
-        text += "FLOP and bytes: expected, and how far from counted: additions, multiplications and twice the fused ones that threads execute, and the tensor cores' instructions by the FLOP of their shapes. A butterfly of shuffles adds in every lane what is one addition. Time: expected, measured (median, cold L2). Limiter: expected, and the unit with the highest share of its peak.\n\n"
-        text += "| launch | FLOP | off | DRAM bytes | off | µs expected | measured | off | limiter | counted | share | CTAs per SM | driver |\n|---|--:|--:|--:|--:|--:|--:|--:|---|---|--:|--:|--:|\n"
-        errors, limiters = [], []
+        text += "FLOP and bytes: expected, and how far from counted. FLOP are those that are executed: additions, multiplications and twice the fused ones of all threads, and the tensor cores' instructions by the FLOP of their shapes. Bytes are those that DRAM moves while the launch runs: stores that L2 still holds at its end are not among them. Time: expected, measured (median, cold L2). Limiter: expected, and the unit with the highest share of its peak, with that share as expected and as counted.\n\n"
+        text += "| launch | FLOP | off | DRAM bytes | off | µs expected | measured | off | limiter | counted | share expected | counted | CTAs per SM | driver |\n|---|--:|--:|--:|--:|--:|--:|--:|---|---|--:|--:|--:|--:|\n"
+        errors, limiters, off_flops, off_bytes, every = [], [], [], [], {}
         for case in plan:
             name = case["name"]
             row, seen = rows[name], numbers.get(name, {})
@@ -342,13 +405,30 @@ def main():
                 errors.append(abs(row["predicted_us"] / times[name] - 1))
             if highest:
                 limiters.append(same_unit(row["limiter"], highest))
-            text += f"| {name} | {number(row['flops'])} | {percent(row['flops'], flops)} | {number(row['bytes'])} | {percent(row['bytes'], moved)} | {number(row['predicted_us'])} | {times[name]:.1f} | {percent(row['predicted_us'], times[name])} | {row['limiter']} | {highest or '?'} | {number(shares.get(highest))} | {row['blocks_per_sm']} | {drivers[name]} |\n"
+            off_flops += [abs(row["flops_executed"] / flops - 1)] if flops else []
+            off_bytes += [abs(row["bytes"] / moved - 1)] if moved else []
+            every[name] = {"counted": seen, "flops": flops, "us": times[name]} | {key: row[key] for key in ("flops_executed", "bytes", "predicted_us", "limiter", "units", "tensors")}
+            of_highest = next((100 * unit["of_peak"] for unit in row["units"] if same_unit(UNITS.get(unit["unit"], unit["unit"]), highest)), None)
+            text += f"| {name} | {number(row['flops_executed'])} | {percent(row['flops_executed'], flops)} | {number(row['bytes'])} | {percent(row['bytes'], moved)} | {number(row['predicted_us'])} | {times[name]:.1f} | {percent(row['predicted_us'], times[name])} | {row['limiter']} | {highest or '?'} | {number(of_highest)} | {number(shares.get(highest))} | {row['blocks_per_sm']} | {drivers[name]} |\n"
         if errors:
             errors.sort()
             text += f"\nTime: median error {100 * statistics.median(errors):.1f} %, p90 {100 * errors[min(len(errors) - 1, int(0.9 * len(errors)))]:.1f} %.\n"
+        if off_flops:
+            text += f"FLOP: {sum(off <= 0.02 for off in off_flops)} of {len(off_flops)} within 2 %, the worst {100 * max(off_flops):.1f} %. "
+            text += f"DRAM bytes: {sum(off <= 0.1 for off in off_bytes)} of {len(off_bytes)} within 10 %, the worst {100 * max(off_bytes):.1f} %.\n"
         if limiters:
             text += f"Limiter: {sum(limiters)} of {len(limiters)} as counted.\n"
         text += "".join(f"{line}\n" for line in failed)
+        if numbers:
+            text += "\n## Shares of peaks\n\nAs counted, in %. Beside the units: L2's slices and what comes from it to the SMs, and the banks of shared memory and L1, which tensor cores also read; GHz while it is counted.\n\n"
+            columns = SHARES + BESIDE
+            text += f"| launch | MB read | MB written | {' | '.join(columns)} | SM clock | L2 clock |\n|---{'|--:' * (len(columns) + 4)}|\n"
+            for name, seen in numbers.items():
+                cells = [seen.get(key) for key in columns]
+                megabytes = [seen[key] and seen[key] / 1e6 for key in ("read", "write")]
+                clocks = [seen.get(key) and seen[key] / 1e9 for key in ("SM clock", "L2 clock")]
+                text += f"| {name} | {' | '.join(map(number, [*megabytes, *cells, *clocks]))} |\n"
+            arguments.results.with_suffix(".json").write_text(json.dumps(every, indent=1, sort_keys=True) + "\n")
         if not arguments.no_suite:
             same, count, lines = occupancies(binary, arguments.gpu, folder)
             text += f"\n## Occupancy\n\n{same} of {count} launches of `tests/run/kernels` have the occupancy that the driver says.\n\n"

@@ -85,7 +85,9 @@ fn table(rows: &[Row]) -> String {
         ]);
     }
     let mut out = format!(
-        "{table}\nEach row is about one compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated.\n"
+        "{table}\nEach row is about one compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated.\n\
+         DRAM bytes move while the launch runs; stores that L2 still holds at its end follow later, and FLOP/B and times count them too.\n\
+         The limiter has the highest share of its peak; beside the second one stands its share.\n"
     );
     for row in rows {
         for access in row.accesses.iter().filter(|a| a.reason.is_some()) {

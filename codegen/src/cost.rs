@@ -1,9 +1,10 @@
 //! What a launch costs: arithmetic, bytes, time, and what would make it less; of the kernel, of each loop and of each line.
 //!
-//! [`work`](self) says what an operation occupies, `runs` how often it runs, `traffic` which bytes DRAM moves, `time` how long that takes,
-//! `advice` what would gain. **Invariant:** a figure that depends on something unknown is `None`, never a guess; the assumptions behind the
-//! others are in [`ASSUMPTIONS`] and, for each tensor, in its [`Reuse`].
+//! [`work`](self) says what an operation occupies, `runs` how often it runs, `addresses` where its accesses go, `traffic` which bytes DRAM
+//! moves, `time` how long that takes, `advice` what would gain. **Invariant:** a figure that depends on something unknown is `None`, never
+//! a guess; the assumptions behind the others are in [`ASSUMPTIONS`] and, for each tensor, in its [`Reuse`].
 
+mod addresses;
 mod advice;
 mod runs;
 mod scalars;
@@ -78,7 +79,7 @@ pub struct LoopCost {
     pub trips_text: Option<String>,
     /// `None` where a loop inside runs a number of times that nobody knows.
     pub trip: Option<Work>,
-    /// What takes longest in a trip.
+    /// What has the highest share of its peak in a trip.
     pub limiter: Option<Unit>,
 }
 
@@ -111,12 +112,16 @@ pub struct Cost {
     pub bytes_text: Option<String>,
     /// Of the launch; 0 without one.
     pub flops: Option<f64>,
+    /// Of the launch, by the instructions that threads and tensor cores run: what a profiler counts.
+    pub flops_executed: Option<f64>,
     pub bytes_requested: Option<f64>,
     /// Distinct bytes, where the sizes of all tensors are known.
     pub bytes_unique: Option<f64>,
-    /// That DRAM must move.
+    /// That DRAM moves while the launch runs.
     pub bytes: Option<f64>,
-    /// FLOP per byte.
+    /// Stored, and written back by DRAM only after the launch: L2 holds the last bytes that moved.
+    pub bytes_left_in_l2: Option<f64>,
+    /// FLOP per byte that DRAM moves, those included that it takes after the launch.
     pub intensity: Option<f64>,
     pub bound: Option<Bound>,
     pub predicted_us: Option<f64>,
@@ -133,6 +138,11 @@ pub struct Cost {
 impl Cost {
     pub fn limiter(&self) -> Option<Unit> {
         self.prediction.as_ref()?.limiter()
+    }
+
+    /// In words, on what the bytes of DRAM rest.
+    pub fn bytes_assumption(&self) -> Option<String> {
+        traffic::assumption(&self.tensors)
     }
 }
 
@@ -162,13 +172,16 @@ pub fn cost(module: &Module, launch: Option<&Launch>, gpu: Gpu, occupancy: Optio
         let traffic = traffic::traffic(function, &facts, &works, runs, launch, &machine);
         let mut total = Work::default();
         total.add(average, programs as f64);
-        let dram: f64 = traffic.tensors.iter().map(|t| t.dram).sum();
-        total.give(Unit::Dram, dram);
+        let (dram, left) = (traffic.dram(), traffic.left());
+        // Meanwhile DRAM takes what the launch before has left in L2: from one to the next it moves all.
+        total.give(Unit::Dram, dram + left);
         out.flops = Some(total.flops);
+        out.flops_executed = Some(total.executed);
         out.bytes_requested = Some(total.bytes());
         out.bytes_unique = traffic.tensors.iter().map(|t| t.unique).sum();
         out.bytes = Some(dram);
-        out.intensity = (dram > 0.0).then(|| total.flops / dram);
+        out.bytes_left_in_l2 = Some(left);
+        out.intensity = (dram + left > 0.0).then(|| total.flops / (dram + left));
         out.bound = bound(&total, &gpu);
         out.waves = Waves::of(programs, &gpu, occupancy);
         out.prediction = time::predict(&total, programs, &gpu);
@@ -275,7 +288,7 @@ fn loop_cost(counter: &Counter, runs: Option<&Runs>, share: &[[f64; 2]], gpu: &G
         }
         _ => None,
     };
-    let time = |trip: &Work, unit: Unit| unit.reached(gpu).map_or(0.0, |rate| trip.of(unit) / rate);
+    let time = |trip: &Work, unit: Unit| time::at_peak(trip, unit, gpu).unwrap_or(0.0);
     let limiter = trip.and_then(|trip| {
         let longest = Unit::ALL.into_iter().max_by(|&a, &b| time(&trip, a).total_cmp(&time(&trip, b)))?;
         (time(&trip, longest) > 0.0).then_some(longest)

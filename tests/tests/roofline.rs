@@ -91,7 +91,7 @@ fn loops_and_lines_say_their_cost_in_the_editor() {
         "{of_loop}"
     );
     let of_loop = client.hover(&uri, &text, "for k in range");
-    for part in ["one trip of one program: ", "all trips of one program: ", "longest in a trip: ", "(estimated)"] {
+    for part in ["one trip of one program: ", "all trips of one program: ", "limiter of a trip: ", "(estimated)"] {
         assert!(of_loop.contains(part), "`{part}` is missing in:\n{of_loop}");
     }
     let of_load = client.hover(&uri, &text, "tl.load(a_ptrs");

@@ -158,7 +158,7 @@ fn narrower_products(s: &Situation) -> Option<Change> {
 /// Operands that are read again and again from shared memory or L2.
 fn larger_tiles(s: &Situation) -> Option<Change> {
     let tensor = Unit::ALL.iter().any(|&u| u.is_tensor() && s.total.of(u) > 0.0);
-    let limiter = s.now.limiter()?;
+    let limiter = s.now.longest()?;
     if !tensor || !matches!(limiter, Unit::Shared | Unit::L2) || s.programs < 2 * u64::from(s.gpu.board?.sm_count) {
         return None;
     }

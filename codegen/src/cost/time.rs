@@ -1,8 +1,9 @@
 //! How long a launch takes, and what holds it up.
 //!
 //! DRAM and the SMs work at the same time; on an SM its units do too, but for the plain instructions between products, of which a part is
-//! exposed. An SM that gets one program more than the others keeps the launch waiting (wave quantisation). **Invariant:** the constants
-//! are here and in [`super::units`], fitted to `bench/results/h200.md`; a unit without a rate makes the time unknown.
+//! exposed. An SM that gets one program more than the others keeps the launch waiting (wave quantisation). The limiter is the unit with the
+//! highest share of its peak, as a profiler names it. **Invariant:** the constants are here and in [`super::units`], fitted to
+//! `bench/results/h200.md`; a unit without a rate makes the time unknown.
 
 use serde::Serialize;
 use tritium_semantics::target::Gpu;
@@ -15,9 +16,8 @@ const FIXED_US: f64 = 5.0;
 /// The part of the plain instructions that no product hides.
 const EXPOSED: f64 = 0.38;
 
-pub const ASSUMPTIONS: &str =
-    "of the datasheet's peaks DRAM reaches 92 %, tensor cores 66 %, L2 60 % and other units 80 %; 5 µs a launch; cold L2";
-pub const ASSUMPTIONS_MEASURED: &str = "DRAM and tensor cores as measured on this machine; of the datasheet's peaks L2 reaches 60 % and other units 80 %; 5 µs a launch; cold L2";
+pub const ASSUMPTIONS: &str = "of the datasheet's peaks DRAM reaches 92 %, tensor cores 66 % and other units 80 %, L2 48 % of its slices' peak; 5 µs a launch; cold L2";
+pub const ASSUMPTIONS_MEASURED: &str = "DRAM and tensor cores as measured on this machine; of the datasheet's peaks other units reach 80 %, L2 48 % of its slices' peak; 5 µs a launch; cold L2";
 
 /// How programs share the board.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -49,12 +49,14 @@ pub struct Use {
     pub us: f64,
     /// Of the launch without its fixed part, 0 to 1.
     pub share: f64,
+    /// Of the unit's peak while the launch runs, 0 to 1.
+    pub of_peak: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     pub us: f64,
-    /// The longest first; those that have nothing to do are left out.
+    /// The highest share of its peak first; those that have nothing to do are left out.
     pub uses: Vec<Use>,
 }
 
@@ -63,9 +65,28 @@ impl Prediction {
         self.uses.first().map(|used| used.unit)
     }
 
+    /// What takes longest, at the rates that kernels reach.
+    pub fn longest(&self) -> Option<Unit> {
+        self.uses.iter().max_by(|a, b| a.us.total_cmp(&b.us)).map(|used| used.unit)
+    }
+
     pub fn second(&self) -> Option<Use> {
         self.uses.get(1).copied()
     }
+}
+
+/// Microseconds of the whole board at a unit's peak. What tensor cores fetch from shared memory is theirs to wait for.
+pub(super) fn at_peak(work: &Work, unit: Unit, gpu: &Gpu) -> Option<f64> {
+    let amount = work.of(unit);
+    if amount == 0.0 {
+        return Some(0.0);
+    }
+    let own = amount / unit.rate(gpu)?;
+    Some(match unit {
+        Unit::Shared => (amount - work.fetched).max(0.0) / unit.rate(gpu)?,
+        unit if unit.is_tensor() => own.max(work.fetched / Unit::Shared.rate(gpu)?),
+        _ => own,
+    })
 }
 
 /// `total`: of all programs.
@@ -79,7 +100,7 @@ pub(super) fn predict(total: &Work, programs: u64, gpu: &Gpu) -> Option<Predicti
         if amount > 0.0 {
             let rate = unit.reached(gpu)?;
             let us = amount / rate * if unit == Unit::Dram { 1.0 } else { quantised };
-            uses.push(Use { unit, amount, us, share: 0.0 });
+            uses.push(Use { unit, amount, us, share: 0.0, of_peak: at_peak(total, unit, gpu)? });
         }
     }
     uses.sort_by(|a, b| b.us.total_cmp(&a.us));
@@ -95,6 +116,8 @@ pub(super) fn predict(total: &Work, programs: u64, gpu: &Gpu) -> Option<Predicti
     let busy = sm.max(dram);
     for used in &mut uses {
         used.share = if busy > 0.0 { used.us / busy } else { 0.0 };
+        used.of_peak /= FIXED_US + busy;
     }
+    uses.sort_by(|a, b| b.of_peak.total_cmp(&a.of_peak));
     Some(Prediction { us: FIXED_US + busy, uses })
 }

@@ -1,24 +1,27 @@
 //! Bytes that DRAM must move, of those that programs ask for.
 //!
-//! The addresses of a load or store are a box: the tile's dimensions and the trips of the loops around it, from a base that depends on the
-//! program. Programs that run at once (a wave) and have the same box share its bytes through L2; the next wave finds them there if both
-//! waves' bytes fit [`KEPT`] of it. Where all tensors of a launch fit, each moves once.
+//! The addresses of a load or store are a box ([`super::addresses`]): the tile's dimensions and the trips of the loops around it, from a base
+//! that depends on the program. Programs that run at once (a wave) and have the same box share its bytes through L2; the next wave finds them
+//! there as far as L2 keeps what moves from one use to the next, half of each wave ([`kept`]); another loop over the same bytes finds them if
+//! a wave fits. Where all tensors of a launch fit, each moves once.
+//!
+//! L2 writes back late: at the end it holds the last bytes that moved, as many as fit, and those among them that were stored have not
+//! reached DRAM. They are counted apart ([`Traffic::left`]), as a profiler does not count them.
 //!
 //! **Invariant:** never more than is asked for; what follows from data in memory moves once per tensor and says so.
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use smallvec::SmallVec;
-use tritium_tile::{
-    BlockId, Function, OpId, OpKind, ValueDef, ValueId,
-    facts::{Affine, Facts, Symbol},
-    layout::tma,
-    rewrite, scratch,
-};
+use tritium_tile::{BlockId, Function, OpId, OpKind, ValueDef, ValueId, facts::Facts};
 
-use super::{Launch, runs::Runs, scalars::Program, work::Work};
-use crate::passes::coalesce::unit_of;
+use super::{
+    Launch,
+    addresses::{Addresses, Sides, Tile},
+    runs::Runs,
+    scalars::Program,
+    work::Work,
+};
 
 /// The part of L2 that keeps what was read until it is read again.
 const KEPT: f64 = 0.7;
@@ -33,7 +36,7 @@ pub enum Reuse {
     Once,
     /// Programs that run at once share what they read.
     Waves,
-    /// Addresses follow from data: each byte of the tensor is taken to move once.
+    /// Addresses follow from data, or are not followed: each byte of the tensor is taken to move once.
     DataDependent,
 }
 
@@ -41,11 +44,28 @@ impl Reuse {
     pub fn describe(self) -> &'static str {
         match self {
             Reuse::Once => "moves once: all tensors of the launch fit L2",
-            Reuse::Waves => "programs of one wave share it through L2",
-            Reuse::DataDependent => "addresses depend on data: taken to move once",
+            Reuse::Waves => "programs of one wave share it through L2, and the next wave where a wave fits L2",
+            Reuse::DataDependent => "addresses depend on data or are not followed: taken to move once",
         }
     }
 }
+
+/// On what the bytes of a launch rest, tensors with the same reason together.
+pub(super) fn assumption(tensors: &[TensorTraffic]) -> Option<String> {
+    let mut reasons: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for tensor in tensors {
+        let name = tensor.tensor.as_ref().map_or_else(|| "other addresses".to_owned(), |name| format!("`{name}`"));
+        let names = reasons.entry(tensor.reuse.describe()).or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut parts: Vec<String> = reasons.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect();
+    parts.extend(tensors.iter().any(|t| t.left > 0.0).then(|| LATE.to_owned()));
+    (!tensors.is_empty()).then(|| parts.join("; "))
+}
+
+const LATE: &str = "L2 is cold at the start and holds the last bytes that moved at the end, stores among them";
 
 /// One tensor in one direction, over the launch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,14 +76,28 @@ pub struct TensorTraffic {
     pub requested: f64,
     /// Distinct bytes; `None` where nobody knows the size.
     pub unique: Option<f64>,
+    /// While the launch runs.
     pub dram: f64,
+    /// Stored, and still in L2 at the end.
+    pub left: f64,
     pub reuse: Reuse,
 }
 
 pub(super) struct Traffic {
     pub tensors: Vec<TensorTraffic>,
-    /// Of what each operation asks for, the part that DRAM moves; by index, for loads and for stores.
+    /// Of what each operation asks for, the part that DRAM moves sooner or later; by index, for loads and for stores.
     pub share: Vec<[f64; 2]>,
+}
+
+impl Traffic {
+    pub(super) fn dram(&self) -> f64 {
+        self.tensors.iter().map(|t| t.dram).sum()
+    }
+
+    /// Bytes that DRAM takes only after the launch.
+    pub(super) fn left(&self) -> f64 {
+        self.tensors.iter().map(|t| t.left).sum()
+    }
 }
 
 /// What a launch runs on.
@@ -73,23 +107,11 @@ pub(super) struct Machine {
     pub slots: u64,
 }
 
-/// Extents of a box's sides and the distances between neighbours.
-type Sides = SmallVec<[(i64, u64); 4]>;
-
-/// Forms and how often each counts: their sum is an address.
-type Forms<'f> = SmallVec<[(&'f Affine, i64); 3]>;
-
 struct Access<'f> {
     root: Option<ValueId>,
     is_store: bool,
-    /// Bytes of a program, if the box is known.
-    shape: Option<Shape<'f>>,
-}
-
-struct Shape<'f> {
-    forms: Forms<'f>,
-    bytes: f64,
-    sides: Sides,
+    /// If it is known.
+    tile: Option<Tile<'f>>,
 }
 
 pub(super) fn traffic(
@@ -101,33 +123,17 @@ pub(super) fn traffic(
     machine: &Machine,
 ) -> Traffic {
     let programs = launch.programs() as f64;
-    let owners = Owners::of(function);
+    let addresses = Addresses::new(function, facts, runs, launch);
     let mut accesses: Vec<(OpId, Access)> = Vec::new();
-    let first = Program::new(function, Some(launch), 0);
     function.walk(|_, id| {
         let work = &works[id.index()];
         if work.bytes() == 0.0 || runs.of[id.index()] == 0.0 {
             return;
         }
-        let pointer = function.op(id).operands[0];
+        let root = root(function, function.op(id).operands[0]);
         for (is_store, bytes) in [(false, work.loaded), (true, work.stored)] {
             if bytes > 0.0 {
-                let shape = match function.op(id).kind {
-                    OpKind::TmaLoad { .. } => block(function, facts, id, runs, &owners, &first),
-                    _ => facts.affine(pointer).and_then(|form| {
-                        let unit = unit_of(function, pointer);
-                        shape(
-                            function,
-                            SmallVec::from_slice(&[(form, 1)]),
-                            (function.ty(pointer).shape(), unit),
-                            &[],
-                            runs,
-                            &owners,
-                            &first,
-                        )
-                    }),
-                };
-                accesses.push((id, Access { root: root(function, pointer), is_store, shape }));
+                accesses.push((id, Access { root, is_store, tile: addresses.tile(id) }));
             }
         }
     });
@@ -162,8 +168,8 @@ pub(super) fn traffic(
         let size = size(*root);
         let unique = size.map(|size| size.min(requested));
         let once = unique.unwrap_or(requested);
-        let is_known = members.iter().all(|&index| accesses[index].1.shape.is_some());
-        let box_bytes = members.iter().filter_map(|&index| accesses[index].1.shape.as_ref()).map(|s| s.bytes).fold(0.0, f64::max);
+        let is_known = members.iter().all(|&index| accesses[index].1.tile.is_some());
+        let box_bytes = members.iter().filter_map(|&index| accesses[index].1.tile.as_ref()).map(|t| t.bytes).fold(0.0, f64::max);
         let moved = waves.as_ref().filter(|_| is_known).and_then(|waves| waves.get(&(*root, *is_store)).copied());
         // Waves that are not looked at bring at least a box.
         let moved = moved.map(|moved| moved.max(box_bytes));
@@ -173,11 +179,21 @@ pub(super) fn traffic(
             Some(moved) => (moved.min(requested), Reuse::Waves),
             None => (once, if fits && is_known { Reuse::Once } else { Reuse::DataDependent }),
         };
+        let tensor = name(*root).cloned();
+        traffic.tensors.push(TensorTraffic { tensor, is_store: *is_store, requested, unique, dram, left: 0.0, reuse });
+    }
+    // The last that moved through L2 is still there; the stores among it are spread as they are over the launch.
+    let part = (machine.l2_bytes / traffic.dram().max(1.0)).min(1.0);
+    for tensor in traffic.tensors.iter_mut().filter(|tensor| tensor.is_store) {
+        tensor.left = part * tensor.dram;
+        tensor.dram -= tensor.left;
+    }
+    for (((_, is_store), members), tensor) in groups.iter().zip(&traffic.tensors) {
         for &index in members {
-            let (id, _) = accesses[index];
-            traffic.share[id.index()][usize::from(*is_store)] = if requested > 0.0 { dram / requested } else { 0.0 };
+            let moved = tensor.dram + tensor.left;
+            let share = if tensor.requested > 0.0 { moved / tensor.requested } else { 0.0 };
+            traffic.share[accesses[index].0.index()][usize::from(*is_store)] = share;
         }
-        traffic.tensors.push(TensorTraffic { tensor: name(*root).cloned(), is_store: *is_store, requested, unique, dram, reuse });
     }
     traffic
 }
@@ -201,35 +217,42 @@ fn waves(
     };
     let every = programs <= LOOKED_AT;
     let mut sums: IndexMap<(Option<ValueId>, bool), f64> = IndexMap::new();
-    let mut before: Option<(FxHashSet<(u32, i64)>, f64)> = None;
-    let signatures = signatures(accesses);
-    let keys_of = |wave: u64| -> Option<(FxHashSet<(u32, i64)>, f64)> {
-        let (mut keys, mut bytes) = (FxHashSet::default(), 0.0);
+    let mut before: Option<Wave> = None;
+    let (together, apart) = (signatures(accesses, false), signatures(accesses, true));
+    let look = |wave: u64, signatures: &[u32]| -> Option<Wave> {
+        let mut out = Wave::default();
         for number in wave * slots..((wave + 1) * slots).min(programs) {
             let program = Program::new(function, Some(launch), number);
-            for ((_, access), &signature) in accesses.iter().zip(&signatures) {
-                let Some(shape) = &access.shape else { continue };
-                if keys.insert((signature, base(function, &shape.forms, &program)?)) {
-                    bytes += shape.bytes;
+            for ((_, access), &signature) in accesses.iter().zip(signatures) {
+                let Some(tile) = &access.tile else { continue };
+                if out.boxes.insert((signature, tile.base(function, &program)?)) {
+                    out.bytes += tile.bytes;
                 }
             }
         }
-        Some((keys, bytes))
+        Some(out)
+    };
+    let wave_of = |wave: u64| {
+        let whole = look(wave, &together)?;
+        if together == apart || whole.bytes <= KEPT * machine.l2_bytes { Some(whole) } else { look(wave, &apart) }
     };
     for &wave in &pairs {
         if !every {
-            before = if wave > 0 { Some(keys_of(wave - 1)?) } else { None };
+            before = if wave > 0 { Some(wave_of(wave - 1)?) } else { None };
         }
-        let now = keys_of(wave)?;
-        let kept = before.as_ref().filter(|(_, bytes)| bytes + now.1 <= KEPT * machine.l2_bytes).map(|(keys, _)| keys);
-        let mut counted = FxHashSet::default();
-        for ((_, access), &signature) in accesses.iter().zip(&signatures) {
-            let Some(shape) = &access.shape else { continue };
-            if !counted.insert(signature) {
-                continue;
-            }
-            let new = now.0.iter().filter(|key| key.0 == signature && kept.is_none_or(|kept| !kept.contains(*key))).count();
-            *sums.entry((access.root, access.is_store)).or_default() += new as f64 * shape.bytes;
+        let now = wave_of(wave)?;
+        let again = before.as_ref().map_or(0.0, |before| kept((before.bytes + now.bytes) / 2.0, machine));
+        // By access, of how many boxes all must come, and of how many only what L2 has lost.
+        let mut counts: IndexMap<u32, [u64; 2]> = IndexMap::new();
+        for key in &now.boxes {
+            let known = before.as_ref().is_some_and(|before| before.boxes.contains(key));
+            counts.entry(key.0).or_default()[usize::from(known)] += 1;
+        }
+        counts.sort_unstable_keys();
+        for (signature, [new, known]) in counts {
+            let access = &accesses[signature as usize].1;
+            let bytes = access.tile.as_ref().map_or(0.0, |tile| tile.bytes);
+            *sums.entry((access.root, access.is_store)).or_default() += bytes * (new as f64 + known as f64 * (1.0 - again));
         }
         before = Some(now);
     }
@@ -238,133 +261,30 @@ fn waves(
     Some(sums)
 }
 
-/// Accesses with equal boxes of one tensor in one direction have one number.
-fn signatures(accesses: &[(OpId, Access)]) -> Vec<u32> {
-    let mut known: IndexMap<(Option<ValueId>, bool, Sides), u32> = IndexMap::new();
+/// The part that is still in L2 after so many bytes. What goes is not exactly the oldest: up to two fifths of L2 all is kept, nothing after
+/// all of it, and [`KEPT`] is the middle (`bench/results/counters.md`).
+fn kept(bytes: f64, machine: &Machine) -> f64 {
+    ((1.0 - bytes / machine.l2_bytes) / (2.0 * (1.0 - KEPT))).clamp(0.0, 1.0)
+}
+
+/// What the programs of a wave touch.
+#[derive(Default)]
+struct Wave {
+    /// By access and base.
+    boxes: FxHashSet<(u32, i64)>,
+    bytes: f64,
+}
+
+/// Of every access the first one with an equal box of the same tensor in the same direction; `apart`: in the same loop.
+fn signatures(accesses: &[(OpId, Access)], apart: bool) -> Vec<u32> {
+    let mut known: IndexMap<(Option<ValueId>, bool, Sides, Option<BlockId>), u32> = IndexMap::new();
     let mut out = Vec::new();
-    for (_, access) in accesses {
-        let sides = access.shape.as_ref().map(|shape| shape.sides.clone()).unwrap_or_default();
-        let next = known.len() as u32;
-        out.push(*known.entry((access.root, access.is_store, sides)).or_insert(next));
+    for (index, (_, access)) in accesses.iter().enumerate() {
+        let (sides, body) = access.tile.as_ref().map(|tile| (tile.sides.clone(), tile.body)).unwrap_or_default();
+        let body = body.filter(|_| apart);
+        out.push(*known.entry((access.root, access.is_store, sides, body)).or_insert(index as u32));
     }
     out
-}
-
-/// The loops around every block.
-struct Owners {
-    block: Vec<Option<OpId>>,
-}
-
-impl Owners {
-    fn of(function: &Function) -> Owners {
-        Owners { block: rewrite::owner_ops(function) }
-    }
-
-    fn loop_of(&self, body: BlockId) -> Option<OpId> {
-        self.block.get(body.index()).copied().flatten()
-    }
-}
-
-/// The box that the tensor memory accelerator copies, on every trip.
-fn block<'f>(
-    function: &Function,
-    facts: &'f Facts,
-    load: OpId,
-    runs: &Runs,
-    owners: &Owners,
-    program: &Program,
-) -> Option<Shape<'f>> {
-    let operands = tma::Operands::of(&function.op(load).operands)?;
-    let buffer = function.ty(operands.buffer);
-    let unit = scratch::element_bytes(buffer.elem());
-    let mut forms: Forms = SmallVec::from_slice(&[(facts.affine(operands.base)?, 1)]);
-    let mut sides: Sides = SmallVec::new();
-    for ((&stride, &start), &extent) in operands.strides.iter().zip(operands.starts).zip(buffer.shape().iter()) {
-        let step = program.scalar(stride)?.wrapping_mul(i64::from(unit));
-        forms.push((facts.affine(start)?, step));
-        sides.push((step, u64::from(extent)));
-    }
-    shape(function, forms, (&[], unit), &sides, runs, owners, program)
-}
-
-/// The box of an address, beside the sides of it that are known; `None` if a part of it depends on what no launch says.
-fn shape<'f>(
-    function: &Function,
-    forms: Forms<'f>,
-    (extents, unit): (&[u32], u32),
-    known: &[(i64, u64)],
-    runs: &Runs,
-    owners: &Owners,
-    program: &Program,
-) -> Option<Shape<'f>> {
-    let mut steps: IndexMap<(Option<u8>, Option<BlockId>), i64> = IndexMap::new();
-    for (term, factor) in forms.iter().flat_map(|&(form, factor)| form.terms.iter().map(move |term| (term, factor))) {
-        let mut step = term.coefficient.wrapping_mul(factor);
-        let mut trip = None;
-        for &symbol in &term.symbols {
-            match symbol {
-                // A product of two loops' trips is no box.
-                Symbol::Trip(body) if trip.is_none() && term.dim.is_none() => trip = Some(body),
-                Symbol::Trip(_) => return None,
-                _ => step = step.wrapping_mul(number(function, symbol, program)?),
-            }
-        }
-        if term.dim.is_some() || trip.is_some() {
-            let sum = steps.entry((term.dim, trip)).or_default();
-            *sum = sum.wrapping_add(step);
-        }
-    }
-    let mut sides: Sides = known.iter().map(|&(step, extent)| (step.saturating_abs(), extent)).collect();
-    sides.retain(|&mut (step, extent)| step != 0 && extent > 1);
-    for ((dim, trip), step) in steps {
-        let extent = match (dim, trip) {
-            (Some(dim), _) => u64::from(*extents.get(usize::from(dim))?),
-            (None, Some(body)) => runs.trips.get(&owners.loop_of(body)?)?.ceil().max(1.0) as u64,
-            (None, None) => continue,
-        };
-        if step != 0 && extent > 1 {
-            sides.push((step.saturating_abs(), extent));
-        }
-    }
-    sides.sort_unstable();
-    let (mut bytes, mut span) = (f64::from(unit), f64::from(unit));
-    for &(step, extent) in &sides {
-        let (step, extent) = (step as f64, extent as f64);
-        let reach = span + step * (extent - 1.0);
-        // Neighbours that overlap or touch fill their span.
-        bytes = if step <= span { (bytes * extent).min(reach) } else { bytes * extent };
-        span = reach;
-    }
-    Some(Shape { forms, bytes, sides })
-}
-
-/// Where a program's box begins, from the start of its tensor.
-fn base(function: &Function, forms: &Forms, program: &Program) -> Option<i64> {
-    let mut sum = 0i64;
-    for (term, factor) in forms.iter().flat_map(|&(form, factor)| form.terms.iter().map(move |term| (term, factor))) {
-        if term.dim.is_some() || term.symbols.iter().any(|s| matches!(s, Symbol::Trip(_))) {
-            continue;
-        }
-        let mut product = term.coefficient.wrapping_mul(factor);
-        for &symbol in &term.symbols {
-            product = product.wrapping_mul(number(function, symbol, program)?);
-        }
-        sum = sum.wrapping_add(product);
-    }
-    Some(sum)
-}
-
-fn number(function: &Function, symbol: Symbol, program: &Program) -> Option<i64> {
-    match symbol {
-        Symbol::Program(axis) => program.pid.get(usize::from(axis)).map(|&n| n as i64),
-        Symbol::Programs(axis) => program.grid.get(usize::from(axis)).map(|&n| n as i64),
-        Symbol::Trip(_) => None,
-        // A tensor starts at its own 0.
-        Symbol::Value(value) if function.ty(value).elem().pointee().is_some() => {
-            function.params.iter().any(|p| p.value == value).then_some(0)
-        }
-        Symbol::Value(value) => program.scalar(value),
-    }
 }
 
 /// The pointer parameter that an address is computed from.

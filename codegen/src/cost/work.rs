@@ -1,11 +1,15 @@
 //! What one execution of an operation occupies, from the operation and its layouts alone.
 //!
-//! FLOP are additions and multiplications of the program's elements, two for a fused one, as a profiler counts them; a unit's work also has
-//! what several threads do again. Index arithmetic that is affine is free: it becomes immediates and a few additions outside of loops.
+//! Useful FLOP are additions and multiplications of the program's elements, two for a fused one. Executed FLOP are those of the instructions
+//! that threads and tensor cores run, as a profiler counts them: every thread that holds a copy does it again, in a butterfly every lane
+//! adds, behind it every thread adds the warps' partial results, and a factor that is multiplied into several sums is multiplied into each
+//! (ptxas fuses). A unit's work is what is executed. Index arithmetic that is affine is free: it becomes immediates and a few additions
+//! outside of loops.
 //!
 //! **Invariant:** of a launch only the strides count here; how often an operation runs is [`super::runs`].
 
 use serde::Serialize;
+use smallvec::SmallVec;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
     facts::Facts,
@@ -24,17 +28,25 @@ use crate::{access, passes::coalesce::unit_of};
 /// Amounts by unit, and what people ask for first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Work {
+    /// Useful.
     pub flops: f64,
+    /// FLOP of the instructions that do it.
+    pub executed: f64,
     /// Bytes that the program asks of and gives to global memory, masked-off ones included.
     pub loaded: f64,
     pub stored: f64,
     #[serde(skip)]
     pub units: [f64; Unit::COUNT],
+    /// Those of [`Unit::Shared`] that tensor cores fetch themselves.
+    #[serde(skip)]
+    pub fetched: f64,
 }
 
 impl Work {
     pub fn add(&mut self, other: &Work, times: f64) {
         self.flops += other.flops * times;
+        self.executed += other.executed * times;
+        self.fetched += other.fetched * times;
         self.loaded += other.loaded * times;
         self.stored += other.stored * times;
         for (mine, theirs) in self.units.iter_mut().zip(&other.units) {
@@ -61,7 +73,8 @@ impl Work {
 
 /// The work of every operation, by its index; of those with regions without them, but for what the regions combine.
 pub(super) fn works(module: &Module, function: &Function, facts: &Facts, launch: Option<&Launch>) -> Vec<Work> {
-    let bench = Bench { module, function, facts, launch };
+    let mut bench = Bench { module, function, facts, launch, uses: uses(function), fused: Vec::new() };
+    bench.fused = (0..function.ops.len()).map(|id| bench.is_fused(OpId(id as u32))).collect();
     let mut works = vec![Work::default(); function.ops.len()];
     function.walk(|_, id| works[id.index()] = bench.work(id));
     // What a reduction combines is counted with it.
@@ -76,6 +89,13 @@ pub(super) fn works(module: &Module, function: &Function, facts: &Facts, launch:
         }
     });
     works
+}
+
+/// The operations that take each value.
+fn uses(function: &Function) -> Vec<SmallVec<[OpId; 2]>> {
+    let mut uses = vec![SmallVec::new(); function.values.len()];
+    function.walk(|_, id| function.op(id).operands.iter().for_each(|&value| uses[value.index()].push(id)));
+    uses
 }
 
 /// Everything in a block, regions included.
@@ -102,6 +122,8 @@ const fn instructions(fma: f64, alu: f64, sfu: f64, flops: f64) -> Instructions 
 const NOTHING: Instructions = instructions(0.0, 0.0, 0.0, 0.0);
 const ADDITION: Instructions = instructions(1.0, 0.0, 0.0, 1.0);
 const COMPARISON: Instructions = instructions(0.0, 1.0, 0.0, 0.0);
+/// Shapes that a factor passes through before it is added.
+const DEEPEST: u32 = 8;
 /// A polynomial or several: functions without an instruction of their own.
 const LONG: Instructions = instructions(14.0, 4.0, 1.0, 24.0);
 
@@ -134,6 +156,18 @@ struct Bench<'m> {
     function: &'m Function,
     facts: &'m Facts,
     launch: Option<&'m Launch>,
+    uses: Vec<SmallVec<[OpId; 2]>>,
+    /// By operation: see [`Bench::is_fused`].
+    fused: Vec<bool>,
+}
+
+/// How often an instruction runs in a program.
+#[derive(Clone, Copy)]
+struct Times {
+    /// For different elements.
+    useful: f64,
+    /// In all threads.
+    executed: f64,
 }
 
 impl Bench<'_> {
@@ -157,6 +191,67 @@ impl Bench<'_> {
         }
     }
 
+    /// An instruction for every element of a value: a thread that holds one in two registers computes it once, and every thread the scalars.
+    fn times(&self, value: ValueId) -> Times {
+        let executed = match self.layout(value) {
+            Some(layout) => self.registers(layout) * self.threads(),
+            None if self.function.ty(value).is_scalar() => self.threads(),
+            None => self.elements(value),
+        };
+        Times { useful: self.elements(value), executed }
+    }
+
+    /// Of a thread, each element once.
+    fn registers(&self, layout: &Distributed) -> f64 {
+        f64::from(layout.num_registers() as u32 >> layout.free_bits().0.count_ones())
+    }
+
+    /// A product that is multiplied where it is added: all that it goes to are sums without another one before it.
+    fn is_fused(&self, product: OpId) -> bool {
+        let op = self.function.op(product);
+        matches!(op.kind, OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF))
+            && op.results.first().is_some_and(|&value| self.goes_to_sums(product, value, 0))
+    }
+
+    /// The first product among the operands of a sum.
+    fn term(&self, sum: OpId) -> Option<OpId> {
+        self.function.op(sum).operands.iter().find_map(|&operand| self.product(operand))
+    }
+
+    fn goes_to_sums(&self, product: OpId, value: ValueId, depth: u32) -> bool {
+        let uses = &self.uses[value.index()];
+        let takes = |&id: &OpId| {
+            let op = self.function.op(id);
+            match &op.kind {
+                OpKind::Binary(BinaryOp::AddF | BinaryOp::SubF) => self.term(id) == Some(product),
+                OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } => {
+                    op.results.first().is_some_and(|&result| self.goes_to_sums(product, result, depth + 1))
+                }
+                _ => false,
+            }
+        };
+        depth < DEEPEST && !uses.is_empty() && uses.iter().all(takes)
+    }
+
+    /// What a value is before it is spread over a tile.
+    fn unspread(&self, mut value: ValueId) -> ValueId {
+        for _ in 0..DEEPEST {
+            match self.function.def_op(value).map(|id| self.function.op(id)) {
+                Some(op) if matches!(op.kind, OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. }) => {
+                    value = op.operands[0]
+                }
+                _ => break,
+            }
+        }
+        value
+    }
+
+    /// What multiplies to give this value.
+    fn product(&self, value: ValueId) -> Option<OpId> {
+        let id = self.function.def_op(self.unspread(value))?;
+        matches!(self.function.op(id).kind, OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF)).then_some(id)
+    }
+
     fn bytes(&self, value: ValueId, count: f64) -> f64 {
         count * f64::from(scratch::element_bytes(self.function.ty(value).elem()))
     }
@@ -175,20 +270,32 @@ impl Bench<'_> {
             | OpKind::Libdevice(_)
             | OpKind::InlineAsm(_) => {
                 if let Some(&result) = op.results.first() {
-                    self.elementwise(id, self.elements(result), self.held(result), &mut work);
+                    self.elementwise(id, self.times(result), &mut work);
                 }
             }
             OpKind::Dot { precision } => self.dot(id, *precision, &mut work),
             OpKind::Wgmma { .. } => self.wgmma(id, &mut work),
             OpKind::Reduce { axis } => self.reduce(id, usize::from(*axis), &mut work),
-            OpKind::Scan { .. } => {
+            OpKind::Scan { axis, .. } => {
                 let Some(&source) = op.operands.first() else { return work };
-                self.combine(op.regions[0], self.elements(source), 2.0 * self.held(source), &mut work);
+                let executed = match self.layout(source) {
+                    // Of a level within threads half the registers take in a total; elsewhere all do, whether they need it or not.
+                    Some(layout) => {
+                        let own = |level: &scratch::ScanLevel| matches!(level.owner, scratch::Owner::Register(_));
+                        let levels = scratch::scan_levels(layout, usize::from(*axis));
+                        let steps: f64 = levels.iter().map(|level| if own(level) { 0.5 } else { 1.0 }).sum();
+                        steps * layout.num_registers() as f64 * self.threads()
+                    }
+                    None => 2.0 * self.elements(source),
+                };
+                self.combine(op.regions[0], Times { useful: self.elements(source), executed }, &mut work);
             }
             OpKind::Map { pack } => {
                 let Some(&source) = op.operands.first() else { return work };
                 let pack = f64::from((*pack).max(1));
-                self.combine(op.regions[0], self.elements(source) / pack, self.held(source) / pack, &mut work);
+                let times = self.times(source);
+                let times = Times { useful: times.useful / pack, executed: times.executed / pack };
+                self.combine(op.regions[0], times, &mut work);
             }
             OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AsyncCopy(_) => {
                 self.global(id, &mut work);
@@ -230,8 +337,7 @@ impl Bench<'_> {
         work
     }
 
-    /// `count` of the program's elements, `held` with copies.
-    fn elementwise(&self, id: OpId, count: f64, held: f64, work: &mut Work) {
+    fn elementwise(&self, id: OpId, times: Times, work: &mut Work) {
         let function = self.function;
         let op = function.op(id);
         let Some(&result) = op.results.first() else { return };
@@ -257,22 +363,35 @@ impl Bench<'_> {
             _ => instructions(0.0, 1.0, 0.0, 0.0),
         };
         let wide = scalar(result) == Some(Scalar::F64);
-        work.flops += row.flops * count;
+        work.flops += row.flops * times.useful;
+        let held = times.executed;
+        let is_sum = matches!(op.kind, OpKind::Binary(BinaryOp::AddF | BinaryOp::SubF));
+        let row = match &op.kind {
+            _ if self.fused[id.index()] => Instructions { fma: 0.0, flops: 0.0, ..row },
+            _ if is_sum && self.term(id).is_some_and(|product| self.fused[product.index()]) => Instructions { flops: 2.0, ..row },
+            _ => row,
+        };
+        work.executed += row.flops * held;
         if wide {
             work.give(Unit::F64, 2.0 * (row.fma + row.alu) * held);
         } else {
             work.give(Unit::Fma, row.fma * held);
             work.give(Unit::Alu, row.alu * held);
         }
-        work.give(Unit::Sfu, row.sfu * held);
+        // The reciprocal of a divisor that many share is taken once.
+        let roots = match &op.kind {
+            OpKind::Binary(BinaryOp::DivF) => self.times(self.unspread(op.operands[1])).executed.min(held),
+            _ => held,
+        };
+        work.give(Unit::Sfu, row.sfu * roots);
     }
 
-    /// A region of scalars, run `count` times by the program and `held` times by its threads.
-    fn combine(&self, region: BlockId, count: f64, held: f64, work: &mut Work) {
+    /// A region of scalars.
+    fn combine(&self, region: BlockId, times: Times, work: &mut Work) {
         let mut inside = Vec::new();
         gather(self.function, region, &mut inside);
         for id in inside {
-            self.elementwise(id, count, held, work);
+            self.elementwise(id, times, work);
         }
     }
 
@@ -280,20 +399,24 @@ impl Bench<'_> {
         let op = self.function.op(id);
         let Some(&source) = op.operands.first() else { return };
         let result = op.results.first().map_or(0.0, |&r| self.elements(r));
-        let count = (self.elements(source) - result).max(0.0);
-        let held = match self.layout(source) {
+        let useful = (self.elements(source) - result).max(0.0);
+        let executed = match self.layout(source) {
             Some(layout) => {
                 let mask = layout.axis_mask(axis);
+                let free = layout.free_bits().0;
                 let along = |bases: &[u32]| bases.iter().filter(|&&b| b & mask != 0).count() as i32;
-                let (mine, kept) =
-                    (layout.num_registers() as f64, layout.num_registers() as f64 / 2f64.powi(along(&layout.register)));
-                // In a thread, then between lanes, then the warps' partial results.
-                let steps = f64::from(along(&layout.lane) + along(&layout.warp));
-                (mine - kept + kept * steps) * self.threads()
+                let own =
+                    layout.register.iter().enumerate().filter(|&(bit, base)| free >> bit & 1 == 0 && base & mask != 0).count();
+                let mine = self.registers(layout);
+                let kept = mine / 2f64.powi(own as i32);
+                // In a thread; a step of the butterfly for every bit of the lane; then everyone adds the warps' partial results.
+                let lanes = f64::from(along(&layout.lane));
+                let warps = 2f64.powi(along(&layout.warp)) - 1.0;
+                (mine - kept + kept * (lanes + warps)) * self.threads()
             }
-            None => count,
+            None => useful,
         };
-        self.combine(op.regions[0], count, held, work);
+        self.combine(op.regions[0], Times { useful, executed }, work);
     }
 
     fn dot(&self, id: OpId, precision: DotPrecision, work: &mut Work) {
@@ -302,16 +425,20 @@ impl Bench<'_> {
         let n = self.function.ty(result).shape().last().copied().unwrap_or(1);
         let flops = 2.0 * self.elements(a) * f64::from(n);
         work.flops += flops;
+        let copies = self.held(result) / self.elements(result).max(1.0);
         let by_threads = self.layout(result).is_some_and(|layout| !mma::is_accumulator(layout) && wgmma::tiles(layout).is_none());
         let scalar = self.function.ty(a).elem().scalar();
         if scalar == Some(Scalar::F64) {
+            work.executed += flops * copies;
             return work.give(Unit::F64, flops);
         }
         if by_threads || (scalar == Some(Scalar::F32) && precision == DotPrecision::Ieee) {
+            work.executed += flops * copies;
             work.give(Unit::Fma, flops / 2.0);
             return;
         }
         let (unit, times) = tensor_unit(scalar, precision);
+        work.executed += flops * times * copies;
         work.give(unit, flops * times);
     }
 
@@ -323,11 +450,13 @@ impl Bench<'_> {
         let flops = 2.0 * self.elements(a) * f64::from(n);
         work.flops += flops;
         let (unit, times) = tensor_unit(self.function.ty(a).elem().scalar(), DotPrecision::Tf32);
+        work.executed += flops * times;
         work.give(unit, flops * times);
         // Every 64 rows read the right operand again; the left one comes from shared memory or from registers.
         let from_shared = matches!(self.function.ty(a), Type::Shared { .. });
         let left = if from_shared { self.bytes(a, self.elements(a)) } else { 0.0 };
-        work.give(Unit::Shared, left + self.bytes(b, self.elements(b)) * f64::from(m.div_ceil(64)));
+        work.fetched = left + self.bytes(b, self.elements(b)) * f64::from(m.div_ceil(64));
+        work.give(Unit::Shared, work.fetched);
     }
 
     fn global(&self, id: OpId, work: &mut Work) {

@@ -161,7 +161,7 @@ impl Analysis {
         }
         if let Some(limiter) = cost.limiter {
             let intensity = cost.intensity().map(|i| format!(", {} FLOP per byte asked for", ratio(i))).unwrap_or_default();
-            facts.push(format!("longest in a trip: {}{intensity}", limiter.name()));
+            facts.push(format!("limiter of a trip: {}{intensity}", limiter.name()));
         }
         facts
     }

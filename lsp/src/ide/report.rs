@@ -78,20 +78,27 @@ pub struct Row {
     pub occupancy_limiter: Option<&'static str>,
     /// Registers are not known: fewer may fit.
     pub occupancy_is_most: bool,
+    /// Useful.
     pub flops: Option<f64>,
-    /// That DRAM must move.
+    /// By the instructions that run: what a profiler counts.
+    pub flops_executed: Option<f64>,
+    /// That DRAM moves while the launch runs.
     pub bytes: Option<f64>,
+    /// Stored, and written back by DRAM only after the launch.
+    pub bytes_left_in_l2: Option<f64>,
+    /// On what `bytes` rests.
+    pub bytes_assumption: Option<String>,
     pub intensity: Option<f64>,
     pub bound: Option<cost::Bound>,
     pub predicted_us: Option<f64>,
-    /// The unit that takes longest, and the one after it with its part of the time (0–1).
+    /// The unit with the highest share of its peak, and the one after it with that share (0–1).
     pub limiter: Option<&'static str>,
     pub second_limiter: Option<&'static str>,
     pub second_share: Option<f64>,
     /// Programs over those that run at once, and the part of the last wave that is empty.
     pub waves: Option<f64>,
     pub idle_in_tail: Option<f64>,
-    /// How long each unit would take alone, the longest first.
+    /// How long each unit would take alone, and its share of its peak; the highest share first.
     pub units: Vec<cost::Use>,
     /// `datasheet` or `measured`.
     pub roof: &'static str,
@@ -186,11 +193,11 @@ fn time_facts(cost: &cost::Cost) -> String {
     if let Some(prediction) = &cost.prediction
         && let Some(limiter) = prediction.uses.first()
     {
-        let second = prediction.second().map(|used| format!(", then {} ({:.0} %)", used.unit.name(), 100.0 * used.share));
+        let second = prediction.second().map(|used| format!(", then {} ({:.0} %)", used.unit.name(), 100.0 * used.of_peak));
         out += &format!(
-            "- limiter: {} ({:.0} % of the busy time){} (estimated)\n",
+            "- limiter: {} ({:.0} % of its peak){} (estimated)\n",
             limiter.unit.name(),
-            100.0 * limiter.share,
+            100.0 * limiter.of_peak,
             second.unwrap_or_default()
         );
     }
@@ -291,6 +298,9 @@ impl Analysis {
             bytes_text: None,
             bytes_requested: None,
             bytes_unique: None,
+            flops_executed: None,
+            bytes_left_in_l2: None,
+            bytes_assumption: None,
             tensors: Vec::new(),
             loops: Vec::new(),
             lines: Vec::new(),
@@ -332,7 +342,7 @@ impl Analysis {
         (row.flops_text, row.bytes_text) = (cost.flops_text.clone(), cost.bytes_text.clone());
         if active.launch.is_some() {
             (row.flops, row.bytes, row.intensity, row.bound) = (cost.flops, cost.bytes, cost.intensity, cost.bound);
-            row.bytes_unique = cost.bytes_unique;
+            (row.bytes_unique, row.bytes_left_in_l2) = (cost.bytes_unique, cost.bytes_left_in_l2);
         }
     }
 
@@ -382,16 +392,18 @@ impl Analysis {
         row.lines = self.lines(path, origins, &cost.places, &figures.report.pressure);
         row.registers_estimated = Some(figures.report.registers.value);
         row.pressure_line = self.line(origins, figures.report.pressure_origin);
+        row.bytes_assumption = cost.bytes_assumption();
         (row.flops_text, row.bytes_text) = (cost.flops_text, cost.bytes_text);
         // Without a launch there are no totals.
         if active.launch.is_some() {
             (row.flops, row.bytes, row.intensity) = (cost.flops, cost.bytes, cost.intensity);
             (row.bound, row.predicted_us) = (cost.bound, cost.predicted_us);
             (row.bytes_requested, row.bytes_unique) = (cost.bytes_requested, cost.bytes_unique);
+            (row.flops_executed, row.bytes_left_in_l2) = (cost.flops_executed, cost.bytes_left_in_l2);
             row.limiter = cost.prediction.as_ref().and_then(cost::Prediction::limiter).map(cost::Unit::name);
             let second = cost.prediction.as_ref().and_then(cost::Prediction::second);
             row.second_limiter = second.map(|used| used.unit.name());
-            row.second_share = second.map(|used| used.share);
+            row.second_share = second.map(|used| used.of_peak);
             row.waves = cost.waves.map(|waves| waves.waves);
             row.idle_in_tail = cost.waves.map(|waves| waves.idle_in_tail);
             row.units = cost.prediction.map(|prediction| prediction.uses).unwrap_or_default();
@@ -509,7 +521,12 @@ impl Analysis {
         };
         if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
             let intensity = cost.intensity.map(|i| format!("; intensity: {i:.2} FLOP/byte")).unwrap_or_default();
-            out += &format!("- work: {}FLOP; bytes to and from DRAM: {}B{intensity} (estimated)\n", si(flops), si(bytes));
+            let executed = cost.flops_executed.filter(|&executed| executed > 1.01 * flops);
+            let executed = executed.map(|executed| format!(" ({}FLOP executed)", si(executed))).unwrap_or_default();
+            let left = cost.bytes_left_in_l2.filter(|&left| left >= 1.0);
+            let left = left.map(|left| format!(", and {}B that L2 still holds at the end", si(left))).unwrap_or_default();
+            let dram = format!("bytes to and from DRAM: {}B{left}", si(bytes));
+            out += &format!("- work: {}FLOP{executed}; {dram}{intensity} (estimated)\n", si(flops));
         }
         if launched {
             out += &time_facts(cost);
@@ -524,6 +541,8 @@ impl Analysis {
         out += &signature;
         if launched && cost.predicted_us.is_some() {
             out += &format!("*The time assumes: {}.*\n", figures.report.cost_assumption);
+            let bytes = cost.bytes_assumption().map(|text| format!("*The bytes assume: {text}.*\n"));
+            out += &bytes.unwrap_or_default();
         }
         (out, figures.exact == State::Pending)
     }
