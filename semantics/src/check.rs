@@ -107,7 +107,7 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     }
     for item in &items_of(db, file).functions {
         for problem in lints::of_function(db, item.function, kernels.contains(&item.function)) {
-            found.add_certain(db, item.function, problem);
+            found.add_certain(db, item.function, problem.clone());
         }
     }
     out.extend(found.into_diagnostics(db, file));

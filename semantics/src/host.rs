@@ -80,6 +80,13 @@ pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
     HostLaunches { launches: host.launches, problems: host.problems, unknown: host.unknown, sites: host.sites }
 }
 
+/// Whether host code launches a kernel, wherever and with whatever: what asks no more than this is not asked again with every other
+/// change of the host code.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn is_run(db: &dyn Db, kernel: Function) -> bool {
+    host_launches(db, kernel.file(db)).sites.iter().any(|site| site.kernel == kernel)
+}
+
 /// What `@triton.autotune` says of a function.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tuned {

@@ -244,6 +244,26 @@ pub fn function_body(db: &dyn Db, function: Function) -> Option<(Arc<Body>, Stmt
     Some((body, stmt))
 }
 
+/// What stands above a function's own statements, as a body with the same expressions: decorators, parameters and their defaults. Typing in
+/// the function does not change it, so host code that launches the function is not evaluated again.
+#[salsa::tracked(returns(clone))]
+pub(crate) fn function_head(db: &dyn Db, function: Function) -> Option<(Arc<Body>, StmtId)> {
+    let (body, stmt) = function_body(db, function)?;
+    let Stmt::Function(def) = body.stmt(stmt) else { return None };
+    let of_params = def.params.iter().flat_map(|param| [param.annotation, param.default]).flatten();
+    let mut end = 0;
+    for root in def.decorators.iter().copied().chain(of_params).chain(def.returns) {
+        walk_expr(&body, root, &mut |node| {
+            if let Node::Expr(id) = node {
+                end = end.max(id.0 as usize + 1);
+            }
+        });
+    }
+    let head = FunctionDef { body: vec![], ..def.clone() };
+    let stmt = StmtId(0);
+    Some((Arc::new(Body { exprs: body.exprs[..end].to_vec(), stmts: vec![Stmt::Function(head)], root: vec![stmt] }), stmt))
+}
+
 /// A number for the text of the statement that defines a function; texts that differ have different ones, but for chance.
 pub fn text_hash(db: &dyn Db, function: Function) -> u64 {
     let file = function.file(db);
@@ -312,35 +332,54 @@ pub(crate) fn host_reads(db: &dyn Db, file: SourceFile, name: &str) -> bool {
         .any(|body| body.exprs.iter().any(|e| matches!(e, Expr::Name(n) if n == name)))
 }
 
-/// Functions that a file hands around by name, or launches with a list that it unpacks: launches that nobody sees decide about their
+/// Whether a file hands a function around by name, or launches it with a list that it unpacks: launches that nobody sees decide about its
 /// parameters.
+pub(crate) fn is_passed_around(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    chunks(db, file).iter().any(|(_, chunk)| handed(db, *chunk).contains(name))
+}
+
+/// What one chunk hands around. By chunk, so that a keystroke walks one of them.
 #[salsa::tracked(returns(ref))]
-pub(crate) fn passed_around(db: &dyn Db, file: SourceFile) -> BTreeSet<SmolStr> {
+fn handed<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> BTreeSet<SmolStr> {
+    let body = &lowered(db, chunk).body;
     let mut names = BTreeSet::new();
-    for body in (0..chunk_count(db, file)).filter_map(|chunk| chunk_body(db, file, chunk)) {
-        let mut used = BTreeSet::new();
-        for expr in &body.exprs {
-            match expr {
-                Expr::Attribute { receiver, .. } | Expr::Subscript { receiver, .. } => _ = used.insert(*receiver),
-                Expr::Call { callee, args } => {
-                    used.insert(*callee);
-                    if let Expr::Subscript { receiver, .. } = body.expr(*callee)
-                        && let Expr::Name(name) = body.expr(*receiver)
-                        && args.iter().any(|a| a.kind == ArgKind::Spread)
-                    {
-                        names.insert(name.clone());
-                    }
+    let mut used = vec![false; body.exprs.len()];
+    for expr in &body.exprs {
+        match expr {
+            Expr::Attribute { receiver, .. } | Expr::Subscript { receiver, .. } => used[receiver.0 as usize] = true,
+            Expr::Call { callee, args } => {
+                used[callee.0 as usize] = true;
+                if let Expr::Subscript { receiver, .. } = body.expr(*callee)
+                    && let Expr::Name(name) = body.expr(*receiver)
+                    && args.iter().any(|a| a.kind == ArgKind::Spread)
+                {
+                    names.insert(name.clone());
                 }
-                _ => {}
             }
+            _ => {}
         }
-        let handed = body.exprs.iter().enumerate().filter(|(id, _)| !used.contains(&ExprId(*id as u32)));
-        names.extend(handed.filter_map(|(_, expr)| match expr {
-            Expr::Name(name) => Some(name.clone()),
-            _ => None,
-        }));
     }
+    names.extend(body.exprs.iter().zip(&used).filter_map(|(expr, used)| match expr {
+        Expr::Name(name) if !used => Some(name.clone()),
+        _ => None,
+    }));
     names
+}
+
+/// Whether a file names something in quotes, as keys of a tuning, heuristics and grids name parameters.
+pub(crate) fn is_quoted(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    chunks(db, file).iter().any(|(_, chunk)| quoted(db, *chunk).contains(name))
+}
+
+/// The words that one chunk has in quotes, comments and all.
+#[salsa::tracked(returns(ref))]
+fn quoted<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> BTreeSet<SmolStr> {
+    let text = chunk.text(db);
+    let is_quote = |c: char| c == '"' || c == '\'';
+    let marks: Vec<usize> = text.match_indices(is_quote).map(|(at, _)| at).collect();
+    let between = marks.windows(2).filter(|pair| text.as_bytes()[pair[0]] == text.as_bytes()[pair[1]]);
+    let words = between.map(|pair| &text[pair[0] + 1..pair[1]]);
+    words.filter(|word| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_')).map(SmolStr::new).collect()
 }
 
 /// Names that a file gives to modules and other objects: `tl.extract_slice = …`.

@@ -197,9 +197,8 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let flow = flow::flow(db, kernel);
     let (configs, row) = (host::configs(db, kernel), chosen_row(db, kernel));
     let mut out = Vec::new();
-    let is_run = host::host_launches(db, kernel.file(db)).sites.iter().any(|site| site.kernel == kernel);
     let only_first = db.settings().chosen(db).only_first;
-    let mut repairs = Repairs::new(is_run);
+    let mut repairs = Repairs::new(host::is_run(db, kernel));
     for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
         // A tuning gives the blocks; all its rows are tried under the first assumption alone.

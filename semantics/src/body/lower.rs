@@ -184,19 +184,18 @@ impl Lowering {
         let decorators = function.decorators().map(|d| self.need(d.expr(), range)).collect();
         let (params, names) = self.params(function.params());
         let returns = self.opt(function.returns());
+        // Numbered before its own statements, so that its number stays when they come and go.
+        let id = self.stmt(Stmt::Missing, range);
         let body = self.block(function.body());
         let name_range = function.name().map_or(range, |n| n.syntax().text_range());
-        let id = self.stmt(
-            Stmt::Function(FunctionDef {
-                name: name(function.name()),
-                decorators,
-                params,
-                returns,
-                body,
-                is_async: function.async_token().is_some(),
-            }),
-            range,
-        );
+        self.body.stmts[id.0 as usize] = Stmt::Function(FunctionDef {
+            name: name(function.name()),
+            decorators,
+            params,
+            returns,
+            body,
+            is_async: function.async_token().is_some(),
+        });
         self.map.functions.push((id, name_range, names));
         id
     }

@@ -291,6 +291,10 @@ impl<'db> Host<'db> {
             Meaning::Path(path) => Value::Path(path.clone()),
             Meaning::File(other) => Value::File(*other),
             Meaning::Definition(other, index) => {
+                // A kernel is known by its name: its body is not read.
+                if let Some(function) = items_of(self.db, *other).of_definition.get(*index).copied().flatten() {
+                    return Value::Const(Const::Function(function));
+                }
                 let Some(definition) = items::declared(self.db, *other).definitions.get(*index) else { return Value::NONE };
                 let Some(body) = chunk_body(self.db, *other, definition.chunk) else { return Value::NONE };
                 let frame = self.frame(*other, definition.chunk, body.clone());

@@ -119,7 +119,7 @@ impl Host<'_> {
         if !item.is_tuned {
             return tuning;
         }
-        let Some((body, stmt)) = items::function_body(self.db, function) else { return tuning };
+        let Some((body, stmt)) = items::function_head(self.db, function) else { return tuning };
         let Stmt::Function(def) = body.stmt(stmt) else { return tuning };
         let frame = self.frame(file, item.chunk, body.clone());
         for &decorator in &def.decorators {
@@ -178,8 +178,8 @@ impl Host<'_> {
         let file = function.file(self.db);
         let item = items_of(self.db, file).function(function)?;
         let default = item.params.get(param)?.default?;
-        let body = items::chunk_body(self.db, file, item.chunk)?;
-        let frame = self.frame(file, item.chunk, body);
+        let (head, _) = items::function_head(self.db, function)?;
+        let frame = self.frame(file, item.chunk, head);
         Some(self.expr(&frame, default))
     }
 

@@ -6,6 +6,7 @@ use super::{chained_boolean, fp8_target, leftover_print, tuner, unused_parameter
 use crate::{Db, Function, elaborate::Elaborated, problem::Problem};
 
 /// What the statements of a `@triton.jit` function say.
+#[salsa::tracked(returns(ref))]
 pub(crate) fn of_function(db: &dyn Db, function: Function, is_kernel: bool) -> Vec<Problem> {
     let Some((body, stmt)) = crate::items::function_body(db, function) else { return vec![] };
     let crate::body::Stmt::Function(def) = body.stmt(stmt) else { return vec![] };

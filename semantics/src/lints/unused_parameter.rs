@@ -1,42 +1,44 @@
 //! CXP004: a parameter that no statement reads, and that still decides what is compiled.
 
+use rustc_hash::FxHashSet;
+
 use crate::{
     Db, Function,
     body::{Body, Expr, FunctionDef, ParamKind},
     diagnostics::Code,
-    items::{Annotation, Node, items, passed_around, walk},
+    items::{Annotation, Node, is_passed_around, is_quoted, items, walk},
     problem::{At, Place, Problem},
 };
 
 pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body: &Body, def: &FunctionDef) {
     let Some(item) = items(db, function.file(db)).function(function) else { return };
-    let mut read = std::collections::BTreeSet::new();
+    let mut read = FxHashSet::default();
     let mut opaque = false;
     walk(body, &def.body, &mut |node| match node {
         Node::Expr(id) => match body.expr(id) {
             Expr::Name(name) => {
-                read.insert(name.clone());
+                read.insert(name);
             }
             Expr::Missing => opaque = true,
             _ => {}
         },
         Node::Stmt(_) => {}
     });
-    // A function that is launched in another's place takes what the other one takes.
-    if passed_around(db, function.file(db)).contains(&def.name) {
-        return;
-    }
     // A body that says nothing is an interface, not a kernel.
     if opaque || read.is_empty() {
         return;
     }
-    let text = function.file(db).text(db);
+    let file = function.file(db);
     for (index, param) in def.params.iter().enumerate() {
         // Names of launch options reach the compiler whether they are read or not.
         let option = matches!(param.name.as_str(), "num_warps" | "num_stages" | "num_ctas" | "maxnreg");
         let special = option || !matches!(param.kind, ParamKind::PositionalOnly | ParamKind::Normal | ParamKind::KeywordOnly);
-        if special || read.contains(&param.name) || param.name.starts_with('_') || is_named(text, &param.name) {
+        if special || read.contains(&param.name) || param.name.starts_with('_') || is_quoted(db, file, &param.name) {
             continue;
+        }
+        // A function that is launched in another's place takes what the other one takes.
+        if is_passed_around(db, file, &def.name) {
+            return;
         }
         let kind = match item.params.get(index).map(|p| p.annotation) {
             Some(Annotation::Constexpr) => "and every new value of it compiles the kernel again",
@@ -52,9 +54,4 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body
             level: None,
         });
     }
-}
-
-/// Keys of a tuning, heuristics and grids name parameters in quotes.
-fn is_named(text: &str, name: &str) -> bool {
-    text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"))
 }

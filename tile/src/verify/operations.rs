@@ -11,8 +11,9 @@ use crate::{
 
 type Rule = Result<(), String>;
 
-fn ask(holds: bool, rule: impl Into<String>) -> Rule {
-    if holds { Ok(()) } else { Err(rule.into()) }
+/// The message is only written where the rule is broken: every operation of every kernel is asked.
+fn ask<Text: Into<String>>(holds: bool, rule: impl FnOnce() -> Text) -> Rule {
+    if holds { Ok(()) } else { Err(rule().into()) }
 }
 
 impl Checker<'_> {
@@ -26,15 +27,14 @@ impl Checker<'_> {
             OpKind::While | OpKind::If => 2,
             _ => 0,
         };
-        ask(op.regions.len() == regions, format!("`{name}` has {regions} regions"))?;
+        ask(op.regions.len() == regions, || format!("`{name}` has {regions} regions"))?;
         let count = |operands: std::ops::RangeInclusive<usize>, wanted: usize| {
-            ask(
-                operands.contains(&types.len()) && results.len() == wanted,
-                format!("`{name}` takes {operands:?} operands and gives {wanted} results"),
-            )
+            ask(operands.contains(&types.len()) && results.len() == wanted, || {
+                format!("`{name}` takes {operands:?} operands and gives {wanted} results")
+            })
         };
         let not_shared = |types: &[&Type]| {
-            ask(types.iter().all(|t| tile_elem(t).is_some()), format!("`{name}` does not work on shared buffers"))
+            ask(types.iter().all(|t| tile_elem(t).is_some()), || format!("`{name}` does not work on shared buffers"))
         };
         let shared = matches!(
             op.kind,
@@ -61,14 +61,14 @@ impl Checker<'_> {
                 count(0..=0, 1)?;
                 let scalar = tile_scalar(results[0]);
                 match constant {
-                    Constant::Int(_) => ask(scalar.is_some_and(Scalar::is_int), "an integer constant has an integer type"),
-                    Constant::Float(_) => ask(scalar.is_some_and(Scalar::is_float), "a float constant has a float type"),
+                    Constant::Int(_) => ask(scalar.is_some_and(Scalar::is_int), || "an integer constant has an integer type"),
+                    Constant::Float(_) => ask(scalar.is_some_and(Scalar::is_float), || "a float constant has a float type"),
                 }
             }
             OpKind::ProgramId { axis } | OpKind::NumPrograms { axis } => {
                 count(0..=0, 1)?;
-                ask(*axis < 3, "an axis of the grid is x, y or z")?;
-                ask(*results[0] == Type::scalar(Scalar::I32), format!("`{name}` gives an i32"))
+                ask(*axis < 3, || "an axis of the grid is x, y or z")?;
+                ask(*results[0] == Type::scalar(Scalar::I32), || format!("`{name}` gives an i32"))
             }
             OpKind::SpecialRegister(register) => {
                 count(0..=0, 1)?;
@@ -76,7 +76,7 @@ impl Checker<'_> {
                     SpecialRegister::GlobalTimer => Scalar::I64,
                     SpecialRegister::SmId => Scalar::I32,
                 };
-                ask(*results[0] == Type::scalar(scalar), format!("`{}` gives an {scalar}", register.name()))
+                ask(*results[0] == Type::scalar(scalar), || format!("`{}` gives an {scalar}", register.name()))
             }
             OpKind::Iota { start, end } => {
                 count(0..=0, 1)?;
@@ -85,55 +85,55 @@ impl Checker<'_> {
                     tile_scalar(results[0]) == Some(Scalar::I32)
                         && results[0].shape().len() == 1
                         && i64::from(results[0].shape()[0]) == extent,
-                    format!("`iota {start}, {end}` gives i32[{extent}]"),
+                    || format!("`iota {start}, {end}` gives i32[{extent}]"),
                 )
             }
             OpKind::Splat => {
                 count(1..=1, 1)?;
-                ask(types[0].is_scalar(), "`splat` takes a scalar")?;
-                ask(types[0].elem() == results[0].elem(), "`splat` keeps the element")
+                ask(types[0].is_scalar(), || "`splat` takes a scalar")?;
+                ask(types[0].elem() == results[0].elem(), || "`splat` keeps the element")
             }
             OpKind::ExpandDims { axis } => {
                 count(1..=1, 1)?;
                 let mut shape = types[0].shape().clone();
-                ask(usize::from(*axis) <= shape.len(), "the axis is at most the rank")?;
+                ask(usize::from(*axis) <= shape.len(), || "the axis is at most the rank")?;
                 shape.insert(usize::from(*axis), 1);
-                ask(types[0].elem() == results[0].elem(), "`expand_dims` keeps the element")?;
-                ask(*results[0].shape() == shape, format!("`expand_dims` gives shape {:?}", shape.as_slice()))
+                ask(types[0].elem() == results[0].elem(), || "`expand_dims` keeps the element")?;
+                ask(*results[0].shape() == shape, || format!("`expand_dims` gives shape {:?}", shape.as_slice()))
             }
             OpKind::Broadcast => {
                 count(1..=1, 1)?;
-                ask(types[0].elem() == results[0].elem(), "`broadcast` keeps the element")?;
+                ask(types[0].elem() == results[0].elem(), || "`broadcast` keeps the element")?;
                 let (from, to) = (types[0].shape(), results[0].shape());
                 ask(
                     from.len() == to.len() && from.iter().zip(to).all(|(f, t)| f == t || *f == 1),
-                    "`broadcast` keeps the rank and grows extents of 1 only",
+                    || "`broadcast` keeps the rank and grows extents of 1 only",
                 )
             }
             OpKind::Reshape { reorder: _ } => {
                 count(1..=1, 1)?;
-                ask(types[0].elem() == results[0].elem(), "`reshape` keeps the element")?;
-                ask(types[0].num_elements() == results[0].num_elements(), "`reshape` keeps the number of elements")
+                ask(types[0].elem() == results[0].elem(), || "`reshape` keeps the element")?;
+                ask(types[0].num_elements() == results[0].num_elements(), || "`reshape` keeps the number of elements")
             }
             OpKind::Transpose { order } => {
                 count(1..=1, 1)?;
-                ask(types[0].elem() == results[0].elem(), "`transpose` keeps the element")?;
+                ask(types[0].elem() == results[0].elem(), || "`transpose` keeps the element")?;
                 let from = types[0].shape();
                 let mut sorted = order.to_vec();
                 sorted.sort_unstable();
-                ask(sorted.iter().map(|&a| usize::from(a)).eq(0..from.len()), "`order` names every axis once")?;
+                ask(sorted.iter().map(|&a| usize::from(a)).eq(0..from.len()), || "`order` names every axis once")?;
                 ask(
                     results[0].shape().iter().eq(order.iter().map(|&a| &from[usize::from(a)])),
-                    "the result's extents follow `order`",
+                    || "the result's extents follow `order`",
                 )
             }
             OpKind::Unary(unary) => {
                 count(1..=1, 1)?;
                 self.one_shape(&types, &results)?;
-                ask(types[0] == results[0], format!("`{name}` keeps the type"))?;
+                ask(types[0] == results[0], || format!("`{name}` keeps the type"))?;
                 let scalar = tile_scalar(types[0]);
                 match unary {
-                    UnaryOp::AbsI => ask(scalar.is_some_and(Scalar::is_int), "`abs.i` takes integers"),
+                    UnaryOp::AbsI => ask(scalar.is_some_and(Scalar::is_int), || "`abs.i` takes integers"),
                     UnaryOp::NegF
                     | UnaryOp::AbsF
                     | UnaryOp::Floor
@@ -148,49 +148,49 @@ impl Checker<'_> {
                     | UnaryOp::Sin
                     | UnaryOp::Cos
                     | UnaryOp::Tanh
-                    | UnaryOp::Erf => ask(scalar.is_some_and(Scalar::is_float), format!("`{name}` takes floats")),
+                    | UnaryOp::Erf => ask(scalar.is_some_and(Scalar::is_float), || format!("`{name}` takes floats")),
                 }
             }
             OpKind::Binary(binary) => {
                 count(2..=2, 1)?;
                 self.one_shape(&types, &results)?;
-                ask(types[0] == types[1] && types[0] == results[0], format!("`{name}` has one type throughout"))?;
+                ask(types[0] == types[1] && types[0] == results[0], || format!("`{name}` has one type throughout"))?;
                 let float = binary_is_float(*binary);
                 let fits = tile_scalar(types[0]).is_some_and(|s| s.is_float() == float);
-                ask(fits, format!("`{name}` takes {}", if float { "floats" } else { "integers" }))
+                ask(fits, || format!("`{name}` takes {}", if float { "floats" } else { "integers" }))
             }
             OpKind::Compare(predicate) => {
                 count(2..=2, 1)?;
                 self.one_shape(&types, &results)?;
-                ask(types[0] == types[1], format!("`{name}` compares equal types"))?;
+                ask(types[0] == types[1], || format!("`{name}` compares equal types"))?;
                 let float = predicate_is_float(*predicate);
                 let fits = match types[0].elem() {
                     Elem::Scalar(s) => s.is_float() == float,
                     Elem::Ptr(_) => !float,
                 };
-                ask(fits, format!("`{name}` compares {}", if float { "floats" } else { "integers or pointers" }))?;
-                ask(tile_scalar(results[0]) == Some(Scalar::I1), format!("`{name}` gives i1"))
+                ask(fits, || format!("`{name}` compares {}", if float { "floats" } else { "integers or pointers" }))?;
+                ask(tile_scalar(results[0]) == Some(Scalar::I1), || format!("`{name}` gives i1"))
             }
             OpKind::Select => {
                 count(3..=3, 1)?;
                 self.one_shape(&types, &results)?;
-                ask(tile_scalar(types[0]) == Some(Scalar::I1), "the condition of `select` is i1")?;
-                ask(types[1] == types[2] && types[1] == results[0], "both values and the result of `select` have one type")
+                ask(tile_scalar(types[0]) == Some(Scalar::I1), || "the condition of `select` is i1")?;
+                ask(types[1] == types[2] && types[1] == results[0], || "both values and the result of `select` have one type")
             }
             OpKind::Fma => {
                 count(3..=3, 1)?;
                 self.one_shape(&types, &results)?;
-                ask(types.iter().all(|t| *t == results[0]), "`fma` has one type throughout")?;
-                ask(tile_scalar(types[0]).is_some_and(Scalar::is_float), "`fma` takes floats")
+                ask(types.iter().all(|t| *t == results[0]), || "`fma` has one type throughout")?;
+                ask(tile_scalar(types[0]).is_some_and(Scalar::is_float), || "`fma` takes floats")
             }
             OpKind::Promise { what: _, values } => {
                 count(1..=1, 1)?;
-                ask(types[0] == results[0], "a promise is about its operand, whose type it has")?;
-                ask(values.len() == types[0].shape().len().max(1), "a promise has one number for each axis")
+                ask(types[0] == results[0], || "a promise is about its operand, whose type it has")?;
+                ask(values.len() == types[0].shape().len().max(1), || "a promise has one number for each axis")
             }
             OpKind::Assume => {
                 count(1..=1, 0)?;
-                ask(types[0].is_scalar() && tile_scalar(types[0]) == Some(Scalar::I1), "`assume` takes one i1")
+                ask(types[0].is_scalar() && tile_scalar(types[0]) == Some(Scalar::I1), || "`assume` takes one i1")
             }
             OpKind::Cast(cast) => {
                 count(1..=1, 1)?;
@@ -200,8 +200,8 @@ impl Checker<'_> {
             OpKind::AddPtr => {
                 count(2..=2, 1)?;
                 self.one_shape(&types, &results)?;
-                ask(types[0] == results[0] && types[0].elem().pointee().is_some(), "`addptr` takes and gives pointers")?;
-                ask(matches!(tile_scalar(types[1]), Some(Scalar::I32 | Scalar::I64)), "the offset of `addptr` is i32 or i64")
+                ask(types[0] == results[0] && types[0].elem().pointee().is_some(), || "`addptr` takes and gives pointers")?;
+                ask(matches!(tile_scalar(types[1]), Some(Scalar::I32 | Scalar::I64)), || "the offset of `addptr` is i32 or i64")
             }
             OpKind::Libdevice(symbol) => {
                 let overload = symbol.overload();
@@ -210,52 +210,52 @@ impl Checker<'_> {
                 self.one_shape(&types, &results)?;
                 let fits = types.iter().map(|t| tile_scalar(t)).eq(overload.args.iter().map(|a| Some(a.scalar())))
                     && tile_scalar(results[0]) == Some(overload.result.scalar());
-                ask(fits, format!("the operands and the result are those of `{}`", overload.symbol))
+                ask(fits, || format!("the operands and the result are those of `{}`", overload.symbol))
             }
             OpKind::InlineAsm(asm) => {
-                ask(!results.is_empty(), "`inline_asm` has a result")?;
+                ask(!results.is_empty(), || "`inline_asm` has a result")?;
                 self.one_shape(&types, &results)?;
-                ask(asm.pack >= 1, "`pack` is at least 1")
+                ask(asm.pack >= 1, || "`pack` is at least 1")
             }
             OpKind::Map { pack } => self.map(id, *pack, &types, &results),
             OpKind::AtomicCas { sem: _, scope: _ } => {
                 count(3..=3, 1)?;
                 self.one_shape(&types, &results)?;
                 self.pointee(name, types[0], types[1])?;
-                ask(types[1] == types[2] && types[1] == results[0], format!("`{name}` has one type of value throughout"))?;
-                ask(matches!(types[1].elem().bits(), 16 | 32 | 64), format!("`{name}` works on 16, 32 and 64 bits"))
+                ask(types[1] == types[2] && types[1] == results[0], || format!("`{name}` has one type of value throughout"))?;
+                ask(matches!(types[1].elem().bits(), 16 | 32 | 64), || format!("`{name}` works on 16, 32 and 64 bits"))
             }
             OpKind::Gather { axis } => {
                 count(2..=2, 1)?;
                 let axis = usize::from(*axis);
                 let (source, index) = (types[0].shape(), types[1].shape());
-                ask(tile_scalar(types[1]).is_some_and(Scalar::is_int), "the index of `gather` is integers")?;
+                ask(tile_scalar(types[1]).is_some_and(Scalar::is_int), || "the index of `gather` is integers")?;
                 ask(
                     axis < source.len() && source.len() == index.len(),
-                    "source and index of `gather` have one rank, and the axis",
+                    || "source and index of `gather` have one rank, and the axis",
                 )?;
                 let same = (0..source.len()).all(|d| d == axis || source[d] == index[d]);
-                ask(same, "source and index of `gather` agree off the axis")?;
+                ask(same, || "source and index of `gather` agree off the axis")?;
                 ask(
                     results[0].elem() == types[0].elem() && results[0].shape() == index,
-                    "`gather` gives the source's element in the index's shape",
+                    || "`gather` gives the source's element in the index's shape",
                 )
             }
             OpKind::Histogram => {
                 count(1..=2, 1)?;
                 self.one_shape(&types, &[])?;
-                ask(types[0].shape().len() == 1, "`histogram` counts a vector")?;
-                ask(tile_scalar(types[0]).is_some_and(Scalar::is_int), "`histogram` counts integers")?;
+                ask(types[0].shape().len() == 1, || "`histogram` counts a vector")?;
+                ask(tile_scalar(types[0]).is_some_and(Scalar::is_int), || "`histogram` counts integers")?;
                 mask(name, types.get(1))?;
                 let result = tile_scalar(results[0]) == Some(Scalar::I32) && results[0].shape().len() == 1;
-                ask(result, "`histogram` gives a vector of i32")
+                ask(result, || "`histogram` gives a vector of i32")
             }
             OpKind::Load(attrs) => {
                 count(1..=3, 1)?;
                 self.one_shape(&types, &results)?;
                 self.pointee("load", types[0], results[0])?;
                 mask("load", types.get(1))?;
-                ask(types.get(2).is_none_or(|t| *t == results[0]), "`other` has the type of the result")?;
+                ask(types.get(2).is_none_or(|t| *t == results[0]), || "`other` has the type of the result")?;
                 vector(attrs.vector)
             }
             OpKind::Store(attrs) => {
@@ -269,7 +269,7 @@ impl Checker<'_> {
                 count(2..=3, 1)?;
                 self.one_shape(&types, &results)?;
                 self.pointee(name, types[0], types[1])?;
-                ask(types[1] == results[0], format!("`{name}` gives the old value"))?;
+                ask(types[1] == results[0], || format!("`{name}` gives the old value"))?;
                 mask(name, types.get(2))?;
                 let scalar = tile_scalar(types[1]);
                 let fits = match atomic {
@@ -286,41 +286,40 @@ impl Checker<'_> {
                     | AtomicOp::Or
                     | AtomicOp::Xor => matches!(scalar, Some(Scalar::I32 | Scalar::I64)),
                 };
-                ask(fits, format!("`{name}` does not work on {}", types[1].elem()))
+                ask(fits, || format!("`{name}` does not work on {}", types[1].elem()))
             }
             OpKind::Reduce { axis } => {
                 let n = types.len();
-                ask(n >= 1 && results.len() == n, "`reduce` gives one result for each operand")?;
+                ask(n >= 1 && results.len() == n, || "`reduce` gives one result for each operand")?;
                 self.collective(id, *axis, &types)?;
                 for (from, to) in types.iter().zip(&results) {
                     let mut shape = from.shape().clone();
                     shape.remove(usize::from(*axis));
-                    ask(
-                        from.elem() == to.elem() && *to.shape() == shape,
-                        format!("`reduce` drops axis {axis}: the result is of shape {:?}", shape.as_slice()),
-                    )?;
-                    ask(to.layout() == results[0].layout(), "the results of `reduce` share one layout")?;
+                    ask(from.elem() == to.elem() && *to.shape() == shape, || {
+                        format!("`reduce` drops axis {axis}: the result is of shape {:?}", shape.as_slice())
+                    })?;
+                    ask(to.layout() == results[0].layout(), || "the results of `reduce` share one layout")?;
                 }
                 Ok(())
             }
             OpKind::Scan { axis, reverse: _ } => {
-                ask(!types.is_empty() && results.len() == types.len(), "`scan` gives one result for each operand")?;
+                ask(!types.is_empty() && results.len() == types.len(), || "`scan` gives one result for each operand")?;
                 self.collective(id, *axis, &types)?;
-                ask(types == results, "the results of `scan` have the operands' types")
+                ask(types == results, || "the results of `scan` have the operands' types")
             }
             OpKind::Dot { precision: _ } => {
                 count(3..=3, 1)?;
                 dot_rule(&types, results[0])
             }
             OpKind::For(_) => {
-                ask(types.len() >= 3, "`for` takes a lower bound, an upper bound and a step")?;
+                ask(types.len() >= 3, || "`for` takes a lower bound, an upper bound and a step")?;
                 let bound = types[0];
                 ask(
                     bound.is_scalar() && matches!(tile_scalar(bound), Some(Scalar::I32 | Scalar::I64)),
-                    "the bounds of `for` are i32 or i64 scalars",
+                    || "the bounds of `for` are i32 or i64 scalars",
                 )?;
-                ask(types[1] == bound && types[2] == bound, "bounds and step of `for` have one type")?;
-                ask(types[3..] == results[..], "the results of `for` have the types of the initial values")?;
+                ask(types[1] == bound && types[2] == bound, || "bounds and step of `for` have one type")?;
+                ask(types[3..] == results[..], || "the results of `for` have the types of the initial values")?;
                 let expected: Vec<&Type> = std::iter::once(bound).chain(results.iter().copied()).collect();
                 self.region_arguments(op.regions[0], &expected)?;
                 self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &results)
@@ -334,7 +333,7 @@ impl Checker<'_> {
                 self.region_end(op.regions[1], |k| matches!(k, OpKind::Yield), &types)
             }
             OpKind::If => {
-                ask(types.len() == 1 && *types[0] == Type::scalar(Scalar::I1), "`if` takes an i1 scalar")?;
+                ask(types.len() == 1 && *types[0] == Type::scalar(Scalar::I1), || "`if` takes an i1 scalar")?;
                 for &region in &op.regions {
                     self.region_arguments(region, &[])?;
                     self.region_end(region, |k| matches!(k, OpKind::Yield), &results)?;
@@ -343,13 +342,13 @@ impl Checker<'_> {
             }
             OpKind::Yield | OpKind::Condition => {
                 // What it must pass on is checked with the op it ends a region of.
-                ask(results.is_empty(), format!("`{name}` has no results"))?;
-                ask(owners[block.index()].is_some(), format!("`{name}` ends a region, `return` ends a function"))
+                ask(results.is_empty(), || format!("`{name}` has no results"))?;
+                ask(owners[block.index()].is_some(), || format!("`{name}` ends a region, `return` ends a function"))
             }
             OpKind::Return => {
-                ask(results.is_empty(), "`return` has no results")?;
-                ask(block == self.function.body, "`return` ends a function, `yield` ends a region")?;
-                ask(types.iter().copied().eq(&self.function.results), "`return` gives the function's results")
+                ask(results.is_empty(), || "`return` has no results")?;
+                ask(block == self.function.body, || "`return` ends a function, `yield` ends a region")?;
+                ask(types.iter().copied().eq(&self.function.results), || "`return` gives the function's results")
             }
             OpKind::Call { callee } => {
                 let Some(callee) = self.module.functions.get(callee.index()) else {
@@ -357,37 +356,37 @@ impl Checker<'_> {
                 };
                 // The callee's own structure may be broken and is reported there.
                 let wanted = callee.params.iter().map(|p| callee.values.get(p.value.index()).map(|v| &v.ty));
-                ask(wanted.eq(types.iter().map(|t| Some(*t))), format!("the operands are `@{}`'s parameters", callee.name))?;
-                ask(results.iter().copied().eq(&callee.results), format!("the results are those of `@{}`", callee.name))
+                ask(wanted.eq(types.iter().map(|t| Some(*t))), || format!("the operands are `@{}`'s parameters", callee.name))?;
+                ask(results.iter().copied().eq(&callee.results), || format!("the results are those of `@{}`", callee.name))
             }
             OpKind::Assert { message: _ } => {
                 count(1..=1, 0)?;
-                ask(tile_scalar(types[0]) == Some(Scalar::I1), "`assert` takes i1")
+                ask(tile_scalar(types[0]) == Some(Scalar::I1), || "`assert` takes i1")
             }
             OpKind::Print { .. } => {
-                ask(results.is_empty() && types.len() <= 64, "`print` takes at most 64 operands and gives nothing")
+                ask(results.is_empty() && types.len() <= 64, || "`print` takes at most 64 operands and gives nothing")
             }
             OpKind::ConvertLayout => {
                 self.begins_at_l1(name)?;
                 count(1..=1, 1)?;
                 let same = types[0].elem() == results[0].elem() && types[0].shape() == results[0].shape();
-                ask(same, "`convert_layout` changes nothing but the layout")
+                ask(same, || "`convert_layout` changes nothing but the layout")
             }
             OpKind::LocalAlloc => {
                 self.begins_at_l1(name)?;
                 count(0..=1, 1)?;
                 match types.first() {
                     Some(tile) => self.buffer_and_tile(name, results[0], tile),
-                    None => ask(matches!(results[0], Type::Shared { .. }), "`local_alloc` gives a shared buffer"),
+                    None => ask(matches!(results[0], Type::Shared { .. }), || "`local_alloc` gives a shared buffer"),
                 }
             }
             OpKind::LocalIndex => {
                 self.begins_at_l1(name)?;
                 count(2..=2, 1)?;
                 let slots = self.module.layouts.ring_slots(types[0]);
-                ask(slots.is_some() && *types[1] == Type::scalar(Scalar::I32), "`local_index` takes a ring and an i32")?;
+                ask(slots.is_some() && *types[1] == Type::scalar(Scalar::I32), || "`local_index` takes a ring and an i32")?;
                 let slot = types[0].slot();
-                ask(slot.as_ref() == Some(results[0]), "`local_index` gives one buffer of the ring")
+                ask(slot.as_ref() == Some(results[0]), || "`local_index` gives one buffer of the ring")
             }
             OpKind::LocalLoad => {
                 self.begins_at_l1(name)?;
@@ -407,12 +406,11 @@ impl Checker<'_> {
                 let (pointer, buffer) = (types[0], types[1]);
                 ask(
                     matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
-                    "`async_copy` copies to a shared buffer",
+                    || "`async_copy` copies to a shared buffer",
                 )?;
-                ask(
-                    tile_elem(pointer).is_some() && !pointer.is_scalar() && pointer.shape() == buffer.shape(),
-                    format!("`async_copy` of `{pointer}` to `{buffer}`: the shapes differ"),
-                )?;
+                ask(tile_elem(pointer).is_some() && !pointer.is_scalar() && pointer.shape() == buffer.shape(), || {
+                    format!("`async_copy` of `{pointer}` to `{buffer}`: the shapes differ")
+                })?;
                 self.pointee(name, pointer, buffer)?;
                 match types.get(2) {
                     Some(given) => {
@@ -430,50 +428,50 @@ impl Checker<'_> {
                 self.begins_at_l2(name)?;
                 count(1..=1, 0)?;
                 let slot = types[0].slot().filter(|_| self.module.layouts.ring_slots(types[0]).is_some());
-                ask(slot.is_some_and(|slot| is_mbarrier(&slot)), format!("`{name}` takes a ring of `i64[1]`"))?;
-                ask(!matches!(op.kind, OpKind::MbarrierInit { count: 0 }), "somebody arrives at an mbarrier")
+                ask(slot.is_some_and(|slot| is_mbarrier(&slot)), || format!("`{name}` takes a ring of `i64[1]`"))?;
+                ask(!matches!(op.kind, OpKind::MbarrierInit { count: 0 }), || "somebody arrives at an mbarrier")
             }
             OpKind::MbarrierWait => {
                 self.begins_at_l2(name)?;
                 count(2..=2, 0)?;
                 ask(
                     is_mbarrier(types[0]) && *types[1] == Type::scalar(Scalar::I32),
-                    "`mbarrier_wait` takes an mbarrier and an i32",
+                    || "`mbarrier_wait` takes an mbarrier and an i32",
                 )
             }
             OpKind::TmaLoad { contiguous } => {
                 self.begins_at_l2(name)?;
-                ask(results.is_empty(), "`tma_load` has no results")?;
+                ask(results.is_empty(), || "`tma_load` has no results")?;
                 let operands =
                     tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
                 let buffer = self.ty(operands.buffer);
                 ask(
                     matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
-                    "`tma_load` copies to a shared buffer",
+                    || "`tma_load` copies to a shared buffer",
                 )?;
-                ask(buffer.shape().len() == operands.starts.len(), "a buffer of `tma_load` has the axes of the tensor")?;
-                ask(usize::from(*contiguous) < operands.starts.len(), "the contiguous axis is one of the tensor's")?;
-                ask(self.ty(operands.base).is_scalar(), "the base of a tensor is a scalar")?;
+                ask(buffer.shape().len() == operands.starts.len(), || "a buffer of `tma_load` has the axes of the tensor")?;
+                ask(usize::from(*contiguous) < operands.starts.len(), || "the contiguous axis is one of the tensor's")?;
+                ask(self.ty(operands.base).is_scalar(), || "the base of a tensor is a scalar")?;
                 self.pointee(name, self.ty(operands.base), buffer)?;
                 let number =
                     |&v: &ValueId| self.ty(v).is_scalar() && matches!(tile_scalar(self.ty(v)), Some(Scalar::I32 | Scalar::I64));
-                ask(operands.extents.iter().chain(operands.strides).all(number), "extents and strides are i32 or i64")?;
+                ask(operands.extents.iter().chain(operands.strides).all(number), || "extents and strides are i32 or i64")?;
                 let start = |&v: &ValueId| *self.ty(v) == Type::scalar(Scalar::I32);
-                ask(operands.starts.iter().all(start), "a block begins at i32 coordinates")?;
-                ask(is_mbarrier(self.ty(operands.barrier)), "`tma_load` arrives at an mbarrier")?;
-                ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), "whether `tma_load` runs is an i1")
+                ask(operands.starts.iter().all(start), || "a block begins at i32 coordinates")?;
+                ask(is_mbarrier(self.ty(operands.barrier)), || "`tma_load` arrives at an mbarrier")?;
+                ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), || "whether `tma_load` runs is an i1")
             }
             OpKind::Wgmma { turned } => {
                 self.begins_at_l2(name)?;
                 count(3..=3, 1)?;
-                ask(types[..2].iter().all(|t| t.shape().len() == 2), "`wgmma` takes matrices of rank 2")?;
+                ask(types[..2].iter().all(|t| t.shape().len() == 2), || "`wgmma` takes matrices of rank 2")?;
                 let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
-                ask(shared(types[1]), "the right operand of `wgmma` is a shared buffer")?;
+                ask(shared(types[1]), || "the right operand of `wgmma` is a shared buffer")?;
                 ask(
                     shared(types[0]) || tile_elem(types[0]).is_some() && !turned[0],
-                    "a turned operand of `wgmma` is a shared buffer",
+                    || "a turned operand of `wgmma` is a shared buffer",
                 )?;
-                ask(matches!(types[2], Type::Tile { .. }), "the accumulator of `wgmma` is a tile")?;
+                ask(matches!(types[2], Type::Tile { .. }), || "the accumulator of `wgmma` is a tile")?;
                 let read = |n: usize| {
                     let mut shape = types[n].shape().clone();
                     if turned[n] {
@@ -482,22 +480,22 @@ impl Checker<'_> {
                     Type::tile(types[n].elem(), shape)
                 };
                 dot_rule(&[&read(0), &read(1), types[2]], results[0])?;
-                ask(tile_scalar(results[0]) != Some(Scalar::F64), "`wgmma` does not multiply f64")
+                ask(tile_scalar(results[0]) != Some(Scalar::F64), || "`wgmma` does not multiply f64")
             }
             OpKind::WgmmaWait { pending: _ } => {
                 self.begins_at_l2(name)?;
-                ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), "`wgmma_wait` passes tiles through")?;
-                ask(types == results, "`wgmma_wait` gives its operands")
+                ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), || "`wgmma_wait` passes tiles through")?;
+                ask(types == results, || "`wgmma_wait` gives its operands")
             }
         }
     }
 
     fn begins_at_l2(&self, name: &str) -> Rule {
-        ask(self.module.level >= Level::L2, format!("`{name}` begins at L2"))
+        ask(self.module.level >= Level::L2, || format!("`{name}` begins at L2"))
     }
 
     fn begins_at_l1(&self, name: &str) -> Rule {
-        ask(self.module.level >= Level::L1, format!("`{name}` begins at L1"))
+        ask(self.module.level >= Level::L1, || format!("`{name}` begins at L1"))
     }
 
     /// Elementwise: one shape, and one layout where there are layouts.
@@ -505,23 +503,22 @@ impl Checker<'_> {
         let mut all = types.iter().chain(results);
         let Some(first) = all.next() else { return Ok(()) };
         for ty in all {
-            ask(ty.shape() == first.shape(), format!("`{first}` and `{ty}` differ in shape"))?;
-            ask(ty.layout() == first.layout(), format!("`{first}` and `{ty}` differ in layout"))?;
+            ask(ty.shape() == first.shape(), || format!("`{first}` and `{ty}` differ in shape"))?;
+            ask(ty.layout() == first.layout(), || format!("`{first}` and `{ty}` differ in layout"))?;
         }
         Ok(())
     }
 
     fn pointee(&self, name: &str, pointer: &Type, value: &Type) -> Rule {
-        ask(
-            pointer.elem().pointee().is_some_and(|p| Elem::Scalar(p) == value.elem()),
-            format!("`{name}` of {} through {}", value.elem(), pointer.elem()),
-        )
+        ask(pointer.elem().pointee().is_some_and(|p| Elem::Scalar(p) == value.elem()), || {
+            format!("`{name}` of {} through {}", value.elem(), pointer.elem())
+        })
     }
 
     fn buffer_and_tile(&self, name: &str, buffer: &Type, tile: &Type) -> Rule {
         let shared = matches!(buffer, Type::Shared { .. }) && matches!(tile, Type::Tile { .. });
         let same = shared && buffer.elem() == tile.elem() && buffer.shape() == tile.shape();
-        ask(same, format!("`{name}` joins a tile and a shared buffer of one element and shape"))
+        ask(same, || format!("`{name}` joins a tile and a shared buffer of one element and shape"))
     }
 
     fn region_arguments(&self, region: BlockId, expected: &[&Type]) -> Rule {
@@ -549,7 +546,7 @@ impl Checker<'_> {
         let op = self.function.op(id);
         let name = op.kind.name();
         self.one_shape(types, &[])?;
-        ask(usize::from(axis) < types[0].shape().len(), format!("`{name}` has no axis {axis}"))?;
+        ask(usize::from(axis) < types[0].shape().len(), || format!("`{name}` has no axis {axis}"))?;
         let scalars: Vec<Type> =
             types.iter().map(|t| Type::Tile { elem: t.elem(), shape: Default::default(), layout: None }).collect();
         let both: Vec<&Type> = scalars.iter().chain(&scalars).collect();
@@ -565,10 +562,13 @@ impl Checker<'_> {
     /// A region of scalars: the packed elements of every operand in, those of every result out.
     fn map(&self, id: OpId, pack: u32, types: &[&Type], results: &[&Type]) -> Rule {
         let op = self.function.op(id);
-        ask(!types.is_empty() && !results.is_empty(), "`map` takes a tile and gives one")?;
+        ask(!types.is_empty() && !results.is_empty(), || "`map` takes a tile and gives one")?;
         self.one_shape(types, results)?;
         let elements = types[0].num_elements();
-        ask(pack >= 1 && u64::from(pack) <= elements && elements.is_multiple_of(u64::from(pack)), "`pack` divides the elements")?;
+        ask(
+            pack >= 1 && u64::from(pack) <= elements && elements.is_multiple_of(u64::from(pack)),
+            || "`pack` divides the elements",
+        )?;
         let packed = |all: &[&Type]| -> Vec<Type> {
             let scalar = |t: &Type| Type::Tile { elem: t.elem(), shape: Default::default(), layout: None };
             all.iter().flat_map(|t| std::iter::repeat_n(scalar(t), pack as usize)).collect()
@@ -645,7 +645,7 @@ impl Checker<'_> {
             | OpKind::Wgmma { .. }
             | OpKind::WgmmaWait { .. } => false,
         };
-        ask(scalar && allowed, format!("the region of `{name}` computes on scalars: no `{}` here", op.kind.name()))?;
+        ask(scalar && allowed, || format!("the region of `{name}` computes on scalars: no `{}` here", op.kind.name()))?;
         for &region in &op.regions {
             for &inner in &self.function.block(region).ops {
                 self.scalar_only(inner, name)?;
@@ -661,11 +661,11 @@ fn is_mbarrier(ty: &Type) -> bool {
 }
 
 fn mask(name: &str, ty: Option<&&Type>) -> Rule {
-    ask(ty.is_none_or(|t| tile_scalar(t) == Some(Scalar::I1)), format!("the mask of `{name}` is i1"))
+    ask(ty.is_none_or(|t| tile_scalar(t) == Some(Scalar::I1)), || format!("the mask of `{name}` is i1"))
 }
 
 fn vector(vector: u8) -> Rule {
-    ask(vector == 0 || vector.is_power_of_two(), "`vector` is a power of two")
+    ask(vector == 0 || vector.is_power_of_two(), || "`vector` is a power of two")
 }
 
 fn binary_is_float(op: BinaryOp) -> bool {
@@ -732,22 +732,22 @@ fn cast_rule(cast: CastOp, from: Elem, to: Elem) -> Rule {
         CastOp::IntToPtr => (int(from) && is_address_sized(from) && pointer(to), "takes i64 to a pointer"),
         CastOp::PtrCast => (pointer(from) && pointer(to), "takes a pointer to a pointer"),
     };
-    ask(holds, format!("`{}` {rule}, not {from} to {to}", cast.name()))
+    ask(holds, || format!("`{}` {rule}, not {from} to {to}", cast.name()))
 }
 
 fn dot_rule(types: &[&Type], result: &Type) -> Rule {
     let (a, b) = (types[0], types[1]);
-    ask(types[2] == result, "the accumulator and the result of `dot` have one type")?;
+    ask(types[2] == result, || "the accumulator and the result of `dot` have one type")?;
     let rank = a.shape().len();
-    ask(rank >= 2 && b.shape().len() == rank && result.shape().len() == rank, "`dot` takes matrices of one rank")?;
+    ask(rank >= 2 && b.shape().len() == rank && result.shape().len() == rank, || "`dot` takes matrices of one rank")?;
     let (m, k, n) = (a.shape()[rank - 2], a.shape()[rank - 1], b.shape()[rank - 1]);
-    ask(b.shape()[rank - 2] == k, format!("`dot` of `{a}` and `{b}`: the inner extents differ"))?;
+    ask(b.shape()[rank - 2] == k, || format!("`dot` of `{a}` and `{b}`: the inner extents differ"))?;
     let batch = rank - 2;
     ask(
         a.shape()[..batch] == b.shape()[..batch]
             && a.shape()[..batch] == result.shape()[..batch]
             && result.shape()[batch..] == [m, n],
-        format!("`dot` of `{a}` and `{b}` does not give `{result}`"),
+        || format!("`dot` of `{a}` and `{b}` does not give `{result}`"),
     )?;
     let f8 = |s| matches!(s, Scalar::F8E4M3 | Scalar::F8E5M2);
     let fits = match (a.elem().scalar(), b.elem().scalar(), result.elem().scalar()) {
@@ -759,7 +759,7 @@ fn dot_rule(types: &[&Type], result: &Type) -> Rule {
         (Some(a), Some(b), Some(Scalar::F16 | Scalar::F32)) => f8(a) && f8(b),
         _ => false,
     };
-    ask(fits, format!("`dot` of {} and {} does not accumulate in {}", a.elem(), b.elem(), result.elem()))?;
+    ask(fits, || format!("`dot` of {} and {} does not accumulate in {}", a.elem(), b.elem(), result.elem()))?;
     let least = if a.elem().bits() == 8 { 32 } else { 16 };
-    ask(k >= least, format!("the inner extent of `dot` on {} is at least {least}, not {k}", a.elem()))
+    ask(k >= least, || format!("the inner extent of `dot` on {} is at least {least}, not {k}", a.elem()))
 }
