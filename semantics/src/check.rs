@@ -482,7 +482,7 @@ pub(crate) fn reaches(db: &dyn Db, elaborated: &Elaborated, problem: &Problem) -
             let function = problem.place.function;
             has(elaborated, problem)
                 || elaborated.types.get(&function).is_some_and(|types| {
-                    types.contains_key(&id) || assigned_to(db, function, id).is_some_and(|value| types.contains_key(&value))
+                    types.get(id).is_some() || assigned_to(db, function, id).is_some_and(|value| types.get(value).is_some())
                 })
         }
         At::Stmt(_) | At::Param(_) | At::Name => true,

@@ -40,6 +40,7 @@ mod scan;
 mod shapes;
 mod sort;
 mod statements;
+mod types;
 mod value;
 
 pub(crate) use expressions::source_text;
@@ -52,10 +53,10 @@ use smol_str::SmolStr;
 use tritium_tile as tile;
 
 pub(crate) use python::removal_of;
+pub use types::Types;
 
 use crate::{
     Db, Function, Instance,
-    body::ExprId,
     constant::Const,
     instance::Argument,
     items::RecordClass,
@@ -66,8 +67,8 @@ use crate::{
 /// A map in the order of insertion, for keys that nobody outside chooses: its hash is quick and has no secret.
 pub(crate) type OrderedMap<K, V> = IndexMap<K, V, FxBuildHasher>;
 
-/// The type of every expression that was reached, function by function.
-pub type TypesOf = OrderedMap<Function, OrderedMap<ExprId, Ty>>;
+/// The type of every expression that was reached, function by function. Kernels share those of their helpers.
+pub type TypesOf = OrderedMap<Function, Arc<Types>>;
 
 /// Everything a specialisation means.
 #[derive(Debug, Clone, PartialEq)]

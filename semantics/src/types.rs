@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use smallvec::SmallVec;
 use smol_str::SmolStr;
+use thin_vec::ThinVec;
 use tritium_tile as tile;
 
 use crate::{constant::Const, dtype::DType, instance::ArgType, problem::Place};
@@ -94,7 +94,8 @@ impl fmt::Display for Dim {
     }
 }
 
-pub type Dims = SmallVec<[Dim; 2]>;
+/// On the heap, as most types are of scalars, which have none: a type is copied for every expression.
+pub type Dims = ThinVec<Dim>;
 
 /// The type of a run-time value: a scalar (empty shape) or a tile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -117,6 +117,11 @@ impl Function {
         }
     }
 
+    /// An empty function that about so many operations will stand in.
+    pub fn with_room(name: impl Into<String>, ops: usize) -> Function {
+        Function { ops: Vec::with_capacity(ops), values: Vec::with_capacity(ops), ..Function::new(name) }
+    }
+
     pub fn op(&self, id: OpId) -> &Op {
         &self.ops[id.index()]
     }
@@ -200,13 +205,15 @@ impl Function {
 
     /// Visits every op that stands in a block, outer before inner, in program order.
     pub fn walk(&self, mut visit: impl FnMut(BlockId, OpId)) {
-        let mut stack: Vec<(BlockId, usize)> = vec![(self.body, 0)];
-        while let Some((block, next)) = stack.pop() {
-            if let Some(&op) = self.block(block).ops.get(next) {
-                stack.push((block, next + 1));
+        let mut left: Vec<(BlockId, usize)> = vec![(self.body, 0)];
+        'blocks: while let Some((block, start)) = left.pop() {
+            for (index, &op) in self.block(block).ops.iter().enumerate().skip(start) {
                 visit(block, op);
-                for &region in self.op(op).regions.iter().rev() {
-                    stack.push((region, 0));
+                let regions = &self.op(op).regions;
+                if !regions.is_empty() {
+                    left.push((block, index + 1));
+                    left.extend(regions.iter().rev().map(|&region| (region, 0)));
+                    continue 'blocks;
                 }
             }
         }

@@ -87,7 +87,7 @@ impl Analysis {
         let (start, map) = items::source_map(self.db(), function)?;
         let types = self.elaborated(kernel.active.instance).types.get(&function)?;
         let at = |id: ExprId| map.exprs.get(id.0 as usize).map(|range| items::in_file(start, *range));
-        let found = types.iter().filter_map(|(&id, ty)| Some((id, ty, at(id)?))).filter(|(.., range)| touches(range, offset));
+        let found = types.iter().filter_map(|(id, ty)| Some((id, ty, at(id)?))).filter(|(.., range)| touches(range, offset));
         let (id, ty, range) = found.min_by_key(|(id, _, range)| (range.len(), std::cmp::Reverse(*id)))?;
         Some(Typed { function, id, ty: ty.clone(), range })
     }

@@ -81,7 +81,7 @@ impl Analysis {
         let elaborated = self.elaborated(kernel.active.instance);
         let inside = |r: &Range<usize>| range.start <= r.start && r.end <= range.end;
         let mut values: Vec<(usize, String, String)> = Vec::new();
-        for (&id, ty) in elaborated.types.get(&function)? {
+        for (id, ty) in elaborated.types.get(&function)?.iter() {
             let (Expr::Name(name), Some(at)) = (body.expr(id), map.exprs.get(id.0 as usize)) else { continue };
             let at = items::in_file(start, *at);
             let is_value = matches!(ty, Ty::Tile(_) | Ty::BlockPointer(_) | Ty::Descriptor(_));

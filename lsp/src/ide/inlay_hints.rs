@@ -88,9 +88,9 @@ impl Analysis {
             Some(Ty::Tile(TileType { elem: Element::Scalar(dtype), .. })) => Some(*dtype),
             _ => None,
         };
-        for (&id, ty) in types {
+        for (id, ty) in types.iter() {
             let Expr::Binary { lhs, rhs, .. } = body.expr(id) else { continue };
-            let (Some(to), Some(a), Some(b)) = (scalar(Some(ty)), scalar(types.get(lhs)), scalar(types.get(rhs))) else {
+            let (Some(to), Some(a), Some(b)) = (scalar(Some(ty)), scalar(types.get(*lhs)), scalar(types.get(*rhs))) else {
                 continue;
             };
             let Some(range) = map.exprs.get(id.0 as usize) else { continue };

@@ -101,7 +101,7 @@ impl Analysis {
         }
         let Some(types) = elaborated.types.get(&function) else { return };
         let remarks = Remarks::of(&body, &def.body);
-        for (&id, ty) in types {
+        for (id, ty) in types.iter() {
             let (Expr::Name(name), Some(range)) = (body.expr(id), map.exprs.get(id.0 as usize)) else { continue };
             let Some((kind, mut modifiers)) = kind_of(ty) else { continue };
             modifiers |= remarks.modifiers(id, name);

@@ -9,11 +9,10 @@ use serde::Serialize;
 use tritium_codegen as codegen;
 use tritium_semantics::{
     Db, Function, SourceFile,
-    body::{ExprId, Stmt},
+    body::Stmt,
     elaborate::{self, Elaborated},
     host, items,
     specialise::specialisations,
-    types::Ty,
 };
 use tritium_syntax::PythonVersion;
 
@@ -186,7 +185,7 @@ pub(crate) fn expressions(db: &dyn Db, elaborated: &Elaborated) -> Expressions {
         let all = expression_count(db, *function);
         counted.all += all.max(types.len());
         counted.unreached += all.saturating_sub(types.len());
-        counted.typed += types.iter().filter(|(_, ty): &(&ExprId, &Ty)| ty.is_known()).count();
+        counted.typed += types.iter().filter(|(_, ty)| ty.is_known()).count();
     }
     counted
 }

@@ -2,15 +2,15 @@
 //!
 //! **Invariant:** every operation that is emitted goes through [`Evaluator::emit`], every problem through [`Evaluator::report`].
 
-use std::vec::IntoIter;
+use std::{sync::Arc, vec::IntoIter};
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tritium_tile::{self as tile, BlockId, OpId, OpKind, Origin, ValueId, ops::Constant as TileConstant};
 
 use super::{
-    Call, CallArgument, Elaboration, OrderedMap, OriginData, TypesOf, names,
+    Call, CallArgument, Elaboration, OrderedMap, OriginData, Types, TypesOf, names,
     statements::Flow,
     value::{Constant, Tile, Value},
 };
@@ -87,7 +87,9 @@ pub(super) struct Evaluator<'a> {
 
     pub scope: Scope,
     pub loops: u32,
-    pub types: TypesOf,
+    /// Of this function's expressions, and of its callees'.
+    pub own_types: Types,
+    types: TypesOf,
     pub bindings: OrderedMap<Place, (SmolStr, Ty)>,
     pub(super) problems: IndexMap<(Code, Place), Problem>,
     /// Names already told to be compile-time: one message each.
@@ -130,7 +132,7 @@ pub(super) fn evaluate(
         triton: triton.clone(),
         depth,
         is_entry,
-        out: tile::Function::new(function.name(db).as_str()),
+        out: tile::Function::with_room(function.name(db).as_str(), body.exprs.len()),
         block: BlockId(0),
         origin: Origin::NONE,
         callees: IndexMap::new(),
@@ -138,6 +140,7 @@ pub(super) fn evaluate(
         origin_of: FxHashMap::default(),
         scope: Scope::default(),
         loops: 0,
+        own_types: Types::with_room(body.exprs.len()),
         types: TypesOf::default(),
         bindings: OrderedMap::default(),
         problems: IndexMap::new(),
@@ -274,13 +277,12 @@ impl<'a> Evaluator<'a> {
         tile::rewrite::erase_dead(&mut self.out);
         let mut functions = vec![(None, self.out)];
         functions.extend(self.callees.into_iter().map(|(call, function)| (Some(call), function)));
-        for (_, types) in &mut self.types {
-            types.sort_keys();
-        }
+        let own = (!self.own_types.is_empty()).then(|| (self.function, Arc::new(self.own_types)));
+        let types = own.into_iter().chain(self.types).collect();
         Elaboration {
             functions,
             origins: self.origins,
-            types: self.types,
+            types,
             bindings: self.bindings.into_iter().map(|(place, (name, ty))| (place, name, ty)).collect(),
             problems: self.problems.into_values().collect(),
             returns,
@@ -351,7 +353,15 @@ impl<'a> Evaluator<'a> {
         let call_place = self.place(site);
         let at = self.origin.0;
         for (&function, types) in &callee.types {
-            self.types.entry(function).or_default().extend(types.iter().map(|(&id, ty)| (id, ty.clone())));
+            if function == self.function {
+                self.own_types.extend(types);
+                continue;
+            }
+            match self.types.entry(function) {
+                map::Entry::Vacant(entry) => _ = entry.insert(types.clone()),
+                map::Entry::Occupied(known) if Arc::ptr_eq(known.get(), types) => {}
+                map::Entry::Occupied(mut known) => Arc::make_mut(known.get_mut()).extend(types),
+            }
         }
         for (place, name, ty) in &callee.bindings {
             self.bindings.insert(*place, (name.clone(), ty.clone()));

@@ -25,7 +25,7 @@ impl<'a> Evaluator<'a> {
 
     /// Remembers the type of an expression; its last visit stays.
     pub(super) fn note(&mut self, expr: ExprId, value: &Value) {
-        self.types.entry(self.function).or_default().insert(expr, value.ty());
+        self.own_types.insert(expr, value.ty());
     }
 
     fn expression(&mut self, expr: ExprId) -> Eval<Value> {

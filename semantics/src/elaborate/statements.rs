@@ -417,7 +417,7 @@ impl<'a> Evaluator<'a> {
     /// `tl.advance(p, …)` alone moves nothing.
     fn check_used(&mut self, expr: ExprId) {
         let Expr::Call { callee, args } = self.body.expr(expr) else { return };
-        let Some(Ty::Callable(name)) = self.types.get(&self.function).and_then(|types| types.get(callee)) else { return };
+        let Some(Ty::Callable(name)) = self.own_types.get(*callee) else { return };
         // A method's receiver is no argument.
         let Some(first) = args.first().filter(|_| *name == Builtin::Advance.spelling()) else { return };
         if matches!(self.body.expr(*callee), Expr::Attribute { receiver, .. } if self.is_block_pointer(*receiver)) {
@@ -431,7 +431,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn is_block_pointer(&self, expr: ExprId) -> bool {
-        matches!(self.types.get(&self.function).and_then(|types| types.get(&expr)), Some(Ty::BlockPointer(_)))
+        matches!(self.own_types.get(expr), Some(Ty::BlockPointer(_)))
     }
 
     fn assert_statement(&mut self, test: ExprId, message: Option<ExprId>) {

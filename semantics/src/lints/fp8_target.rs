@@ -17,7 +17,7 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, elaborated: &Elaborated)
     };
     // The first place of each function: one reason, one message.
     for (&function, types) in &elaborated.types {
-        let Some((&expr, ty)) = types.iter().find(|(_, ty)| holds(ty)) else { continue };
+        let Some((expr, ty)) = types.iter().find(|(_, ty)| holds(ty)) else { continue };
         let gpu = crate::project::project(db, function.file(db)).target();
         if gpu.sm.has(Feature::Fp8) {
             return;

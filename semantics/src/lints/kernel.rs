@@ -230,7 +230,7 @@ impl<'a> Kernel<'a> {
 
     /// The type of an expression, as it was written.
     pub(super) fn ty(&self, function: Function, expr: ExprId) -> Option<&'a TileType> {
-        match self.elaborated.types.get(&function)?.get(&expr)? {
+        match self.elaborated.types.get(&function)?.get(expr)? {
             Ty::Tile(ty) => Some(ty),
             _ => None,
         }
