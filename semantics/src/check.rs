@@ -78,6 +78,18 @@ pub fn unsilenced(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     collect(db, file, |_| None)
 }
 
+/// Works out what [`check_partly`] needs beside its looks.
+pub fn work_out_rest(db: &dyn Db, file: SourceFile, looks: &[&Look]) {
+    launches(db, file);
+    let kernels = items::kernels(db, file);
+    for &kernel in kernels.iter().filter(|&&kernel| looks.iter().all(|look| look.kernel != kernel)) {
+        findings(db, kernel);
+    }
+    for item in &items_of(db, file).functions {
+        lints::of_function(db, item.function, kernels.contains(&item.function));
+    }
+}
+
 /// As [`check`], as far as it is known where some kernels have only been looked at under one of their specialisations.
 pub fn check_partly(db: &dyn Db, file: SourceFile, looks: &[&Look]) -> Vec<Diagnostic> {
     let mut out = collect(db, file, |kernel| looks.iter().find(|look| look.kernel == kernel).copied());
@@ -216,6 +228,12 @@ impl Look {
     /// Whether the kernel still takes the arguments of the specialisation.
     pub fn fits(&self, db: &dyn Db) -> bool {
         params(db, self.kernel).is_some_and(|params| *params == self.params)
+    }
+
+    /// Works out what [`check_partly`] needs of it: worth a thread of its own beside the rest of the file.
+    pub fn work_out(&self, db: &dyn Db) {
+        elaborate(db, self.specialisation.instance);
+        lint(db, self.circumstances);
     }
 
     /// Errors that other arguments may refute wait for these.

@@ -230,6 +230,11 @@ fn function_item(
 /// Whether the file has anything to do with Triton; others get no answers.
 #[salsa::tracked(returns(copy))]
 pub fn is_triton_file(db: &dyn Db, file: SourceFile) -> bool {
+    // Not even parsed where a kernel cannot be: one imports Triton or has its language from somebody who does.
+    let text = file.text(db);
+    if !text.contains("triton") && !text.contains("tl.") {
+        return false;
+    }
     let items = items(db, file);
     items.imports_triton || !items.functions.is_empty()
 }

@@ -51,28 +51,23 @@ impl LineIndex {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
         let mut ends = Vec::new();
-        let mut wide = Vec::new();
-        for (at, &byte) in bytes.iter().enumerate() {
-            match byte {
-                b'\r' => {
-                    ends.push(at as u32);
-                    if bytes.get(at + 1) != Some(&b'\n') {
-                        starts.push(at as u32 + 1);
-                    }
-                }
-                b'\n' => {
-                    if at == 0 || bytes[at - 1] != b'\r' {
-                        ends.push(at as u32);
-                    }
-                    starts.push(at as u32 + 1);
-                }
-                0xc0..=0xdf => wide.push(Wide { offset: at as u32, bytes: 2 }),
-                0xe0..=0xef => wide.push(Wide { offset: at as u32, bytes: 3 }),
-                0xf0.. => wide.push(Wide { offset: at as u32, bytes: 4 }),
-                _ => {}
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            let follows_return = at > 0 && bytes[at - 1] == b'\r';
+            match bytes[at] {
+                b'\n' if follows_return => {}
+                _ => ends.push(at as u32),
+            }
+            if bytes[at] == b'\n' || bytes.get(at + 1) != Some(&b'\n') {
+                starts.push(at as u32 + 1);
             }
         }
         ends.push(bytes.len() as u32);
+        // Most files have none: that is seen sixteen bytes at a time.
+        let mut wide = Vec::new();
+        if !text.is_ascii() {
+            let all = text.char_indices().filter(|(_, c)| !c.is_ascii());
+            wide.extend(all.map(|(at, c)| Wide { offset: at as u32, bytes: c.len_utf8() as u8 }));
+        }
         LineIndex { starts, ends, wide, len: bytes.len() as u32 }
     }
 

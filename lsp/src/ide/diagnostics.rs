@@ -6,7 +6,9 @@ use std::{
     cmp::Reverse,
     collections::HashMap,
     ops::Range,
+    panic,
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -139,7 +141,17 @@ impl Analysis {
             (old.is_slow && old.text != items::text_hash(db, *kernel) && old.look.fits(db)).then_some(&old.look)
         };
         let looks: Vec<&Look> = items::kernels(db, file).iter().filter_map(slow).collect();
-        (!looks.is_empty()).then(|| self.wanted(path, file, &check::check_partly(db, file, &looks)))
+        if looks.is_empty() {
+            return None;
+        }
+        thread::scope(|scope| {
+            let (beside, looks) = (self.clone(), &looks);
+            let looking = scope.spawn(move || looks.iter().for_each(|look| look.work_out(beside.db())));
+            check::work_out_rest(db, file, looks);
+            // A newer text unwinds both.
+            looking.join().unwrap_or_else(|unwound| panic::resume_unwind(unwound));
+        });
+        Some(self.wanted(path, file, &check::check_partly(db, file, &looks)))
     }
 
     /// Looks at all kernels, and remembers what the next keystroke wants to know.

@@ -9,7 +9,7 @@
 use std::{ops::Range, path::Path};
 
 use tritium_semantics::{
-    Argument, Db, Function, Instance, SourceFile, check,
+    Argument, Db, Function, Instance, check,
     elaborate::{self, Elaborated},
     host, items,
     launch::{self, Launch},
@@ -83,9 +83,7 @@ impl Active {
 
 impl Analysis {
     pub fn is_triton(&self, path: &Path) -> bool {
-        // Not even parsed where a kernel cannot be: one imports Triton or has its language from somebody who does.
-        let may_be = |file: SourceFile| ["triton", "tl."].iter().any(|word| file.text(self.db()).contains(word));
-        self.file(path).is_some_and(|file| may_be(file) && items::is_triton_file(self.db(), file))
+        self.file(path).is_some_and(|file| items::is_triton_file(self.db(), file))
     }
 
     pub fn kernels(&self, path: &Path) -> Vec<Kernel> {

@@ -179,7 +179,7 @@ fn publisher(
     let known = Mutex::new(HashMap::<PathBuf, diagnostics::Known>::new());
     Arc::new(move |analysis, path, version| {
         let Some(uri) = convert::uri(&path) else { return };
-        let is_current = || files.get(&path).is_some_and(|file| file.version == version);
+        let is_current = || files.version(&path) == Some(version);
         // Of a burst of changes only the last one is looked at.
         if !is_current() {
             return;

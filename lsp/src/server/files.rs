@@ -14,10 +14,10 @@ use tritium_syntax::{Encoding, LineIndex};
 
 use crate::server::convert;
 
-#[derive(Debug, Clone)]
-pub(crate) struct OpenFile {
-    pub(crate) text: String,
-    pub(crate) version: i32,
+#[derive(Debug)]
+struct OpenFile {
+    text: String,
+    version: i32,
 }
 
 #[derive(Debug, Default)]
@@ -46,8 +46,9 @@ impl Files {
         self.lock().iter().map(|(path, file)| (path.clone(), file.version)).collect()
     }
 
-    pub(crate) fn get(&self, path: &Path) -> Option<OpenFile> {
-        self.lock().get(path).cloned()
+    /// Of an open file.
+    pub(crate) fn version(&self, path: &Path) -> Option<i32> {
+        self.lock().get(path).map(|file| file.version)
     }
 
     /// The text after the changes; `None` if the file was never opened.

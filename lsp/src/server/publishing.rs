@@ -33,7 +33,7 @@ pub(super) fn spawn(
                 Published::Closed { uri } if pushes() => client.publish_diagnostics(uri, Vec::new(), None).await,
                 Published::Closed { .. } => {}
                 Published::Diagnostics { path, uri, items, version, is_triton } => {
-                    if files.get(&path).is_none_or(|file| file.version != version) {
+                    if files.version(&path) != Some(version) {
                         continue;
                     }
                     if is_triton && !is_registered {

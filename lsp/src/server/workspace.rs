@@ -129,7 +129,7 @@ impl Backend {
                 }
             };
             let Some(found) = found else { continue };
-            let version = self.files.get(path).map(|file| i64::from(file.version));
+            let version = self.files.version(path).map(i64::from);
             let id = fingerprint(&found);
             let known = params.previous_result_ids.iter().any(|p| p.uri == uri && p.value == id);
             items.push(if known {
