@@ -12,6 +12,7 @@ mod document;
 mod editing;
 mod files;
 mod hints;
+mod memory;
 mod navigate;
 mod publishing;
 mod pump;

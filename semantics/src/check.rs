@@ -78,7 +78,7 @@ pub fn unsilenced(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     collect(db, file, |_| None)
 }
 
-/// Works out what [`check_partly`] needs beside its looks.
+/// Works out what [`unsilenced_partly`] needs beside its looks.
 pub fn work_out_rest(db: &dyn Db, file: SourceFile, looks: &[&Look]) {
     launches(db, file);
     let kernels = items::kernels(db, file);
@@ -90,11 +90,9 @@ pub fn work_out_rest(db: &dyn Db, file: SourceFile, looks: &[&Look]) {
     }
 }
 
-/// As [`check`], as far as it is known where some kernels have only been looked at under one of their specialisations.
-pub fn check_partly(db: &dyn Db, file: SourceFile, looks: &[&Look]) -> Vec<Diagnostic> {
-    let mut out = collect(db, file, |kernel| looks.iter().find(|look| look.kernel == kernel).copied());
-    silence(db, file, &mut out, Code::is_resource);
-    out
+/// As [`unsilenced`], as far as it is known where some kernels have only been looked at under one of their specialisations.
+pub fn unsilenced_partly(db: &dyn Db, file: SourceFile, looks: &[&Look]) -> Vec<Diagnostic> {
+    collect(db, file, |kernel| looks.iter().find(|look| look.kernel == kernel).copied())
 }
 
 fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<&'a Look>) -> Vec<Diagnostic> {

@@ -67,6 +67,51 @@ fn what_a_launch_takes_follows_the_quick_diagnostics() {
     client.stop();
 }
 
+/// The rules about resources answer last; until then what they said of the same text stays, in its new place.
+#[test]
+fn remarks_do_not_flicker() {
+    let mut client = Client::start(&[], &json!({}));
+    let text = example_of(Code::RES001, "Wrong").text;
+    let path = Path::new("/nowhere/flicker.py");
+    let uri = client.open(path, &text);
+    assert_eq!(codes(&client.diagnostics(&uri, 1)), ["RES001 16"]);
+    let mut first_of = |client: &mut Client, version: i32, text: &str| {
+        client.change(&uri, version, text);
+        let first =
+            client.notification("textDocument/publishDiagnostics", |p| p["uri"] == json!(uri) && p["version"] == json!(version));
+        let first = first["diagnostics"].as_array().cloned().expect("a list");
+        // What follows is what stays.
+        let pulled = client.request("textDocument/diagnostic", json!({ "textDocument": { "uri": uri } }));
+        (codes(&first), codes(pulled["items"].as_array().expect("a full report")))
+    };
+    let same = |found: &(Vec<String>, Vec<String>), line: &str| assert_eq!(*found, (vec![line.into()], vec![line.into()]));
+    // Above the kernel; a line of the kernel itself; its name, which is what the remark marks.
+    let moved = format!("# Typed just now.\n{text}");
+    same(&first_of(&mut client, 2, &moved), "RES001 17");
+    let name = text.split_once("\ndef ").and_then(|(_, rest)| rest.split_once('(')).expect("a kernel").0;
+    let typed = moved.replacen("    ", "    # And in it.\n    ", 2);
+    let line = typed[..typed.find(&format!("def {name}")).expect("the kernel")].matches('\n').count();
+    let found = first_of(&mut client, 3, &typed);
+    assert_eq!(found.0.len(), 1, "{found:?} of a kernel on line {line}");
+    assert_eq!(found.0, found.1);
+    // What is not so any more goes at the latest when the rules have looked again; what is not there any more, at once.
+    let found = first_of(&mut client, 4, &typed.replace("num_stages = 5", "num_stages = 4"));
+    assert_eq!((found.0.len(), found.1.len()), (1, 0), "{found:?}");
+    assert_eq!(codes(&client.diagnostics(&uri, 4)), Vec::<String>::new());
+    client.change(&uri, 5, &text);
+    assert_eq!(codes(&client.diagnostics(&uri, 5)), ["RES001 16"]);
+    assert_eq!(first_of(&mut client, 6, "import triton\n"), (vec![], vec![]));
+    // A file that is closed is not remembered.
+    client.change(&uri, 7, &text);
+    assert_eq!(codes(&client.diagnostics(&uri, 7)), ["RES001 16"]);
+    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+    client.take_notifications("textDocument/publishDiagnostics");
+    client.open(path, &moved);
+    let first = client.notification("textDocument/publishDiagnostics", |p| p["uri"] == json!(uri) && p["version"] == json!(1));
+    assert_eq!(first["diagnostics"].as_array().map(Vec::len), Some(0), "{first}");
+    client.stop();
+}
+
 #[test]
 fn hover_hints_and_lenses_of_softmax() {
     let mut client = Client::start(&[], &json!({}));

@@ -23,7 +23,7 @@ use tritium_semantics::{
 
 pub use tritium_semantics::diagnostics::Severity;
 
-use crate::ide::Analysis;
+use crate::ide::{Analysis, Remarks};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
@@ -107,18 +107,34 @@ const SLOW: Duration = Duration::from_millis(5);
 
 impl Analysis {
     pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
-        let Some(file) = self.file(path) else { return Vec::new() };
-        let mut found = check::unsilenced(self.db(), file).clone();
-        found.extend(self.resource_diagnostics(path));
-        found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
-        check::silence(self.db(), file, &mut found, |_| false);
-        self.shown(path, file, &found)
+        self.diagnostics_with(path, &self.remarks(path))
     }
 
     /// Those for which no code is generated: at hand while somebody types.
     pub fn quick_diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        self.diagnostics_with(path, &Remarks::default())
+    }
+
+    /// What the rules about resources find.
+    pub fn remarks(&self, path: &Path) -> Remarks {
+        let text = self.file(path).map_or("", |file| file.text(self.db()));
+        Remarks::new(text, self.resource_diagnostics(path))
+    }
+
+    /// Those for which no code is generated, and these remarks.
+    pub fn diagnostics_with(&self, path: &Path, remarks: &Remarks) -> Vec<Diagnostic> {
         let Some(file) = self.file(path) else { return Vec::new() };
-        self.shown(path, file, check::check(self.db(), file))
+        let found = check::unsilenced(self.db(), file).clone();
+        self.shown(path, file, &self.all_of(file, found, remarks))
+    }
+
+    fn all_of(&self, file: SourceFile, mut found: Vec<check::Diagnostic>, remarks: &Remarks) -> Vec<check::Diagnostic> {
+        found.extend(remarks.found.iter().cloned());
+        found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+        // A comment that silences a remark that is not at hand is no idle one.
+        let is_not_looked_for = if remarks.is_whole { |_| false } else { Code::is_resource };
+        check::silence(self.db(), file, &mut found, is_not_looked_for);
+        found
     }
 
     fn shown(&self, path: &Path, file: SourceFile, found: &[check::Diagnostic]) -> Vec<Diagnostic> {
@@ -134,7 +150,7 @@ impl Analysis {
 
     /// What the active specialisations find in kernels whose text has changed since and that took long, and everything else. `None` where
     /// there is no such kernel, so that [`Analysis::diagnostics`] answers soon.
-    pub fn first_diagnostics(&self, path: &Path, known: &Known) -> Option<Vec<Diagnostic>> {
+    pub fn first_diagnostics(&self, path: &Path, known: &Known, remarks: &Remarks) -> Option<Vec<Diagnostic>> {
         let (db, file) = (self.db(), self.file(path)?);
         let slow = |kernel: &Function| {
             let old = known.get(kernel)?;
@@ -151,7 +167,8 @@ impl Analysis {
             // A newer text unwinds both.
             looking.join().unwrap_or_else(|unwound| panic::resume_unwind(unwound));
         });
-        Some(self.wanted(path, file, &check::check_partly(db, file, &looks)))
+        let found = check::unsilenced_partly(db, file, &looks);
+        Some(self.wanted(path, file, &self.all_of(file, found, remarks)))
     }
 
     /// Looks at all kernels, and remembers what the next keystroke wants to know.

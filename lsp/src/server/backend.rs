@@ -4,7 +4,7 @@
 //! server asks of the client is spawned, never awaited inside a handler.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
@@ -23,13 +23,14 @@ use tower_lsp::{
 use tritium_syntax::{Encoding, LineIndex};
 
 use crate::{
-    ide::{Diagnostic, Host, Options, Python, diagnostics},
+    ide::{Diagnostic, Host, Options, Python},
     server::{
         analysis::{AfterChange, Owner, ReadError, Task},
         capabilities::{self, watched_files},
         convert,
         editing::LastTokens,
         files::Files,
+        memory::{Memory, Remembered},
         publishing::{self, Published},
         run,
         views::{self, LookedAt},
@@ -52,6 +53,7 @@ const HOVER_PATIENCE: Duration = Duration::from_millis(400);
 pub(crate) struct Backend {
     pub(super) client: Client,
     pub(super) files: Arc<Files>,
+    pub(super) memory: Arc<Memory>,
     pub(super) owner: Owner,
     published: mpsc::UnboundedSender<Published>,
     encoding: Arc<OnceLock<Encoding>>,
@@ -86,7 +88,8 @@ impl Backend {
         let encoding = Arc::<OnceLock<Encoding>>::default();
         let facts = Arc::<OnceLock<capabilities::Client>>::default();
         let published = publishing::spawn(client.clone(), Arc::clone(&files), Arc::clone(&facts));
-        let publish = publisher(client.clone(), Arc::clone(&files), Arc::clone(&encoding), published.clone());
+        let memory = Arc::<Memory>::default();
+        let publish = publisher(client.clone(), Arc::clone(&files), Arc::clone(&memory), Arc::clone(&encoding), published.clone());
         let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
         let arrivals = Arc::<Notify>::default();
         let arrived = Arc::clone(&arrivals);
@@ -98,6 +101,7 @@ impl Backend {
         Backend {
             client,
             files,
+            memory,
             owner,
             published,
             encoding,
@@ -170,13 +174,13 @@ pub(super) fn to_error(error: ReadError) -> Error {
 fn publisher(
     client: Client,
     files: Arc<Files>,
+    memory: Arc<Memory>,
     encoding: Arc<OnceLock<Encoding>>,
     published: mpsc::UnboundedSender<Published>,
 ) -> AfterChange {
     let runtime = tokio::runtime::Handle::current();
     // What is wrong with a configuration is told once.
     let told = Mutex::new(BTreeSet::new());
-    let known = Mutex::new(HashMap::<PathBuf, diagnostics::Known>::new());
     Arc::new(move |analysis, path, version| {
         let Some(uri) = convert::uri(&path) else { return };
         let is_current = || files.version(&path) == Some(version);
@@ -201,14 +205,16 @@ fn publisher(
             publish(&[]);
             return;
         }
-        let mut remembered = locked(&known).get(&path).cloned().unwrap_or_default();
-        let first = analysis.first_diagnostics(&path, &remembered).map(|found| analysis.to_show(&path, found));
+        let Remembered { mut known, remarks } = memory.of(&path);
+        let held = remarks.in_text(&analysis.text(&path).unwrap_or_default());
+        let first = analysis.first_diagnostics(&path, &known, &held).map(|found| analysis.to_show(&path, found));
         if let Some(first) = &first {
             publish(first);
         }
-        analysis.look_at_all(&path, &mut remembered);
-        locked(&known).insert(path.clone(), remembered);
-        let quick = analysis.to_show(&path, analysis.quick_diagnostics(&path));
+        memory.keep(&path, is_current, |remembered| remembered.remarks = held.clone());
+        analysis.look_at_all(&path, &mut known);
+        memory.keep(&path, is_current, |remembered| remembered.known = known);
+        let quick = analysis.to_show(&path, analysis.diagnostics_with(&path, &held));
         if first.as_ref() != Some(&quick) {
             publish(&quick);
         }
@@ -221,10 +227,12 @@ fn publisher(
         }
         // What a launch takes of its GPU follows: nobody waits for it while typing, and the next edit cancels it.
         if is_current() {
-            let all = analysis.diagnostics_to_show(&path);
+            let remarks = analysis.remarks(&path);
+            let all = analysis.to_show(&path, analysis.diagnostics_with(&path, &remarks));
             if all != quick {
                 publish(&all);
             }
+            memory.keep(&path, is_current, |remembered| remembered.remarks = remarks);
         }
     })
 }
@@ -289,6 +297,7 @@ impl LanguageServer for Backend {
         let uri = params.text_document.uri;
         let Some(path) = convert::path(&uri) else { return };
         self.files.close(&path);
+        self.memory.forget(&path);
         self.owner.send(Task::Close { path });
         self.last_tokens.forget(&uri);
         // The receiver ends with the server.

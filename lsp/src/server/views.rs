@@ -105,6 +105,8 @@ impl Backend {
         let mut looked_at = self.looked_at.0.lock().unwrap_or_else(PoisonError::into_inner);
         options.active = std::mem::take(&mut looked_at.active);
         *looked_at = options.clone();
+        // They speak of another board, perhaps.
+        self.memory.forget_remarks();
         self.owner.send(Task::Configure(Box::new(options)));
     }
 
