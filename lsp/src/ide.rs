@@ -26,9 +26,9 @@ pub mod kernels;
 mod naming;
 pub mod refactor;
 pub mod references;
+mod remarks;
 pub mod rename;
 pub mod report;
-mod remarks;
 pub mod request;
 mod resources;
 pub mod roofline;
@@ -111,6 +111,7 @@ pub struct Options {
     pub promotion_hints: bool,
     pub roofline_hints: bool,
     pub code_lens: bool,
+    pub completion: bool,
     /// Whether a Python server answers beside this one.
     pub python: Python,
 }
@@ -137,6 +138,7 @@ impl Default for Options {
             promotion_hints: false,
             roofline_hints: true,
             code_lens: true,
+            completion: true,
             python: Python::Served,
         }
     }
@@ -160,6 +162,7 @@ impl Options {
         options.promotion_hints = flag(&["inlayHints", "promotions"], false);
         options.roofline_hints = flag(&["inlayHints", "roofline"], true);
         options.code_lens = flag(&["codeLens", "enable"], true);
+        options.completion = flag(&["completion", "enable"], true);
         options.python = if text(&["python"]).as_deref() == Some("none") { Python::None } else { Python::Served };
         options
     }

@@ -228,7 +228,7 @@ impl Look {
         params(db, self.kernel).is_some_and(|params| *params == self.params)
     }
 
-    /// Works out what [`check_partly`] needs of it: worth a thread of its own beside the rest of the file.
+    /// Works out what [`unsilenced_partly`] needs of it: worth a thread of its own beside the rest of the file.
     pub fn work_out(&self, db: &dyn Db) {
         elaborate(db, self.specialisation.instance);
         lint(db, self.circumstances);
@@ -666,6 +666,13 @@ impl Entry {
             fixes,
         })
     }
+}
+
+/// Takes a row out of a tuner whose rows are written out.
+pub fn removal_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<FileFix> {
+    let place = lints::row_of_tuner(db, kernel, config as usize)?;
+    let edits = file_edits(db, &Edit::RemoveArgument(place))?;
+    Some(FileFix { title: format!("Remove {}[{config}]", kernel.name(db)), safe: false, edits })
 }
 
 /// `None` where the edit cannot be made without losing something the user wrote.

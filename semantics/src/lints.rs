@@ -42,6 +42,7 @@ pub use described::described;
 use kernel::Kernel;
 pub(crate) use shallow::of_function;
 pub use shallow::of_target;
+pub(crate) use tuner::row as row_of_tuner;
 
 /// A kernel under one specialisation, and what is known of the launches that make it.
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]

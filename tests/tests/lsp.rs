@@ -75,7 +75,7 @@ fn remarks_do_not_flicker() {
     let path = Path::new("/nowhere/flicker.py");
     let uri = client.open(path, &text);
     assert_eq!(codes(&client.diagnostics(&uri, 1)), ["RES001 16"]);
-    let mut first_of = |client: &mut Client, version: i32, text: &str| {
+    let first_of = |client: &mut Client, version: i32, text: &str| {
         client.change(&uri, version, text);
         let first =
             client.notification("textDocument/publishDiagnostics", |p| p["uri"] == json!(uri) && p["version"] == json!(version));
@@ -109,6 +109,35 @@ fn remarks_do_not_flicker() {
     client.open(path, &moved);
     let first = client.notification("textDocument/publishDiagnostics", |p| p["uri"] == json!(uri) && p["version"] == json!(1));
     assert_eq!(first["diagnostics"].as_array().map(Vec::len), Some(0), "{first}");
+    client.stop();
+}
+
+/// A row of a tuner that cannot launch can be taken out; a light bulb is shown for it, too, without any code being generated for that.
+#[test]
+fn a_configuration_that_cannot_launch_is_named_and_removed() {
+    let mut client = Client::start(&[], &json!({}));
+    let text = example_of(Code::TUN004, "Wrong").text;
+    let uri = client.open(Path::new("/nowhere/tuned.py"), &text);
+    let found = client.diagnostics(&uri, 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let message = found[0]["message"].as_str().expect("a message");
+    assert!(message.ends_with("\nonly under matmul[1]"), "{message}");
+    for trigger in [1, 2] {
+        let context = json!({ "diagnostics": [], "only": ["quickfix"], "triggerKind": trigger });
+        let params = json!({ "textDocument": { "uri": uri }, "range": found[0]["range"], "context": context });
+        let actions = client.request("textDocument/codeAction", params);
+        assert_eq!(actions[0]["title"], json!("Remove matmul[1]"), "{actions}");
+        assert_eq!(actions[0]["isPreferred"], json!(false), "a row may be meant for another board");
+        let edits = actions[0]["edit"]["changes"][&uri].as_array().cloned().expect("edits of the file");
+        assert_eq!(edits.len(), 1);
+        let lines: Vec<&str> = text.lines().collect();
+        let range = &edits[0]["range"];
+        let at = |end: &str, part: &str| range[end][part].as_u64().expect("a number") as usize;
+        // From the comma after the row before it to its end.
+        assert_eq!((at("start", "line") + 1, at("end", "character")), (at("end", "line"), lines[at("end", "line")].len() - 1));
+        assert!(lines[at("end", "line")].contains("num_stages=5"), "{range}");
+        assert_eq!(edits[0]["newText"], json!(""));
+    }
     client.stop();
 }
 

@@ -179,6 +179,120 @@ return function(t)
     edit('scale.py')
   end)
 
+  check('a helper is taken out of a selection', function()
+    local buffer = edit('blocks.py')
+    go(buffer, 'part * 0.5')
+    vim.cmd.normal({ args = { 'v' .. (#'part * 0.5' - 1) .. 'l' }, bang = true })
+    act_on(buffer, 'refactor.extract', 'Extract helper')
+    vim.cmd.normal({ args = { '\27' }, bang = true })
+    expect(lines(buffer):find('@triton.jit\ndef helper(part):\n    return part * 0.5\n', 1, true), lines(buffer))
+    edit('blocks.py')
+  end)
+
+  check('all safe fixes at once', function()
+    local buffer = edit('broken.py')
+    local row = go(buffer, 'x = tl.load')
+    vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { '    x = tl.load(X + rows, other=0.0)' })
+    act_on(buffer, 'source.fixAll', "Fix all of Tritium's")
+    expect(not lines(buffer):find('other=0.0', 1, true), lines(buffer))
+    edit('broken.py')
+  end)
+
+  check('what a configuration takes too much of is told, with its name and a fix', function()
+    local buffer = edit('tuned.py')
+    local row = go(buffer, '"BN": 256')
+    local line = vim.api.nvim_get_current_line():gsub('num_stages=4', 'num_stages=6')
+    vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { line })
+    local problem = wait('a problem appears', function()
+      return vim.diagnostic.get(buffer)[1]
+    end)
+    expect(problem.code == 'TUN004' and problem.lnum == go(buffer, 'def matmul'), vim.inspect(problem))
+    expect(problem.message:find('294,912 bytes', 1, true) and problem.message:find('only under matmul[3]', 1, true), problem.message)
+    -- It stays while somebody types.
+    local counts = {}
+    local group = vim.api.nvim_create_autocmd('DiagnosticChanged', {
+      callback = function()
+        table.insert(counts, #vim.diagnostic.get(buffer))
+      end,
+    })
+    for i = 1, 8 do
+      vim.api.nvim_buf_set_lines(buffer, go(buffer, '    inner = '), -1, false, vim.list_extend({ '    # Typed: ' .. i }, vim.api.nvim_buf_get_lines(buffer, go(buffer, '    inner = '), -1, false)))
+      wait('hints are there again', function()
+        return #hints(buffer) > 0
+      end)
+    end
+    vim.wait(500)
+    vim.api.nvim_del_autocmd(group)
+    expect(vim.iter(counts):all(function(count)
+      return count == 1
+    end), vim.inspect(counts))
+    go(buffer, 'matmul(A')
+    act_on(buffer, 'quickfix', 'Remove matmul[3]')
+    expect(not lines(buffer):find('"BN": 256', 1, true), lines(buffer))
+    wait('the problem goes', function()
+      return #vim.diagnostic.get(buffer) == 0
+    end)
+    edit('tuned.py')
+  end)
+
+  check('hovers tell of accesses, loops and registers', function()
+    local buffer = edit('tuned.py')
+    for needle, facts in pairs({
+      ['load(a_tile'] = { '16 bytes an instruction and thread, 16 sectors a request', 'from or to DRAM', 'live registers here: ~' },
+      ['for start'] = { '128 trips = cdiv(K, 32)', 'one trip of one program: 262 kFLOP', 'longest in a trip' },
+      ['matmul(A'] = { 'limiter: ', 'waves: ', 'would gain', "by Triton's: ", 'wgmma' },
+    }) do
+      go(buffer, needle)
+      local text = hover()
+      for _, fact in ipairs(facts) do
+        expect(text:find(fact, 1, true), 'no ' .. fact .. ' in\n' .. text)
+      end
+    end
+  end)
+
+  check('places are right beside letters of two and four bytes', function()
+    local buffer = edit('softmax.py')
+    local row = go(buffer, 'x = tl.load')
+    local line = vim.api.nvim_get_current_line():gsub('x = ', 'tl.static_print("é😀"); x = ', 1)
+    vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { line })
+    go(buffer, 'x = tl.load')
+    expect(hover():find('x: f32[1024]', 1, true), 'the hover is about x')
+    expect(#vim.diagnostic.get(buffer) == 0, vim.inspect(vim.diagnostic.get(buffer)))
+    edit('softmax.py')
+  end)
+
+  check('each kind of hint has its switch', function()
+    local buffer = edit('blocks.py')
+    local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+    local function set(settings)
+      client.settings = { tritium = settings }
+      client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+    end
+    local function shown(pattern)
+      local answer = client:request_sync('textDocument/inlayHint', {
+        textDocument = vim.lsp.util.make_text_document_params(buffer),
+        range = { start = { line = 0, character = 0 }, ['end'] = { line = 1000, character = 0 } },
+      }, 10000, buffer)
+      return vim.iter(answer and answer.result or {}):any(function(hint)
+        return hint.label:find(pattern) ~= nil
+      end)
+    end
+    for _, row in ipairs({ { 'shapes', true, '%[32, 64%]' }, { 'dtypes', true, 'f16' }, { 'promotions', false, '→' }, { 'roofline', true, 'bound' } }) do
+      local name, usual, pattern = row[1], row[2], row[3]
+      wait(name .. ' as usual', function()
+        return shown(pattern) == usual
+      end)
+      set({ inlayHints = { [name] = not usual } })
+      wait(name .. ' switched', function()
+        return shown(pattern) ~= usual
+      end)
+      set({ inlayHints = { [name] = usual } })
+      wait(name .. ' as usual again', function()
+        return shown(pattern) == usual
+      end)
+    end
+  end)
+
   check('what a Python server answers is left to it', function()
     local buffer = edit('scale.py')
     local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
@@ -293,6 +407,22 @@ return function(t)
       end
     end
     edit('scale.py')
+  end)
+
+  check('a rename reaches what `import *` brings', function()
+    local lib, use = t.workspace .. '/lib_of_all.py', t.workspace .. '/use_of_all.py'
+    vim.fn.writefile({ 'import triton', '', '', '@triton.jit', 'def halve(value):', '    return value / 2' }, lib)
+    vim.fn.writefile({ 'import triton', 'from lib_of_all import *', '', '', '@triton.jit', 'def quarter(value):', '    return halve(halve(value))' }, use)
+    local user = edit('use_of_all.py')
+    local buffer = edit('lib_of_all.py')
+    go(buffer, 'halve')
+    vim.lsp.buf.rename('half')
+    wait('both texts change', function()
+      return lines(buffer):find('def half(', 1, true) and lines(user):find('half(half(value))', 1, true)
+    end)
+    vim.cmd('silent! bwipeout! ' .. buffer .. ' ' .. user)
+    vim.fn.delete(lib)
+    vim.fn.delete(use)
   end)
 
   check('the outline, and the kernels of the workspace', function()

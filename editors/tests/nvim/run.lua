@@ -270,6 +270,50 @@ check(':Tritium gpu asks through vim.ui.select', function()
   end)
 end)
 
+check(':Tritium triton says against which version it is checked', function()
+  go(edit('softmax.py'), 'z = x')
+  for _, version in ipairs({ '3.8', '3.6' }) do
+    vim.cmd.Tritium('triton', version)
+    wait('the status says so', function()
+      return require('tritium.looks').status():find('Triton ' .. version:sub(1, 3), 1, true)
+    end)
+  end
+end)
+
+check(':Tritium run is what :TritiumRun is', function()
+  go(edit('softmax.py'), 'numerator = ')
+  close_floats()
+  vim.cmd.Tritium('run')
+  expect(wait('the result opens', float_text):lower():find('verified', 1, true), 'it is verified')
+  close_floats()
+end)
+
+check("Triton's own stages say when it has not run here", function()
+  go(edit('softmax.py'), 'z = x')
+  vim.cmd.Tritium('view', 'triton_ttgir')
+  wait('the view says so', function()
+    local buffer = view('triton_ttgir')
+    return buffer and lines(buffer):find('Triton has not compiled `softmax`', 1, true)
+  end)
+  vim.cmd.only()
+end)
+
+check('the help has a place for every command', function()
+  local doc = vim.env.TRITIUM_PLUGIN .. '/doc'
+  local copy = vim.fn.tempname()
+  vim.fn.mkdir(copy .. '/doc', 'p')
+  vim.fn.writefile(vim.fn.readfile(doc .. '/tritium.txt'), copy .. '/doc/tritium.txt')
+  -- Fails where a tag stands twice.
+  vim.cmd.helptags(copy .. '/doc')
+  vim.opt.runtimepath:append(copy)
+  for name in pairs(require('tritium.command').commands) do
+    vim.cmd.help(':Tritium-' .. name)
+    expect(vim.api.nvim_get_current_line():find('*:Tritium-' .. name .. '*', 1, true), name)
+    vim.cmd.helpclose()
+  end
+  vim.opt.runtimepath:remove(copy)
+end)
+
 check(':Tritium compare shows two configurations in difference mode', function()
   go(edit('tuned.py'), 'total = tl.dot')
   vim.cmd.Tritium('compare', 'matmul:0', 'matmul:2', 'layout')

@@ -118,7 +118,10 @@ export class Views implements Disposable, TextDocumentContentProvider {
   }
 
   async open(target: ViewTarget): Promise<TextEditor> {
-    const document = await workspace.openTextDocument(address(target));
+    const uri = address(target);
+    // What is asked for again is asked anew: Triton may have run since, or a tool been installed.
+    if (workspace.textDocuments.some((open) => open.uri.toString() === uri.toString())) this.changed.fire(uri);
+    const document = await workspace.openTextDocument(uri);
     // Beside the source, and with the other views once there are some.
     const beside = window.visibleTextEditors.find((editor) => editor.document.uri.scheme === SCHEME)?.viewColumn;
     const editor = await window.showTextDocument(document, { viewColumn: beside ?? ViewColumn.Beside, preserveFocus: true, preview: false });

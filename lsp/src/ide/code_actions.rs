@@ -4,7 +4,7 @@
 
 use std::{ops::Range, path::Path};
 
-use crate::ide::{Analysis, Diagnostic, TextEdit, refactor::RefactorKind};
+use crate::ide::{Analysis, Diagnostic, Remarks, TextEdit, refactor::RefactorKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionKind {
@@ -25,11 +25,18 @@ pub struct Action {
 }
 
 impl Analysis {
-    /// `wants`: of which kinds the asker would take an action; the others are not worked out.
-    pub fn code_actions(&self, path: &Path, range: Range<usize>, wants: impl Fn(ActionKind) -> bool) -> Vec<Action> {
+    /// `wants`: of which kinds the asker would take an action; the others are not worked out. `remarks`: what the rules about resources are
+    /// known to find.
+    pub fn code_actions(
+        &self,
+        path: &Path,
+        range: Range<usize>,
+        remarks: &Remarks,
+        wants: impl Fn(ActionKind) -> bool,
+    ) -> Vec<Action> {
         let mut actions = Vec::new();
         if wants(ActionKind::QuickFix) || wants(ActionKind::FixAll) {
-            let diagnostics = self.quick_diagnostics(path);
+            let diagnostics = self.diagnostics_with(path, remarks);
             if wants(ActionKind::QuickFix) {
                 for diagnostic in diagnostics.iter().filter(|d| d.range.start <= range.end && range.start <= d.range.end) {
                     for fix in &diagnostic.fixes {

@@ -82,7 +82,7 @@ impl Spot {
 impl Analysis {
     /// In the order they are offered.
     pub fn completions(&self, path: &Path, offset: usize, generic: bool) -> Vec<Completion> {
-        let Some(spot) = self.spot(path, offset) else { return Vec::new() };
+        let Some(spot) = self.spot(path, offset).filter(|_| self.options().completion) else { return Vec::new() };
         let spot = Spot { served: !generic, ..spot };
         let mut out = Vec::new();
         if let Some(at) = self.call_at(path, offset) {

@@ -159,6 +159,8 @@ pub(crate) struct Names {
     pub(crate) calls: Vec<Call>,
     pub(crate) texts: Vec<Text>,
     pub(crate) imports: Vec<Import>,
+    /// `from module import *`, as level and module.
+    pub(crate) stars: Vec<(u32, SmolStr)>,
     pub(crate) held: Vec<Held>,
 }
 
@@ -186,6 +188,16 @@ impl Names {
             }
             at = here.parent;
         }
+    }
+
+    /// Whether `from module import *` brings a name that the module binds.
+    fn exports(&self, name: &str) -> bool {
+        if !self.scopes.first().is_some_and(|module| module.bound.contains("__all__")) {
+            return !name.starts_with('_');
+        }
+        let mut listed = self.texts.iter().filter(|t| t.owner.as_deref() == Some("__all__")).peekable();
+        // A list that is worked out may have any name.
+        listed.peek().is_none() || listed.any(|t| t.text == name)
     }
 
     /// The functions that a name of a scope is bound to by `def`.

@@ -13,7 +13,7 @@ use tritium_semantics::{SourceFile, db::sidecar_of};
 
 use crate::ide::{
     Analysis, TextEdit,
-    naming::{Linked, Symbol, linked_beside, names},
+    naming::{Linked, Role, Symbol, linked_beside, names},
     references::Found,
 };
 
@@ -55,6 +55,13 @@ impl Analysis {
                 return Err(format!("`{new_name}` already means something else in {holder}"));
             }
         }
+        // Where it is imported under its own name, the new one arrives.
+        let is_brought = |f: &&Found| f.place.text == place.text && f.place.role == Role::Import;
+        for f in found.iter().filter(is_brought).chain(self.brought_by_stars(&found)) {
+            if let Some(holder) = self.bound_already(f.file, 0, new_name) {
+                return Err(format!("`{new_name}` already means something else in {holder}"));
+            }
+        }
         let mut files: BTreeMap<PathBuf, Vec<TextEdit>> = BTreeMap::new();
         for (path, range) in self.beside(path, &place, &found) {
             files.entry(path).or_default().push(TextEdit { range, new_text: new_name.to_owned() });
@@ -65,6 +72,16 @@ impl Analysis {
             files.entry(f.file.path(self.db()).clone()).or_default().push(edit);
         }
         Ok(files.into_iter().map(|(path, edits)| FileEdits { path, edits }).collect())
+    }
+
+    /// Those in files to which `from module import *` brings the name.
+    fn brought_by_stars<'a>(&self, found: &'a [Found]) -> impl Iterator<Item = &'a Found> {
+        let db = self.db();
+        found.iter().filter(move |f| {
+            let names = names(db, f.file);
+            let is_own = |s: &Symbol| matches!(s, Symbol::Name(file, ..) if *file == f.file);
+            !names.stars.is_empty() && !f.place.symbols.iter().any(is_own)
+        })
     }
 
     /// The places in the `.launch.toml` beside each file that is touched.

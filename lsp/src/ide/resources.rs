@@ -5,13 +5,17 @@
 //! **Invariant:** one diagnostic per (code, range), with the launches and configurations that have it; a launch that several share is looked at
 //! once.
 
-use std::{collections::BTreeMap, ops::Range, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    path::Path,
+};
 
 use indexmap::{IndexMap, IndexSet};
 use tritium_codegen::{self as codegen, Configuration, lints::Finding};
 use tritium_semantics::{
     Function, SourceFile,
-    check::{Diagnostic, Related, label_of},
+    check::{Diagnostic, Related, label_of, removal_of_row},
     diagnostics::Code,
     elaborate::Elaborated,
     launch::launches_of,
@@ -27,9 +31,18 @@ struct Entry {
     finding: Finding,
     related: Vec<Related>,
     configs: IndexSet<String>,
+    /// The rows of the tuner that have it.
+    rows: BTreeSet<u32>,
     /// The one that the message speaks of, and whether it would be the same for all.
     first: String,
     is_same: bool,
+}
+
+/// A configuration, and the launches that share it.
+struct LookedAt {
+    active: Active,
+    labels: IndexSet<String>,
+    rows: BTreeSet<u32>,
 }
 
 impl Analysis {
@@ -46,7 +59,7 @@ impl Analysis {
 
     fn of_kernel(&self, file: SourceFile, kernel: Function, name: &Range<usize>, out: &mut Vec<Diagnostic>) {
         let db = self.db();
-        let mut looked_at: IndexMap<Configuration, (Active, IndexSet<String>)> = IndexMap::new();
+        let mut looked_at: IndexMap<Configuration, LookedAt> = IndexMap::new();
         let chosen = self.options().config;
         let most = if self.options().only_first { 1 } else { MOST };
         let mut all_seen = true;
@@ -62,11 +75,14 @@ impl Analysis {
                 all_seen = false;
                 continue;
             }
-            looked_at.entry(configuration).or_insert_with(|| (active, IndexSet::new())).1.insert(label_of(launch));
+            let entry = looked_at.entry(configuration);
+            let entry = entry.or_insert_with(|| LookedAt { active, labels: IndexSet::new(), rows: BTreeSet::new() });
+            entry.labels.insert(label_of(launch));
+            entry.rows.extend(launch.config);
         }
-        let count = looked_at.values().flat_map(|(_, labels)| labels).collect::<IndexSet<_>>().len();
+        let count = looked_at.values().flat_map(|one| &one.labels).collect::<IndexSet<_>>().len();
         let mut entries: BTreeMap<(usize, usize, Code), Entry> = BTreeMap::new();
-        for (configuration, (active, labels)) in &looked_at {
+        for (configuration, LookedAt { active, labels, rows }) in &looked_at {
             let elaborated = self.elaborated(active.instance);
             for finding in codegen::resource_lints(db, *configuration) {
                 let range = match finding.origin {
@@ -78,11 +94,13 @@ impl Analysis {
                     finding: finding.clone(),
                     related: self.related(file, elaborated, &finding.related),
                     configs: IndexSet::new(),
+                    rows: BTreeSet::new(),
                     first: labels.first().cloned().unwrap_or_default(),
                     is_same: true,
                 });
                 entry.is_same &= entry.finding.message == finding.message;
                 entry.configs.extend(labels.iter().cloned());
+                entry.rows.extend(rows);
             }
         }
         for ((start, end, code), mut entry) in entries {
@@ -90,6 +108,9 @@ impl Analysis {
             if !entry.is_same {
                 entry.finding.message += &format!(" (so under {})", entry.first);
             }
+            // A row that never launches is of no use on this board; one that only does badly may be the best there is.
+            let rows = entry.rows.iter().filter(|_| code == Code::TUN004);
+            let fixes = rows.filter_map(|&row| removal_of_row(db, kernel, row)).collect();
             out.push(Diagnostic {
                 code,
                 severity: entry.finding.level.unwrap_or(code.severity()),
@@ -99,7 +120,7 @@ impl Analysis {
                 configs: if everywhere { Vec::new() } else { entry.configs.into_iter().collect() },
                 assumed: false,
                 related: entry.related,
-                fixes: Vec::new(),
+                fixes,
             });
         }
     }

@@ -89,7 +89,8 @@ impl Backend {
         let facts = Arc::<OnceLock<capabilities::Client>>::default();
         let published = publishing::spawn(client.clone(), Arc::clone(&files), Arc::clone(&facts));
         let memory = Arc::<Memory>::default();
-        let publish = publisher(client.clone(), Arc::clone(&files), Arc::clone(&memory), Arc::clone(&encoding), published.clone());
+        let publish =
+            publisher(client.clone(), Arc::clone(&files), Arc::clone(&memory), Arc::clone(&encoding), published.clone());
         let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
         let arrivals = Arc::<Notify>::default();
         let arrived = Arc::clone(&arrivals);

@@ -69,13 +69,15 @@ pub(crate) fn diagnostic(d: &ide::Diagnostic, uri: &Uri, index: &LineIndex, enco
         location: lsp::Location { uri: uri.clone(), range: range(index, &r.range, encoding) },
         message: r.message.clone(),
     });
+    // In which configurations it holds, on a line of its own: lists show the first.
+    let message = d.note().map_or_else(|| d.message.clone(), |note| format!("{}\n{note}", d.message));
     lsp::Diagnostic {
         range: range(index, &d.range, encoding),
         severity: Some(severity(d.severity)),
         code: Some(lsp::NumberOrString::String(d.code.to_owned())),
         code_description: d.href.parse().ok().map(|href| lsp::CodeDescription { href }),
         source: Some("tritium".to_owned()),
-        message: d.message.clone(),
+        message,
         related_information: Some(related.collect()),
         tags: None,
         data: None,

@@ -1,5 +1,7 @@
 //! Hovers over a selection, inlay hints and code actions.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::{jsonrpc::Result, ls_types as lsp};
@@ -67,7 +69,9 @@ impl Backend {
     }
 
     pub(super) async fn actions(&self, params: lsp::CodeActionParams) -> Result<Option<lsp::CodeActionResponse>> {
-        let only = params.context.only;
+        // An editor that looks for a light bulb to show asks with every step of the cursor.
+        let is_asked = params.context.trigger_kind != Some(lsp::CodeActionTriggerKind::AUTOMATIC);
+        let (only, memory) = (params.context.only, Arc::clone(&self.memory));
         let answer = self.document(&params.text_document.uri, move |document| {
             let range = convert::offsets(&document.index, params.range, document.encoding);
             let wants = |kind: ActionKind| {
@@ -78,7 +82,11 @@ impl Backend {
                 };
                 only.as_ref().is_none_or(|only| only.iter().any(holds))
             };
-            let actions = document.analysis.code_actions(&document.path, range, wants).into_iter();
+            let remarks = match is_asked {
+                true => document.analysis.remarks(&document.path),
+                false => memory.of(&document.path).remarks.in_text(&document.analysis.text(&document.path).unwrap_or_default()),
+            };
+            let actions = document.analysis.code_actions(&document.path, range, &remarks, wants).into_iter();
             actions
                 .map(|action| {
                     let edits = convert::text_edits(&action.edits, &document.index, document.encoding);

@@ -3,8 +3,8 @@
 //! **Invariant:** only Triton's own tuner is judged, and only rows and names that are known.
 
 use crate::{
-    Db, Function,
-    body::{Arg, ArgKind, Body, Expr, ExprId, FunctionDef},
+    Db, Function, SourceFile,
+    body::{Arg, ArgKind, Body, Expr, ExprId, FunctionDef, Stmt},
     builtins,
     diagnostics::{Code, Severity},
     host,
@@ -35,13 +35,36 @@ const OPTIONS: &[&str] = &[
 
 pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body: &Body, def: &FunctionDef) {
     let file = function.file(db);
-    for &decorator in &def.decorators {
-        let Expr::Call { callee, args } = body.expr(decorator) else { continue };
-        let path = items::path(db, file, body, *callee).unwrap_or_default();
-        if path.starts_with("triton.") && path.ends_with(".autotune") {
-            Tuner { db, out, function, body, args }.lint();
-        }
+    for args in tuners(db, file, body, def) {
+        Tuner { db, out, function, body, args }.lint();
     }
+}
+
+/// What Triton's own tuners are told.
+fn tuners<'a>(db: &'a dyn Db, file: SourceFile, body: &'a Body, def: &'a FunctionDef) -> impl Iterator<Item = &'a [Arg]> {
+    def.decorators.iter().filter_map(move |&decorator| {
+        let Expr::Call { callee, args } = body.expr(decorator) else { return None };
+        let path = items::path(db, file, body, *callee)?;
+        (path.starts_with("triton.") && path.ends_with(".autotune")).then_some(args.as_slice())
+    })
+}
+
+fn argument<'a>(args: &'a [Arg], name: &str, index: usize) -> Option<&'a Arg> {
+    let keyword = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
+    keyword.or_else(|| args.get(index).filter(|a| a.kind == ArgKind::Positional))
+}
+
+/// Where a row of the only tuner stands, if its rows are written out and others would be left without it.
+pub(crate) fn row(db: &dyn Db, function: Function, index: usize) -> Option<Place> {
+    let (body, stmt) = items::function_body(db, function)?;
+    let Stmt::Function(def) = body.stmt(stmt) else { return None };
+    let mut all = tuners(db, function.file(db), &body, def);
+    let (Some(args), None) = (all.next(), all.next()) else { return None };
+    let Expr::List(rows) = body.expr(argument(args, "configs", 0)?.value) else { return None };
+    if rows.len() < 2 || rows.len() != host::configs(db, function).len() {
+        return None;
+    }
+    Some(Place { function, at: At::Expr(*rows.get(index)?) })
 }
 
 struct Tuner<'a> {
@@ -66,8 +89,7 @@ impl Tuner<'_> {
     }
 
     fn argument(&self, name: &str, index: usize) -> Option<ExprId> {
-        let keyword = self.args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
-        keyword.or_else(|| self.args.get(index).filter(|a| a.kind == ArgKind::Positional)).map(|a| a.value)
+        argument(self.args, name, index).map(|a| a.value)
     }
 
     /// The words of a list that is written out.

@@ -49,6 +49,22 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
       }));
       assert.deepEqual(items.map((item) => `${name(item)} ${item.detail}`), ['inside, other=0.0 i1[256]']);
     },
+    'completion has its switch': async () => {
+      const file = await scale();
+      await instead(file, 'mask=inside, other=0.0', 'mask=', async () => {
+        const count = async () => (await completions(file.uri, place(file.document, 'mask=)', 5))).length;
+        await until('completions', async () => (await count()) > 0);
+        await set('completion.enable', false);
+        await until('no completions', async () => (await count()) === 0);
+        await set('completion.enable', undefined);
+        await until('completions again', async () => (await count()) > 0);
+      });
+    },
+    'every setting is in the README': async () => {
+      const { extensionPath, packageJSON } = vscode.extensions.getExtension('tritium.tritium');
+      const readme = fs.readFileSync(path.join(extensionPath, fs.readdirSync(extensionPath).find((one) => /^readme\.md$/i.test(one))), 'utf8');
+      for (const name of Object.keys(packageJSON.contributes.configuration.properties)) assert.ok(readme.includes(`\`${name}\``), name);
+    },
     'completion knows identities, keys and configurations': async () => {
       const file = await scale();
       const at = (before, now, cursor) => instead(file, before, now, () => until(`completions in ${now}`, async () => {
@@ -138,6 +154,60 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
       await refactor('blocks.py', 'Extract helper', 'part * 0.5', 'part * 0.5', /@triton\.jit\ndef helper\(part\):\n {4}return part \* 0\.5\n/);
       await refactor('blocks.py', 'Make `block` a tensor descriptor', 'tl.make_block_ptr', undefined, /block = tl\.make_tensor_descriptor\(x, shape=\[rows, columns\]/);
     },
+    'what a configuration takes too much of is told, with its name and a fix': async () => {
+      const file = await show('tuned.py');
+      await instead(file, 'num_warps=8, num_stages=4', 'num_warps=8, num_stages=6', async () => {
+        const [problem] = await until('a problem appears', () => problems(file.uri).length > 0 && problems(file.uri));
+        assert.equal(problem.code.value, 'TUN004');
+        assert.match(problem.message, /294,912 bytes of shared memory.*num_stages=4 fits/);
+        assert.match(problem.message, /\nonly under matmul\[3\]$/);
+        assert.ok(problem.relatedInformation.some((one) => /buffers of/.test(one.message)), 'which values take it');
+        const actions = await ask('vscode.executeCodeActionProvider', file.uri, problem.range, 'quickfix', 50);
+        const fix = actions.find((one) => one.title === 'Remove matmul[3]');
+        assert.ok(fix, actions.map((one) => one.title).join());
+        assert.ok(await vscode.workspace.applyEdit(fix.edit));
+        assert.doesNotMatch(file.document.getText(), /"BN": 256/);
+        await until('the problem goes', () => problems(file.uri).length === 0);
+      });
+    },
+    'remarks stay where they are while somebody types': async () => {
+      const file = await show('tuned.py');
+      await instead(file, 'num_warps=8, num_stages=4', 'num_warps=8, num_stages=6', async () => {
+        await until('a remark appears', () => problems(file.uri).length > 0);
+        const seen = [];
+        const listener = vscode.languages.onDidChangeDiagnostics(() => seen.push(problems(file.uri).length));
+        for (let i = 0; i < 8; i += 1) {
+          await file.editor.edit((edit) => edit.insert(place(file.document, '    inner = tl.arange'), `    # Typed: ${i}.\n`));
+          await hints(file);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        listener.dispose();
+        assert.ok(seen.length > 0 && seen.every((count) => count === 1), `the list changes: ${seen}`);
+        assert.equal(problems(file.uri)[0].range.start.line, place(file.document, 'def matmul').line);
+      });
+    },
+    'hovers tell of accesses, loops and registers': async () => {
+      const { uri, document } = await show('tuned.py');
+      for (const [needle, by, facts] of [
+        ['tl.load(a_tile', 4, [/16 bytes an instruction and thread, 16 sectors a request \(16 would do\)/, /asked for, .* from or to DRAM/, /live registers here: ~\d+ \(acc /]],
+        ['for start', 1, [/128 trips = cdiv\(K, 32\)/, /one trip of one program: 262 kFLOP/, /longest in a trip/]],
+        ['def matmul', 5, [/limiter: /, /waves: /, /would gain \d/, /most registers are live in line \d+/, /by Triton's: .*shared memory, no spills, wgmma/]],
+        ['total = tl.dot', 1, [/f32\[64, 64\]/, /layout: 32 elements per thread/]],
+      ]) {
+        const words = await until(`a hover over ${needle}`, () => hover(uri, place(document, needle, by)));
+        for (const fact of facts) assert.match(words, fact);
+      }
+    },
+    'places are right beside letters of two and four bytes': async () => {
+      const file = await show('softmax.py');
+      await instead(file, 'x = tl.load', 'tl.static_print("é😀"); x = tl.load', async () => {
+        const at = place(file.document, 'x = tl.load');
+        await until('a hint stands behind the name', async () =>
+          (await hints(file)).some((hint) => hint.position.isEqual(at.translate(0, 1)) && /f32\[1024\]/.test(label(hint))));
+        assert.match(await hover(file.uri, at), /x: f32\[1024\]/);
+        assert.deepEqual(problems(file.uri).map((one) => one.message), []);
+      });
+    },
     'all safe fixes at once': async () => {
       const file = await show('broken.py');
       await until('a problem appears', () => problems(file.uri).length > 0);
@@ -210,6 +280,19 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
         await revert();
       }
       await assert.rejects(async () => void (await ask('vscode.executeDocumentRenameProvider', uri, place(document, 'arange', 1), 'other')), /not defined in this workspace/);
+    },
+    'a rename reaches what `import *` brings': async () => {
+      const { uri } = await scale();
+      const files = { 'lib_of_all.py': 'import triton\n\n\n@triton.jit\ndef halve(value):\n    return value / 2\n', 'use_of_all.py': 'import triton\nfrom lib_of_all import *\n\n\n@triton.jit\ndef quarter(value):\n    return halve(halve(value))\n' };
+      for (const [one, text] of Object.entries(files)) await vscode.workspace.fs.writeFile(vscode.Uri.joinPath(uri, '..', one), Buffer.from(text));
+      const { uri: lib, document } = await show('lib_of_all.py');
+      const edit = await until('the rename reaches both', async () => {
+        const edit = await ask('vscode.executeDocumentRenameProvider', lib, place(document, 'halve'), 'half');
+        return edit.size === 2 && edit;
+      });
+      assert.deepEqual(edit.entries().map(([one, edits]) => `${path.basename(one.path)} ${edits.length}`).sort(), ['lib_of_all.py 1', 'use_of_all.py 2']);
+      await ask('workbench.action.closeActiveEditor');
+      for (const one of Object.keys(files)) fs.rmSync(vscode.Uri.joinPath(uri, '..', one).fsPath);
     },
     'names lead to their definitions and are completed': async () => {
       const { uri, document } = await scale();

@@ -2,6 +2,8 @@
  * Views, charts, configurations and what is looked at, as the editor shows them.
  */
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const vscode = require('vscode');
 
 /** Stages and a word that each must have. */
@@ -136,6 +138,16 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       await ask('tritium.chooseGpu', '');
       await until('H100 again', async () => /H100/.test(await remark()));
     },
+    'another version of Triton is one choice away': async () => {
+      await show('softmax.py');
+      const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
+      const says = (pattern) => until(`the status bar says ${pattern}`, () => pattern.test(looks()?.text ?? ''));
+      await says(/Triton 3\.6/);
+      await ask('tritium.chooseTriton', '3.8');
+      await says(/Triton 3\.8/);
+      await ask('tritium.chooseTriton', '');
+      await says(/Triton 3\.6/);
+    },
     'two configurations are compared': async () => {
       await tuned();
       await ask('tritium.compareConfigurations', { stage: 'layout', left: 'matmul:0', right: 'matmul:2' });
@@ -153,6 +165,33 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       assert.match(await ask('tritium.showOccupancy'), /registers per thread \(now \d+\)/);
       await tuned('a = tl.load');
       assert.match(await ask('tritium.showLayout'), /warp 0, lane 0, register/);
+      await close();
+    },
+    "what Triton made of a kernel stands beside ours, once it has run here": async () => {
+      const { uri, document, editor } = await show('softmax.py');
+      put(editor, place(document, 'z = x', 0));
+      const missing = await ask('tritium.show.triton_ptx');
+      assert.match(missing.document.getText(), /Triton has not compiled `softmax` of softmax\.py for sm_90 here/);
+      await close();
+      // An entry of Triton's cache, as it writes them.
+      const folder = path.join(process.env.HOME, '.triton/cache/entry');
+      const store = place(document, 'tl.store').line;
+      fs.mkdirSync(folder, { recursive: true });
+      const write = (extension, text) => fs.writeFileSync(path.join(folder, `softmax.${extension}`), text);
+      write('json', JSON.stringify({ target: { backend: 'cuda', arch: 90, warp_size: 32 }, num_warps: 4, num_stages: 3, shared: 128 }));
+      write('ttgir', `tt.store %0, %1 loc(#loc1)\n#loc1 = loc("${uri.fsPath}":${store + 1}:4)\n`);
+      write('ptx', `.file 1 "${uri.fsPath}"\n.loc 1 ${store + 1} 4\nst.global.b32 [%rd1], %r1;\n`);
+      await show('softmax.py');
+      put(editor, new vscode.Position(store, 4));
+      for (const [stage, words] of [
+        ['triton_ttgir', /^\/\/ triton: kernel softmax, num_warps 4, num_stages 3, 128 bytes of shared memory\ntt\.store/],
+        ['triton_ptx', /st\.global\.b32/],
+      ]) {
+        await show('softmax.py');
+        const shown = await ask(`tritium.show.${stage}`);
+        await until(`${stage} is there`, () => words.test(shown.document.getText()));
+      }
+      fs.rmSync(folder, { recursive: true });
       await close();
     },
     'commands are offered only where there is a kernel': async () => {

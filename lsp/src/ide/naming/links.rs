@@ -64,6 +64,7 @@ pub(crate) fn linked(db: &dyn Db, file: SourceFile) -> Arc<Vec<Linked>> {
     texts.of_decorators();
     texts.of_calls();
     texts.of_launch_blocks();
+    texts.of_exports();
     out.sort_by_key(|found| (found.range.start, found.range.end, found.role));
     out.dedup_by(|next, kept| {
         let same = next.range == kept.range;
@@ -131,6 +132,10 @@ impl Links<'_> {
         let own = |i: &&Import| i.scope == scope && &i.name == name;
         match self.names.imports.iter().rev().find(own) {
             Some(import) => self.imported(import, MOST_HOPS),
+            None if scope == 0 && !self.names.scopes.first().is_some_and(|module| module.bound.contains(name)) => {
+                through_stars(self.db, self.file, self.names, name, MOST_HOPS)
+                    .unwrap_or_else(|| Symbol::Name(self.file, 0, name.clone()))
+            }
             None => Symbol::Name(self.file, scope, name.clone()),
         }
     }
@@ -184,6 +189,22 @@ fn imported(db: &dyn Db, file: SourceFile, import: &Import, hops: usize) -> Symb
     }
 }
 
+/// What `from module import *` brings under a name that the file itself does not bind; the last one counts.
+fn through_stars(db: &dyn Db, file: SourceFile, own: &Names, name: &SmolStr, hops: usize) -> Option<Symbol> {
+    let hops = hops.checked_sub(1)?;
+    own.stars.iter().rev().find_map(|(level, module)| {
+        let Some(items::Module::File(other)) = items::module(db, file, *level, module) else { return None };
+        let names = names(db, other);
+        if other == file || !names.exports(name) {
+            return None;
+        }
+        if names.scopes.first().is_some_and(|module| module.bound.contains(name)) {
+            return Some(member(db, other, name, hops));
+        }
+        through_stars(db, other, &names, name, hops)
+    })
+}
+
 fn member(db: &dyn Db, file: SourceFile, name: &SmolStr, hops: usize) -> Symbol {
     let other = names(db, file);
     if other.scopes.first().is_some_and(|module| module.bound.contains(name)) {
@@ -191,6 +212,9 @@ fn member(db: &dyn Db, file: SourceFile, name: &SmolStr, hops: usize) -> Symbol 
             Some(import) if hops > 0 => imported(db, file, import, hops - 1),
             _ => Symbol::Name(file, 0, name.clone()),
         };
+    }
+    if let Some(symbol) = through_stars(db, file, &other, name, hops) {
+        return symbol;
     }
     match items::module(db, file, 1, name) {
         Some(items::Module::File(module)) if file.path(db).ends_with("__init__.py") => Symbol::Module(module),
@@ -266,6 +290,14 @@ impl Texts<'_, '_> {
                     }
                 }
             }
+        }
+    }
+
+    /// `__all__ = ["scale"]`
+    fn of_exports(&mut self) {
+        let links = self.links;
+        for text in links.names.texts.iter().filter(|t| t.owner.as_deref() == Some("__all__")) {
+            self.link(&text.range, &text.text, Role::Text, links.name(0, &text.text));
         }
     }
 

@@ -441,6 +441,10 @@ impl Walker {
     fn import_from(&mut self, node: &SyntaxNode) {
         let Some(stmt) = ast::ImportFromStmt::cast(node.clone()) else { return };
         let module = SmolStr::from(stmt.module().map(|m| m.text()).unwrap_or_default());
+        if stmt.star_token().is_some() {
+            self.out.stars.push((stmt.level(), module));
+            return;
+        }
         for alias in node.children().filter_map(ast::ImportAlias::cast) {
             let (Some(bound), Some(member)) = (alias.bound_name(), alias.path().and_then(|p| p.names().next())) else { continue };
             let member_range = member.ident_token().map(|t| self.token_range(&t));

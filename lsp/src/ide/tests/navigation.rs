@@ -101,6 +101,30 @@ fn imports_are_followed_and_other_names_kept() {
 }
 
 #[test]
+fn a_star_import_brings_names() {
+    let kernel = "import triton\n\n__all__ = [\"halve\"]\n\n\n@triton.jit\ndef hal$0ve(value):\n    return value / 2\n\n\n@triton.jit\ndef hidden(value):\n    return halve(value)\n";
+    let package = "from main import *\n";
+    let host =
+        "import triton\nfrom package import *\n\n\n@triton.jit\ndef quarter(value):\n    return hidden(halve(halve(value)))\n";
+    let snippet = Snippet::with(kernel, &[("package.py", package), ("host.py", host)], Python::None);
+    references(
+        &snippet,
+        &expect![[r#"
+        3:12 halve  Text
+        7:4 halve  Declaration
+        13:11 halve  Read
+        /w/host.py: 7:18 halve  Read
+        /w/host.py: 7:24 halve  Read
+    "#]],
+    );
+    let edits = snippet.analysis.rename(main_file(), snippet.cursor(), "half").expect("it can be renamed");
+    let other = edits.iter().find(|f| f.path == Path::new("/w/host.py")).expect("the importing file changes");
+    assert!(applied(host, &other.edits).contains("hidden(half(half(value)))"));
+    let refused = snippet.analysis.rename(main_file(), snippet.cursor(), "quarter").expect_err("it would hide another");
+    assert_eq!(refused, "`quarter` already means something else in host.py");
+}
+
+#[test]
 fn configurations_made_in_another_file_are_renamed_too() {
     let kernel = "import triton\nimport triton.language as tl\nfrom tune import configs\n\n\n@triton.autotune(configs=configs, key=[\"n\"])\n@triton.jit\ndef copy(x, n, BL$0OCK: tl.constexpr):\n    tl.store(x + tl.arange(0, BLOCK), 0.0)\n";
     let tune = "import triton\n\nconfigs = [triton.Config({\"BLOCK\": b}) for b in (1, 2)]\n";
