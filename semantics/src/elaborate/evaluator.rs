@@ -275,6 +275,9 @@ impl<'a> Evaluator<'a> {
         self.out.results = operands.iter().map(|&id| self.out.ty(id).clone()).collect();
         // Numbers that were looked at and not needed.
         tile::rewrite::erase_dead(&mut self.out);
+        // There was room for what the walk might emit; what is kept has none.
+        self.out.ops.shrink_to_fit();
+        self.out.values.shrink_to_fit();
         let mut functions = vec![(None, self.out)];
         functions.extend(self.callees.into_iter().map(|(call, function)| (Some(call), function)));
         let own = (!self.own_types.is_empty()).then(|| (self.function, Arc::new(self.own_types)));

@@ -1,0 +1,212 @@
+//! From what kernels found to the diagnostics of their file: places become ranges, fixes become edits.
+//!
+//! **Invariant:** one entry for each (range, code), as many kernels as have it; an edit that would lose something the user wrote is not
+//! offered.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use indexmap::IndexSet;
+
+use super::{
+    Diagnostic, FileEdit, FileFix, Related,
+    findings::{Finding, Seen},
+    range_of,
+    suppressions::with_line,
+};
+use crate::{
+    Db, Function, SourceFile,
+    diagnostics::{Code, Severity},
+    items,
+    launch::{LaunchSource, launches},
+    lints,
+    problem::{Edit, Piece, Place, Problem},
+};
+
+/// One problem of a file, as many kernels as have it.
+struct Entry {
+    problem: Problem,
+    place: Place,
+    kernels: Vec<(Function, Seen)>,
+    launch: Option<Related>,
+}
+
+#[derive(Default)]
+pub(super) struct Found {
+    entries: BTreeMap<(usize, usize, Code), Entry>,
+}
+
+impl Found {
+    pub(super) fn add(&mut self, db: &dyn Db, kernel: Function, finding: &Finding) {
+        let Some((file, range)) = range_of(db, finding.place) else { return };
+        let Finding { problem, place, seen, .. } = finding;
+        let new = || Entry { problem: problem.clone(), place: *place, kernels: vec![], launch: None };
+        let entry = self.entries.entry((range.start, range.end, problem.code)).or_insert_with(new);
+        match entry.kernels.iter_mut().find(|(other, _)| *other == kernel) {
+            Some((_, other)) => other.labels.extend(seen.labels.iter().cloned()),
+            None => entry.kernels.push((kernel, seen.clone())),
+        }
+        if entry.launch.is_none() {
+            entry.launch = finding.launch.as_ref().and_then(|(index, message)| {
+                let LaunchSource::Host { start, end } = launches(db, file).launches.get(*index)?.source else { return None };
+                Some(Related { file, range: start as usize..end as usize, message: message.clone() })
+            });
+        }
+    }
+
+    /// A problem that no specialisation decides.
+    pub(super) fn add_certain(&mut self, db: &dyn Db, kernel: Function, problem: Problem) {
+        let Some((_, range)) = range_of(db, problem.place) else { return };
+        let seen = Seen { is_assumed: false, labels: IndexSet::new(), reach: 0, refuted: false };
+        let key = (range.start, range.end, problem.code);
+        let entry = || Entry { place: problem.place, problem, kernels: vec![(kernel, seen)], launch: None };
+        self.entries.entry(key).or_insert_with(entry);
+    }
+
+    pub(super) fn into_diagnostics(self, db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+        self.entries.into_values().filter_map(|entry| entry.into_diagnostic(db, file)).collect()
+    }
+}
+
+impl Entry {
+    fn seen(&self) -> impl Iterator<Item = &Seen> {
+        self.kernels.iter().map(|(_, seen)| seen)
+    }
+
+    fn into_diagnostic(self, db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
+        let (_, range) = range_of(db, self.place)?;
+        let problem = &self.problem;
+        let certain = self.seen().any(|s| !s.is_assumed || (s.labels.len() >= s.reach && !s.refuted))
+            && items::alternatives(db, problem.place.function).is_empty();
+        // Facts of NVIDIA's compiler: others compute f32 exactly, and fill masked-off elements with zeros.
+        if matches!(problem.code, Code::DOT006 | Code::MSK003) && items::is_for_other_device(db, problem.place.function.file(db))
+        {
+            return None;
+        }
+        // A remark about types that were only assumed.
+        if !certain && problem.severity() != Severity::Error && self.seen().all(|s| s.refuted) {
+            return None;
+        }
+        let severity = match (problem.severity(), certain) {
+            // Some plausible arguments do not have it.
+            (Severity::Error, false) => Severity::Hint,
+            (severity, _) => severity,
+        };
+        let partial = self.seen().any(|s| !s.is_assumed && s.labels.len() < s.reach);
+        let configs =
+            if partial { self.seen().filter(|s| !s.is_assumed).flat_map(|s| s.labels.iter().cloned()).collect() } else { vec![] };
+        let mut related: Vec<Related> = problem
+            .related
+            .iter()
+            .filter_map(|(place, message)| {
+                let (file, range) = range_of(db, *place)?;
+                Some(Related { file, range, message: message.clone() })
+            })
+            .collect();
+        // The way to a helper, unless it is where the diagnostic stands.
+        if self.place != problem.place
+            && let Some((file, range)) = range_of(db, problem.place)
+        {
+            related.push(Related { file, range, message: "here, in the helper".to_owned() });
+        }
+        for call in problem.calls.iter().filter(|c| **c != self.place) {
+            if let Some((file, range)) = range_of(db, *call) {
+                related.push(Related { file, range, message: "called from here".to_owned() });
+            }
+        }
+        if certain {
+            related.extend(self.launch.clone());
+        }
+        let fixes = problem
+            .fixes
+            .iter()
+            .filter_map(|fix| {
+                let edits: Option<Vec<Vec<FileEdit>>> = fix.edits.iter().map(|edit| file_edits(db, edit)).collect();
+                let edits = edits.map(|e| e.concat());
+                Some(FileFix {
+                    title: fix.title.clone(),
+                    safe: fix.safe && certain,
+                    edits: edits.filter(|e| e.iter().all(|e| e.file == file))?,
+                })
+            })
+            .collect();
+        Some(Diagnostic {
+            code: problem.code,
+            severity,
+            message: problem.message.clone(),
+            range,
+            kernel: self.kernels.first().map(|(kernel, _)| kernel.name(db).clone()),
+            configs,
+            assumed: !certain,
+            related,
+            fixes,
+        })
+    }
+}
+
+/// Takes a row out of a tuner whose rows are written out.
+pub fn removal_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<FileFix> {
+    let place = lints::row_of_tuner(db, kernel, config as usize)?;
+    let edits = file_edits(db, &Edit::RemoveArgument(place))?;
+    Some(FileFix { title: format!("Remove {}[{config}]", kernel.name(db)), safe: false, edits })
+}
+
+/// `None` where the edit cannot be made without losing something the user wrote.
+fn file_edits(db: &dyn Db, edit: &Edit) -> Option<Vec<FileEdit>> {
+    let Edit::Around(file, name, before, after) = edit else { return Some(vec![file_edit(db, edit)?]) };
+    let range = items::range_of_global(db, *file, name)?;
+    let insert = |at: usize, new_text: &str| FileEdit { file: *file, range: at..at, new_text: new_text.to_owned() };
+    let edits = [insert(range.start, before), insert(range.end, after)];
+    Some(edits.into_iter().filter(|e| !e.new_text.is_empty()).collect())
+}
+
+fn file_edit(db: &dyn Db, edit: &Edit) -> Option<FileEdit> {
+    let (Edit::Replace(place, _)
+    | Edit::InsertBefore(place, _)
+    | Edit::InsertAfter(place, _)
+    | Edit::Rewrite(place, _)
+    | Edit::RemoveArgument(place)
+    | Edit::RemoveStatement(place)) = edit
+    else {
+        return None;
+    };
+    let (file, range) = range_of(db, *place)?;
+    let text = file.text(db);
+    let (range, new_text) = match edit {
+        Edit::Replace(_, new) => (range, new.clone()),
+        Edit::InsertBefore(_, new) => (range.start..range.start, new.clone()),
+        Edit::InsertAfter(_, new) => (range.end..range.end, new.clone()),
+        Edit::Rewrite(_, pieces) => {
+            // A comment between the parts that are kept would be lost.
+            if text.get(range.clone())?.contains('#') {
+                return None;
+            }
+            let mut new = String::new();
+            for piece in pieces {
+                match piece {
+                    Piece::Text(part) => new.push_str(part),
+                    Piece::Source(place) => new.push_str(text.get(range_of(db, *place)?.1)?),
+                }
+            }
+            (range, new)
+        }
+        Edit::RemoveArgument(_) => (with_comma(text, range)?, String::new()),
+        Edit::RemoveStatement(_) => (with_line(text, range)?, String::new()),
+        Edit::Around(..) => return None,
+    };
+    Some(FileEdit { file, range, new_text })
+}
+
+/// An argument and the comma before it, or after it if it is the first.
+fn with_comma(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let before = text.get(..range.start)?.trim_end();
+    let after = text.get(range.end..)?;
+    let gap = after.len() - after.trim_start().len();
+    match (before.ends_with(','), after.trim_start().starts_with(',')) {
+        (true, _) => Some(before.len() - 1..range.end),
+        (false, true) => {
+            let rest = &after[gap + 1..];
+            Some(range.start..range.end + gap + 1 + (rest.len() - rest.trim_start_matches(' ').len()))
+        }
+        (false, false) => Some(range),
+    }
+}

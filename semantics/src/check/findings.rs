@@ -1,0 +1,300 @@
+//! What is found in one kernel, as many specialisations as have it.
+//!
+//! **Invariant:** nothing here says where in its file a kernel stands, so a kernel that only moves is not looked at again.
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::range_in_chunk;
+use crate::{
+    ArgType, Argument, Db, Function, Instance, SourceFile,
+    body::{ExprId, Stmt},
+    diagnostics::{Code, Severity},
+    dtype::DType,
+    elaborate::{Elaborated, elaborate},
+    items::{self, Node, ParamItem, items as items_of},
+    launch::{Launch, launches, unplaced},
+    lints::{self, Circumstances, circumstances, lint},
+    problem::{At, Place, Problem},
+    specialise::{Specialisation, hangs_on_arguments, specialisations, with_elements, with_other_elements},
+};
+
+/// Works out what [`unsilenced_partly`] needs beside its looks.
+pub fn work_out_rest(db: &dyn Db, file: SourceFile, looks: &[&Look]) {
+    launches(db, file);
+    let kernels = items::kernels(db, file);
+    for &kernel in kernels.iter().filter(|&&kernel| looks.iter().all(|look| look.kernel != kernel)) {
+        findings(db, kernel);
+    }
+    for item in &items_of(db, file).functions {
+        lints::of_function(db, item.function, kernels.contains(&item.function));
+    }
+}
+
+/// What a file's diagnostics need of one kernel, worked out: kernels can be looked at side by side before [`check`] collects them.
+pub fn look_at(db: &dyn Db, kernel: Function) {
+    findings(db, kernel);
+}
+
+/// One specialisation of a kernel, to look at alone after the kernel's text has changed: to ask again which there are can cost many times
+/// what one of them does.
+#[derive(Debug, Clone)]
+pub struct Look {
+    pub kernel: Function,
+    params: Vec<ParamItem>,
+    specialisation: Specialisation,
+    circumstances: Circumstances,
+    label: String,
+}
+
+impl Look {
+    /// Under an instance, or under the first where the kernel is not checked under that one.
+    pub fn new(db: &dyn Db, kernel: Function, instance: Instance) -> Option<Look> {
+        let all = specialisations(db, kernel);
+        let index = all.iter().position(|s| s.instance == instance).unwrap_or(0);
+        let specialisation = all.get(index)?.clone();
+        let circumstances = circumstances(db, kernel, &specialisation);
+        let label = label(db, kernel, &specialisation, index);
+        Some(Look { kernel, params: params(db, kernel)?.to_vec(), specialisation, circumstances, label })
+    }
+
+    /// Whether the kernel still takes the arguments of the specialisation.
+    pub fn fits(&self, db: &dyn Db) -> bool {
+        params(db, self.kernel).is_some_and(|params| *params == self.params)
+    }
+
+    /// Works out what [`unsilenced_partly`] needs of it: worth a thread of its own beside the rest of the file.
+    pub fn work_out(&self, db: &dyn Db) {
+        elaborate(db, self.specialisation.instance);
+        lint(db, self.circumstances);
+    }
+
+    /// Errors that other arguments may refute wait for these.
+    pub(super) fn findings(&self, db: &dyn Db) -> Vec<Finding> {
+        let elaborated = elaborate(db, self.specialisation.instance);
+        let lints = lint(db, self.circumstances);
+        let mut found = compare(
+            db,
+            self.kernel,
+            &[Visit { specialisation: &self.specialisation, elaborated, lints, label: &self.label }],
+            &[],
+        );
+        let waits = |p: &Problem| p.severity() == Severity::Error && hangs_on_arguments(db, p);
+        found.retain(|finding| !finding.seen.is_assumed || !waits(&finding.problem));
+        found
+    }
+}
+
+fn params(db: &dyn Db, kernel: Function) -> Option<&[ParamItem]> {
+    Some(&items_of(db, kernel.file(db)).function(kernel)?.params)
+}
+
+/// The specialisations of a kernel that the settings ask for.
+pub fn visited(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Specialisation> {
+    let all = specialisations(db, kernel).as_slice();
+    let most = if db.settings().chosen(db).only_first { 1 } else { all.len() };
+    all.iter().take(most)
+}
+
+/// One problem of a kernel, as many specialisations as have it; nothing in it says where in the file the kernel stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Finding {
+    pub problem: Problem,
+    pub place: Place,
+    pub seen: Seen,
+    /// The launch that brings element types without which it is right, and what to say of it.
+    pub launch: Option<(usize, String)>,
+}
+
+/// How one kernel's specialisations stand to a problem.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    pub is_assumed: bool,
+    /// Those that have it, and how many reach its place.
+    pub labels: IndexSet<String>,
+    pub reach: usize,
+    /// Other element types do not have it.
+    pub refuted: bool,
+}
+
+/// One specialisation of a kernel and what was found.
+struct Visit<'db> {
+    specialisation: &'db Specialisation,
+    elaborated: &'db Elaborated,
+    lints: &'db [Problem],
+    label: &'db str,
+}
+
+/// What is found in a kernel. It depends on the kernel's text, its helpers and its launches, but not on where they stand, so a keystroke
+/// elsewhere in the file asks nothing again.
+#[salsa::tracked(returns(ref))]
+pub(super) fn findings(db: &dyn Db, kernel: Function) -> Vec<Finding> {
+    let known = specialisations(db, kernel);
+    let labels: Vec<String> = known.iter().enumerate().map(|(index, s)| label(db, kernel, s, index)).collect();
+    let visit = |index: usize| {
+        db.unwind_if_revision_cancelled();
+        let specialisation = &known[index];
+        let elaborated = elaborate(db, specialisation.instance);
+        Visit { specialisation, elaborated, lints: lint(db, circumstances(db, kernel, specialisation)), label: &labels[index] }
+    };
+    let mut all: Vec<Visit<'_>> = (0..visited(db, kernel).count()).map(visit).collect();
+    // What a few assumed ones have is an error only if no other refutes it.
+    let may_be_refuted = |p: &Problem| p.severity() == Severity::Error && hangs_on_arguments(db, p);
+    if all.iter().any(|v| v.specialisation.is_assumed() && v.elaborated.problems.iter().any(may_be_refuted)) {
+        all = (0..known.len()).map(visit).collect();
+    }
+    // What hangs on the element types assumed is nothing; the others are only asked where there is something to refute.
+    let any = |test: &dyn Fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
+    let others = match all.first() {
+        Some(first) if first.specialisation.is_assumed() => with_other_elements(db, first.specialisation.instance),
+        _ => vec![],
+    };
+    let asked = if any(&may_be_refuted) { others.len() } else { usize::from(any(&|p| hangs_on_elements(p.code))) };
+    let refuting: Vec<&Elaborated> = others.into_iter().take(asked).map(|i| elaborate(db, i)).collect();
+    compare(db, kernel, &all, &refuting)
+}
+
+/// What visits found, and what other arguments say of it.
+fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elaborated]) -> Vec<Finding> {
+    let file = kernel.file(db);
+    let is_error = |p: &Problem| p.severity() == Severity::Error;
+    // An error that some arguments do not have discredits the assumptions that bring it; what only such assumptions bring is as doubtful.
+    let elaborations = || all.iter().map(|v| v.elaborated).chain(refuting.iter().copied());
+    let is_doubted = |p: &Problem| is_error(p) && elaborations().any(|e| refutes(db, e, p));
+    let credited: Vec<&Elaborated> = elaborations().filter(|e| !e.problems.iter().any(is_doubted)).collect();
+    let mut found = IndexMap::<(Place, Code), Finding>::new();
+    for visit in all {
+        let specialisation = visit.specialisation;
+        let of_target = lints::of_target(db, visit.elaborated);
+        for problem in visit.elaborated.problems.iter().chain(visit.lints).chain(&of_target) {
+            // A wish about values that were only assumed.
+            if specialisation.is_assumed() && problem.code == Code::LNG017 {
+                continue;
+            }
+            // In a helper of another file it is shown where this file calls it.
+            let places = std::iter::once(problem.place).chain(problem.calls.iter().copied());
+            let Some(place) = places.into_iter().find(|p| p.function.file(db) == file) else { continue };
+            // What is no mistake is told where it is written, not where it is called.
+            if place != problem.place && matches!(problem.severity(), Severity::Performance | Severity::Hint) {
+                continue;
+            }
+            let finding = found.entry((place, problem.code)).or_insert_with(|| {
+                let reach = all.iter().filter(|v| reaches(db, v.elaborated, problem)).count();
+                // A remark on types needs another choice of types that has it too.
+                let refuted = match problem.severity() {
+                    Severity::Error => {
+                        refuting.iter().any(|e| refutes(db, e, problem))
+                            || has(visit.elaborated, problem) && !credited.iter().any(|e| has(e, problem))
+                    }
+                    _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
+                };
+                let seen = Seen { is_assumed: specialisation.is_assumed(), labels: IndexSet::new(), reach, refuted };
+                Finding { problem: problem.clone(), place, seen, launch: None }
+            });
+            if finding.launch.is_none() && is_error(problem) && has(visit.elaborated, problem) {
+                finding.launch = launch_to_blame(db, kernel, specialisation, problem);
+            }
+            finding.seen.labels.insert(visit.label.to_owned());
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Tensors that a launch names.
+const MOST_NAMED: usize = 6;
+
+/// The launch of a specialisation, where tensors of other element types would not have a problem.
+fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> Option<(usize, String)> {
+    let launch = *specialisation.launches.first()?;
+    let others = with_elements(db, specialisation.instance, &[DType::F32, DType::F16, DType::I32, DType::I8]);
+    let refutes = |instance| {
+        let other = elaborate(db, instance);
+        reaches(db, other, problem) && !has(other, problem)
+    };
+    if !others.into_iter().any(refutes) {
+        return None;
+    }
+    let pointers =
+        params(db, kernel)?.iter().zip(specialisation.instance.arguments(db)).filter_map(|(param, argument)| match argument {
+            Argument::Runtime { ty: ArgType::Ptr { .. }, .. } => Some(format!("`{}` is {argument}", param.name)),
+            Argument::Runtime { ty: ArgType::Scalar(_), .. }
+            | Argument::Constexpr(_)
+            | Argument::Tuple(_)
+            | Argument::Descriptor { .. }
+            | Argument::Unknown => None,
+        });
+    let mut named: Vec<String> = pointers.collect();
+    if named.len() > MOST_NAMED {
+        named.truncate(MOST_NAMED);
+        named.push("…".to_owned());
+    }
+    Some((launch, format!("for this launch: {}", named.join(", "))))
+}
+
+/// Whether an elaboration came to the place of a problem.
+pub(crate) fn reaches(db: &dyn Db, elaborated: &Elaborated, problem: &Problem) -> bool {
+    match problem.place.at {
+        At::Expr(id) | At::Argument(id) => {
+            let function = problem.place.function;
+            has(elaborated, problem)
+                || elaborated.types.get(&function).is_some_and(|types| {
+                    types.get(id).is_some() || assigned_to(db, function, id).is_some_and(|value| types.get(value).is_some())
+                })
+        }
+        At::Stmt(_) | At::Param(_) | At::Name => true,
+    }
+}
+
+/// What is assigned to a target: targets have no types of their own.
+fn assigned_to(db: &dyn Db, function: Function, target: ExprId) -> Option<ExprId> {
+    let (body, stmt) = items::function_body(db, function)?;
+    let Stmt::Function(def) = body.stmt(stmt) else { return None };
+    let mut found = None;
+    items::walk(&body, &def.body, &mut |node| {
+        if let Node::Stmt(id) = node {
+            match body.stmt(id) {
+                Stmt::Assign { targets, value } if targets.contains(&target) => found = Some(*value),
+                Stmt::AugAssign { target: other, value, .. } if *other == target => found = Some(*value),
+                _ => {}
+            }
+        }
+    });
+    found
+}
+
+/// Whether other arguments make what a problem is about right: they come to its place, and nothing is wrong there.
+fn refutes(db: &dyn Db, other: &Elaborated, problem: &Problem) -> bool {
+    if !reaches(db, other, problem) || has(other, problem) {
+        return false;
+    }
+    let Some((chunk, range)) = range_in_chunk(db, problem.place) else { return false };
+    let touches = |p: &Problem| {
+        range_in_chunk(db, p.place).is_some_and(|(c, r)| c == chunk && r.start() < range.end() && range.start() < r.end())
+    };
+    !other.problems.iter().any(|p| p.severity() == Severity::Error && touches(p))
+}
+
+fn has(elaborated: &Elaborated, problem: &Problem) -> bool {
+    elaborated.problems.iter().any(|p| p.code == problem.code && p.place == problem.place)
+}
+
+/// What a launch is called: `softmax`, or `softmax[2]` under the third row of its tuner.
+pub fn label_of(launch: &Launch) -> String {
+    match launch.config {
+        Some(config) => format!("{}[{config}]", launch.name),
+        None => launch.name.to_string(),
+    }
+}
+
+fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation, index: usize) -> String {
+    let first = specialisation.launches.first();
+    match first.and_then(|first| unplaced(db, kernel).iter().find(|(index, _)| index == first)) {
+        Some((_, launch)) => label_of(launch),
+        // Assumed ones have no name of their own: their order tells them apart.
+        None => format!("assumed#{}", index + 1),
+    }
+}
+
+/// Whether the types of the elements that pointers lead to decide about it.
+fn hangs_on_elements(code: Code) -> bool {
+    matches!(code, Code::DOT006 | Code::DTY006 | Code::DTY007 | Code::DTY008 | Code::DTY010)
+}
