@@ -12,20 +12,17 @@ mod layouts;
 mod operands;
 mod placing;
 mod pressure;
+mod repeating;
 mod scratch;
 mod sharing;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tritium_semantics::target::Feature;
-use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts,
-    layout::{Distributed, algebra::shift_of},
-    ops::LoopAttrs,
-};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts, ops::LoopAttrs};
 
 use self::{
-    encoding::Encoding,
+    encoding::{Enc, Encoding, contiguous_dim},
     layouts::{Layouts, Unit},
     operands::Fetch,
     placing::place,
@@ -116,6 +113,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     let mut plan = Plan::new(&mut layouts, options);
     plan.loops();
     plan.products();
+    plan.layouts.read_from_rings(&plan.ahead);
     plan.conversions();
     plan.collectives();
     let Plan { mut parts, loops, ahead, .. } = plan;
@@ -160,11 +158,8 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     })
 }
 
-/// The dimension along which the first register steps.
-fn contiguous_dim(map: &Distributed) -> Option<usize> {
-    let step = *map.register.first()?;
-    (0..map.shape.len()).find(|&d| step == 1 << shift_of(&map.shape, d))
-}
+/// A load, and the layout that it is made in where that is not its own.
+type Ahead = (OpId, Option<Enc>);
 
 struct Plan<'l, 'f> {
     layouts: &'l mut Layouts<'f>,
@@ -241,19 +236,19 @@ impl<'l, 'f> Plan<'l, 'f> {
             let mut kept_back = Vec::new();
             let mut kept_in_registers = Vec::new();
             let levels = self.levels(body, asked.is_some(), &mut kept_back, &mut kept_in_registers);
-            let levels: Vec<(OpId, u32)> = levels.into_iter().filter(|&(_, level)| level < stages - 1).collect();
+            let levels: Vec<(Ahead, u32)> = levels.into_iter().filter(|&(_, level)| level < stages - 1).collect();
             let deepest = levels.iter().map(|&(_, level)| level).max().unwrap_or(0);
             let distance = (stages - 1) / (deepest + 1);
             if distance == 0 {
                 continue;
             }
             self.carried.extend(kept_in_registers);
-            for &(load, _) in &levels {
+            for &((load, _), _) in &levels {
                 let result = self.function.op(load).results[0];
                 let by_warpgroups = self.feeds_warpgroups_alone(result);
                 let buffers = distance + u32::from(by_warpgroups);
                 let alive = (self.at[id.index()], self.end[id.index()]);
-                let alignment = if by_warpgroups { 1024 } else { 128 };
+                let alignment = if by_warpgroups { 1024 } else { 16 };
                 self.part(load, "pipelined load", buffers, self.bytes(result) * buffers, alive, alignment);
                 self.ahead.insert(load);
             }
@@ -286,18 +281,19 @@ impl<'l, 'f> Plan<'l, 'f> {
         false
     }
 
-    /// The loads of a block that products wait for, each with the loads that lie between.
+    /// The loads of a block that products wait for, each with the loads that lie between. A small one is loaded again in every layout that it
+    /// is needed in.
     fn levels(
-        &self,
+        &mut self,
         body: BlockId,
         without_product: bool,
         kept_back: &mut Vec<(u32, &'static str)>,
         kept_in_registers: &mut Vec<OpId>,
-    ) -> Vec<(OpId, u32)> {
+    ) -> Vec<(Ahead, u32)> {
         let function = self.function;
         let ops = &function.block(body).ops;
         let dots: Vec<OpId> = ops.iter().copied().filter(|&op| matches!(function.op(op).kind, OpKind::Dot { .. })).collect();
-        let mut found: Vec<(OpId, u32)> = Vec::new();
+        let mut found: Vec<(Ahead, u32)> = Vec::new();
         let mut excluded = FxHashSet::default();
         let roots: Vec<OpId> = match (&dots[..], without_product) {
             ([], false) => return found,
@@ -306,15 +302,15 @@ impl<'l, 'f> Plan<'l, 'f> {
         };
         for root in roots {
             let mut seen = FxHashSet::default();
-            let mut pending = vec![(root, 0u32)];
-            while let Some((id, level)) = pending.pop() {
-                if !seen.insert(id) || excluded.contains(&id) {
+            let mut pending = vec![((root, None), 0u32)];
+            while let Some(((id, layout), level)) = pending.pop() {
+                if !seen.insert((id, layout)) || excluded.contains(&(id, layout)) {
                     continue;
                 }
                 let op = function.op(id);
                 let mut level = level;
                 if matches!(op.kind, OpKind::Load(_)) {
-                    if let Some(why) = self.cannot_run_ahead(id) {
+                    if let Some(why) = self.cannot_run_ahead(id, layout) {
                         if level == 0 && !kept_back.iter().any(|&(origin, _)| origin == op.origin.0) {
                             kept_back.push((op.origin.0, why));
                         }
@@ -323,23 +319,24 @@ impl<'l, 'f> Plan<'l, 'f> {
                         }
                         continue;
                     }
-                    match found.iter().position(|&(load, _)| load == id) {
+                    match found.iter().position(|&(load, _)| load == (id, layout)) {
                         Some(n) if found[n].1 != level => {
                             found.remove(n);
-                            excluded.insert(id);
+                            excluded.insert((id, layout));
                             continue;
                         }
                         Some(_) => {}
-                        None => found.push((id, level)),
+                        None => found.push(((id, layout), level)),
                     }
                     level += 1;
                 }
-                let operands = if matches!(op.kind, OpKind::Dot { .. }) { &op.operands[..2] } else { &op.operands[..] };
-                for &operand in operands.iter().rev() {
-                    if let Some(def) = function.def_op(operand)
+                let own = if matches!(op.kind, OpKind::Dot { .. }) { 2 } else { op.operands.len() };
+                for n in (0..own).rev() {
+                    if let Some(def) = function.def_op(op.operands[n])
                         && self.layouts.parents[def.index()] == Some(body)
                     {
-                        pending.push((def, level));
+                        let layout = self.layouts.needed(id, layout, n);
+                        pending.push(((def, layout), level));
                     }
                 }
             }
@@ -348,14 +345,11 @@ impl<'l, 'f> Plan<'l, 'f> {
     }
 
     /// Why a load is not copied asynchronously; `None` if it is.
-    fn cannot_run_ahead(&self, load: OpId) -> Option<&'static str> {
+    fn cannot_run_ahead(&mut self, load: OpId, layout: Option<Enc>) -> Option<&'static str> {
         let op = self.function.op(load);
         let result = op.results[0];
-        if self.function.ty(result).is_scalar() {
-            return Some("it loads a scalar");
-        }
         let bits = u64::from(self.function.ty(result).elem().bits());
-        if self.layouts.copied(load) * bits < 32 {
+        if self.layouts.copied(load, layout) * bits < 32 {
             return Some("fewer than 4 neighbouring bytes are known to be adjacent, aligned and under one mask");
         }
         let mut orders: Vec<Option<usize>> = Vec::new();
@@ -366,7 +360,7 @@ impl<'l, 'f> Plan<'l, 'f> {
                     Encoding::Linear(map) => orders.push(contiguous_dim(map)),
                     // What is broadcast is read by all in one way.
                     Encoding::Operand { side, .. } if !self.function.ty(leaf).shape().contains(&1) => {
-                        buffers.push(self.buffer_kind(leaf, layout, *side));
+                        buffers.push(self.buffer_kind(leaf, layout, *side, false));
                     }
                     _ => {}
                 }
@@ -384,7 +378,8 @@ impl<'l, 'f> Plan<'l, 'f> {
         if is_turned {
             return Some(TURNED);
         }
-        if self.order_forced(result).is_some_and(|order| self.layouts.order(load) != Some(order)) {
+        // One element of a copy is contiguous then.
+        if bits < 32 && self.order_forced(result).is_some_and(|order| self.layouts.order(load) != Some(order)) {
             return Some("the tensor core reads it along the other dimension");
         }
         None
@@ -472,7 +467,13 @@ impl<'l, 'f> Plan<'l, 'f> {
                 ValueDef::Result(op, _) => Some(op),
                 ValueDef::Argument(block, _) => self.layouts.owners[block.index()],
             };
-            let at = user.map_or_else(|| self.made_at(conversion.value), |user| self.at[user.index()] - 1);
+            // A transpose moves up to what it turns, and its conversions with it.
+            let turned = self.turned(conversion.value);
+            let at = if turned == conversion.value {
+                user.map_or_else(|| self.made_at(conversion.value), |user| self.at[user.index()] - 1)
+            } else {
+                self.made_at(turned)
+            };
             if let Some(op) = op {
                 self.part(op, "layout conversion", 1, bytes, (at, at), 128);
             }

@@ -67,6 +67,15 @@ impl Encodings {
         matches!(self.get(enc), Encoding::Mma { .. } | Encoding::Wgmma { .. })
     }
 
+    /// The dimension along which memory that holds such a tile is contiguous.
+    pub(super) fn first_dim(&self, enc: Enc) -> Option<usize> {
+        match self.get(enc) {
+            Encoding::Blocked { order, .. } => order.first().map(|&d| usize::from(d)),
+            Encoding::Linear(map) => contiguous_dim(map),
+            _ => None,
+        }
+    }
+
     /// `run` elements of `order[0]` to a thread, then lanes, then warps, in order; what is left over goes to the last dimension.
     pub(super) fn blocked(&mut self, shape: &[u32], size: &[u32], order: &[u8], num_warps: u32) -> Enc {
         let rank = shape.len();
@@ -201,6 +210,12 @@ impl Encodings {
         let map = self.map(enc, source)?.transpose(order);
         Some(self.intern(Encoding::Linear(map)))
     }
+}
+
+/// The dimension along which the first register steps.
+pub(super) fn contiguous_dim(map: &Distributed) -> Option<usize> {
+    let step = *map.register.first()?;
+    (0..map.shape.len()).find(|&d| step == 1 << shift_of(&map.shape, d))
 }
 
 /// The accumulators of a batch: warps take different matrices.

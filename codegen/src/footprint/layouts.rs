@@ -2,8 +2,8 @@
 //!
 //! Loads, stores and products come with the layouts they want, as its coalescing and its choice of tensor cores say. The results spread
 //! forward through the program; of several a tensor core's wins. What an op then needs in another layout is computed again in that
-//! layout where nothing expensive is in the way, else converted, above a widening or a broadcast if there is one. **Invariant:** nothing
-//! is changed: the outcome is a layout for every value and a list of conversions.
+//! layout where nothing expensive is in the way, else converted (`repeating`). **Invariant:** nothing is changed: the outcome is a layout for
+//! every value and a list of conversions.
 
 use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,12 +11,12 @@ use tritium_semantics::target::{Feature, Sm};
 use tritium_tile::{
     BlockId, Function, OpId, OpKind, Scalar, Shape, ValueDef, ValueId,
     facts::Facts,
-    layout::Side,
-    ops::{BinaryOp, CastOp, DotPrecision, UnaryOp},
+    layout::{Side, algebra::shift_of},
+    ops::DotPrecision,
     rewrite,
 };
 
-use super::encoding::{Enc, Encoding, Encodings};
+use super::encoding::{Enc, Encoding, Encodings, contiguous_dim};
 use crate::passes::coalesce::{mask_of, unit_of};
 
 /// What multiplies.
@@ -64,6 +64,10 @@ pub(super) struct Layouts<'f> {
     pub conversions: IndexMap<Conversion, Option<OpId>>,
     /// Values without a home, and the layouts in which they are made.
     pub demanded: IndexSet<(ValueId, Enc)>,
+    /// Small loads that are done again in another layout.
+    pub repeated: FxHashSet<(ValueId, Enc)>,
+    /// Loads that have a ring of buffers, once that is known.
+    pub ahead: FxHashSet<OpId>,
 }
 
 impl<'f> Layouts<'f> {
@@ -82,6 +86,8 @@ impl<'f> Layouts<'f> {
             homes: vec![None; function.values.len()],
             conversions: IndexMap::new(),
             demanded: IndexSet::new(),
+            repeated: FxHashSet::default(),
+            ahead: FxHashSet::default(),
         };
         layouts.coalesce();
         layouts.choose_products();
@@ -90,7 +96,7 @@ impl<'f> Layouts<'f> {
         layouts
     }
 
-    fn shape(&self, value: ValueId) -> &'f Shape {
+    pub(super) fn shape(&self, value: ValueId) -> &'f Shape {
         self.function.ty(value).shape()
     }
 
@@ -115,7 +121,7 @@ impl<'f> Layouts<'f> {
                 continue;
             }
             let axis = self.facts.axis(op.operands[0]);
-            let mut order: Vec<u8> = (0..shape.len() as u8).rev().collect();
+            let mut order: Vec<u8> = (0..shape.len() as u8).collect();
             order.sort_by_key(|&d| std::cmp::Reverse(axis.contiguity[usize::from(d)]));
             let run = self.run(id, order[0]);
             let entry = most.entry((shape.clone(), order.clone())).or_insert(1);
@@ -148,18 +154,56 @@ impl<'f> Layouts<'f> {
         aligned.min(16 / unit).max(1)
     }
 
-    /// Elements that one asynchronous copy of a load moves.
-    pub(super) fn copied(&self, load: OpId) -> u64 {
+    /// Elements that one asynchronous copy of a load moves, in its own layout or another.
+    pub(super) fn copied(&mut self, load: OpId, layout: Option<Enc>) -> u64 {
         let op = self.function.op(load);
-        let Some(&enc) = self.memory.get(&load) else { return 1 };
-        let Encoding::Blocked { size, order, .. } = self.encodings.get(enc) else { return 1 };
-        let d = order[0];
-        let mut run = self.run(load, d).min(u64::from(size[usize::from(d)]));
+        let shape = self.shape(op.operands[0]);
+        let Some(enc) = layout.or(self.memory.get(&load).copied()) else { return 1 };
+        let (d, together) = match self.encodings.get(enc) {
+            Encoding::Blocked { size, order, .. } => (order[0], u64::from(size[usize::from(order[0])])),
+            _ => {
+                let Some(map) = self.encodings.map(enc, shape) else { return 1 };
+                let Some(d) = contiguous_dim(&map) else { return 1 };
+                let step = shift_of(shape, d);
+                let steps = map.register.iter().enumerate().take_while(|&(n, &basis)| basis == 1 << (step + n as u32));
+                (d as u8, 1 << steps.count())
+            }
+        };
+        let mut run = self.run(load, d).min(together);
         if let Some(mask) = mask_of(self.function, load) {
             run = run.min(self.facts.axis(mask).constancy[usize::from(d)].max(1));
         }
-        debug_assert!(!op.results.is_empty());
         run
+    }
+
+    /// The layout in which an op that is done in `layout`, or at home, takes what makes its operand `n`; `None` where that has a home.
+    pub(super) fn needed(&mut self, id: OpId, layout: Option<Enc>, n: usize) -> Option<Enc> {
+        let op = self.function.op(id);
+        let operand = op.operands[n];
+        if self.function.ty(operand).is_scalar() {
+            return None;
+        }
+        let wanted = match (layout, &op.kind) {
+            (Some(layout), OpKind::Load(_)) => Some(layout),
+            (Some(layout), kind) => {
+                let result = *op.results.first()?;
+                self.encodings.of_operand(kind, layout, self.shape(operand), self.shape(result))
+            }
+            (None, OpKind::Dot { .. }) => None,
+            (None, _) => self.wanted(id, n),
+        };
+        let is_small_load = self
+            .function
+            .def_op(operand)
+            .is_some_and(|def| matches!(self.function.op(def).kind, OpKind::Load(_)) && !self.is_expensive(def));
+        match (wanted, self.homes[operand.index()]) {
+            (Some(wanted), Some(home)) if is_small_load => {
+                let is_repeated = wanted != home && self.repeated.contains(&(operand, wanted));
+                is_repeated.then_some(wanted)
+            }
+            (_, Some(_)) => None,
+            (wanted, None) => wanted,
+        }
     }
 
     pub(super) fn order(&self, load: OpId) -> Option<u8> {
@@ -598,207 +642,6 @@ impl<'f> Layouts<'f> {
         }
     }
 
-    /// Makes a value again in another layout, or converts it as far up as that is cheaper.
-    fn bring(&mut self, value: ValueId, to: Enc, user: Option<OpId>) {
-        let Some(from) = self.homes[value.index()] else { return };
-        if let Some(slice) = self.slice(value, to, false)
-            && self.is_worth_repeating(value, &slice)
-        {
-            let leaves: Vec<Conversion> = slice.leaves.clone();
-            for leaf in leaves {
-                self.conversions.entry(leaf).or_insert(None);
-            }
-            return;
-        }
-        if let Some(slice) = self.slice(value, to, true) {
-            let mut above = None;
-            let mut single = true;
-            for &(stop, enc) in &slice.stops {
-                let op = self.function.def_op(stop).map(|op| self.function.op(op));
-                let Some(op) = op else { continue };
-                let source = op.operands[0];
-                let inner = self.encodings.of_operand(&op.kind, enc, self.shape(source), self.shape(stop));
-                let Some(inner) = inner else {
-                    single = false;
-                    break;
-                };
-                if self.homes[source.index()].is_none() || self.slice(source, inner, false).is_some_and(|s| s.leaves.is_empty()) {
-                    continue;
-                }
-                if above.replace((source, inner)).is_some() {
-                    single = false;
-                }
-            }
-            if single && let Some((source, inner)) = above {
-                for &leaf in &slice.leaves {
-                    self.conversions.entry(leaf).or_insert(None);
-                }
-                if let Some(home) = self.homes[source.index()]
-                    && !self.same(home, inner, self.shape(source))
-                {
-                    self.conversions.entry(Conversion { value: source, from: home, to: inner }).or_insert(None);
-                }
-                return;
-            }
-        }
-        self.conversions.entry(Conversion { value, from, to }).or_insert(user);
-    }
-
-    /// What must be made again for a value to be there in a layout; `None` if something in it must not.
-    fn slice(&mut self, value: ValueId, to: Enc, stop_at_widening: bool) -> Option<Slice> {
-        const MOST: usize = 400;
-        let function = self.function;
-        let mut slice = Slice::default();
-        let mut at: FxHashMap<ValueId, Enc> = FxHashMap::default();
-        let mut pending = vec![(value, to, true)];
-        while let Some((value, enc, is_direct)) = pending.pop() {
-            if function.ty(value).is_scalar() {
-                continue;
-            }
-            if let Some(&known) = at.get(&value) {
-                if known != enc {
-                    return None;
-                }
-                continue;
-            }
-            at.insert(value, enc);
-            if at.len() > MOST {
-                return None;
-            }
-            let home = self.homes[value.index()];
-            if home.is_some_and(|home| self.same(home, enc, self.shape(value))) {
-                continue;
-            }
-            // A conversion that stands here anyway goes to the other layout instead.
-            if !is_direct && let Some(from) = home {
-                slice.leaves.push(Conversion { value, from, to: enc });
-                continue;
-            }
-            match function.value(value).def {
-                ValueDef::Result(id, _) => {
-                    let op = function.op(id);
-                    match &op.kind {
-                        OpKind::For(_) | OpKind::While => return None,
-                        OpKind::If => {
-                            let n = op.results.iter().position(|&r| r == value)?;
-                            for &region in &op.regions {
-                                let last = *function.block(region).ops.last()?;
-                                pending.push((*function.op(last).operands.get(n)?, enc, true));
-                            }
-                            continue;
-                        }
-                        OpKind::Load(_) if !self.is_expensive(id) && self.memory.contains_key(&id) => {}
-                        OpKind::Load(_)
-                        | OpKind::Dot { .. }
-                        | OpKind::AtomicRmw { .. }
-                        | OpKind::AtomicCas { .. }
-                        | OpKind::Histogram
-                        | OpKind::Gather { .. }
-                        | OpKind::InlineAsm(_)
-                        | OpKind::Map { .. } => return None,
-                        OpKind::Scan { .. } => return None,
-                        _ => {}
-                    }
-                    slice.ops.insert(id);
-                    if stop_at_widening && widens(function, id) {
-                        slice.stops.push((value, enc));
-                        continue;
-                    }
-                    for (n, &operand) in op.operands.iter().enumerate() {
-                        if function.ty(operand).is_scalar() {
-                            continue;
-                        }
-                        let inner = match op.kind {
-                            OpKind::Load(_) => Some(enc),
-                            _ => self.encodings.of_operand(&op.kind, enc, self.shape(operand), self.shape(value)),
-                        }?;
-                        // Whether the op takes its operand as it is now.
-                        let wanted = self.wanted(id, n);
-                        let home = self.homes[operand.index()];
-                        let direct = match (wanted, home) {
-                            (Some(wanted), Some(home)) => self.same(wanted, home, self.shape(operand)),
-                            // What is made anywhere converts what it needs.
-                            (None, Some(_)) => false,
-                            _ => true,
-                        };
-                        pending.push((operand, inner, direct));
-                    }
-                }
-                ValueDef::Argument(block, n) => {
-                    let outer = self.owners[block.index()]?;
-                    let op = function.op(outer);
-                    if !matches!(op.kind, OpKind::For(_)) {
-                        return None;
-                    }
-                    let last = *function.block(block).ops.last()?;
-                    let carried = (n as usize).checked_sub(1)?;
-                    pending.push((*op.operands.get(carried + 3)?, enc, true));
-                    pending.push((*function.op(last).operands.get(carried)?, enc, true));
-                }
-            }
-        }
-        Some(slice)
-    }
-
-    /// Whether repeating all this costs less than a trip through shared memory.
-    fn is_worth_repeating(&self, value: ValueId, slice: &Slice) -> bool {
-        let function = self.function;
-        let bytes = |value: ValueId, elements: u64, bits: u64| {
-            let ty = function.ty(value);
-            ty.num_elements().max(elements) * u64::from(ty.elem().bits()).max(bits) / 8
-        };
-        let conversion = 32 * bytes(value, 32, 32);
-        let mut single: FxHashMap<OpId, bool> = FxHashMap::default();
-        let mut cost = 0;
-        for &id in &slice.ops {
-            let op = function.op(id);
-            if self.is_used_inside(id, value, slice, &mut single, 0) {
-                continue;
-            }
-            let results: u64 = op.results.iter().map(|&r| bytes(r, 0, 0)).sum();
-            cost += match &op.kind {
-                OpKind::Constant(_) => 0,
-                OpKind::Load(_) => 8 * results,
-                OpKind::Unary(unary) if is_slow(*unary) => 8 * results,
-                OpKind::Libdevice(_) => 0,
-                OpKind::Binary(
-                    BinaryOp::DivF
-                    | BinaryOp::DivRn
-                    | BinaryOp::RemF
-                    | BinaryOp::DivS
-                    | BinaryOp::DivU
-                    | BinaryOp::RemS
-                    | BinaryOp::RemU,
-                ) => 8 * results,
-                OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Compare(_) | OpKind::Select | OpKind::Cast(_) | OpKind::Fma => {
-                    results
-                }
-                OpKind::Reduce { .. } => 8 * 8,
-                _ => 0,
-            };
-        }
-        cost <= conversion
-    }
-
-    /// Whether nobody but what is repeated uses an op, so that repeating it only moves it.
-    fn is_used_inside(&self, id: OpId, root: ValueId, slice: &Slice, known: &mut FxHashMap<OpId, bool>, depth: u32) -> bool {
-        if let Some(&known) = known.get(&id) {
-            return known;
-        }
-        let function = self.function;
-        let answer = depth < 64
-            && function.op(id).results.iter().all(|&result| {
-                let users = &self.users[result.index()];
-                match users[..] {
-                    [user] if result == root => !slice.ops.contains(&user),
-                    [user] => slice.ops.contains(&user) && self.is_used_inside(user, root, slice, known, depth + 1),
-                    _ => false,
-                }
-            });
-        known.insert(id, answer);
-        answer
-    }
-
     /// The loads that an operand of a product is made of, and the layouts in which it takes them, where elementwise operations and views of
     /// loads and constants are all that it is made of: then the loads change threads, and the rest follows.
     pub(super) fn fetched(&mut self, operand: ValueId, wanted: Enc) -> Option<Vec<(ValueId, Enc)>> {
@@ -836,38 +679,43 @@ impl<'f> Layouts<'f> {
     /// The layout that a product reads an operand in from registers.
     pub(super) fn operand(&mut self, dot: OpId, side: Side) -> Option<Enc> {
         let product = *self.products.get(&dot)?;
-        if product.unit == Unit::Thread {
-            return None;
-        }
-        let value = self.function.op(dot).operands[usize::from(side == Side::B)];
-        let bits = self.function.ty(value).elem().bits();
+        let operands = &self.function.op(dot).operands;
+        let value = operands[usize::from(side == Side::B)];
+        let bits = match product.unit {
+            Unit::Warpgroup => self.function.ty(value).elem().bits(),
+            // As many lie together as 32 bits of the narrower one held when it was loaded.
+            Unit::Warp => self.loaded_bits(operands[0]).min(self.loaded_bits(operands[1])),
+            Unit::Thread => 0,
+        };
         Some(self.encodings.intern(Encoding::Operand { side, parent: product.layout, bits }))
     }
-}
 
-#[derive(Default)]
-struct Slice {
-    ops: IndexSet<OpId>,
-    /// Conversions that go to another layout.
-    leaves: Vec<Conversion>,
-    /// Widenings at which the walk ended, and the layouts that are wanted of them.
-    stops: Vec<(ValueId, Enc)>,
-}
-
-/// Whether the result has more bits than the operand: a conversion is cheaper above.
-fn widens(function: &Function, id: OpId) -> bool {
-    let op = function.op(id);
-    match op.kind {
-        OpKind::Broadcast | OpKind::ExpandDims { .. } => true,
-        OpKind::Cast(CastOp::ExtS | CastOp::ExtU | CastOp::Float) => {
-            function.ty(op.results[0]).elem().bits() > function.ty(op.operands[0]).elem().bits()
+    /// The bits of an element, or of the narrowest that is loaded for it where only elementwise operations and views lie between.
+    fn loaded_bits(&self, value: ValueId) -> u32 {
+        let function = self.function;
+        let mut least = function.ty(value).elem().bits();
+        let mut seen: FxHashSet<OpId> = FxHashSet::default();
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            let Some(id) = function.def_op(value) else { continue };
+            let op = function.op(id);
+            match &op.kind {
+                OpKind::Load(_) if !function.ty(value).is_scalar() => least = least.min(function.ty(value).elem().bits()),
+                OpKind::Load(_)
+                | OpKind::Broadcast
+                | OpKind::ExpandDims { .. }
+                | OpKind::Reshape { .. }
+                | OpKind::Transpose { .. }
+                | OpKind::InlineAsm(_) => {}
+                kind if kind.is_elementwise() => {}
+                _ => continue,
+            }
+            if seen.insert(id) {
+                pending.extend(&op.operands);
+            }
         }
-        _ => false,
+        least
     }
-}
-
-fn is_slow(op: UnaryOp) -> bool {
-    !matches!(op, UnaryOp::NegF | UnaryOp::AbsF | UnaryOp::AbsI | UnaryOp::Floor | UnaryOp::Ceil)
 }
 
 /// Columns of one `wgmma`: as many as a warpgroup's part has and divide the tile.

@@ -40,17 +40,27 @@ impl Plan<'_, '_> {
                     continue;
                 }
                 let Some(layout) = self.layouts.operand(dot, side) else { continue };
-                let leaves = self.layouts.fetched(operand, layout);
+                let leaves = (unit != Unit::Thread).then(|| self.layouts.fetched(operand, layout)).flatten();
                 self.fetches.push(Fetch { dot, side, operand, layout, leaves });
             }
         }
     }
 
-    /// Products that want different kinds of one value do not share its buffer.
-    pub(super) fn buffer_kind(&self, value: ValueId, wanted: Enc, side: Side) -> u8 {
-        let is_half = matches!(*self.layouts.encodings.get(wanted), Encoding::Operand { bits: 16, .. });
-        // Two bytes lie alike for both sides.
-        if is_half && self.function.ty(value).elem().bits() == 16 { 1 } else { 2 + u8::from(side == Side::B) }
+    /// Products that want different kinds of one value do not share its buffer: elements that a lane reads together, and along which side.
+    pub(super) fn buffer_kind(&self, value: ValueId, wanted: Enc, side: Side, is_turned: bool) -> u8 {
+        let Encoding::Operand { bits, .. } = *self.layouts.encodings.get(wanted) else { return 0 };
+        match bits {
+            0 => 0,
+            // Pairs lie alike for both sides.
+            16 => 8,
+            _ => {
+                let across = self.layouts.homes[value.index()].is_some_and(|home| {
+                    let shape = self.function.ty(value).shape();
+                    self.layouts.encodings.first_dim(home).is_some_and(|dim| dim + 1 != shape.len())
+                });
+                (128 / bits.clamp(8, 32)) as u8 + u8::from((side == Side::B) ^ across ^ is_turned)
+            }
+        }
     }
 
     /// Operands that no ring holds.
@@ -68,8 +78,6 @@ impl Plan<'_, '_> {
                         let alive = (self.made_at(held), until.unwrap_or(0).max(self.at[dot.index()]));
                         self.part(dot, "operand", 1, self.bytes(held), alive, 1024);
                     }
-                } else if unit == Unit::Thread {
-                    self.pass(dot, operand, 0, true, &mut passed);
                 }
             }
         }
@@ -79,9 +87,9 @@ impl Plan<'_, '_> {
             match &fetch.leaves {
                 // A transpose moves behind the buffer.
                 None => wholes.push((self.turned(fetch.operand), fetch)),
-                // What changes in no trip of the loop moves before it as a whole, and what comes from the trip before is no load any more.
+                // Only what a product of its own block follows is taken apart; what comes from the trip before is no load any more.
                 Some(loads)
-                    if loads.iter().all(|&(load, _)| self.is_before_loop(load, fetch.dot))
+                    if !self.meets_product(fetch.operand)
                         || loads.iter().any(|&(load, _)| is_carried(load))
                         || loads
                             .iter()
@@ -110,10 +118,13 @@ impl Plan<'_, '_> {
         let mut changed: FxHashSet<(ValueId, Enc, Option<OpId>)> = FxHashSet::default();
         for (held, Fetch { dot, side, operand, layout, .. }) in wholes {
             let key = (operand, layout, self.loop_of(dot));
+            if self.function.def_op(held).is_some_and(|op| self.ahead.contains(&op)) {
+                continue;
+            }
             if changed.insert(key) && (held != operand || self.is_moved(operand, layout)) {
                 let waits = reads[&key] == 1 || !self.is_before_loop(operand, dot);
                 let before = self.parts.len();
-                self.pass(dot, held, self.buffer_kind(held, layout, side), waits, &mut passed);
+                self.pass(dot, held, self.buffer_kind(held, layout, side, held != operand), waits, &mut passed);
                 let is_narrow = matches!(self.function.ty(held).elem().scalar(), Some(Scalar::F8E4M3 | Scalar::F8E5M2));
                 if is_narrow && !self.options.sm.has(Feature::Fp8) {
                     // It is made 16 bits wide before.
@@ -129,9 +140,19 @@ impl Plan<'_, '_> {
                 // Only what one product itself reads, or what a loop reads every time, waits in its buffer.
                 let elsewhere = self.loop_of(def) != self.loop_of(dot);
                 let waits = reads[&(load, layout, self.loop_of(dot))] == 1 && (is_all || elsewhere);
-                self.pass(dot, load, self.buffer_kind(load, layout, side), waits, &mut passed);
+                self.pass(dot, load, self.buffer_kind(load, layout, side, false), waits, &mut passed);
             }
         }
+    }
+
+    /// Whether a product that reads from registers stands in the block where a value is made.
+    fn meets_product(&self, value: ValueId) -> bool {
+        let Some(def) = self.function.def_op(value) else { return false };
+        self.layouts.products.iter().any(|(&dot, product)| {
+            self.layouts.parents[dot.index()] == self.layouts.parents[def.index()]
+                && self.at[dot.index()] > self.at[def.index()]
+                && (product.unit == Unit::Warp || product.unit == Unit::Warpgroup && !self.reads_shared(dot))
+        })
     }
 
     /// The products that read a value, or its transpose.
@@ -174,7 +195,7 @@ impl Plan<'_, '_> {
             }
             None => {
                 // Buffers of one value are filled before any is read.
-                let others: Vec<usize> = (0..4).filter_map(|other| passed.get(&(value, other)).copied()).collect();
+                let others: Vec<usize> = (0..=u8::MAX).filter_map(|other| passed.get(&(value, other)).copied()).collect();
                 let mut alive = alive;
                 for &other in &others {
                     self.parts[other].alive.1 = self.parts[other].alive.1.max(made + 1);

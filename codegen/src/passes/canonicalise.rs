@@ -35,8 +35,17 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Own,
-    /// Accesses that ranges say are masked off stay, and of two products that are added the second takes the other as its accumulator.
+    /// Only literals fold, not what their ranges say; accesses that are masked off stay, and of two products that are added the second takes
+    /// the other as its accumulator.
     Triton,
+}
+
+impl Way {
+    /// The only number that a value can be.
+    fn known(self, function: &Function, facts: &Facts, value: ValueId) -> Option<i64> {
+        let is_literal = || def(function, value).is_some_and(|op| matches!(op.kind, OpKind::Constant(_)));
+        (self == Way::Own || is_literal()).then(|| facts.range(value).constant()).flatten()
+    }
 }
 
 pub(crate) fn run_as(module: &mut Module, options: &CompileOptions, way: Way) {
@@ -82,8 +91,8 @@ fn simplify(function: &mut Function, way: Way) -> bool {
     let mut erased = vec![false; function.ops.len()];
     let mut changed = false;
     for (block, id) in sites {
-        if inline_known_branch(function, &facts, block, id, &mut replaced)
-            || inline_single_trip(function, &facts, block, id, &mut replaced)
+        if inline_known_branch(function, &facts, block, id, way, &mut replaced)
+            || inline_single_trip(function, &facts, block, id, way, &mut replaced)
         {
             changed = true;
             // The block lists have moved; the next round sees the rest.
@@ -162,10 +171,17 @@ fn simplify(function: &mut Function, way: Way) -> bool {
 }
 
 /// `if true`: its region takes its place.
-fn inline_known_branch(function: &mut Function, facts: &Facts, block: BlockId, id: OpId, replaced: &mut ValueMap) -> bool {
+fn inline_known_branch(
+    function: &mut Function,
+    facts: &Facts,
+    block: BlockId,
+    id: OpId,
+    way: Way,
+    replaced: &mut ValueMap,
+) -> bool {
     let op = function.op(id).clone();
     let OpKind::If = op.kind else { return false };
-    let Some(taken) = facts.range(op.operands[0]).constant() else { return false };
+    let Some(taken) = way.known(function, facts, op.operands[0]) else { return false };
     let region = op.regions[usize::from(taken == 0)];
     let mut ops = std::mem::take(&mut function.block_mut(region).ops);
     let Some(last) = ops.pop() else { return false };
@@ -181,9 +197,19 @@ fn inline_known_branch(function: &mut Function, facts: &Facts, block: BlockId, i
 }
 
 /// A loop that runs once is its body; one that never runs passes on what it is given.
-fn inline_single_trip(function: &mut Function, facts: &Facts, block: BlockId, id: OpId, replaced: &mut ValueMap) -> bool {
+fn inline_single_trip(
+    function: &mut Function,
+    facts: &Facts,
+    block: BlockId,
+    id: OpId,
+    way: Way,
+    replaced: &mut ValueMap,
+) -> bool {
     let op = function.op(id).clone();
     let OpKind::For(_) = op.kind else { return false };
+    if way == Way::Triton && op.operands[..3].iter().any(|&bound| way.known(function, facts, bound).is_none()) {
+        return false;
+    }
     let range = |n: usize| facts.range(op.operands[n]);
     let (lower, upper, step) = (range(0), range(1), range(2));
     let never = lower.min >= upper.max;
@@ -230,7 +256,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Chan
     match &op.kind {
         OpKind::Load(_) => return load(function, facts, id, way),
         OpKind::Store(_) if op.operands.len() > 2 => {
-            return match facts.range(op.operands[2]).constant() {
+            return match way.known(function, facts, op.operands[2]) {
                 Some(0) => (way == Way::Own).then_some(Change::Erase),
                 Some(_) => Some(Change::Become(op.kind.clone(), op.operands[..2].to_vec())),
                 None => None,
@@ -243,15 +269,15 @@ fn change(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Chan
     }
     let ty = function.ty(result);
     let int = ty.elem().scalar().is_some_and(Scalar::is_int);
-    let is_mask = way == Way::Triton && !ty.is_scalar() && ty.elem() == Elem::Scalar(Scalar::I1);
+    let folds = way == Way::Own || op.operands.iter().all(|&operand| way.known(function, facts, operand).is_some());
     if int
-        && !is_mask
+        && folds
         && let Some(n) = facts.range(result).constant()
     {
         return Some(Change::Constant(Constant::Int(n)));
     }
     if op.kind.is_elementwise() {
-        if !is_mask && let Some(change) = identity(function, facts, id) {
+        if let Some(change) = identity(function, facts, id, way) {
             return Some(change);
         }
         if !ty.is_scalar() {
@@ -291,7 +317,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Chan
 fn load(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Change> {
     let op = function.op(id);
     let OpKind::Load(attrs) = op.kind else { return None };
-    let mask = facts.range(*op.operands.get(1)?).constant()?;
+    let mask = way.known(function, facts, *op.operands.get(1)?)?;
     if mask != 0 {
         return Some(Change::Become(op.kind.clone(), vec![op.operands[0]]));
     }
@@ -299,11 +325,11 @@ fn load(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Change
     (!attrs.volatile && function.ty(other) == function.ty(op.results[0])).then_some(Change::Use(other))
 }
 
-fn identity(function: &Function, facts: &Facts, id: OpId) -> Option<Change> {
+fn identity(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Change> {
     let op = function.op(id);
     let ty = function.ty(op.results[0]);
     let constant = |n: usize| match function.ty(op.operands[n]).elem() {
-        Elem::Scalar(s) if s.is_int() => facts.range(op.operands[n]).constant(),
+        Elem::Scalar(s) if s.is_int() => way.known(function, facts, op.operands[n]),
         _ => None,
     };
     let operand = |n: usize| Some(Change::Use(op.operands[n]));
