@@ -15,6 +15,8 @@ mod pressure;
 mod repeating;
 mod scratch;
 mod sharing;
+#[cfg(test)]
+mod tests;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;

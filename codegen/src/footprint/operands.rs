@@ -46,21 +46,18 @@ impl Plan<'_, '_> {
         }
     }
 
-    /// Products that want different kinds of one value do not share its buffer: elements that a lane reads together, and along which side.
+    /// Products that want different kinds of one value do not share its buffer: so many elements lie together in it, as many as a lane
+    /// reads along the inner dimension, or a row of a fragment along the other; 0 for products of single threads.
     pub(super) fn buffer_kind(&self, value: ValueId, wanted: Enc, side: Side, is_turned: bool) -> u8 {
         let Encoding::Operand { bits, .. } = *self.layouts.encodings.get(wanted) else { return 0 };
-        match bits {
-            0 => 0,
-            // Pairs lie alike for both sides.
-            16 => 8,
-            _ => {
-                let across = self.layouts.homes[value.index()].is_some_and(|home| {
-                    let shape = self.function.ty(value).shape();
-                    self.layouts.encodings.first_dim(home).is_some_and(|dim| dim + 1 != shape.len())
-                });
-                (128 / bits.clamp(8, 32)) as u8 + u8::from((side == Side::B) ^ across ^ is_turned)
-            }
+        if bits == 0 {
+            return 0;
         }
+        let is_across = self.layouts.homes[value.index()].is_some_and(|home| {
+            let rank = self.function.ty(value).shape().len();
+            self.layouts.encodings.first_dim(home).is_some_and(|dim| dim + 1 != rank)
+        });
+        if (side == Side::B) ^ is_across ^ is_turned { 8 } else { (128 / bits.clamp(8, 32)) as u8 }
     }
 
     /// Operands that no ring holds.

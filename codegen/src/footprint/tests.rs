@@ -1,0 +1,64 @@
+//! Shared memory of small kernels, byte for byte what Triton 3.6 takes of them.
+
+use tritium_semantics::target::Gpu;
+
+use super::{CompileOptions, footprint};
+
+/// `what buffers×bytes@offset`, in order.
+fn parts(tile: &str) -> String {
+    let l0 = tritium_tile::parse::parse(tile).expect("tile IR");
+    let options = CompileOptions { sm: Gpu::find("sm_80").expect("a known GPU").sm, num_warps: 4, num_stages: 3 };
+    let found = footprint(&l0, &options, None).expect("a footprint");
+    let mut out = format!("{} bytes\n", found.shared_bytes.value);
+    for part in found.parts {
+        out += &format!("{} {}×{}@{}\n", part.what, part.buffers, part.bytes, part.offset);
+    }
+    out
+}
+
+#[test]
+fn small_loads_run_ahead_in_every_layout_and_scalars_too() {
+    expect_test::expect![[r#"
+        8712 bytes
+        layout conversion 1×4096@0
+        pipelined load 2×4096@0
+        pipelined load 2×4096@4096
+        pipelined load 2×256@8192
+        pipelined load 2×256@8448
+        pipelined load 2×8@8704
+    "#]]
+    .assert_eq(&parts(include_str!("../../tests/footprint/flat.tile")));
+}
+
+#[test]
+fn a_branch_that_ranges_decide_stays() {
+    expect_test::expect![[r#"
+        10240 bytes
+        layout conversion 1×4096@0
+        pipelined load 2×4096@0
+        pipelined load 2×4096@4096
+        operand 1×2048@8192
+    "#]]
+    .assert_eq(&parts(include_str!("../../tests/footprint/gated.tile")));
+}
+
+#[test]
+fn products_share_a_buffer_whatever_the_width_that_was_loaded() {
+    expect_test::expect![[r#"
+        16384 bytes
+        operand 1×16384@0
+        operand 1×8192@0
+        layout conversion 1×16384@0
+    "#]]
+    .assert_eq(&parts(include_str!("../../tests/footprint/wide.tile")));
+}
+
+#[test]
+fn products_of_threads_that_read_one_value_alike_read_it_once() {
+    expect_test::expect![[r#"
+        4096 bytes
+        operand 1×4096@0
+        operand 1×4096@0
+    "#]]
+    .assert_eq(&parts(include_str!("../../tests/footprint/single.tile")));
+}
