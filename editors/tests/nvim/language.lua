@@ -239,7 +239,7 @@ return function(t)
     local buffer = edit('tuned.py')
     for needle, facts in pairs({
       ['load(a_tile'] = { '16 bytes an instruction and thread, 16 sectors a request', 'from or to DRAM', 'live registers here: ~' },
-      ['for start'] = { '128 trips = cdiv(K, 32)', 'one trip of one program: 262 kFLOP', 'longest in a trip' },
+      ['for start'] = { '128 trips = cdiv(K, 32)', 'one trip of one program: 262 kFLOP', 'limiter of a trip: ' },
       ['matmul(A'] = { 'limiter: ', 'waves: ', 'would gain', "by Triton's: ", 'wgmma' },
     }) do
       go(buffer, needle)

@@ -23,7 +23,7 @@ until_shown() {
   return 1
 }
 mux new-session -d -x $columns -y $rows \
-  "'$nvim' --clean -u '$here/init.lua' --cmd 'set termguicolors number signcolumn=yes laststatus=0 noruler noshowcmd winborder=rounded' '$scratch/shot/softmax.py'"
+  "'$nvim' --clean -u '$here/init.lua' --cmd 'set termguicolors number signcolumn=yes laststatus=0 noruler noshowcmd winborder=rounded nowrap linebreak' '$scratch/shot/softmax.py'"
 until_shown 'f32[1024]'
 until_shown '▶ Run'
 mux send-keys '8G' 'w' 'K'

@@ -38,6 +38,7 @@ const SETTINGS = {
   'editor.inlayHints.fontSize': 13,
   'editor.codeLensFontSize': 13,
   'editor.scrollBeyondLastLine': false,
+  'editor.stickyScroll.enabled': false,
   'window.restoreWindows': 'none',
   // The web workbench saves by itself otherwise.
   'files.autoSave': 'off',

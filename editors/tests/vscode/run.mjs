@@ -50,6 +50,12 @@ async function person(editor, suffix) {
   const picture = async (name) => {
     if (!images) return;
     await page.waitForTimeout(600);
+    // What a browser adds to the status bar, no desktop has.
+    await page.evaluate(() => {
+      for (const item of document.querySelectorAll('.statusbar-item')) {
+        if (/keyboardLayout|forwardedPorts|ports/i.test(item.id) || /^Layout: /.test(item.textContent)) item.style.display = 'none';
+      }
+    });
     await page.screenshot({ path: path.join(images, `${name}${suffix}.png`) });
   };
   const openFile = async (name, words) => {
@@ -129,6 +135,7 @@ async function person(editor, suffix) {
       await page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
     },
     'lens and hints stand in the text': async () => {
+      await clear();
       await openFile('softmax.py', 'def softmax');
       await page.locator('.codelens-decoration a', { hasText: '▶ Run' }).first().waitFor();
       await hints(': f32[1024]').waitFor();
@@ -156,6 +163,13 @@ async function person(editor, suffix) {
         await card.waitFor({ timeout: 5_000 });
         return /exact, ptxas/.test(await card.innerText());
       }, 60_000, 'the registers are exact');
+      // As high as what it says, as a person would drag it.
+      const { x, y, width, height } = await card.boundingBox();
+      await page.mouse.move(x + width / 2, y + height - 1, { steps: 5 });
+      await page.mouse.down();
+      await page.mouse.move(x + width / 2, y + height + 120, { steps: 10 });
+      await page.mouse.up();
+      await page.mouse.move(x + width / 2, y + height / 2, { steps: 5 });
       await picture('vscode-hover');
     },
     'beside another server our hover comes first': async () => {
@@ -169,6 +183,7 @@ async function person(editor, suffix) {
       assert.match((await card.innerText()).trim(), /^part: f16\[32, 64\][^]*another server/);
       await aside();
       await page.keyboard.press('Escape');
+      await command('View: Close Editor');
       await openFile('softmax.py', 'def softmax');
     },
     'a click on the lens runs the kernel': async () => {
@@ -218,13 +233,17 @@ async function person(editor, suffix) {
       await webview().locator('svg .point').first().waitFor({ timeout: 60_000 });
       assert.equal(await webview().locator('svg .point').count(), 4);
       assert.equal(await webview().locator('svg .point.active').count(), 1);
+      // The whole width, or its words are too small to read.
+      await page.locator('.tab', { hasText: 'matmul: Roofline' }).first().click();
+      await command('View: Toggle Maximize Editor Group');
       await aside();
       await picture('vscode-roofline');
+      await command('View: Toggle Maximize Editor Group');
     },
     'a layout says which thread holds what': async () => {
       await clear();
       await openFile('tuned.py', 'def matmul');
-      await cursorOn('tuned.py', 'a = tl.load');
+      await cursorOn('tuned.py', 'total = tl.dot');
       await command('Tritium: Show Layout');
       await webview().locator('svg.tritium rect.cell').first().waitFor({ timeout: 60_000 });
       await aside();

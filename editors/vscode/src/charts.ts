@@ -35,7 +35,7 @@ body { color: var(--vscode-foreground); background: var(--vscode-editor-backgrou
 h1 { font-size: 1.15em; font-weight: 600; margin: 0 0 10px }
 body svg { max-width: 100%; height: auto }
 #roofline svg text, #occupancy svg text { font-size: 14px }
-#roofline svg .small { font-size: 12px }
+#roofline svg .small { font-size: 10.5px }
 #roofline svg .title { font-size: 17px }
 #roofline svg .point text { font-size: 10px }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }

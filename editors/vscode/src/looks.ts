@@ -180,5 +180,6 @@ export async function pick(title: string, all: Choice[]): Promise<Choice | undef
 }
 
 function shortened(label: string): string {
-  return label.length <= 32 ? label : `${label.slice(0, 31)}…`;
+  // Whole words: half a name says nothing.
+  return label.length <= 32 ? label : `${label.slice(0, 31).replace(/\s\S*$/, '')} …`;
 }

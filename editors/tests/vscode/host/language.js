@@ -190,7 +190,7 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
       const { uri, document } = await show('tuned.py');
       for (const [needle, by, facts] of [
         ['tl.load(a_tile', 4, [/16 bytes an instruction and thread, 16 sectors a request \(16 would do\)/, /asked for, .* from or to DRAM/, /live registers here: ~\d+ \(acc /]],
-        ['for start', 1, [/128 trips = cdiv\(K, 32\)/, /one trip of one program: 262 kFLOP/, /longest in a trip/]],
+        ['for start', 1, [/128 trips = cdiv\(K, 32\)/, /one trip of one program: 262 kFLOP/, /limiter of a trip: /]],
         ['def matmul', 5, [/limiter: /, /waves: /, /would gain \d/, /most registers are live in line \d+/, /by Triton's: .*shared memory, no spills, wgmma/]],
         ['total = tl.dot', 1, [/f32\[64, 64\]/, /layout: 32 elements per thread/]],
       ]) {
