@@ -110,7 +110,7 @@ export async function inHost(editor) {
   const host = path.join(editor.home, 'host');
   await page.goto(editor.url([['extensionDevelopmentPath', editor.remote(host)], ['extensionTestsPath', editor.remote(path.join(host, 'index.js'))], ['skipWelcome', 'true']]), { timeout: 120_000 });
   let timer;
-  const late = new Promise((resolve) => (timer = setTimeout(() => resolve('late'), 240_000)));
+  const late = new Promise((resolve) => (timer = setTimeout(() => resolve('late'), 480_000)));
   const result = await Promise.race([code, late]);
   clearTimeout(timer);
   await page.close();
