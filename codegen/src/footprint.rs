@@ -17,6 +17,7 @@ mod scratch;
 mod sharing;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
-use tritium_codegen::{Options, llvm_text, report};
+use tritium_codegen::{Options, llvm_text, report, triton_footprint};
 use tritium_semantics::{
     Database, SourceFile, System,
     launch::launches,
@@ -257,4 +257,48 @@ fn one_kernel_s_body_compiles_that_kernel_only() {
     assert!(optimised > 0 && optimised == ran.len() - optimised, "{ran:?}");
     let all = runs_after(&TWO.replace("* 2.0", "* 3.0").replace("+ 1.0", "+ 4.0"));
     assert!(all.len() > ran.len(), "{all:?}");
+}
+
+const SUMS: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.sums]
+# kernel = \"sums\"
+# grid = [1]
+# args = { x = \"f32[64, 4096]\", y = \"f32[64, 64]\", z = \"f32[4096]\" }
+# num_warps = 1
+# ///
+@triton.jit
+def sums(x, y, z):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 4096 + i[None, :]
+    total = tl.zeros((64, 64), tl.float32)
+    squares = tl.zeros((64, 64), tl.float32)
+    for n in range(0, 64):
+        tile = tl.load(x + at + n * 64)
+        total += tile
+        squares += tile * tile
+        tl.store(z + n * 64 + i, tl.sum(tile, axis=0))
+    if READ:
+        tl.store(y + i[:, None] * 64 + i[None, :], total + squares)
+";
+
+/// Registers that a thread needs in Triton's code, and whether it has them.
+fn triton_needs(text: &str) -> (u32, bool) {
+    let mut db = Database::new(Arc::new(Nothing));
+    let file = db.set_text(Path::new("sums.py"), text.to_string());
+    let launch = &launches(&db, file).launches[0];
+    let instance = specialise(&db, launch);
+    let footprint = triton_footprint(&db, instance, options(&db, launch.num_warps)).as_ref().expect("it is understood");
+    (footprint.live_registers, footprint.spills.value)
+}
+
+#[test]
+fn sums_that_nobody_reads_take_no_registers() {
+    let (read, spills) = triton_needs(&SUMS.replace("if READ", "if True"));
+    assert!(read > 255 && spills, "{read}");
+    let (unread, spills) = triton_needs(&SUMS.replace("if READ", "if False"));
+    assert!(unread < 100 && !spills, "{unread}");
 }

@@ -2,17 +2,20 @@
 //!
 //! A tile takes what its layout gives a thread, pointers and indices only what does not differ by numbers. A load that runs ahead takes none,
 //! nor does an operand that lies in shared memory once it is there; fragments of `mma.sync` are counted where they are multiplied. What only
-//! passes on its way into a reduction or into what a loop carries goes through a few registers, one part after another. **Invariant:** the
-//! constants are in [`SHARES`] and [`ALWAYS`] and nowhere else, fitted to the looked-at half of `tests/data/accuracy/footprints.triton.tsv` and
-//! `spills.triton.tsv`.
+//! passes on its way into a reduction or into what a loop carries goes through a few registers, one part after another; what nobody reads
+//! takes none ([`unread`](super::unread)). **Invariant:** the constants are in [`SHARES`] and [`ALWAYS`] and nowhere else, fitted to the
+//! looked-at half of `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`.
 
 use rustc_hash::FxHashSet;
 use tritium_tile::{
-    OpId, OpKind, ValueDef, ValueId,
+    Function, OpId, OpKind, ValueDef, ValueId,
     layout::{Distributed, Side, algebra::shift_of},
 };
 
-use super::layouts::{Layouts, Unit};
+use super::{
+    layouts::{Layouts, Unit},
+    unread::without_unread,
+};
 use crate::registers::{Holds, Lives, Order, Span, is_name};
 
 /// What takes registers, as far as ptxas treats it alike.
@@ -51,7 +54,8 @@ fn share(of: Taken) -> f64 {
 
 /// The registers that a thread needs, and the op at which it needs most.
 pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64, Option<OpId>) {
-    let function = layouts.function;
+    let (pruned, read) = without_unread(layouts.function);
+    let function = &pruned;
     let mut encodings = layouts.homes.clone();
     for &(value, enc) in &layouts.demanded {
         encodings[value.index()].get_or_insert(enc);
@@ -66,9 +70,9 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
     let order = lives.order();
     let uses = lives.uses(&order);
     let places: Vec<usize> = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
-    let passing = passing(layouts, &uses, &order);
+    let passing = passing(function, &uses, &order);
     let mut change = vec![0.0; order.ops.len() + 2];
-    for Span { value, from, to } in lives.spans(&order, &uses) {
+    for Span { value, from, to } in lives.spans(&order, &uses).into_iter().filter(|span| read[span.value.index()]) {
         let (holds, registers) = lives.weight(value);
         let is_scalar = function.ty(value).is_scalar();
         let carried = matches!(function.value(value).def, ValueDef::Argument(..));
@@ -112,8 +116,7 @@ fn waits(kind: &OpKind) -> bool {
 }
 
 /// Of every value, whether it ends in reductions and in what loops carry, and only elementwise operations are between.
-fn passing(layouts: &Layouts<'_>, uses: &[Vec<OpId>], order: &Order) -> Vec<bool> {
-    let function = layouts.function;
+fn passing(function: &Function, uses: &[Vec<OpId>], order: &Order) -> Vec<bool> {
     let mut passing = vec![false; function.values.len()];
     for &id in order.ops.iter().rev() {
         for &result in &function.op(id).results {
