@@ -237,6 +237,9 @@ return function(t)
 
   check('hovers tell of accesses, loops and registers', function()
     local buffer = edit('tuned.py')
+    wait('hints appear', function()
+      return #hints(buffer) > 0
+    end)
     for needle, facts in pairs({
       ['load(a_tile'] = { '16 bytes an instruction and thread, 16 sectors a request', 'from or to DRAM', 'live registers here: ~' },
       ['for start'] = { '128 trips = cdiv(K, 32)', 'one trip of one program: 262 kFLOP', 'limiter of a trip: ' },
