@@ -97,6 +97,15 @@ fn table(rows: &[Row]) -> String {
             let reason = access.reason.as_deref().unwrap_or_default();
             out += &format!("{line}: {what} of {} bytes per thread: {reason}\n", access.width_bytes);
         }
+        for passage in row.passages.iter().filter(|p| p.ways > 1.0) {
+            let line = passage.line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
+            let line = row.launch.as_ref().map(|launch| format!("{line} ({launch})")).unwrap_or(line);
+            let what = if passage.store { "written to" } else { "read from" };
+            out += &format!(
+                "{line}: {what} shared memory with {:.0}-way bank conflicts: {} wavefronts a request where {} would do\n",
+                passage.ways, passage.wavefronts, passage.ideal
+            );
+        }
         for advice in row.advice.iter().take(3) {
             let launch = row.launch.as_deref().unwrap_or("assumed");
             out += &format!("{} ({launch}): would gain {:.2}×: {}\n", row.kernel, advice.gain, advice.text);

@@ -4,6 +4,7 @@
 //! **Invariant:** deciding and emitting are different files; every inline-PTX string is in [`ptx_strings`].
 
 pub mod access;
+pub mod banks;
 pub mod cost;
 pub mod footprint;
 pub mod lints;

@@ -9,6 +9,7 @@ use tritium_tile::{BlockId, Function, Module, Op, OpId, OpKind, ops::LoopAttrs};
 
 use crate::{
     access::{Access, accesses},
+    banks::{Passage, passages},
     cost::{self, Cost, Launch},
     occupancy::{Occupancy, occupancy, registers_of_thread},
     registers, scratch,
@@ -80,6 +81,8 @@ pub struct KernelReport {
     /// In the text of the kernel, those inside of reductions and conversions included.
     pub barriers: u32,
     pub accesses: Vec<Access>,
+    /// Through shared memory.
+    pub passages: Vec<Passage>,
     pub occupancy: Option<Occupancy>,
     pub cost: Cost,
     pub cost_assumption: &'static str,
@@ -142,6 +145,7 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
         loops,
         barriers,
         accesses: accesses(module, launch),
+        passages: passages(module),
         cost: cost::cost(module, launch, gpu, occupancy.as_ref()),
         occupancy,
         cost_assumption: if gpu.measured.is_some() { cost::ASSUMPTIONS_MEASURED } else { cost::ASSUMPTIONS },

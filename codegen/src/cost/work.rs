@@ -23,7 +23,7 @@ use tritium_tile::{
 };
 
 use super::{Launch, units::Unit};
-use crate::{access, passes::coalesce::unit_of};
+use crate::{access, banks, passes::coalesce::unit_of};
 
 /// Amounts by unit, and what people ask for first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -252,6 +252,12 @@ impl Bench<'_> {
         matches!(self.function.op(id).kind, OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF)).then_some(id)
     }
 
+    /// Shared memory serves lanes whose words lie in one bank one after the other: how often, for what an operation writes or reads.
+    fn ways(&self, id: OpId, is_store: bool) -> f64 {
+        let passages = banks::of_op(self.module, self.function, id);
+        passages.iter().find(|passage| passage.is_store == is_store).map_or(1.0, |passage| passage.ways())
+    }
+
     fn bytes(&self, value: ValueId, count: f64) -> f64 {
         count * f64::from(scratch::element_bytes(self.function.ty(value).elem()))
     }
@@ -309,15 +315,15 @@ impl Bench<'_> {
             }
             OpKind::LocalStore => {
                 let value = op.operands[0];
-                work.give(Unit::Shared, self.bytes(value, self.elements(value)));
+                work.give(Unit::Shared, self.ways(id, true) * self.bytes(value, self.elements(value)));
             }
             OpKind::LocalLoad => {
                 let value = op.results[0];
-                work.give(Unit::Shared, self.bytes(value, self.held(value)));
+                work.give(Unit::Shared, self.ways(id, false) * self.bytes(value, self.held(value)));
             }
             OpKind::LocalAlloc => {
                 for &value in &op.operands {
-                    work.give(Unit::Shared, self.bytes(value, self.elements(value)));
+                    work.give(Unit::Shared, self.ways(id, true) * self.bytes(value, self.elements(value)));
                 }
             }
             OpKind::ConvertLayout => {
@@ -325,7 +331,8 @@ impl Bench<'_> {
                 if let (Some(source), Some(destination)) = (self.layout(from), self.layout(to))
                     && matches!(conversion(source, destination), Conversion::Shared)
                 {
-                    work.give(Unit::Shared, self.bytes(from, self.elements(from)) + self.bytes(to, self.held(to)));
+                    let written = self.ways(id, true) * self.bytes(from, self.elements(from));
+                    work.give(Unit::Shared, written + self.ways(id, false) * self.bytes(to, self.held(to)));
                 }
             }
             _ => {}

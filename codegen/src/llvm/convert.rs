@@ -9,6 +9,7 @@ use tritium_tile::{
         Conversion, Distributed, SharedLayout,
         algebra::apply,
         convert::{Access, conversion, scratch},
+        ldmatrix::{Matrices, others},
     },
 };
 
@@ -22,11 +23,6 @@ use crate::{ptx_strings::Instruction, scratch::element_bytes};
 /// The input whose set bits, counted through `positions`, are those of `index`.
 fn spread(positions: &[u32], index: u32) -> u32 {
     positions.iter().enumerate().filter(|(i, _)| index >> i & 1 == 1).fold(0, |bits, (_, p)| bits | 1 << p)
-}
-
-/// Bits of a thread's register number that are not in `taken`.
-fn others(total: usize, taken: &[u32]) -> Vec<u32> {
-    (0..total as u32).filter(|bit| !taken.contains(bit)).collect()
 }
 
 fn scaled<'c>(columns: impl IntoIterator<Item = &'c u32>, bytes: u32) -> Vec<u32> {
@@ -44,45 +40,6 @@ impl From<u32> for Place {
     fn from(base: u32) -> Place {
         Place { base, slot: None }
     }
-}
-
-/// How `ldmatrix` reads a tile: which register bit lies within a word, which pick the matrix, and what the lanes' addresses are.
-struct Matrices {
-    transposed: bool,
-    within: u32,
-    matrices: Vec<u32>,
-    /// Offsets (in elements) contributed by the lane bits of the address.
-    lane: [u32; 5],
-}
-
-/// `ldmatrix` moves 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes; see the PTX manual. It fits when the offsets of
-/// three input bits are 1, 2, 4: register and lane bits 0 and 1 as they are, lane bits 2, 3, 4 transposed.
-fn matrices(access: &Access, bits: u32) -> Option<Matrices> {
-    if bits != 16 {
-        return None;
-    }
-    let lane = &access.lane;
-    let aligned = |offset: u32| offset != 0 && offset.is_multiple_of(8);
-    let (transposed, within, rows) = if lane[0] == 2 && lane[1] == 4 {
-        (false, access.register.iter().position(|&o| o == 1)?, [lane[2], lane[3], lane[4]])
-    } else if lane[2] == 1 && lane[3] == 2 && lane[4] == 4 && !access.register.is_empty() {
-        (true, 0, [access.register[0], lane[0], lane[1]])
-    } else {
-        return None;
-    };
-    let rest = others(access.register.len(), &[within as u32]);
-    let all = rows.iter().all(|&row| aligned(row))
-        && rest.iter().all(|&bit| aligned(access.register[bit as usize]))
-        && access.warp.iter().all(|&offset| offset.is_multiple_of(8));
-    if !all {
-        return None;
-    }
-    let matrices: Vec<u32> = rest.into_iter().take(2).collect();
-    let mut lane = [rows[0], rows[1], rows[2], 0, 0];
-    for (i, &bit) in matrices.iter().enumerate() {
-        lane[3 + i] = access.register[bit as usize];
-    }
-    Some(Matrices { transposed, within: within as u32, matrices, lane })
 }
 
 impl Emitter<'_> {
@@ -129,7 +86,7 @@ impl Emitter<'_> {
     ) -> Emitted<Vec<Reg>> {
         let place = place.into();
         let access = self.access(tile, buffer, elem)?;
-        if let Some(plan) = matrices(&access, elem.bits()) {
+        if let Some(plan) = Matrices::of(&access, elem.bits()) {
             return Ok(self.load_matrices(place, &access, &plan, elem));
         }
         let bytes = element_bytes(elem);

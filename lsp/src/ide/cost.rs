@@ -8,6 +8,7 @@ use std::{ops::Range, path::Path};
 
 use tritium_codegen::{
     access::Access,
+    banks::Passage,
     cost::{LoopCost, PlaceCost, Unit, Work},
     registers::Point,
     resources::KernelReport,
@@ -118,6 +119,9 @@ impl Analysis {
         for access in report.accesses.iter().filter(|access| here(access.origin)) {
             facts.push(access_fact(access));
         }
+        for passage in report.passages.iter().filter(|passage| here(passage.origin)) {
+            facts.push(passage_fact(passage));
+        }
         let loaded: f64 = places.iter().map(|p| p.loaded + p.stored).sum();
         let (flops, dram): (f64, f64) = places.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.flops, sum.1 + p.dram));
         if loaded > 0.0 || flops > 0.0 {
@@ -194,6 +198,20 @@ fn access_fact(access: &Access) -> String {
         None => fact += ", the widest",
     }
     fact + if access.exact { " (Tritium's compiler, exact)" } else { " (Tritium's compiler; unknown strides taken as far apart)" }
+}
+
+fn passage_fact(passage: &Passage) -> String {
+    let what = if passage.is_store { "written to" } else { "read from" };
+    let banks = match passage.ways() {
+        1.0 => "without bank conflicts".to_owned(),
+        ways => format!(
+            "{}-way bank conflicts ({} wavefronts a request, {} would do)",
+            ratio(ways),
+            passage.wavefronts,
+            passage.ideal
+        ),
+    };
+    format!("{what} shared memory: {} bytes an instruction and thread, {banks} (Tritium's compiler, exact)", passage.width_bytes)
 }
 
 /// The place of an origin in the kernel's own body; a helper's lines belong to many kernels.

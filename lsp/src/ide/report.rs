@@ -73,6 +73,8 @@ pub struct Row {
     pub shared_source: Option<&'static str>,
     pub buffers: Vec<Buffer>,
     pub accesses: Vec<AccessRow>,
+    /// What threads write to shared memory and read from it.
+    pub passages: Vec<PassageRow>,
     pub blocks_per_sm: Option<u32>,
     pub occupancy: Option<f64>,
     pub occupancy_limiter: Option<&'static str>,
@@ -152,6 +154,18 @@ pub struct AccessRow {
     pub width_bytes: u32,
     pub reason: Option<String>,
     pub sectors_per_request: Option<u32>,
+}
+
+/// See [`tritium_codegen::banks::Passage`].
+#[derive(Debug, Clone, Serialize)]
+pub struct PassageRow {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub store: bool,
+    pub width_bytes: u32,
+    pub wavefronts: u32,
+    pub ideal: u32,
+    pub ways: f64,
 }
 
 pub fn limiter_name(limiter: Limiter) -> &'static str {
@@ -278,6 +292,7 @@ impl Analysis {
             shared_source: None,
             buffers: Vec::new(),
             accesses: Vec::new(),
+            passages: Vec::new(),
             blocks_per_sm: None,
             occupancy: None,
             occupancy_limiter: None,
@@ -383,6 +398,16 @@ impl Analysis {
                 width_bytes: access.width_bytes,
                 reason: access.reason.clone(),
                 sectors_per_request: access.sectors_per_request,
+            });
+        }
+        for passage in &figures.report.passages {
+            row.passages.push(PassageRow {
+                line: self.line(origins, passage.origin),
+                store: passage.is_store,
+                width_bytes: passage.width_bytes,
+                wavefronts: passage.wavefronts,
+                ideal: passage.ideal,
+                ways: passage.ways(),
             });
         }
         row.pressure = figures.report.worst().map(Point::describe);

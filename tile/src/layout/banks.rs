@@ -4,7 +4,7 @@
 
 /// Wavefronts one warp-wide access takes: lane `l` touches `width` bytes at `address[l]`. Accesses wider than 4 bytes go in phases of
 /// 128 bytes; in a phase every bank delivers one 4-byte word a wavefront, and equal words are delivered together.
-pub fn wavefronts(address: &[u32; 32], width: u32) -> u32 {
+pub fn wavefronts(address: &[u32], width: u32) -> u32 {
     let phase = (128 / width.max(4)).clamp(1, 32) as usize;
     address
         .chunks(phase)

@@ -83,6 +83,11 @@ impl Access {
         Some(access)
     }
 
+    /// Bytes that one instruction of a thread moves.
+    pub fn width_bytes(&self, element_bytes: u32) -> u32 {
+        element_bytes << self.vector.len()
+    }
+
     /// Byte offsets of the 32 lanes of one instruction.
     pub fn lane_addresses(&self, element_bytes: u32) -> [u32; 32] {
         std::array::from_fn(|lane| apply(&self.lane, lane as u32) * element_bytes)
