@@ -7,6 +7,7 @@
 //! `assign_layouts` removes almost all of them: it takes from here only what memory ops want.
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tritium_tile::{
     Function, Level, Module, OpId, OpKind, Shape, ValueId,
@@ -16,7 +17,7 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported};
+use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
 
 pub static PASS: Pass = Pass {
     name: "coalesce",
@@ -36,7 +37,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     module.num_warps = options.num_warps;
     let function = &mut module.functions[0];
     let facts = facts::of_function(function);
-    let wanted = memory_layouts(function, &facts, &mut module.layouts, options.num_warps);
+    let wanted = memory_layouts(function, &facts, &mut module.layouts, options);
     for value in 0..function.values.len() {
         let ty = &function.values[value].ty;
         if !ty.is_scalar() && ty.layout().is_none() {
@@ -58,15 +59,20 @@ pub(super) fn default_layout(shape: &[u32], num_warps: u32) -> Distributed {
 
 /// `run` elements of `order[0]` to a thread, then lanes and warps in order.
 pub(super) fn spread(shape: &[u32], run: u32, order: &[u8], num_warps: u32) -> Distributed {
+    spread_rows(shape, run, 32, order, num_warps)
+}
+
+/// The same with at most `row` lanes along `order[0]`.
+fn spread_rows(shape: &[u32], run: u32, row: u32, order: &[u8], num_warps: u32) -> Distributed {
     let rank = shape.len();
     let mut size: Shape = SmallVec::from_elem(1, rank);
     size[order[0] as usize] = run;
     let mut left: Shape = shape.iter().zip(&size).map(|(n, s)| (n / s).max(1)).collect();
-    let mut deal = |mut hands: u32| {
+    let mut deal = |mut hands: u32, row: u32| {
         let mut dealt: Shape = SmallVec::from_elem(1, rank);
-        for &axis in order {
+        for (place, &axis) in order.iter().enumerate() {
             let axis = axis as usize;
-            dealt[axis] = left[axis].min(hands);
+            dealt[axis] = left[axis].min(hands).min(if place == 0 { row } else { hands });
             left[axis] /= dealt[axis];
             hands /= dealt[axis];
         }
@@ -76,13 +82,20 @@ pub(super) fn spread(shape: &[u32], run: u32, order: &[u8], num_warps: u32) -> D
         }
         dealt
     };
-    let lanes = deal(32);
-    let warps = deal(num_warps);
+    let lanes = deal(32, row);
+    let warps = deal(num_warps, num_warps);
     blocked(shape, &size, &lanes, &warps, order)
 }
 
 /// The value whose shape a memory op moves: its pointer.
-fn memory_layouts(function: &Function, facts: &Facts, table: &mut LayoutTable, num_warps: u32) -> IndexMap<OpId, LayoutId> {
+fn memory_layouts(
+    function: &Function,
+    facts: &Facts,
+    table: &mut LayoutTable,
+    options: &CompileOptions,
+) -> IndexMap<OpId, LayoutId> {
+    let num_warps = options.num_warps;
+    let turned = turned(function, options);
     let mut choices: Vec<(OpId, Shape, Order, u32)> = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
@@ -105,9 +118,32 @@ fn memory_layouts(function: &Function, facts: &Facts, table: &mut LayoutTable, n
         .into_iter()
         .map(|(id, shape, order, _)| {
             let run = widest.get(&(shape.clone(), order.clone())).copied().unwrap_or(1);
-            (id, table.intern(Layout::Distributed(spread(&shape, run, &order, num_warps))))
+            let row = if turned.get(&id) == order.first() { TURNED_ROW } else { 32 };
+            (id, table.intern(Layout::Distributed(spread_rows(&shape, run, row, &order, num_warps))))
         })
         .collect()
+}
+
+/// Lanes along a row that is written to shared memory as a column: 64 bytes, two whole sectors. With all lanes along it they would all
+/// write to two banks, one after the other.
+const TURNED_ROW: u32 = 4;
+
+/// Loads of what warpgroups multiply and can only read along the products: elements of 32 bits, by the other dimension.
+fn turned(function: &Function, options: &CompileOptions) -> FxHashMap<OpId, u8> {
+    let mut found = FxHashMap::default();
+    function.walk(|_, dot| {
+        if !matches!(function.op(dot).kind, OpKind::Dot { .. }) || use_wgmma::grouping(function, dot, options).is_none() {
+            return;
+        }
+        for (place, &operand) in function.op(dot).operands.iter().take(2).enumerate() {
+            if function.ty(operand).elem().bits() == 32
+                && let Some(load) = function.def_op(operand).filter(|&op| matches!(function.op(op).kind, OpKind::Load(_)))
+            {
+                found.insert(load, place as u8);
+            }
+        }
+    });
+    found
 }
 
 /// Dimensions from most to least contiguous, and the elements of the first that one access may take.
