@@ -12,6 +12,7 @@ pub mod llvm;
 pub mod occupancy;
 pub mod passes;
 mod pressure;
+pub mod products;
 pub mod ptx_strings;
 mod queries;
 pub mod registers;

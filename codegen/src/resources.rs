@@ -12,6 +12,7 @@ use crate::{
     banks::{Passage, passages},
     cost::{self, Cost, Launch},
     occupancy::{Occupancy, occupancy, registers_of_thread},
+    products::{Product, products},
     registers, scratch,
 };
 
@@ -81,6 +82,7 @@ pub struct KernelReport {
     /// In the text of the kernel, those inside of reductions and conversions included.
     pub barriers: u32,
     pub accesses: Vec<Access>,
+    pub products: Vec<Product>,
     /// Through shared memory.
     pub passages: Vec<Passage>,
     pub occupancy: Option<Occupancy>,
@@ -145,6 +147,7 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
         loops,
         barriers,
         accesses: accesses(module, launch),
+        products: products(module, gpu.sm),
         passages: passages(module),
         cost: cost::cost(module, launch, gpu, occupancy.as_ref()),
         occupancy,

@@ -91,7 +91,9 @@ fn loops_and_lines_say_their_cost_in_the_editor() {
         "{of_loop}"
     );
     let of_loop = client.hover(&uri, &text, "for k in range");
-    for part in ["one trip of one program: ", "all trips of one program: ", "limiter of a trip: ", "(estimated)"] {
+    for part in
+        ["one trip of one program: ", "all trips of one program: ", "limiter of a trip: ", "(estimated)", "loads run ahead in "]
+    {
         assert!(of_loop.contains(part), "`{part}` is missing in:\n{of_loop}");
     }
     let of_load = client.hover(&uri, &text, "tl.load(a_ptrs");
@@ -105,6 +107,12 @@ fn loops_and_lines_say_their_cost_in_the_editor() {
     ] {
         assert!(of_load.contains(part), "`{part}` is missing in:\n{of_load}");
     }
+    let of_dot = client.hover(&uri, &text, "tl.dot(");
+    for part in ["product: wgmma m64n", "(Tritium's compiler, exact)", "product: wgmma (Triton, by its rules)"] {
+        assert!(of_dot.contains(part), "`{part}` is missing in:\n{of_dot}");
+    }
+    let of_store = client.hover(&uri, &text, "tl.store(");
+    assert!(of_store.contains("written to shared memory: ") && of_store.contains("bank conflicts"), "{of_store}");
     let kernel = client.hover(&uri, &text, "matmul(\n");
     for part in ["- limiter: ", "- waves: ", "most registers are live in line "] {
         assert!(kernel.contains(part), "`{part}` is missing in:\n{kernel}");

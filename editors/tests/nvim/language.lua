@@ -242,7 +242,8 @@ return function(t)
     end)
     for needle, facts in pairs({
       ['load(a_tile'] = { '16 bytes an instruction and thread, 16 sectors a request', 'from or to DRAM', 'live registers here: ~' },
-      ['for start'] = { '128 trips = cdiv(K, 32)', 'one trip of one program: 262 kFLOP', 'limiter of a trip: ' },
+      ['for start'] = { '128 trips = cdiv(K, 32)', 'one trip of one program: 262 kFLOP', 'limiter of a trip: ', 'loads run ahead in ' },
+      ['dot('] = { 'product: wgmma m64n64k16', '(Triton, by its rules)' },
       ['matmul(A'] = { 'limiter: ', 'waves: ', 'would gain', "by Triton's: ", 'wgmma' },
     }) do
       go(buffer, needle)

@@ -4,14 +4,15 @@
 //!
 //! **Invariant:** this file only words what the cost model says; every text tells for which launch, and that it is estimated.
 
-use std::{ops::Range, path::Path};
+use std::{collections::BTreeSet, ops::Range, path::Path};
 
 use tritium_codegen::{
     access::Access,
     banks::Passage,
     cost::{LoopCost, PlaceCost, Unit, Work},
+    products::Product,
     registers::Point,
-    resources::KernelReport,
+    resources::{KernelReport, Stages},
 };
 use tritium_semantics::{elaborate::OriginData, problem::Place};
 
@@ -119,6 +120,13 @@ impl Analysis {
         for access in report.accesses.iter().filter(|access| here(access.origin)) {
             facts.push(access_fact(access));
         }
+        facts.extend(report.loops.iter().filter(|stages| here(stages.origin)).map(stages_fact));
+        let by_triton = self.footprint(&kernel.active).map_or(&[][..], |footprint| &footprint.products);
+        for product in report.products.iter().filter(|product| here(product.origin)) {
+            facts.push(product_fact(product));
+            let units: BTreeSet<&str> = by_triton.iter().filter(|p| p.origin == product.origin).map(|p| p.unit).collect();
+            facts.extend(units.iter().map(|unit| format!("product: {unit} (Triton, by its rules)")));
+        }
         for passage in report.passages.iter().filter(|passage| here(passage.origin)) {
             facts.push(passage_fact(passage));
         }
@@ -198,6 +206,19 @@ fn access_fact(access: &Access) -> String {
         None => fact += ", the widest",
     }
     fact + if access.exact { " (Tritium's compiler, exact)" } else { " (Tritium's compiler; unknown strides taken as far apart)" }
+}
+
+fn stages_fact(stages: &Stages) -> String {
+    let why = stages.reason.map(|reason| format!(", not {}: {reason}", stages.wanted)).unwrap_or_default();
+    match stages.given {
+        0 | 1 => format!("loads do not run ahead{why} (Tritium's compiler, exact)"),
+        given => format!("loads run ahead in {given} stages{why} (Tritium's compiler, exact)"),
+    }
+}
+
+fn product_fact(product: &Product) -> String {
+    let reason = product.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
+    format!("product: {}{reason} (Tritium's compiler, exact)", product.instruction)
 }
 
 fn passage_fact(passage: &Passage) -> String {

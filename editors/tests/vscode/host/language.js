@@ -190,9 +190,9 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
       const { uri, document } = await show('tuned.py');
       for (const [needle, by, facts] of [
         ['tl.load(a_tile', 4, [/16 bytes an instruction and thread, 16 sectors a request \(16 would do\)/, /asked for, .* from or to DRAM/, /live registers here: ~\d+ \(acc /]],
-        ['for start', 1, [/128 trips = cdiv\(K, 32\)/, /one trip of one program: 262 kFLOP/, /limiter of a trip: /]],
+        ['for start', 1, [/128 trips = cdiv\(K, 32\)/, /one trip of one program: 262 kFLOP/, /limiter of a trip: /, /loads run ahead in \d stages/]],
         ['def matmul', 5, [/limiter: /, /waves: /, /would gain \d/, /most registers are live in line \d+/, /by Triton's: .*shared memory, no spills, wgmma/]],
-        ['total = tl.dot', 1, [/f32\[64, 64\]/, /layout: 32 elements per thread/]],
+        ['total = tl.dot', 1, [/f32\[64, 64\]/, /layout: 32 elements per thread/, /product: wgmma m64n64k16/, /\(Triton, by its rules\)/]],
       ]) {
         const words = await until(`a hover over ${needle}`, () => hover(uri, place(document, needle, by)));
         for (const fact of facts) assert.match(words, fact);
