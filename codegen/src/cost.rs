@@ -6,6 +6,7 @@
 
 mod addresses;
 mod advice;
+mod functions;
 mod runs;
 mod scalars;
 mod time;

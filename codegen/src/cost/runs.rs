@@ -15,8 +15,10 @@ use super::{
     work::Work,
 };
 
-/// Programs that are looked at when the work depends on the program id.
+/// Programs that are looked at when the work depends on the program id; a power of two.
 const SAMPLES: u64 = 64;
+/// Its multiples are spread evenly over a turn of 64 bits: the golden section.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Trips of a loop that are looked at when its body depends on them.
 const LOOKS: u64 = 8;
 
@@ -74,11 +76,10 @@ impl<'f> Counter<'f> {
     pub(super) fn runs(&self, launch: Option<&Launch>) -> Option<Runs> {
         let programs = launch.map_or(1, Launch::programs).max(1);
         let samples = programs.clamp(1, SAMPLES);
+        let grid = launch.map_or([1; 3], |launch| launch.grid.map(|size| size.max(1)));
         let mut sum = Sum { of: vec![0.0; self.function.ops.len()], entered: IndexMap::new() };
         for sample in 0..samples {
-            // The middle of each of `samples` equal parts of the grid.
-            let number = (u128::from(sample * 2 + 1) * u128::from(programs) / u128::from(samples * 2)) as u64;
-            let mut program = Program::new(self.function, launch, number);
+            let mut program = Program::new(self.function, launch, number(sample, samples, grid));
             self.block(self.function.body, 1.0 / samples as f64, &mut program, &mut sum)?;
         }
         let trips =
@@ -238,6 +239,23 @@ impl<'f> Counter<'f> {
     }
 }
 
+/// The linear number of one of `samples` programs that are spread over a grid, all of them where there are no more. Each axis is spread over
+/// by itself, so that none is seen at a few of its places only; within the parts of the first one the place differs from part to part, because
+/// kernels make axes of their own from it.
+fn number(sample: u64, samples: u64, grid: [u64; 3]) -> u64 {
+    if samples < SAMPLES {
+        return sample;
+    }
+    let place =
+        |numerator: u64, denominator: u64, size: u64| (u128::from(numerator) * u128::from(size) / u128::from(denominator)) as u64;
+    let first = place((sample << 32) + (sample.wrapping_mul(GOLDEN) >> 32), SAMPLES << 32, grid[0]);
+    let second = place(2 * (sample.reverse_bits() >> (u64::BITS - SAMPLES.ilog2())) + 1, 2 * SAMPLES, grid[1]);
+    // Four digits to the base of three, backwards.
+    let digits = (0..4).fold(0, |digits, at| digits * 3 + sample / 3u64.pow(at) % 3);
+    let third = place(2 * digits + 1, 2 * 81, grid[2]);
+    first + grid[0] * (second + grid[1] * third)
+}
+
 /// The trips of a loop as a factor of a product.
 fn factor(function: &Function, operands: &[ValueId]) -> Option<String> {
     let text = trips_text(function, operands)?;
@@ -249,4 +267,30 @@ struct Sum {
     of: Vec<f64>,
     /// How often a loop is reached, and its trips altogether.
     entered: IndexMap<OpId, (f64, f64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SAMPLES, number};
+
+    /// A causal attention's trips follow its first axis, 32 blocks of each of 64 heads; other grids do not divide, or make axes of one.
+    #[test]
+    fn samples_see_every_place_of_an_axis() {
+        let mean = |grid: [u64; 3], of: &dyn Fn(u64) -> u64| {
+            let sum: u64 = (0..SAMPLES).map(|sample| of(number(sample, SAMPLES, grid)) + 1).sum();
+            sum as f64 / SAMPLES as f64
+        };
+        for grid in [[32, 64, 1], [16, 1024, 1], [2, 4096, 1], [48, 48, 1], [100, 1, 1], [31, 64, 3], [3, 3, 64]] {
+            let axes: [&dyn Fn(u64) -> u64; 3] = [&|n| n % grid[0], &|n| n / grid[0] % grid[1], &|n| n / grid[0] / grid[1]];
+            for (axis, size) in axes.into_iter().zip(grid) {
+                let (seen, whole) = (mean(grid, axis), (size + 1) as f64 / 2.0);
+                assert!((seen / whole - 1.0).abs() < 0.04, "{size} of {grid:?}: {seen} for {whole}");
+            }
+        }
+        assert_eq!(mean([32, 64, 1], &|n| n % 32), 16.5);
+        let (seen, whole) = (mean([2048, 1, 1], &|n| n % 32), 16.5);
+        assert!((seen / whole - 1.0).abs() < 0.03, "{seen} for {whole}");
+        let all: Vec<u64> = (0..5).map(|sample| number(sample, 5, [5, 1, 1])).collect();
+        assert_eq!(all, [0, 1, 2, 3, 4]);
+    }
 }

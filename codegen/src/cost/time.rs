@@ -16,8 +16,8 @@ const FIXED_US: f64 = 5.0;
 /// The part of the plain instructions that no product hides.
 const EXPOSED: f64 = 0.38;
 
-pub const ASSUMPTIONS: &str = "of the datasheet's peaks DRAM reaches 92 %, tensor cores 66 % and other units 80 %, L2 48 % of its slices' peak; 5 µs a launch; cold L2";
-pub const ASSUMPTIONS_MEASURED: &str = "DRAM and tensor cores as measured on this machine; of the datasheet's peaks other units reach 80 %, L2 48 % of its slices' peak; 5 µs a launch; cold L2";
+pub const ASSUMPTIONS: &str = "of the datasheet's peaks DRAM reaches 92 %, tensor cores 66 %, SFU 96 %, FMA 94 % and other units 80 %, L2 48 % of its slices' peak; 5 µs a launch; cold L2";
+pub const ASSUMPTIONS_MEASURED: &str = "DRAM and tensor cores as measured on this machine; of the datasheet's peaks SFU reaches 96 %, FMA 94 % and other units 80 %, L2 48 % of its slices' peak; 5 µs a launch; cold L2";
 
 /// How programs share the board.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -75,13 +75,17 @@ impl Prediction {
     }
 }
 
+fn has_products(work: &Work) -> bool {
+    Unit::ALL.into_iter().any(|unit| unit.is_tensor() && work.of(unit) > 0.0)
+}
+
 /// Microseconds of the whole board at a unit's peak. What tensor cores fetch from shared memory is theirs to wait for.
 pub(super) fn at_peak(work: &Work, unit: Unit, gpu: &Gpu) -> Option<f64> {
     let amount = work.of(unit);
     if amount == 0.0 {
         return Some(0.0);
     }
-    let own = amount / unit.rate(gpu)?;
+    let own = amount / unit.rate(gpu)? / unit.clock_factor(has_products(work), gpu)?;
     Some(match unit {
         Unit::Shared => (amount - work.fetched).max(0.0) / unit.rate(gpu)?,
         unit if unit.is_tensor() => own.max(work.fetched / Unit::Shared.rate(gpu)?),
@@ -98,7 +102,7 @@ pub(super) fn predict(total: &Work, programs: u64, gpu: &Gpu) -> Option<Predicti
     for unit in Unit::ALL {
         let amount = total.of(unit);
         if amount > 0.0 {
-            let rate = unit.reached(gpu)?;
+            let rate = unit.reached(gpu)? * unit.clock_factor(has_products(total), gpu)?;
             let us = amount / rate * if unit == Unit::Dram { 1.0 } else { quantised };
             uses.push(Use { unit, amount, us, share: 0.0, of_peak: at_peak(total, unit, gpu)? });
         }
@@ -108,7 +112,7 @@ pub(super) fn predict(total: &Work, programs: u64, gpu: &Gpu) -> Option<Predicti
     let plain = |unit: Unit| matches!(unit, Unit::Fma | Unit::Alu | Unit::Sfu);
     let sm = on_sm.map_or(0.0, |longest| {
         // Where no product is waited for, many warps hide what the others do.
-        let waits = uses.iter().any(|used| used.unit.is_tensor());
+        let waits = has_products(total);
         let others = uses.iter().filter(|used| waits && plain(used.unit) && used.unit != longest.unit);
         longest.us + EXPOSED * others.map(|used| used.us).sum::<f64>()
     });

@@ -40,6 +40,9 @@ const DRAM_REACHED: f64 = 0.915;
 const TENSOR_REACHED: f64 = 0.66;
 const L2_REACHED: f64 = 0.48;
 const OTHERS_REACHED: f64 = 0.8;
+/// Counted where nothing else holds a kernel up (`exponentials` and `polynomial` in `bench/results/counters.md`), of the peaks at their clock.
+const SFU_REACHED: f64 = 0.96;
+const FMA_REACHED: f64 = 0.94;
 /// And of rates that were measured on the machine, which nobody exceeds.
 const DRAM_OF_MEASURED: f64 = 1.0;
 const TENSOR_OF_MEASURED: f64 = 0.78;
@@ -101,6 +104,19 @@ impl Unit {
         })
     }
 
+    /// What a rate is multiplied by, because a datasheet's FMA rate counts on a higher clock than that of tensor work: with products all plain
+    /// instructions run at the lower one, without them at the higher one.
+    pub fn clock_factor(self, products: bool, gpu: &Gpu) -> Option<f64> {
+        let (sm, board) = (gpu.sm, gpu.board?);
+        let lower = f64::from(board.sm_count) * f64::from(board.clock) * f64::from(sm.fma_per_clock);
+        let boost = (board.f32_tflops / 2.0 * 1e6 / lower).max(1.0);
+        Some(match self {
+            Unit::Fma if products => 1.0 / boost,
+            Unit::Alu | Unit::Sfu if !products => boost,
+            _ => 1.0,
+        })
+    }
+
     /// That kernels reach, a microsecond of the whole board; of the measured roof where there is one.
     pub fn reached(self, gpu: &Gpu) -> Option<f64> {
         let sheet = self.rate(gpu)?;
@@ -112,7 +128,9 @@ impl Unit {
             Unit::TensorTf32 => tensor(measured.tf32_tflops),
             Unit::TensorFp8 | Unit::TensorInt8 => sheet * TENSOR_REACHED,
             Unit::L2 => sheet * L2_REACHED,
-            Unit::F64 | Unit::Fma | Unit::Alu | Unit::Sfu | Unit::Shared => sheet * OTHERS_REACHED,
+            Unit::Sfu => sheet * SFU_REACHED,
+            Unit::Fma => sheet * FMA_REACHED,
+            Unit::F64 | Unit::Alu | Unit::Shared => sheet * OTHERS_REACHED,
         })
     }
 }

@@ -3,7 +3,8 @@
 //! Useful FLOP are additions and multiplications of the program's elements, two for a fused one. Executed FLOP are those of the instructions
 //! that threads and tensor cores run, as a profiler counts them: every thread that holds a copy does it again, in a butterfly every lane
 //! adds, behind it every thread adds the warps' partial results, and a factor that is multiplied into several sums is multiplied into each
-//! (ptxas fuses). A unit's work is what is executed. Index arithmetic that is affine is free: it becomes immediates and a few additions
+//! (ptxas fuses). What numbers decide is left out: two multiplications more where an exponential is below the normal range, as those of a first
+//! maximum of -1e30 are. A unit's work is what is executed. Index arithmetic that is affine is free: it becomes immediates and a few additions
 //! outside of loops.
 //!
 //! **Invariant:** of a launch only the strides count here; how often an operation runs is [`super::runs`].
@@ -18,11 +19,12 @@ use tritium_tile::{
         convert::{Conversion, conversion},
         mma, tma, wgmma,
     },
+    math,
     ops::{BinaryOp, CastOp, DotPrecision, UnaryOp},
     scratch,
 };
 
-use super::{Launch, units::Unit};
+use super::{Launch, functions, units::Unit};
 use crate::{access, banks, passes::coalesce::unit_of};
 
 /// Amounts by unit, and what people ask for first.
@@ -108,34 +110,37 @@ pub(super) fn gather(function: &Function, block: BlockId, out: &mut Vec<OpId>) {
 
 /// Instructions of one element: FMA pipe, ALU, SFU, and the additions and multiplications among them.
 #[derive(Clone, Copy)]
-struct Instructions {
-    fma: f64,
-    alu: f64,
-    sfu: f64,
-    flops: f64,
+pub(super) struct Instructions {
+    pub fma: f64,
+    pub alu: f64,
+    pub sfu: f64,
+    pub flops: f64,
 }
 
-const fn instructions(fma: f64, alu: f64, sfu: f64, flops: f64) -> Instructions {
+pub(super) const fn instructions(fma: f64, alu: f64, sfu: f64, flops: f64) -> Instructions {
     Instructions { fma, alu, sfu, flops }
 }
 
-const NOTHING: Instructions = instructions(0.0, 0.0, 0.0, 0.0);
+pub(super) const NOTHING: Instructions = instructions(0.0, 0.0, 0.0, 0.0);
 const ADDITION: Instructions = instructions(1.0, 0.0, 0.0, 1.0);
-const COMPARISON: Instructions = instructions(0.0, 1.0, 0.0, 0.0);
+pub(super) const COMPARISON: Instructions = instructions(0.0, 1.0, 0.0, 0.0);
 /// Shapes that a factor passes through before it is added.
 const DEEPEST: u32 = 8;
-/// A polynomial or several: functions without an instruction of their own.
+/// A polynomial or several: functions of which there is no program to count.
 const LONG: Instructions = instructions(14.0, 4.0, 1.0, 24.0);
 
-fn unary(op: UnaryOp) -> Instructions {
+fn unary(op: UnaryOp, wide: bool) -> Instructions {
+    if let Some(program) = math::unary(op, wide) {
+        return functions::of(program);
+    }
     match op {
         UnaryOp::NegF | UnaryOp::AbsF => NOTHING,
         UnaryOp::AbsI | UnaryOp::Floor | UnaryOp::Ceil => COMPARISON,
         UnaryOp::Sqrt | UnaryOp::Rsqrt | UnaryOp::Exp2 => instructions(0.0, 0.0, 1.0, 0.0),
         UnaryOp::SqrtRn => instructions(6.0, 2.0, 1.0, 10.0),
-        // A multiplication by log2 e or ln 2 beside.
-        UnaryOp::Exp | UnaryOp::Log | UnaryOp::Log2 => instructions(1.0, 0.0, 1.0, 1.0),
-        UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::Erf => LONG,
+        // A multiplication by log2 e beside, and whether the result is so small that it needs scaling.
+        UnaryOp::Exp => instructions(1.0, 1.0, 1.0, 1.0),
+        UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::Erf => LONG,
     }
 }
 
@@ -355,7 +360,7 @@ impl Bench<'_> {
             _ if indexes(result) => return,
             // Conditions of accesses: one for what a thread moves at once.
             OpKind::Compare(_) if op.operands.iter().all(|&v| scalar(v).is_none_or(Scalar::is_int)) => return,
-            OpKind::Unary(unary_op) => unary(*unary_op),
+            OpKind::Unary(unary_op) => unary(*unary_op, scalar(result) == Some(Scalar::F64)),
             OpKind::Binary(_) | OpKind::Select if scalar(result) == Some(Scalar::I1) => NOTHING,
             OpKind::Binary(binary_op) => binary(*binary_op),
             OpKind::Compare(_) | OpKind::Select => COMPARISON,
@@ -366,7 +371,7 @@ impl Bench<'_> {
                 CastOp::SToF | CastOp::UToF | CastOp::FToS | CastOp::FToU => COMPARISON,
                 _ => NOTHING,
             },
-            OpKind::Libdevice(_) => LONG,
+            OpKind::Libdevice(symbol) => math::library(*symbol).map_or(LONG, functions::of),
             _ => instructions(0.0, 1.0, 0.0, 0.0),
         };
         let wide = scalar(result) == Some(Scalar::F64);
