@@ -149,7 +149,7 @@ async function person(editor, suffix) {
         await page.locator('.view-line span span', { hasText: /f32\[1024\]$/ }).first().hover();
         await page.locator('.monaco-hover:visible', { hasText: /\S/ }).first().waitFor({ timeout: 4_000 });
         return true;
-      }, 30_000, 'the hint is explained');
+      }, 90_000, 'the hint is explained');
       await page.mouse.move(1100, 600);
       await page.keyboard.press('Escape');
     },

@@ -151,7 +151,8 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
     'two configurations are compared': async () => {
       await tuned();
       await ask('tritium.compareConfigurations', { stage: 'layout', left: 'matmul:0', right: 'matmul:2' });
-      const tab = await until('the comparison opens', () => vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputTextDiff && vscode.window.tabGroups.activeTabGroup.activeTab);
+      const tab = await until('the comparison opens', () =>
+        vscode.window.tabGroups.all.flatMap((group) => group.tabs).find((tab) => tab.input instanceof vscode.TabInputTextDiff));
       const text = async (side) => (await vscode.workspace.openTextDocument(side)).getText();
       assert.match(await text(tab.input.original), /num_warps=4/);
       assert.match(await text(tab.input.modified), /num_warps=8/);
