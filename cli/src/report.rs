@@ -90,16 +90,18 @@ fn table(rows: &[Row]) -> String {
          The limiter has the highest share of its peak; beside the second one stands its share.\n"
     );
     for row in rows {
+        let place = |line: Option<u32>| {
+            let line = line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
+            row.launch.as_ref().map(|launch| format!("{line} ({launch})")).unwrap_or(line)
+        };
         for access in row.accesses.iter().filter(|a| a.reason.is_some()) {
-            let line = access.line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
-            let line = row.launch.as_ref().map(|launch| format!("{line} ({launch})")).unwrap_or(line);
+            let line = place(access.line);
             let what = if access.store { "store" } else { "load" };
             let reason = access.reason.as_deref().unwrap_or_default();
             out += &format!("{line}: {what} of {} bytes per thread: {reason}\n", access.width_bytes);
         }
         for passage in row.passages.iter().filter(|p| p.ways > 1.0) {
-            let line = passage.line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());
-            let line = row.launch.as_ref().map(|launch| format!("{line} ({launch})")).unwrap_or(line);
+            let line = place(passage.line);
             let what = if passage.store { "written to" } else { "read from" };
             out += &format!(
                 "{line}: {what} shared memory with {:.0}-way bank conflicts: {} wavefronts a request where {} would do\n",
