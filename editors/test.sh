@@ -4,8 +4,9 @@
 #   editors/test.sh [vscode|oldest|nvim|coexistence|all]
 #
 # What is missing is installed under .cache/editors, pinned. TRITIUM_BIN names the program to test; without it the release
-# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run,
-# TRITIUM_RESULTS a file for the figures of `coexistence`. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation into docs/images.
+# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run, TRITIUM_TRITON_PYTHON a Python that has Triton,
+# TRITIUM_RESULTS a file for the figures of `coexistence`. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation
+# into docs/images.
 # **Each editor ends with a line `N passed, N failed`; the exit status is 0 only when nothing failed.**
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,6 +32,17 @@ export TRITIUM_BIN
 ptxas=$(find -L "$root/.deps/ptxas" -path '*/bin/ptxas' -type f 2>/dev/null | head -1)
 if [ -n "$ptxas" ]; then export TRITON_PTXAS_PATH=${TRITON_PTXAS_PATH:-$ptxas}; fi
 
+# Triton need not be installed: a stand-in for what it leaves in its cache is always looked at, and itself where it is there.
+for python in "${TRITIUM_TRITON_PYTHON:-}" python3; do
+  if [ -n "$python" ] && "$python" -c 'import triton' 2>/dev/null; then
+    TRITIUM_TRITON_PYTHON=$(command -v "$python")
+    break
+  fi
+  TRITIUM_TRITON_PYTHON=
+done
+export TRITIUM_TRITON_PYTHON
+if [ -z "$TRITIUM_TRITON_PYTHON" ]; then echo "-- no Python has Triton (TRITIUM_TRITON_PYTHON may name one): its own stages are checked with a stand-in alone"; fi
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$failures"
@@ -52,6 +64,8 @@ in_nvim() {
 # Our extension, and one that stands for another Python server.
 packages() {
   local node=$1
+  # What the newest was tested with, the oldest is tested with.
+  if [ -e "$scratch/tritium.vsix" ]; then return; fi
   PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
   (cd "$here/tests/vscode/beside" && "$node" "$here/vscode/node_modules/@vscode/vsce/vsce" package --no-dependencies --skip-license \
     --allow-missing-repository -o "$scratch/beside.vsix" </dev/null) >/dev/null
@@ -64,7 +78,7 @@ fi
 
 if [ "$what" = nvim ] || [ "$what" = all ]; then
   echo "== Neovim"
-  in_nvim run 300
+  in_nvim run 600
 fi
 
 if [ "$what" = coexistence ] || [ "$what" = all ]; then

@@ -19,6 +19,7 @@ pub mod diagnostics;
 pub mod emit;
 pub mod exact;
 pub mod folding;
+mod held;
 pub mod hover;
 pub mod hover_range;
 pub mod inlay_hints;

@@ -14,6 +14,7 @@ mod files;
 mod hints;
 mod memory;
 mod navigate;
+mod progress;
 mod publishing;
 mod pump;
 mod ranged;

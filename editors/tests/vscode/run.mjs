@@ -30,12 +30,16 @@ async function suite(name, editor, results) {
   if (lines.length === 0 || (code !== 0 && !lines.some((line) => line.startsWith('FAIL')))) fail(name, `the extension host ended with ${code} after ${lines.length} checks`);
 }
 
-async function withEditor(options, act) {
+async function withEditor(name, options, act) {
+  const begun = Date.now();
+  const seconds = () => Math.round((Date.now() - begun) / 1000);
   const results = path.join(fs.mkdtempSync(path.join(failures, 'results-')), 'lines');
   const editor = await open({ vsix, ...options, env: { TRITIUM_TEST_RESULTS: results, ...options.env } });
+  const started = seconds();
   try {
     await act(editor, results);
   } finally {
+    console.log(`-- ${name}: ${seconds()} s, ${started} of them until the editor answers`);
     await editor.close();
     fs.rmSync(path.dirname(results), { recursive: true, force: true });
   }
@@ -261,12 +265,40 @@ async function person(editor, suffix) {
       await row('H200').click();
       await page.locator('.statusbar-item', { hasText: 'H200 · Triton' }).first().waitFor();
     },
+    'a check of the workspace shows how far it is, and can be cancelled': async () => {
+      await clear();
+      await openFile('softmax.py', 'def softmax');
+      await hints(': f32[1024]').waitFor();
+      // Enough to be in the middle of.
+      const copies = Array.from({ length: 60 }, (_, i) => path.join(editor.folder, `copy_${String(i).padStart(2, '0')}.py`));
+      for (const copy of copies) fs.copyFileSync(path.join(editor.folder, 'resources.py'), copy);
+      try {
+        // The server may not know of the new files at once.
+        await poll(async () => {
+          await command('Tritium: Check Workspace');
+          const toast = page.locator('.notification-toast', { hasText: /Checking kernels: copy_/ }).first();
+          await toast.waitFor({ timeout: 5_000 });
+          await toast.hover();
+          await toast.getByText('Cancel', { exact: true }).click({ timeout: 5_000 });
+          await toast.waitFor({ state: 'detached', timeout: 5_000 });
+          return true;
+        }, 60_000, 'the check shows itself and is cancelled');
+      } finally {
+        for (const copy of copies) fs.rmSync(copy);
+      }
+      await poll(async () => {
+        await command('Tritium: Check Workspace');
+        await page.locator('.notification-toast', { hasText: /\d+ remarks in [5-9] files with kernels/ }).first().waitFor({ timeout: 10_000 });
+        return true;
+      }, 60_000, 'the check tells what it found');
+    },
     'the walkthrough leads through it': async () => {
       await clear();
       await command('Welcome: Open Walkthrough...');
       await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Start with Tritium' }).first().click();
       await page.locator('.getting-started-step', { hasText: 'Open a kernel' }).first().waitFor();
-      await aside();
+      // Over the list of steps it would mark one.
+      await page.mouse.move(1100, 600);
       await picture('vscode-walkthrough');
     },
   };
@@ -296,7 +328,7 @@ for (const [name, options, act] of [
   ...(images ? [['light', { driven: false, beside: [other], theme: 'Default Light Modern' }, (editor) => person(editor, '-light')]] : []),
 ]) {
   if (process.env.TRITIUM_TEST_ONLY && process.env.TRITIUM_TEST_ONLY !== name) continue;
-  await withEditor(options, act).catch((error) => fail(name, error));
+  await withEditor(name, options, act).catch((error) => fail(name, error));
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

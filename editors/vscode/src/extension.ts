@@ -5,6 +5,7 @@
  */
 import { commands, type ExtensionContext, window, workspace } from 'vscode';
 import { Charts } from './charts';
+import { registerCheck } from './check';
 import { registerCompare } from './compare';
 import { Looks } from './looks';
 import { type Launch, type Outcome, runKernel } from './run';
@@ -34,6 +35,7 @@ export function activate(context: ExtensionContext): Tritium {
     looks,
     views,
     registerCompare(looks),
+    registerCheck(current),
     log,
     output,
     commands.registerCommand('tritium.restartServer', () => current.restart()),

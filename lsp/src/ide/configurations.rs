@@ -19,6 +19,7 @@ use tritium_semantics::{
 
 use crate::ide::{
     Analysis,
+    charts::wrapped,
     exact::State,
     kernels::{Active, Kernel},
     report::{Figures, bound_name, limiter_name, si},
@@ -350,6 +351,8 @@ fn best(costs: &[Option<f64>]) -> Vec<usize> {
 
 /// Characters of a block of columns.
 const WIDTH: usize = 110;
+/// Of a column's head: one or two words.
+const HEAD_WIDTH: usize = 14;
 
 impl Matrix {
     /// For terminals and for Neovim: blocks of columns, `*` at the active one, `!` at those that do not fit or spill.
@@ -360,7 +363,7 @@ impl Matrix {
             let bad = column.fits == Some(false) || column.spills == Some(true) || column.problem.is_some();
             format!("{}{}{}", if column.is_active { "*" } else { "" }, if bad { "!" } else { "" }, column.head)
         };
-        let heads: Vec<Vec<String>> = self.columns.iter().map(|c| wrapped(&head(c))).collect();
+        let heads: Vec<Vec<String>> = self.columns.iter().map(|c| wrapped(&head(c), HEAD_WIDTH)).collect();
         let width = |index: usize| {
             let cells = self.rows.iter().map(|row| row.cells[index].chars().count());
             cells.chain(heads[index].iter().map(|line| line.chars().count())).max().unwrap_or(0)
@@ -394,30 +397,10 @@ impl Matrix {
             out += &format!("\n{}: {}", column.label, column.problem.as_deref().unwrap_or_default());
         }
         let note = format!("* is the configuration looked at, ! does not fit, spills or does not compile. {}", self.note);
-        let mut column = 0;
-        for (index, word) in note.split(' ').enumerate() {
-            let length = word.chars().count();
-            let is_new = index == 0 || column + 1 + length > WIDTH;
-            out.push_str(if is_new { "\n" } else { " " });
-            out.push_str(word);
-            column = if is_new { length } else { column + 1 + length };
+        for line in wrapped(&note, WIDTH) {
+            out += &format!("\n{line}");
         }
         out.push('\n');
         out
     }
-}
-
-/// A column's head in lines of one or two words.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + word.chars().count() < 14 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

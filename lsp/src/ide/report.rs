@@ -197,7 +197,7 @@ pub fn si(value: f64) -> String {
     format!("{value:.0} ")
 }
 
-fn bytes_text(bytes: u32) -> String {
+pub(crate) fn bytes_text(bytes: u32) -> String {
     if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} bytes") }
 }
 
@@ -482,7 +482,7 @@ impl Analysis {
         rows.into_values().collect()
     }
 
-    fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
+    pub(crate) fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
         let place = origins.get(origin as usize)?.place;
         let range = self.range(place)?;
         let text = self.text(place.function.file(self.db()).path(self.db()))?;
@@ -533,17 +533,7 @@ impl Analysis {
             let line = self.line(origins, worst.origin).map(|line| format!(" in line {line}")).unwrap_or_default();
             out += &format!("- most registers are live{line}: {} (estimated)\n", worst.describe());
         }
-        let shared = figures.report.shared_bytes.value;
-        out += &format!("- shared memory: {} of {} per CTA (exact)\n", bytes_text(shared), bytes_text(gpu.sm.shared_per_cta));
-        out += &match figures.occupancy.zip(occupancy) {
-            Some((o, percent)) => format!(
-                "- occupancy: {percent}, {} CTAs of {} warps per SM, limited by {} ({source})\n",
-                o.ctas_per_sm,
-                kernel.active.num_warps,
-                limiter_name(o.limiter)
-            ),
-            None => format!("- occupancy: not even one CTA fits an SM ({source})\n"),
-        };
+        out += &self.held(kernel, &figures);
         if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
             let intensity = cost.intensity.map(|i| format!("; intensity: {i:.2} FLOP/byte")).unwrap_or_default();
             let executed = cost.flops_executed.filter(|&executed| executed > 1.01 * flops);
@@ -552,6 +542,14 @@ impl Analysis {
             let left = left.map(|left| format!(", and {}B that L2 still holds at the end", si(left))).unwrap_or_default();
             let dram = format!("bytes to and from DRAM: {}B{left}", si(bytes));
             out += &format!("- work: {}FLOP{executed}; {dram}{intensity} (estimated)\n", si(flops));
+            if let (Some(asked), Some(unique)) = (cost.bytes_requested, cost.bytes_unique) {
+                out += &format!("- loads and stores ask for {}B, {}B of them different (estimated)\n", si(asked), si(unique));
+            }
+        }
+        // With a launch that is said above, in numbers, unless there are names in it.
+        let is_wanted = |text: &&String| !launched || text.contains(char::is_alphabetic);
+        if let Some((flops, bytes)) = cost.flops_text.as_ref().zip(cost.bytes_text.as_ref().filter(is_wanted)) {
+            out += &format!("- one program: {flops} FLOP, {bytes} bytes asked for (estimated)\n");
         }
         if launched {
             out += &time_facts(cost);

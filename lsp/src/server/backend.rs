@@ -31,6 +31,7 @@ use crate::{
         editing::LastTokens,
         files::Files,
         memory::{Memory, Remembered},
+        progress::shown,
         publishing::{self, Published},
         run,
         views::{self, LookedAt},
@@ -493,6 +494,10 @@ impl LanguageServer for Backend {
         });
         let (text, options, project) = found.await.map_err(to_error)?;
         let text = text.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
-        Ok(Some(run::run(path, text, request, &options, &project).await))
+        let title = format!("Running {}", request.launch.as_deref().unwrap_or("a kernel"));
+        let progress = shown(&self.client, params.work_done_progress_params.work_done_token, &title, |plain| plain).await;
+        let outcome = run::run(path, text, request, &options, &project).await;
+        progress.finish().await;
+        Ok(Some(outcome))
     }
 }

@@ -15,6 +15,7 @@ use super::{
     capabilities::{self, Change},
     convert,
     document::Document,
+    progress::shown,
 };
 use crate::ide::Options;
 
@@ -100,13 +101,11 @@ impl Backend {
             analysis.workspace_files(None).into_iter().filter(mentions).collect::<Vec<_>>()
         });
         let files = files.await.map_err(to_error)?;
-        let progress = match params.work_done_progress_params.work_done_token {
-            Some(token) => Some(self.client.progress(token, "Checking kernels").with_percentage(0).begin().await),
-            None => None,
-        };
+        let token = params.work_done_progress_params.work_done_token;
+        let progress = shown(&self.client, token, "Checking kernels", |plain| plain.with_percentage(0)).await;
         let mut items = Vec::new();
         for (done, path) in files.iter().enumerate() {
-            if let Some(progress) = &progress {
+            if let Some(progress) = progress.ongoing() {
                 let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
                 progress.report_with_message(name, (100 * done / files.len().max(1)) as u32).await;
             }
@@ -146,9 +145,7 @@ impl Backend {
                 })
             });
         }
-        if let Some(progress) = progress {
-            progress.finish().await;
-        }
+        progress.finish().await;
         Ok(lsp::WorkspaceDiagnosticReportResult::Report(lsp::WorkspaceDiagnosticReport { items }))
     }
 }

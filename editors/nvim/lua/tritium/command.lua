@@ -106,6 +106,19 @@ M.commands = {
       require('tritium.sum').open(first, last)
     end,
   },
+  check = {
+    act = function(words)
+      local check = require('tritium.check')
+      if words[1] ~= 'stop' then
+        check.run()
+      elseif not check.stop() then
+        requests.warn('nothing is being checked')
+      end
+    end,
+    complete = function()
+      return { 'stop' }
+    end,
+  },
   health = {
     act = function()
       vim.cmd('checkhealth tritium')

@@ -26,6 +26,9 @@ local function client_of(buffer)
   return vim.lsp.get_clients({ name = 'tritium', bufnr = buffer })[1]
 end
 
+--- Counts runs: each has a progress of its own.
+local turn = 0
+
 local function first_line(text)
   return vim.trim(text:match('[^\n]*%S[^\n]*') or text)
 end
@@ -41,7 +44,9 @@ function M.execute(launch, buffer, done)
     return
   end
   vim.notify(('Tritium: running %s …'):format(launch.launch and launch.launch ~= vim.NIL and launch.launch or launch.kernel))
-  client:request('workspace/executeCommand', { command = 'tritium.server.run', arguments = { launch } }, function(err, outcome)
+  turn = turn + 1
+  local params = { command = 'tritium.server.run', arguments = { launch }, workDoneToken = 'tritium.run.' .. turn }
+  client:request('workspace/executeCommand', params, function(err, outcome)
     if err then
       outcome = { ok = false, text = err.message }
     end

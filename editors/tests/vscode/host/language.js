@@ -170,6 +170,44 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
         await until('the problem goes', () => problems(file.uri).length === 0);
       });
     },
+    'every rule about resources is told at its place, with the configurations in which it holds': async () => {
+      const { uri, document } = await show('resources.py');
+      const expected = JSON.parse(fs.readFileSync(path.join(path.dirname(uri.fsPath), 'resources.json'), 'utf8'));
+      const found = await until('all are there', () => problems(uri).length >= expected.length && problems(uri));
+      assert.deepEqual(found.map((one) => one.code.value).sort(), expected.map((one) => one.code).sort());
+      for (const row of expected) {
+        const one = found.find((problem) => problem.code.value === row.code);
+        assert.equal(one.source, 'tritium');
+        // Counted from 0 here, from 1 in the protocol.
+        assert.equal(one.severity + 1, row.severity, row.code);
+        assert.ok(document.lineAt(one.range.start.line).text.trim().startsWith(row.line), `${row.code} in line ${one.range.start.line + 1}`);
+        assert.equal(words(document, one.range), row.text, row.code);
+        for (const said of row.says) assert.ok(one.message.includes(said), `${row.code}: ${one.message}`);
+        assert.equal(/\nonly under (.*)$/.exec(one.message)?.[1] ?? null, row.only, one.message);
+        for (const said of row.related) assert.ok(one.relatedInformation.some((about) => about.message === said), `${row.code}: ${said}`);
+        assert.match(one.code.target.toString(), new RegExp(row.code));
+      }
+    },
+    'the whole workspace is checked, and no file is told twice': async () => {
+      // A file that no editor shows.
+      const file = vscode.Uri.joinPath((await show('softmax.py')).uri, '../unseen.py');
+      fs.writeFileSync(file.fsPath, fs.readFileSync(path.join(path.dirname(file.fsPath), 'broken.py')));
+      const open = await show('resources.py');
+      await until('the open file is told', () => problems(open.uri).length > 0);
+      const before = problems(open.uri).length;
+      const checked = await until('the check has seen it', async () => {
+        const answer = await ask('tritium.checkWorkspace');
+        return problems(file).length > 0 && answer;
+      });
+      assert.ok(checked.files >= 6 && checked.problems > before, JSON.stringify(checked));
+      assert.deepEqual(problems(file).map((one) => [one.code.value, one.source, one.range.start.line]), [['SHP001', 'tritium', 12]]);
+      assert.equal(problems(open.uri).length, before, 'what is open is told once');
+      // Opened, it is told by the server alone.
+      await show('unseen.py');
+      await until('the server tells it', () => problems(file).length === 1);
+      await ask('workbench.action.closeActiveEditor');
+      fs.rmSync(file.fsPath);
+    },
     'remarks stay where they are while somebody types': async () => {
       const file = await show('tuned.py');
       await instead(file, 'num_warps=8, num_stages=4', 'num_warps=8, num_stages=6', async () => {
@@ -191,7 +229,7 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
       for (const [needle, by, facts] of [
         ['tl.load(a_tile', 4, [/16 bytes an instruction and thread, 16 sectors a request \(16 would do\)/, /asked for, .* from or to DRAM/, /live registers here: ~\d+ \(acc /]],
         ['for start', 1, [/128 trips = cdiv\(K, 32\)/, /one trip of one program: 262 kFLOP/, /limiter of a trip: /, /loads run ahead in \d stages/]],
-        ['def matmul', 5, [/limiter: /, /waves: /, /would gain \d/, /most registers are live in line \d+/, /by Triton's: .*shared memory, no spills, wgmma/]],
+        ['def matmul', 5, [/limiter: /, /waves: /, /would gain \d/, /12\.0 KiB for `local_alloc` of line 26/, /barriers in the code/, /registers or less/, /one program: 262144·cdiv\(K, 32\) FLOP/, /loads and stores ask for 4\.33 GB, 101 MB of them different/, /most registers are live in line \d+/, /by Triton's: .*shared memory, no spills, wgmma/]],
         ['total = tl.dot', 1, [/f32\[64, 64\]/, /layout: 32 elements per thread/, /product: wgmma m64n64k16/, /\(Triton, by its rules\)/]],
       ]) {
         const words = await until(`a hover over ${needle}`, () => hover(uri, place(document, needle, by)));

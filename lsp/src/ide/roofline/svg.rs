@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Point, Roofline};
-use crate::ide::report::si;
+use crate::ide::{charts::wrapped, report::si};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 96.0;
@@ -14,6 +14,9 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 56.0;
 const PLOT: f64 = 380.0;
 const LINE: f64 = 20.0;
+/// Letters of a line that fit the width in the widest of usual fonts, in the text's size and in the small one.
+const LETTERS: usize = 115;
+const SMALL_LETTERS: usize = 125;
 
 const STYLE: &str = "\
 svg{--tritium-ink:#1f2328;--tritium-faint:#d1d9e0;--tritium-sheet:#0969da;--tritium-measured:#1a7f37;--tritium-point:#cf222e;--tritium-ground:#ffffff}
@@ -58,8 +61,9 @@ impl Scale {
 }
 
 pub(super) fn chart(roofline: &Roofline) -> String {
-    let rows = roofline.points.len() + roofline.missing.len();
-    let height = TOP + PLOT + 84.0 + LINE * (rows + 1) as f64;
+    let rows = legend(roofline);
+    let lines: usize = rows.iter().map(|(_, lines)| lines.len()).sum();
+    let height = TOP + PLOT + 84.0 + LINE * lines as f64;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>Roofline of {} on {}</title>\n<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
         escaped(&roofline.file),
@@ -92,18 +96,25 @@ pub(super) fn chart(roofline: &Roofline) -> String {
         }
     }
     let mut below = TOP + PLOT + 70.0;
-    for (index, point) in roofline.points.iter().enumerate() {
+    for (class, lines) in rows {
+        for line in lines {
+            text(&mut out, LEFT - 60.0, below, class, &line);
+            below += LINE;
+        }
+    }
+    out + "</svg>\n"
+}
+
+/// What stands below the plot, each row broken into lines that fit.
+fn legend(roofline: &Roofline) -> Vec<(&'static str, Vec<String>)> {
+    let points = roofline.points.iter().enumerate().map(|(index, point)| {
         let warps = format!("{} warps, {} stages", point.num_warps, point.num_stages);
         let meta = if point.meta.is_empty() { warps } else { format!("{}, {warps}", point.meta) };
-        text(&mut out, LEFT - 60.0, below, "", &format!("{}  {} ({meta}): {}", index + 1, point.name(), point.describe()));
-        below += LINE;
-    }
-    for missing in &roofline.missing {
-        text(&mut out, LEFT - 60.0, below, "", &format!("–  {missing}"));
-        below += LINE;
-    }
-    text(&mut out, LEFT - 60.0, below, "small", &format!("Estimated: {}", roofline.assumption));
-    out + "</svg>\n"
+        format!("{}  {} ({meta}): {}", index + 1, point.name(), point.describe())
+    });
+    let missing = roofline.missing.iter().map(|missing| format!("–  {missing}"));
+    let rows = points.chain(missing).map(|row| ("", wrapped(&row, LETTERS)));
+    rows.chain([("small", wrapped(&format!("Estimated: {}", roofline.assumption), SMALL_LETTERS))]).collect()
 }
 
 fn text(out: &mut String, x: f64, y: f64, class: &str, content: &str) {
