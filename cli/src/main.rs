@@ -58,6 +58,7 @@ fn start_tracing() {
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
             .with_writer(io::stderr)
+            .with_thread_ids(true)
             .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
             .init();
     }

@@ -283,9 +283,12 @@ impl Builtin {
     }
 
     /// As users write it: `tl.load`, `tl.extra.cuda.gdc_wait`, `triton.cdiv`.
-    pub fn spelling(self) -> String {
-        let name = self.row().name;
-        if name.starts_with("triton.") { name.to_owned() } else { format!("tl.{name}") }
+    pub fn spelling(self) -> &'static str {
+        static SPELLINGS: LazyLock<Vec<String>> = LazyLock::new(|| {
+            let spell = |name: &str| if name.starts_with("triton.") { name.to_owned() } else { format!("tl.{name}") };
+            TABLE.iter().map(|row| spell(row.name)).collect()
+        });
+        &SPELLINGS[self as usize]
     }
 
     pub fn signature(self) -> &'static Signature {
@@ -545,13 +548,17 @@ pub fn find(path: &str) -> Option<Known> {
         return Some(Known::Module);
     }
     if let Some(name) = path.strip_prefix(LANGUAGE).and_then(|p| p.strip_prefix('.')) {
-        return find_in_language(name);
+        return PUBLIC.get(name).cloned().or_else(|| find_in_language(name));
     }
     if path.starts_with("triton.") {
         return Builtin::named(path).map(Known::Builtin).or(Some(Known::Unsupported));
     }
     None
 }
+
+/// What kernels name most, each looked for once.
+static PUBLIC: LazyLock<FxHashMap<&str, Known>> =
+    LazyLock::new(|| language_names().filter_map(|name| Some((name, find_in_language(name)?))).collect());
 
 fn find_in_language(name: &str) -> Option<Known> {
     if MODULES.contains(&name) {
@@ -653,7 +660,10 @@ pub fn dtype_signature(dtype: DType) -> String {
 
 /// The candidate at the least edit distance, if that is at most a third of the word.
 pub fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    let limit = (length / 3).max(1);
+    // Lengths that differ by more need as many insertions.
+    let candidates = candidates.filter(|c| c.chars().count().abs_diff(length) <= limit);
     candidates.map(|c| (distance(word, c), c)).filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
 }
 

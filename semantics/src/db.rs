@@ -11,7 +11,7 @@ use std::{
 };
 
 use salsa::Setter as _;
-use tritium_syntax::SyntaxError;
+use tritium_syntax::{Chunk, Split, SyntaxError};
 
 /// The world outside: the real file system, an editor's open files, or a test's map.
 pub trait System: Send + Sync {
@@ -75,7 +75,15 @@ pub trait Db: salsa::Database {
     /// The input for a path; reads the file on first request. `None` if it cannot be read.
     fn file(&self, path: &Path) -> Option<SourceFile>;
     fn settings(&self) -> Settings;
+    /// How a text of a file falls into chunks. It is [`tritium_syntax::split`]'s answer; that of the text before makes it quick.
+    fn split(&self, file: SourceFile, text: &str) -> Vec<Chunk>;
 }
+
+/// Files whose last split is kept: somebody types in one or two at a time.
+const SPLITS: usize = 8;
+
+/// The last text and split of files, most recent last.
+type Splits = Arc<Mutex<Vec<(SourceFile, Arc<(String, Split)>)>>>;
 
 /// The one database. Clones share storage: a clone is a snapshot for a reader.
 #[salsa::db]
@@ -84,6 +92,7 @@ pub struct Database {
     storage: salsa::Storage<Database>,
     system: Arc<dyn System>,
     files: Arc<Mutex<BTreeMap<PathBuf, SourceFile>>>,
+    splits: Splits,
 }
 
 impl Database {
@@ -93,7 +102,7 @@ impl Database {
 
     /// `on_event` sees every query that runs: tests list them.
     pub fn with_events(system: Arc<dyn System>, on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Database {
-        let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default() };
+        let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default(), splits: Splits::default() };
         Settings::new(&db, Chosen::default(), 0);
         db
     }
@@ -172,6 +181,10 @@ impl Database {
         self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    fn splits(&self) -> std::sync::MutexGuard<'_, Vec<(SourceFile, Arc<(String, Split)>)>> {
+        self.splits.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn read_sidecar(&self, path: &Path) -> Option<String> {
         let sidecar = sidecar_of(path)?;
         if self.system.is_file(&sidecar) { self.system.read(&sidecar).ok() } else { None }
@@ -209,5 +222,21 @@ impl Db for Database {
 
     fn settings(&self) -> Settings {
         Settings::get(self)
+    }
+
+    fn split(&self, file: SourceFile, text: &str) -> Vec<Chunk> {
+        let known = self.splits().iter().find(|(of, _)| *of == file).map(|(_, split)| Arc::clone(split));
+        let split = match known {
+            Some(known) => tritium_syntax::split_again(&known.0, &known.1, text),
+            None => tritium_syntax::split(text),
+        };
+        let chunks = split.chunks.clone();
+        let mut splits = self.splits();
+        splits.retain(|(of, _)| *of != file);
+        if splits.len() == SPLITS {
+            splits.remove(0);
+        }
+        splits.push((file, Arc::new((text.to_owned(), split))));
+        chunks
     }
 }

@@ -24,7 +24,7 @@ mod names;
 mod origin;
 mod records;
 
-use decorators::Makes;
+use decorators::{Decorators, Makes};
 
 pub(crate) use declare::{Bound, declared, name_of_value};
 pub use names::{Global, alternatives, external, member_of_file, resolve};
@@ -43,7 +43,7 @@ pub struct Chunk<'db> {
 #[salsa::tracked(returns(ref))]
 pub fn chunks<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(u32, Chunk<'db>)> {
     let text = file.text(db);
-    tritium_syntax::chunks(text).into_iter().map(|c| (c.range.start().into(), Chunk::new(db, c.text(text).to_owned()))).collect()
+    db.split(file, text).into_iter().map(|c| (c.range.start().into(), Chunk::new(db, c.text(text).to_owned()))).collect()
 }
 
 #[salsa::tracked(returns(copy))]
@@ -154,8 +154,9 @@ pub fn items(db: &dyn Db, file: SourceFile) -> Items {
     let mut items = Items { imports_triton: declared.imports_triton, ..Items::default() };
     // Functions that are compiled after their definition: `kernel = triton.jit(function)`.
     let compiled = compiled_by_name(db, file);
+    let mut decorators = Decorators::new(db, file);
     for definition in &declared.definitions {
-        let found = function_item(db, file, definition, &items, &compiled);
+        let found = function_item(db, file, definition, &items, &compiled, &mut decorators);
         items.of_definition.push(found.as_ref().map(|f| f.function));
         items.functions.extend(found);
     }
@@ -185,10 +186,11 @@ fn function_item(
     definition: &declare::Definition,
     known: &Items,
     compiled: &BTreeSet<SmolStr>,
+    decorators: &mut Decorators<'_>,
 ) -> Option<FunctionItem> {
     let body = chunk_body(db, file, definition.chunk)?;
     let Stmt::Function(def) = body.stmt(definition.stmt) else { return None };
-    let makes: Vec<Makes> = def.decorators.iter().map(|&d| decorators::decorator(db, file, &body, d)).collect();
+    let makes: Vec<Makes> = def.decorators.iter().map(|&d| decorators.makes(&body, d)).collect();
     let kind = if makes.contains(&Makes::Jit) || compiled.contains(&def.name) {
         FunctionKind::Jit
     } else if makes.contains(&Makes::ConstexprFunction) {

@@ -14,6 +14,7 @@ pub mod check;
 pub mod constant;
 pub mod db;
 pub mod diagnostics;
+mod dims;
 pub mod dtype;
 pub mod elaborate;
 pub mod host;

@@ -28,6 +28,8 @@ mod unused_parameter;
 mod wrapped_store;
 mod wrong_identity;
 
+use std::borrow::Cow;
+
 use tritium_tile::{facts::Launched, facts::Range, inline, verify};
 
 use crate::{
@@ -90,7 +92,7 @@ pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
 
 /// The kernel with its helpers in it. Where an unknown value left something out the rest may still be whole; rules that draw on absence
 /// ask.
-fn whole(elaborated: &Elaborated) -> Option<tritium_tile::Function> {
+fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
     let module = &elaborated.module;
     let ops: usize = module.functions.iter().map(|f| f.ops.len()).sum();
     if ops > MOST_OPS || !elaborated.complete && !verify(module).is_empty() {

@@ -5,9 +5,9 @@
 use std::fmt;
 
 use smol_str::SmolStr;
-use thin_vec::ThinVec;
 use tritium_tile as tile;
 
+pub use crate::dims::Dims;
 use crate::{constant::Const, dtype::DType, instance::ArgType, problem::Place};
 
 /// What one element is.
@@ -93,9 +93,6 @@ impl fmt::Display for Dim {
         }
     }
 }
-
-/// On the heap, as most types are of scalars, which have none: a type is copied for every expression.
-pub type Dims = ThinVec<Dim>;
 
 /// The type of a run-time value: a scalar (empty shape) or a tile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -4,6 +4,8 @@
 //! line ends are logical. A logical line is first read as Python reads it; if that runs into proof that a bracket was left
 //! open, the line is read again and ends where its indentation says that the next statement starts.
 
+use std::cell::Cell;
+
 use crate::kind::SyntaxKind::{self, *};
 
 /// A token of the given kind from `start` to the start of the next one.
@@ -20,6 +22,8 @@ pub struct Tokens {
     end: u32,
     /// Start, end and message.
     pub(crate) errors: Vec<(u32, u32, String)>,
+    /// Lines beyond the one after a logical line's end were looked at, or something is wrong.
+    pub(crate) looked_far: bool,
 }
 
 impl Tokens {
@@ -58,9 +62,11 @@ pub fn lex(text: &str) -> Tokens {
         line: Line::default(),
         reread: 0,
         continues_until: 0,
+        looked_far: Cell::new(false),
     };
     lexer.run();
-    Tokens { tokens: lexer.tokens, end: text.len() as u32, errors: lexer.errors }
+    let looked_far = lexer.looked_far.get() || lexer.reread > 0 || !lexer.errors.is_empty();
+    Tokens { tokens: lexer.tokens, end: text.len() as u32, errors: lexer.errors, looked_far }
 }
 
 /// Brackets and strings that are tracked at once; what opens beyond them is taken as text. CPython stops at 200.
@@ -118,6 +124,7 @@ struct Lexer<'t> {
     reread: usize,
     /// Lines that start before here were already found to go on with the current logical line.
     continues_until: usize,
+    looked_far: Cell<bool>,
 }
 
 impl Lexer<'_> {
@@ -281,6 +288,7 @@ impl Lexer<'_> {
 
     /// Whether the lines from `at` on are decorators of a definition at column 0.
     fn decorates(&self, at: usize) -> bool {
+        self.looked_far.set(true);
         let mut line = at;
         for _ in 0..MAX_DECORATOR_LINES {
             match self.bytes.get(line).copied().unwrap_or(0) {

@@ -29,7 +29,7 @@ mod validate;
 mod version;
 
 pub use ast::{AstNode, AstPtr};
-pub use chunks::{Chunk, chunks, join, parse_chunk};
+pub use chunks::{Chunk, Split, chunks, join, parse_chunk, split, split_again};
 pub use line_index::{Encoding, LineColumn, LineIndex};
 pub use tree::{
     Direction, Green, NodeOrToken, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken, TextRange, TextSize, TokenAtOffset,

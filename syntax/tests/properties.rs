@@ -1,7 +1,7 @@
 //! Any text at all. **The tree's text is the input, and nothing panics, hangs or overflows.**
 
 use proptest::prelude::*;
-use tritium_syntax::{Parse, PythonVersion, SyntaxError, chunks, join, parse, parse_chunk};
+use tritium_syntax::{Parse, PythonVersion, SyntaxError, chunks, join, parse, parse_chunk, split, split_again};
 
 const KERNEL: &str = r#"
 import triton
@@ -186,6 +186,27 @@ proptest! {
             text.splice(at..end, piece.chars());
         }
         holds(&text.into_iter().collect::<String>());
+    }
+
+    /// Splitting goes on from the text before every edit, and says what splitting the new text says.
+    #[test]
+    fn any_edits_split_again(
+        start in proptest::collection::vec(proptest::sample::select(PIECES), 0..40),
+        of_kernel in any::<bool>(),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0..40usize, proptest::sample::select(PIECES)), 1..20),
+    ) {
+        let mut text = if of_kernel { KERNEL.repeat(2) } else { start.join("\n") };
+        let mut known = split(&text);
+        for (at, removed, piece) in edits {
+            let mut edited: Vec<char> = text.chars().collect();
+            let at = at.index(edited.len() + 1);
+            let end = (at + removed).min(edited.len());
+            edited.splice(at..end, piece.chars());
+            let edited: String = edited.into_iter().collect();
+            known = split_again(&text, &known, &edited);
+            prop_assert_eq!(&known.chunks, &chunks(&edited), "{:?} to {:?}", text, edited);
+            text = edited;
+        }
     }
 
     #[test]

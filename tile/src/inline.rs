@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** the result calls nothing, and its ops keep the origins they had. Recursion cannot be inlined and is refused.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -24,9 +26,9 @@ pub struct Endless {
 }
 
 /// The module's first function with everything it calls put in place of the calls.
-pub fn inlined(module: &Module) -> Result<Function, Endless> {
+pub fn inlined(module: &Module) -> Result<Cow<'_, Function>, Endless> {
     let callees = &module.functions;
-    let mut whole = callees[0].clone();
+    let mut whole = Cow::Borrowed(&callees[0]);
     let mut depth: FxHashMap<OpId, usize> = FxHashMap::default();
     loop {
         let mut calls: Vec<(BlockId, OpId, FunctionId)> = Vec::new();
@@ -38,6 +40,7 @@ pub fn inlined(module: &Module) -> Result<Function, Endless> {
         if calls.is_empty() {
             return Ok(whole);
         }
+        let whole = whole.to_mut();
         let mut results = ValueMap::default();
         for (block, call, callee) in calls {
             let source = &callees[callee.index()];
@@ -46,12 +49,12 @@ pub fn inlined(module: &Module) -> Result<Function, Endless> {
                 return Err(Endless { origin: whole.op(call).origin, callee: source.name.clone() });
             }
             let first_new = whole.ops.len();
-            splice(&mut whole, block, call, source, &mut results);
+            splice(whole, block, call, source, &mut results);
             for op in first_new..whole.ops.len() {
                 depth.insert(OpId(op as u32), here);
             }
         }
-        rewrite::replace_uses(&mut whole, &results);
+        rewrite::replace_uses(whole, &results);
     }
 }
 

@@ -20,6 +20,7 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
             format!("`{}` calls itself or nests too deeply to be inlined; write the recursion as a loop", endless.callee);
         Unsupported::new(endless.origin, message)
     })?;
+    let kernel = kernel.into_owned();
     module.functions = vec![kernel];
     Ok(())
 }

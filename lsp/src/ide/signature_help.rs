@@ -48,7 +48,7 @@ impl Analysis {
                         format!("{stars}{}: {}{default}", p.name, p.annotation)
                     })
                     .collect();
-                let spelling = if *method { format!(".{}", row.name) } else { builtin.spelling() };
+                let spelling = if *method { format!(".{}", row.name) } else { builtin.spelling().to_owned() };
                 let rest = params.iter().position(|p| p.rest);
                 let active = active(&at, &params.iter().map(|p| p.name.to_owned()).collect::<Vec<_>>(), rest);
                 let mut documentation = first_paragraph(row.page);

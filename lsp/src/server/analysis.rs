@@ -57,7 +57,7 @@ pub(crate) enum ReadError {
 }
 
 /// After a pause of this length memory is given back.
-const REST: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_millis(50);
 
 /// Runs after every change, on a snapshot and a thread of its own.
 pub(crate) type AfterChange = Arc<dyn Fn(Analysis, PathBuf, i32) + Send + Sync>;

@@ -281,7 +281,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn attribute(&mut self, expr: ExprId, receiver: Value, name: &SmolStr) -> Value {
         match receiver {
             Value::Unknown => Value::Unknown,
-            Value::Module(path) => self.path(expr, &format!("{path}.{name}")),
+            Value::Module(path) => self.path(expr, &[path.as_str(), name].join(".")),
             Value::File(file) => {
                 let global = items::member_of_file(self.db, file, name);
                 self.global(expr, name, global)

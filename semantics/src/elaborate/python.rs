@@ -248,7 +248,7 @@ impl<'a> Evaluator<'a> {
                 let mut report = problem(Code::LNG018, place, message);
                 if let Some(Known::Builtin(builtin)) = known {
                     let new = builtin.spelling();
-                    report = report.fix(format!("Change to `{new}`"), true, vec![Edit::Replace(place, new)]);
+                    report = report.fix(format!("Change to `{new}`"), true, vec![Edit::Replace(place, new.to_owned())]);
                 }
                 self.report(report);
                 true
@@ -296,7 +296,7 @@ impl<'a> Evaluator<'a> {
         let name = OTHER_NAMES.iter().find(|(host, _)| *host == last).map_or(last, |(_, own)| *own);
         let written = self.text(*callee);
         let (own, same) = match builtins::find(&format!("triton.language.{name}")) {
-            Some(Known::Builtin(builtin)) => (Some(builtin.spelling()), SAME_ARGUMENTS.contains(&name)),
+            Some(Known::Builtin(builtin)) => (Some(builtin.spelling().to_owned()), SAME_ARGUMENTS.contains(&name)),
             _ if builtins::nearest(name).is_some_and(|n| n == format!("libdevice.{name}")) => {
                 (Some(format!("tl.extra.libdevice.{name}")), false)
             }

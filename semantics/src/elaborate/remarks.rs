@@ -176,7 +176,7 @@ impl<'a> Evaluator<'a> {
         let message = format!("`{}` on tiles is deprecated in Triton: use `{own}`", self.text(*callee));
         let mut report = problem(Code::VER003, place, message);
         if args.len() == 2 {
-            report = report.fix(format!("Change to `{own}`"), true, vec![Edit::Replace(place, own)]);
+            report = report.fix(format!("Change to `{own}`"), true, vec![Edit::Replace(place, own.to_owned())]);
         }
         self.report(report);
     }

@@ -659,6 +659,9 @@ impl<'a> Evaluator<'a> {
 
 /// Axes are matched from the last; an extent of 1 stretches. Otherwise the two extents that differ.
 pub(super) fn common_shape(a: &Dims, b: &Dims) -> Result<Dims, (Dim, Dim)> {
+    if a == b {
+        return Ok(a.clone());
+    }
     let rank = a.len().max(b.len());
     let mut shape = Dims::new();
     for i in 0..rank {

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use indexmap::IndexMap;
 use smol_str::SmolStr;
 
-use super::{chunk_body, chunk_count, module_blocks};
+use super::{Chunk, chunk_body, chunk_count, chunks, lowered, module_blocks};
 use crate::{
     Db, SourceFile,
     body::{Body, Expr, ExprId, FunctionDef, Stmt, StmtId},
@@ -96,8 +96,8 @@ pub(crate) fn declared(db: &dyn Db, file: SourceFile) -> Declared {
             classes: vec![],
         };
         reader.block(&body.root);
-        out.imports_triton |= imports_triton(&body);
     }
+    out.imports_triton = chunks(db, file).iter().any(|(_, chunk)| imports_triton(db, *chunk));
     out
 }
 
@@ -107,10 +107,11 @@ pub(crate) fn name_of_value(db: &dyn Db, file: SourceFile, chunk: usize, value: 
     declared(db, file).names.iter().find(|(_, ways)| ways.iter().any(|way| way.to == bound)).map(|(name, _)| name)
 }
 
-/// Imports inside functions count too.
-fn imports_triton(body: &Body) -> bool {
+/// Imports inside functions count too. By chunk, so that a keystroke walks one of them.
+#[salsa::tracked(returns(copy))]
+fn imports_triton<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> bool {
     let is_triton = |path: &str| path.split('.').next() == Some("triton");
-    body.stmts.iter().any(|stmt| match stmt {
+    lowered(db, chunk).body.stmts.iter().any(|stmt| match stmt {
         Stmt::Import { modules } => modules.iter().any(|m| is_triton(&m.path)),
         Stmt::ImportFrom { level: 0, module, .. } => is_triton(module),
         _ => false,

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+use smol_str::{SmolStr, format_smolstr};
+
 use super::{Node, chunk_body, declare::declared, names::Meaning, names::meanings_of, walk};
 use crate::{
     Db, SourceFile,
@@ -27,8 +30,41 @@ pub(super) enum Makes {
 /// Decorators that call decorators.
 const DEPTH: u32 = 8;
 
+/// The decorators of one file. Most are a few names over and over, each of which may lead through several functions.
+pub(super) struct Decorators<'db> {
+    db: &'db dyn Db,
+    file: SourceFile,
+    /// By the name, and whether it is called.
+    known: FxHashMap<(SmolStr, bool), Makes>,
+}
+
+impl<'db> Decorators<'db> {
+    pub(super) fn new(db: &'db dyn Db, file: SourceFile) -> Decorators<'db> {
+        Decorators { db, file, known: FxHashMap::default() }
+    }
+
+    pub(super) fn makes(&mut self, body: &Body, expr: ExprId) -> Makes {
+        let (name, is_called) = match body.expr(expr) {
+            Expr::Call { callee, .. } => (dotted(body, *callee), true),
+            _ => (dotted(body, expr), false),
+        };
+        // What `partial` is called with decides.
+        let Some(name) = name.filter(|name| !name.ends_with("partial")) else { return decorator(self.db, self.file, body, expr) };
+        *self.known.entry((name, is_called)).or_insert_with(|| decorator(self.db, self.file, body, expr))
+    }
+}
+
+/// `a.b.c` as it is written.
+fn dotted(body: &Body, expr: ExprId) -> Option<SmolStr> {
+    match body.expr(expr) {
+        Expr::Name(name) => Some(name.clone()),
+        Expr::Attribute { receiver, name } => Some(format_smolstr!("{}.{name}", dotted(body, *receiver)?)),
+        _ => None,
+    }
+}
+
 /// What a decorator of a `def` does.
-pub(super) fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Makes {
+fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Makes {
     Reader { db, file, body, function: None }.decorator(expr, DEPTH)
 }
 

@@ -40,9 +40,10 @@ impl Meanings {
 
 pub fn meanings(function: &Function, facts: &Facts) -> Meanings {
     let dims = function.values.iter().map(|v| smallvec![Along::new(); v.ty.shape().len()]).collect();
-    let mut walk = Walk { function, representative: equal_blocks(function, facts), dims };
+    let mut walk = Walk { function, representative: equal_blocks(function, facts), dims, learned: false };
+    walk.block(function.body);
     // What a loop carries may get its meaning at the end of a trip: the second walk sees it.
-    for _ in 0..2 {
+    if walk.learned {
         walk.block(function.body);
     }
     Meanings { dims: walk.dims }
@@ -79,11 +80,15 @@ struct Walk<'f> {
     function: &'f Function,
     representative: FxHashMap<ValueId, ValueId>,
     dims: Vec<SmallVec<[Along; 2]>>,
+    /// A trip's end told more of what a loop carries than its start had.
+    learned: bool,
 }
 
 impl Walk<'_> {
-    fn add(&mut self, to: ValueId, dim: usize, indices: &[Index]) {
-        let Some(along) = self.dims[to.index()].get_mut(dim) else { return };
+    /// Whether that is more than was known.
+    fn add(&mut self, to: ValueId, dim: usize, indices: &[Index]) -> bool {
+        let Some(along) = self.dims[to.index()].get_mut(dim) else { return false };
+        let before = along.len();
         for &index in indices {
             if let Err(at) = along.binary_search(&index)
                 && along.len() < MOST
@@ -91,12 +96,16 @@ impl Walk<'_> {
                 along.insert(at, index);
             }
         }
+        along.len() > before
     }
 
-    fn join(&mut self, from: ValueId, to: ValueId) {
-        for (dim, along) in self.dims[from.index()].clone().iter().enumerate() {
-            self.add(to, dim, along);
+    fn join(&mut self, from: ValueId, to: ValueId) -> bool {
+        let mut more = false;
+        for dim in 0..self.dims[from.index()].len() {
+            let along = self.dims[from.index()][dim].clone();
+            more |= self.add(to, dim, &along);
         }
+        more
     }
 
     fn block(&mut self, block: BlockId) {
@@ -113,10 +122,8 @@ impl Walk<'_> {
         }
     }
 
-    fn join_all(&mut self, from: &[ValueId], to: &[ValueId]) {
-        for (&from, &to) in from.iter().zip(to) {
-            self.join(from, to);
-        }
+    fn join_all(&mut self, from: &[ValueId], to: &[ValueId]) -> bool {
+        from.iter().zip(to).fold(false, |more, (&from, &to)| self.join(from, to) || more)
     }
 
     fn op(&mut self, id: OpId) {
@@ -158,14 +165,14 @@ impl Walk<'_> {
                 for (&operand, &result) in op.operands.iter().zip(&op.results) {
                     for (dim, along) in self.dims[operand.index()].clone().iter().enumerate() {
                         match dim.cmp(&usize::from(*axis)) {
-                            std::cmp::Ordering::Less => self.add(result, dim, along),
+                            std::cmp::Ordering::Less => _ = self.add(result, dim, along),
                             std::cmp::Ordering::Equal => {}
-                            std::cmp::Ordering::Greater => self.add(result, dim - 1, along),
+                            std::cmp::Ordering::Greater => _ = self.add(result, dim - 1, along),
                         }
                     }
                 }
             }
-            OpKind::Scan { .. } => self.join_all(&op.operands, &op.results),
+            OpKind::Scan { .. } => _ = self.join_all(&op.operands, &op.results),
             OpKind::Dot { .. } => {
                 let result = op.results[0];
                 let rank = self.dims[result.index()].len();
@@ -182,7 +189,7 @@ impl Walk<'_> {
                 self.join_all(&op.operands[3..], &carried);
                 self.block(region);
                 let passed = self.passed(region).to_vec();
-                self.join_all(&passed, &carried);
+                self.learned |= self.join_all(&passed, &carried);
                 self.join_all(&carried, &op.results);
             }
             OpKind::While => {
@@ -195,7 +202,7 @@ impl Walk<'_> {
                 self.join_all(&passed, &inner);
                 self.block(after);
                 let back = self.passed(after).to_vec();
-                self.join_all(&back, &carried);
+                self.learned |= self.join_all(&back, &carried);
                 self.join_all(&passed, &op.results);
             }
             OpKind::If => {
