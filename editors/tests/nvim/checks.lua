@@ -8,18 +8,22 @@ local function say(line)
   io.stdout:write('\n' .. line)
 end
 
---- Waits by the clock of its own: a condition may itself wait for the server.
+--- Waits by a clock of its own: a condition may itself wait for the server. One look counts for at most five seconds: a machine
+--- that stood still for a minute has not been waited for.
 local function wait(what, condition, limit)
-  local deadline = vim.uv.now() + (limit or 30000)
+  local left, last = limit or 30000, vim.uv.hrtime()
   while true do
     local value = condition()
     if value then
       return value
     end
-    if vim.uv.now() > deadline then
+    if left < 0 then
       error('waited in vain until ' .. what, 0)
     end
     vim.wait(20)
+    local now = vim.uv.hrtime()
+    left = left - math.min((now - last) / 1e6, 5000)
+    last = now
   end
 end
 

@@ -118,12 +118,14 @@ export async function inHost(editor) {
 }
 
 export async function poll(condition, limit, what) {
-  const end = Date.now() + limit;
-  for (;;) {
+  // One look counts for at most five seconds: a machine that stood still for a minute has not been waited for.
+  for (let left = limit, last = Date.now(); ; ) {
     const value = await Promise.resolve().then(condition).catch(() => false);
     if (value) return value;
-    if (Date.now() > end) throw new Error(`waited ${limit / 1000} s in vain: ${what}`);
+    if (left < 0) throw new Error(`waited ${limit / 1000} s in vain: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
+    left -= Math.min(Date.now() - last, 5_000);
+    last = Date.now();
   }
 }
 
