@@ -83,7 +83,7 @@ pub trait Db: salsa::Database {
 const SPLITS: usize = 8;
 
 /// The last text and split of files, most recent last.
-type Splits = Arc<Mutex<Vec<(SourceFile, Arc<(String, Split)>)>>>;
+type Splits = Vec<(SourceFile, Arc<(String, Split)>)>;
 
 /// The one database. Clones share storage: a clone is a snapshot for a reader.
 #[salsa::db]
@@ -92,7 +92,7 @@ pub struct Database {
     storage: salsa::Storage<Database>,
     system: Arc<dyn System>,
     files: Arc<Mutex<BTreeMap<PathBuf, SourceFile>>>,
-    splits: Splits,
+    splits: Arc<Mutex<Splits>>,
 }
 
 impl Database {
@@ -102,7 +102,7 @@ impl Database {
 
     /// `on_event` sees every query that runs: tests list them.
     pub fn with_events(system: Arc<dyn System>, on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Database {
-        let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default(), splits: Splits::default() };
+        let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default(), splits: Arc::default() };
         Settings::new(&db, Chosen::default(), 0);
         db
     }
@@ -181,7 +181,7 @@ impl Database {
         self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn splits(&self) -> std::sync::MutexGuard<'_, Vec<(SourceFile, Arc<(String, Split)>)>> {
+    fn splits(&self) -> std::sync::MutexGuard<'_, Splits> {
         self.splits.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 

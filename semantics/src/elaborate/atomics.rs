@@ -79,7 +79,7 @@ impl<'a> Evaluator<'a> {
         let name = Builtin::AtomicCas.spelling();
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
         let (sem, scope) = self.atomic_order(arguments, at)?;
-        let (pointer, pointee, is_const) = self.pointer_argument(arguments.value("pointer"), pointer_expr, &name)?;
+        let (pointer, pointee, is_const) = self.pointer_argument(arguments.value("pointer"), pointer_expr, name)?;
         if is_const || !matches!(pointee.bits(), 16 | 32 | 64) {
             let place = self.place(pointer_expr);
             let what =

@@ -120,7 +120,7 @@ impl Evaluator<'_> {
                     }
                 }
                 None => {
-                    self.unknown_keyword(&builtin.spelling(), params.iter().map(|p| p.name), call, &name, expr);
+                    self.unknown_keyword(builtin.spelling(), params.iter().map(|p| p.name), call, &name, expr);
                     failed = true;
                 }
             }

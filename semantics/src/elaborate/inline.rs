@@ -98,7 +98,7 @@ impl<'a> Evaluator<'a> {
         for (value, expr) in items.iter().zip(exprs) {
             tiles.push((expr, self.as_tile(value, expr)?));
         }
-        let tiles = self.common_tiles(tiles, &name, at)?;
+        let tiles = self.common_tiles(tiles, name, at)?;
         let shape = tiles.first().map_or_else(Dims::new, |t| t.ty.shape.clone());
         let types = results.into_iter().map(|elem| TileType { elem, shape: shape.clone() }).collect();
         let kind = OpKind::InlineAsm(Box::new(InlineAsm { asm, constraints, pure, pack }));
@@ -139,7 +139,7 @@ impl<'a> Evaluator<'a> {
             let place = self.place(at);
             return Err(self.problem(Code::LNG011, place, format!("{name} needs a tile to map over")));
         }
-        let tiles = self.common_tiles(tiles, &name, at)?;
+        let tiles = self.common_tiles(tiles, name, at)?;
         let elements = tiles[0].ty.num_elements();
         if !elements.is_multiple_of(pack as u64) {
             let place = self.place(arguments.expr("pack").unwrap_or(at));

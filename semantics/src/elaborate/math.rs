@@ -203,7 +203,7 @@ impl<'a> Evaluator<'a> {
             );
             return Err(self.problem(Code::DTY017, place, message));
         }
-        let (a, b) = self.broadcast_pair((x, a), (y, b), &builtin.spelling(), at)?;
+        let (a, b) = self.broadcast_pair((x, a), (y, b), builtin.spelling(), at)?;
         let ty = a.ty.clone();
         Ok(Value::Tile(self.emit_like(OpKind::Binary(op), &[&a, &b], ty)))
     }

@@ -317,7 +317,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_atomic(&mut self, builtin: Builtin, atomic: Atomic, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let name = builtin.spelling();
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
-        let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, &name);
+        let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, name);
         if let (Some(Const::Bool(mask)), false) = (arguments.value("mask").as_const(), self.rules.atomic_constant_masks) {
             let place = self.place(arguments.expr("mask").unwrap_or(at));
             let mask = Const::Bool(*mask);

@@ -86,14 +86,14 @@ impl<'a> Evaluator<'a> {
         } else {
             Some(self.axis(axis_value, arguments.expr("axis").unwrap_or(at), rank, &format!("`{text}` ({})", tile.ty))?)
         };
-        self.check_defined(&tile, axis, &name, identity(fold, wide), at);
+        self.check_defined(&tile, axis, name, identity(fold, wide), at);
         if fold == Fold::Sum && wanted.is_none() {
-            self.remark_reduction(&name, &tile, axis, expr, at);
+            self.remark_reduction(name, &tile, axis, expr, at);
         }
         let tile = self.cast(tile, wide.into(), expr)?;
         let Some(tile) = self.reducible(tile, axis) else {
             // A scalar is its own reduction.
-            return Err(self.scalar_reduction(&name, expr));
+            return Err(self.scalar_reduction(name, expr));
         };
         let original_rank = rank;
         let along = axis.unwrap_or(0);
@@ -299,7 +299,7 @@ impl<'a> Evaluator<'a> {
             &format!("`{text}` ({})", tile.ty),
         )?;
         let reverse = self.flag(arguments, "reverse")?;
-        let Some(dtype) = tile.ty.elem.scalar() else { return Err(self.scalar_reduction(&name, expr)) };
+        let Some(dtype) = tile.ty.elem.scalar() else { return Err(self.scalar_reduction(name, expr)) };
         let wanted = if arguments.has("dtype") && !arguments.value("dtype").is_none() {
             self.dtype_argument(arguments.value("dtype"), arguments.expr("dtype").unwrap_or(at))?.scalar()
         } else {
@@ -311,7 +311,7 @@ impl<'a> Evaluator<'a> {
             None if fold == Fold::Sum => sum_type(dtype),
             None => dtype,
         };
-        self.check_defined(&tile, Some(axis), &name, identity(fold, wide), at);
+        self.check_defined(&tile, Some(axis), name, identity(fold, wide), at);
         let tile = self.cast(tile, wide.into(), expr)?;
         let op = combine(fold, wide);
         let mut results = self.reduction(OpKind::Scan { axis: axis as u8, reverse }, &[tile], axis, |s, args| {
@@ -336,7 +336,7 @@ impl<'a> Evaluator<'a> {
         for value in &values {
             tiles.push(self.as_tile(value, expr)?);
         }
-        let Some(first) = tiles.first().cloned() else { return Err(self.scalar_reduction(&name, expr)) };
+        let Some(first) = tiles.first().cloned() else { return Err(self.scalar_reduction(name, expr)) };
         if let Some(other) = tiles.iter().find(|t| !crate::types::same_shape(&t.ty.shape, &first.ty.shape)) {
             let place = self.place(expr);
             let message = format!("{name} takes tiles of one shape, and these are {} and {}", first.ty, other.ty);
@@ -359,10 +359,10 @@ impl<'a> Evaluator<'a> {
         let rank = first.ty.rank();
         let mut inputs = Vec::new();
         for tile in tiles {
-            self.check_defined(&tile, axis, &name, "0.0", at);
+            self.check_defined(&tile, axis, name, "0.0", at);
             match self.reducible(tile, axis) {
                 Some(tile) => inputs.push(tile),
-                None => return Err(self.scalar_reduction(&name, expr)),
+                None => return Err(self.scalar_reduction(name, expr)),
             }
         }
         let along = axis.unwrap_or(0);

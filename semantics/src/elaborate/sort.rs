@@ -32,7 +32,7 @@ enum Order {
 impl<'a> Evaluator<'a> {
     pub(super) fn call_sort(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let name = builtin.spelling();
-        let (tile, dtype) = self.sortable(&name, arguments, at)?;
+        let (tile, dtype) = self.sortable(name, arguments, at)?;
         let rank = tile.ty.rank();
         let dim = arguments.value("dim");
         if !dim.is_none() {
@@ -55,7 +55,7 @@ impl<'a> Evaluator<'a> {
         let length = bits(&shape[rank - 1]);
         // What was never loaded must not end up among what is wanted.
         let last_in = super::reduce::identity(if descending { Fold::Max } else { Fold::Min }, dtype);
-        self.check_defined(&tile, Some(rank - 1), &name, last_in, at);
+        self.check_defined(&tile, Some(rank - 1), name, last_in, at);
         let undefined = tile.undefined;
         if builtin == Builtin::BitonicMerge {
             let merged = self.merge(tile, dtype, length, last);
