@@ -47,7 +47,7 @@ pub(crate) use expressions::source_text;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 use tritium_tile as tile;
@@ -66,6 +66,7 @@ use crate::{
 
 /// A map in the order of insertion, for keys that nobody outside chooses: its hash is quick and has no secret.
 pub(crate) type OrderedMap<K, V> = IndexMap<K, V, FxBuildHasher>;
+pub(crate) type OrderedSet<T> = IndexSet<T, FxBuildHasher>;
 
 /// The type of every expression that was reached, function by function. Kernels share those of their helpers.
 pub type TypesOf = OrderedMap<Function, Arc<Types>>;

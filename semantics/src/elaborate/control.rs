@@ -2,11 +2,11 @@
 //!
 //! **Invariant:** nothing is promoted at a join: a name keeps its type on every way, or a problem says which way differs.
 
-use indexmap::IndexSet;
 use smol_str::SmolStr;
 use tritium_tile::{BlockId, OpKind, Type, ValueId};
 
 use super::{
+    OrderedSet,
     evaluator::{Eval, Evaluator, ProblemExt, Scope, Silenced, Slot, problem},
     scan::{assigned_names, contains_return},
     statements::{Flow, Rest},
@@ -109,7 +109,7 @@ impl<'a> Evaluator<'a> {
                     self.loops = loops;
                     self.scope.clone_from(&before);
                 }
-                let mut changed = IndexSet::new();
+                let mut changed = OrderedSet::default();
                 assigned_names(self.body, then, &mut changed);
                 assigned_names(self.body, otherwise, &mut changed);
                 for name in changed {
@@ -178,7 +178,7 @@ impl<'a> Evaluator<'a> {
 
     /// At the end of a branch whose other side returns: what only this side binds is not bound after the `if`.
     fn leave_branch(&mut self, before: &Scope, other: &[StmtId]) {
-        let mut bound_there = IndexSet::new();
+        let mut bound_there = OrderedSet::default();
         assigned_names(self.body, other, &mut bound_there);
         let lost: Vec<(SmolStr, Place)> = self
             .scope
@@ -314,7 +314,7 @@ impl<'a> Evaluator<'a> {
         let (Some((else_block, else_scope)), Some((then_block, then_scope))) = (ways.pop(), ways.pop()) else { return };
 
         let mut joined: Vec<(SmolStr, Place, Value, Value)> = Vec::new();
-        let names: IndexSet<&SmolStr> = then_scope.keys().chain(else_scope.keys()).collect();
+        let names: OrderedSet<&SmolStr> = then_scope.keys().chain(else_scope.keys()).collect();
         for name in names {
             match self.join_name(name, before.get(name), then_scope.get(name), else_scope.get(name), place) {
                 Joined::Keep => {}

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, vec::IntoIter};
 
-use indexmap::{IndexMap, map};
+use indexmap::map;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tritium_tile::{self as tile, BlockId, OpId, OpKind, Origin, ValueId, ops::Constant as TileConstant};
@@ -81,7 +81,7 @@ pub(super) struct Evaluator<'a> {
     pub out: tile::Function,
     pub block: BlockId,
     pub origin: Origin,
-    pub callees: IndexMap<Call, tile::Function>,
+    pub callees: OrderedMap<Call, tile::Function>,
     origins: Vec<OriginData>,
     origin_of: FxHashMap<Place, u32>,
 
@@ -91,7 +91,7 @@ pub(super) struct Evaluator<'a> {
     pub own_types: Types,
     types: TypesOf,
     pub bindings: OrderedMap<Place, (SmolStr, Ty)>,
-    pub(super) problems: IndexMap<(Code, Place), Problem>,
+    pub(super) problems: OrderedMap<(Code, Place), Problem>,
     /// Names already told to be compile-time: one message each.
     pub blamed: FxHashSet<Place>,
     fuel: u32,
@@ -135,7 +135,7 @@ pub(super) fn evaluate(
         out: tile::Function::with_room(function.name(db).as_str(), body.exprs.len()),
         block: BlockId(0),
         origin: Origin::NONE,
-        callees: IndexMap::new(),
+        callees: OrderedMap::default(),
         origins: Vec::new(),
         origin_of: FxHashMap::default(),
         scope: Scope::default(),
@@ -143,7 +143,7 @@ pub(super) fn evaluate(
         own_types: Types::with_room(body.exprs.len()),
         types: TypesOf::default(),
         bindings: OrderedMap::default(),
-        problems: IndexMap::new(),
+        problems: OrderedMap::default(),
         blamed: FxHashSet::default(),
         fuel: FUEL,
         complete: true,
@@ -399,7 +399,7 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             let mut name = self.callees[index].name.clone();
-            let taken = |name: &str, all: &IndexMap<Call, tile::Function>, own: &str| {
+            let taken = |name: &str, all: &OrderedMap<Call, tile::Function>, own: &str| {
                 own == name || all.values().enumerate().any(|(i, f)| i != index && f.name == name)
             };
             let mut number = 1;
@@ -497,7 +497,7 @@ trait InsertIfAbsent {
     fn insert_full_if_absent(&mut self, key: Call, function: &tile::Function) -> usize;
 }
 
-impl InsertIfAbsent for IndexMap<Call, tile::Function> {
+impl InsertIfAbsent for OrderedMap<Call, tile::Function> {
     fn insert_full_if_absent(&mut self, key: Call, function: &tile::Function) -> usize {
         let entry = self.entry(key);
         let index = entry.index();

@@ -2,11 +2,11 @@
 //!
 //! **Invariant:** a carried name has one type in every trip, or a problem says where it changes; what does not change is not carried.
 
-use indexmap::IndexSet;
 use smol_str::SmolStr;
 use tritium_tile::{BlockId, OpKind, Type, ValueDef, ValueId, ops::LoopAttrs};
 
 use super::{
+    OrderedSet,
     control::merge_facts,
     evaluator::{Eval, Evaluator, ProblemExt, Scope, Silenced, Slot, problem},
     scan::assigned_names,
@@ -83,7 +83,7 @@ impl<'a> Evaluator<'a> {
     fn unknown_loop(&mut self, id: StmtId, variable: Option<(&SmolStr, ExprId)>, body: &[StmtId]) {
         self.complete = false;
         let before = self.scope.clone();
-        let mut changed = IndexSet::new();
+        let mut changed = OrderedSet::default();
         assigned_names(self.body, body, &mut changed);
         for name in changed.clone() {
             if before.contains_key(&name) {
@@ -281,7 +281,7 @@ impl<'a> Evaluator<'a> {
         let Ok(test) = test else {
             self.complete = false;
             self.scope = before_scope;
-            let mut changed = IndexSet::new();
+            let mut changed = OrderedSet::default();
             assigned_names(self.body, body, &mut changed);
             for name in changed {
                 self.forget(name, self.stmt_place(id));
@@ -336,7 +336,7 @@ impl<'a> Evaluator<'a> {
 
     /// Names that live before a loop and may change in it.
     fn carried(&mut self, body: &[StmtId], variable: Option<&SmolStr>) -> Vec<Carried> {
-        let mut names = IndexSet::new();
+        let mut names = OrderedSet::default();
         assigned_names(self.body, body, &mut names);
         let mut carried = Vec::new();
         for name in names {
@@ -503,7 +503,7 @@ impl<'a> Evaluator<'a> {
         let results = self.out.op(op).results.clone();
         let mut results = results.into_iter();
         let inside = std::mem::replace(&mut self.scope, before);
-        let mut assigned = IndexSet::new();
+        let mut assigned = OrderedSet::default();
         assigned_names(self.body, body, &mut assigned);
         for name in assigned {
             if let Some(item) = carried.iter().find(|c| c.name == name && c.fixed.contains(&false)) {

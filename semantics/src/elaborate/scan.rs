@@ -2,13 +2,13 @@
 //!
 //! **Invariant:** asks for too much rather than too little: compile-time branches that are not taken count too.
 
-use indexmap::IndexSet;
 use smol_str::SmolStr;
 
+use super::OrderedSet;
 use crate::body::{Body, Expr, ExprId, Stmt, StmtId};
 
 /// Every name a statement list binds, nested lists included.
-pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut IndexSet<SmolStr>) {
+pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut OrderedSet<SmolStr>) {
     let mut lists: Vec<&[StmtId]> = vec![stmts];
     while let Some(list) = lists.pop() {
         for &id in list {
@@ -46,7 +46,7 @@ pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut IndexSet
     }
 }
 
-fn target_names(body: &Body, target: ExprId, names: &mut IndexSet<SmolStr>) {
+fn target_names(body: &Body, target: ExprId, names: &mut OrderedSet<SmolStr>) {
     match body.expr(target) {
         Expr::Name(name) => {
             names.insert(name.clone());
