@@ -156,7 +156,9 @@ diagnostics! {
     MEM001 "uncoalesced" Performance resource;
     MEM002 "narrow-access" Performance resource;
     MEM003 "mask-blocks-vectorisation" Performance resource;
+    MEM005 "loop-invariant-load" Performance;
     MEM006 "bad-cache-modifier" Error;
+    MEM008 "redundant-reload" Performance;
     // element types
     DTY001 "float-pointer-offset" Error;
     DTY002 "load-store-non-pointer" Error;

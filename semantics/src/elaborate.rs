@@ -30,6 +30,7 @@ mod math;
 mod memory;
 mod names;
 mod operators;
+mod promises;
 pub(crate) mod promote;
 mod python;
 mod random;

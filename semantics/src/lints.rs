@@ -12,6 +12,7 @@ mod filled;
 mod fp8_target;
 mod guarded_load;
 mod implicit_broadcast;
+mod invariant_load;
 mod kernel;
 mod leftover_print;
 mod mask_axis;
@@ -19,6 +20,7 @@ mod masks;
 mod negative_offset;
 mod offset_overflow;
 mod program_store;
+mod repeated_load;
 mod shallow;
 mod softmax_shift;
 mod step_sign;
@@ -26,6 +28,7 @@ mod tile_step;
 mod tuner;
 mod unused_parameter;
 mod wrapped_store;
+mod writes;
 mod wrong_identity;
 
 use std::borrow::Cow;
@@ -72,6 +75,8 @@ const RULES: &[Rule] = &[
     offset_overflow::rule,
     program_store::rule,
     softmax_shift::rule,
+    invariant_load::rule,
+    repeated_load::rule,
 ];
 
 /// Operations of a kernel and its helpers; past that it was unrolled beyond what anybody compiles.

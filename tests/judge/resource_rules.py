@@ -29,6 +29,19 @@ def widths(text, what):
     return [int(count or 1) * WIDTH[unit] for count, unit in found]
 
 
+def loads_in_loops(text):
+    """Loads of Triton's IR that stand in a loop; its text is indented as it is nested."""
+    inside, count = None, 0
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if inside is not None and indent <= inside:
+            inside = None
+        if inside is None and re.search(r"scf\.(for|while)\b", line):
+            inside = indent
+        count += inside is not None and "tt.load " in line
+    return count
+
+
 # By code: the figure of an example, and what it is of the wrong and of the right one.
 FIGURES = {
     "RES001": ("shared bytes", lambda a: a["shared"], lambda n: n > LIMIT, lambda n: n <= LIMIT),
@@ -39,6 +52,8 @@ FIGURES = {
     "RES007": ("asynchronous copies", lambda a: a["ttgir"].count("async_copy_global_to_local "), lambda n: n < 4, lambda n: n >= 4),
     "MEM002": ("bytes of the narrowest load", lambda a: min(widths(a["ptx"], "ld")), lambda n: n < 4, lambda n: n == 16),
     "MEM003": ("bytes of the narrowest load", lambda a: min(widths(a["ptx"], "ld")), lambda n: n < 4, lambda n: n == 16),
+    "MEM005": ("loads in the loop", lambda a: loads_in_loops(a["ttgir"]), lambda n: n == 2, lambda n: n == 1),
+    "MEM008": ("loads", lambda a: a["ttgir"].count("tt.load "), lambda n: n == 2, lambda n: n == 1),
     "DOT008": ("wgmma", lambda a: a["ptx"].count("wgmma.mma_async"), lambda n: n == 0, lambda n: n > 0),
 }  # fmt: skip
 

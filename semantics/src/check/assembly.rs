@@ -78,7 +78,8 @@ impl Entry {
         let certain = self.seen().any(|s| !s.is_assumed || (s.labels.len() >= s.reach && !s.refuted))
             && items::alternatives(db, problem.place.function).is_empty();
         // Facts of NVIDIA's compiler: others compute f32 exactly, and fill masked-off elements with zeros.
-        if matches!(problem.code, Code::DOT006 | Code::MSK003) && items::is_for_other_device(db, problem.place.function.file(db))
+        if matches!(problem.code, Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008)
+            && items::is_for_other_device(db, problem.place.function.file(db))
         {
             return None;
         }

@@ -400,7 +400,9 @@ impl Evaluator<'_> {
             Builtin::MaxConstancy => PromiseOp::Constant,
             _ => PromiseOp::Divisible,
         };
-        let Some(values) = promised.filter(|_| !numbers.is_empty()) else { return Ok(Value::Tile(tile)) };
+        let Some(values) = promised.filter(|_| !numbers.is_empty() && self.keeps_promises(tile.id)) else {
+            return Ok(Value::Tile(tile));
+        };
         let ty = tile.ty.clone();
         let mut result = self.emit_like(OpKind::Promise { what, values }, &[&tile], ty);
         result.undefined = tile.undefined;

@@ -1,0 +1,118 @@
+//! What may write between two moments of a kernel, and through which of its parameters.
+//!
+//! **Invariant:** a write through a parameter that is not named here goes elsewhere for sure only if no two parameters are the same memory; what may
+//! write anything, or lets other threads' writes show, is opaque.
+
+use std::collections::BTreeSet;
+
+use tritium_tile::{BlockId, OpId, OpKind, ValueDef, ValueId, ops::CastOp};
+
+use super::kernel::Kernel;
+
+/// What some operations write.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    /// A store, and the parameter it goes through.
+    pub stores: Vec<(OpId, ValueId)>,
+    /// Something may write anything.
+    pub opaque: bool,
+}
+
+impl Writes {
+    /// Of operations and all that is in them.
+    pub(super) fn of(kernel: &Kernel<'_>, ops: &[OpId]) -> Writes {
+        let mut out = Writes::default();
+        out.add(kernel, ops);
+        out
+    }
+
+    pub(super) fn add(&mut self, kernel: &Kernel<'_>, ops: &[OpId]) {
+        let mut pending = ops.to_vec();
+        while let Some(id) = pending.pop() {
+            let op = kernel.function.op(id);
+            match &op.kind {
+                OpKind::Store(_) => match root(kernel, op.operands[0]) {
+                    Some(root) => self.stores.push((id, root)),
+                    None => self.opaque = true,
+                },
+                OpKind::Load(attrs) if !attrs.volatile => {}
+                OpKind::For(_) | OpKind::While | OpKind::If | OpKind::Assume | OpKind::Assert { .. } | OpKind::Print { .. } => {}
+                kind => self.opaque |= !(kind.is_pure() || kind.is_terminator()),
+            }
+            for &region in &op.regions {
+                pending.extend(&kernel.function.block(region).ops);
+            }
+        }
+        // In the order of the text, whatever the order of the walk.
+        self.stores.sort_unstable();
+    }
+
+    /// A read through this parameter may find something else afterwards, even if no two parameters are the same memory.
+    pub(super) fn change(&self, parameter: ValueId) -> bool {
+        self.opaque || self.stores.iter().any(|&(_, root)| root == parameter)
+    }
+}
+
+/// The parameter that an address is made of; nothing where there may be several, or none.
+pub(super) fn root(kernel: &Kernel<'_>, pointer: ValueId) -> Option<ValueId> {
+    let function = kernel.function;
+    let last = |block: BlockId| function.block(block).ops.last().map(|&id| &function.op(id).operands[..]).unwrap_or_default();
+    let mut roots = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut pending = vec![pointer];
+    while let Some(value) = pending.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        if seen.len() > 256 {
+            return None;
+        }
+        match function.value(value).def {
+            ValueDef::Argument(block, _) if block == function.body => {
+                roots.insert(value);
+            }
+            ValueDef::Argument(block, index) => {
+                let index = index as usize;
+                let owner = function.op(kernel.owners[block.index()]?);
+                match owner.kind {
+                    OpKind::For(_) => {
+                        pending.push(*owner.operands.get(index.checked_sub(1)? + 3)?);
+                        pending.push(*last(block).get(index - 1)?);
+                    }
+                    OpKind::While if owner.regions[0] == block => {
+                        pending.push(*owner.operands.get(index)?);
+                        pending.push(*last(owner.regions[1]).get(index)?);
+                    }
+                    OpKind::While => pending.push(*last(owner.regions[0]).get(index + 1)?),
+                    _ => return None,
+                }
+            }
+            ValueDef::Result(id, index) => {
+                let (op, index) = (function.op(id), index as usize);
+                match &op.kind {
+                    OpKind::AddPtr
+                    | OpKind::Splat
+                    | OpKind::Broadcast
+                    | OpKind::ExpandDims { .. }
+                    | OpKind::Reshape { .. }
+                    | OpKind::Transpose { .. }
+                    | OpKind::Promise { .. }
+                    | OpKind::Cast(CastOp::PtrCast) => pending.push(op.operands[0]),
+                    OpKind::Select => pending.extend(&op.operands[1..]),
+                    OpKind::For(_) => pending.extend([*op.operands.get(3 + index)?, *last(op.regions[0]).get(index)?]),
+                    OpKind::While => pending.push(*last(op.regions[0]).get(index + 1)?),
+                    OpKind::If => {
+                        for &region in &op.regions {
+                            pending.push(*last(region).get(index)?);
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+        }
+    }
+    match roots.len() {
+        1 => roots.first().copied(),
+        _ => None,
+    }
+}
