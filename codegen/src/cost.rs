@@ -103,6 +103,14 @@ pub struct PlaceCost {
     pub share: Option<f64>,
 }
 
+/// What the bank conflicts of one place cost a launch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Conflict {
+    pub origin: u32,
+    /// The launch's time over its time without them, as the model has it.
+    pub gain: f64,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// Of one program on average.
@@ -132,6 +140,8 @@ pub struct Cost {
     pub loops: Vec<LoopCost>,
     /// In the order of the program.
     pub places: Vec<PlaceCost>,
+    /// What bank conflicts cost the launch.
+    pub conflicts: Vec<Conflict>,
     /// The greatest gain first.
     pub advice: Vec<Advice>,
 }
@@ -190,6 +200,7 @@ pub fn cost(module: &Module, launch: Option<&Launch>, gpu: Gpu, occupancy: Optio
         share = traffic.share;
         out.places = places(function, &works, runs, &share, programs as f64, out.limiter().map(|unit| (unit, total.of(unit))));
         if let Some(now) = &out.prediction {
+            out.conflicts = conflicts(function, &works, runs, &total, launch, &gpu, now.us);
             let situation = advice::Situation {
                 total: &total,
                 programs,
@@ -205,6 +216,32 @@ pub fn cost(module: &Module, launch: Option<&Launch>, gpu: Gpu, occupancy: Optio
     }
     out.loops = counter.loops().into_iter().map(|id| loop_cost(&counter, runs.as_ref(), &share, &gpu, id)).collect();
     out
+}
+
+/// Of each place with conflicts that take time: in the order of the program.
+fn conflicts(
+    function: &Function,
+    works: &[Work],
+    runs: &Runs,
+    total: &Work,
+    launch: &Launch,
+    gpu: &Gpu,
+    now: f64,
+) -> Vec<Conflict> {
+    let mut bytes: IndexMap<u32, f64> = IndexMap::new();
+    function.walk(|_, id| {
+        let own = works[id.index()].conflicted * runs.of[id.index()] * launch.programs() as f64;
+        if own > 0.0 {
+            *bytes.entry(function.op(id).origin.0).or_default() += own;
+        }
+    });
+    let of = |(origin, bytes): (u32, f64)| {
+        let mut without = *total;
+        without.give(Unit::Shared, -bytes);
+        let then = time::predict(&without, launch.programs(), gpu)?;
+        Some(Conflict { origin, gain: now / then.us })
+    };
+    bytes.into_iter().filter_map(of).filter(|conflict| conflict.gain > 1.0).collect()
 }
 
 fn sum(works: &[Work], times: impl Fn(usize) -> f64) -> Work {

@@ -4,6 +4,7 @@
 //! launches whose arguments are all known, and stays silent where it does not know; figures name their compiler and their limit.
 
 mod access;
+mod bank_conflicts;
 mod compile_time;
 mod occupancy;
 mod partial_wave;
@@ -11,6 +12,7 @@ mod pipelining;
 mod registers;
 mod shared;
 mod tensor_core;
+mod tensor_memory;
 
 use tritium_semantics::{
     diagnostics::{Code, Severity},
@@ -19,7 +21,12 @@ use tritium_semantics::{
 
 use tritium_tile::Module;
 
-use crate::{access::Access, cost::Launch, footprint::Footprint};
+use crate::{
+    access::Access,
+    cost::{Cost, Launch},
+    footprint::Footprint,
+    resources::KernelReport,
+};
 
 /// One launch of a kernel and what is known of it.
 pub struct Ground<'a> {
@@ -36,6 +43,9 @@ pub struct Ground<'a> {
     /// The row of the tuner that the launch comes from.
     pub config: Option<u32>,
     pub launch: &'a Launch,
+    /// What Tritium's code takes and costs, where it has bank conflicts; and what it would cost with other warps.
+    pub report: Option<&'a KernelReport>,
+    pub report_with: &'a dyn Fn(u32) -> Option<Cost>,
     /// The footprint with other options: warps, stages.
     pub with: &'a dyn Fn(u32, u32) -> Option<Footprint>,
 }
@@ -66,6 +76,7 @@ type Rule = fn(&Ground<'_>, &mut Vec<Finding>);
 /// In the order of their codes' families.
 const RULES: &[Rule] = &[
     tensor_core::rule,
+    tensor_memory::rule,
     shared::rule,
     registers::rule,
     occupancy::rule,
@@ -73,12 +84,17 @@ const RULES: &[Rule] = &[
     compile_time::rule,
     pipelining::rule,
     access::rule,
+    bank_conflicts::rule,
 ];
 
 pub fn lint(ground: &Ground<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for rule in RULES {
         rule(ground, &mut found);
+    }
+    // What does not compile takes nothing.
+    if found.iter().any(|f| f.code == Code::RES008) {
+        found.retain(|f| f.code == Code::RES008);
     }
     if ground.is_trial() {
         found.retain(|f| f.code == Code::RES006 || f.level.unwrap_or(f.code.severity()) < Severity::Performance);

@@ -12,7 +12,7 @@ use tritium_semantics::{
 use tritium_tile::{Module, Origin, verify};
 
 use crate::{
-    access, cost,
+    access, banks, cost,
     footprint::{self, Footprint},
     lints::{self, Finding, Ground},
     llvm,
@@ -126,8 +126,16 @@ pub fn resource_lints(db: &dyn Db, configuration: Configuration) -> Vec<Finding>
         scalars: configuration.scalars(db).iter().cloned().collect(),
         tensor_bytes: configuration.tensor_bytes(db).iter().cloned().collect(),
     };
-    let accesses =
-        optimised(db, instance, options).as_ref().map(|module| access::accesses(module, Some(&launch))).unwrap_or_default();
+    let module = optimised(db, instance, options).as_ref().ok();
+    let accesses = module.map(|module| access::accesses(module, Some(&launch))).unwrap_or_default();
+    let reported = |options| answer(db, Question::new(db, instance, options, gpu, Some(launch.clone()))).as_ref().ok();
+    // To tell what they cost takes the whole model, which most launches need not be asked for.
+    let conflicts = module.is_some_and(|module| banks::passages(module).iter().any(|passage| passage.ways() > 1.0));
+    let report = if conflicts { reported(options) } else { None };
+    let report_with = |num_warps| {
+        let other = Options::new(db, options.sm(db).clone(), num_warps, options.num_stages(db), options.max_registers(db));
+        reported(other).map(|report| report.cost.clone())
+    };
     let with = |num_warps, num_stages| {
         let other = Options::new(db, options.sm(db).clone(), num_warps, num_stages, options.max_registers(db));
         triton_footprint(db, instance, other).as_ref().ok().cloned()
@@ -142,6 +150,8 @@ pub fn resource_lints(db: &dyn Db, configuration: Configuration) -> Vec<Finding>
         max_registers: options.max_registers(db),
         config: configuration.config(db),
         launch: &launch,
+        report,
+        report_with: &report_with,
         with: &with,
     })
 }

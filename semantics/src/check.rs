@@ -25,7 +25,7 @@ use crate::{
 };
 
 use assembly::Found;
-pub use assembly::removal_of_row;
+pub use assembly::{place_of_row, removal_of_row};
 pub(crate) use findings::reaches;
 pub use findings::{Look, label_of, look_at, visited, work_out_rest};
 pub use suppressions::{Suppression, silence, suppressions};

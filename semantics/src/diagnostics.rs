@@ -156,6 +156,7 @@ diagnostics! {
     MEM001 "uncoalesced" Performance resource;
     MEM002 "narrow-access" Performance resource;
     MEM003 "mask-blocks-vectorisation" Performance resource;
+    MEM004 "bank-conflict" Performance resource;
     MEM005 "loop-invariant-load" Performance;
     MEM006 "bad-cache-modifier" Error;
     MEM008 "redundant-reload" Performance;
@@ -184,6 +185,7 @@ diagnostics! {
     RES005 "partial-wave" Performance resource;
     RES006 "compile-time-explosion" Performance resource;
     RES007 "not-pipelined" Performance resource;
+    RES008 "tensor-memory-over-limit" Error resource;
     // launches
     LCH001 "launch-arguments" Error;
     LCH002 "grid-rank" Error;
@@ -200,6 +202,8 @@ diagnostics! {
     TUN005 "config-will-spill" Performance resource;
     TUN006 "duplicate-config" Performance;
     TUN008 "reset-and-restore-same-arg" Warning;
+    TUN010 "deprecated-tuner-args" Hint;
+    TUN011 "pre-hook-disables-disk-cache" Hint;
     // debugging
     DBG001 "assert-is-inert" Hint;
     DBG002 "leftover-print" Hint;

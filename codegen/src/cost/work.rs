@@ -42,6 +42,9 @@ pub struct Work {
     /// Those of [`Unit::Shared`] that tensor cores fetch themselves.
     #[serde(skip)]
     pub fetched: f64,
+    /// Those of [`Unit::Shared`] that only bank conflicts make: times as long is as many bytes.
+    #[serde(skip)]
+    pub conflicted: f64,
 }
 
 impl Work {
@@ -49,6 +52,7 @@ impl Work {
         self.flops += other.flops * times;
         self.executed += other.executed * times;
         self.fetched += other.fetched * times;
+        self.conflicted += other.conflicted * times;
         self.loaded += other.loaded * times;
         self.stored += other.stored * times;
         for (mine, theirs) in self.units.iter_mut().zip(&other.units) {
@@ -257,10 +261,12 @@ impl Bench<'_> {
         matches!(self.function.op(id).kind, OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF)).then_some(id)
     }
 
-    /// Shared memory serves lanes whose words lie in one bank one after the other: how often, for what an operation writes or reads.
-    fn ways(&self, id: OpId, is_store: bool) -> f64 {
+    /// What an operation writes to shared memory, or reads from it: lanes whose words lie in one bank are served one after the other.
+    fn pass(&self, id: OpId, is_store: bool, bytes: f64, work: &mut Work) {
         let passages = banks::of_op(self.module, self.function, id);
-        passages.iter().find(|passage| passage.is_store == is_store).map_or(1.0, |passage| passage.ways())
+        let ways = passages.iter().find(|passage| passage.is_store == is_store).map_or(1.0, |passage| passage.ways());
+        work.give(Unit::Shared, ways * bytes);
+        work.conflicted += (ways - 1.0) * bytes;
     }
 
     fn bytes(&self, value: ValueId, count: f64) -> f64 {
@@ -320,15 +326,15 @@ impl Bench<'_> {
             }
             OpKind::LocalStore => {
                 let value = op.operands[0];
-                work.give(Unit::Shared, self.ways(id, true) * self.bytes(value, self.elements(value)));
+                self.pass(id, true, self.bytes(value, self.elements(value)), &mut work);
             }
             OpKind::LocalLoad => {
                 let value = op.results[0];
-                work.give(Unit::Shared, self.ways(id, false) * self.bytes(value, self.held(value)));
+                self.pass(id, false, self.bytes(value, self.held(value)), &mut work);
             }
             OpKind::LocalAlloc => {
                 for &value in &op.operands {
-                    work.give(Unit::Shared, self.ways(id, true) * self.bytes(value, self.elements(value)));
+                    self.pass(id, true, self.bytes(value, self.elements(value)), &mut work);
                 }
             }
             OpKind::ConvertLayout => {
@@ -336,8 +342,8 @@ impl Bench<'_> {
                 if let (Some(source), Some(destination)) = (self.layout(from), self.layout(to))
                     && matches!(conversion(source, destination), Conversion::Shared)
                 {
-                    let written = self.ways(id, true) * self.bytes(from, self.elements(from));
-                    work.give(Unit::Shared, written + self.ways(id, false) * self.bytes(to, self.held(to)));
+                    self.pass(id, true, self.bytes(from, self.elements(from)), &mut work);
+                    self.pass(id, false, self.bytes(to, self.held(to)), &mut work);
                 }
             }
             _ => {}

@@ -14,7 +14,7 @@
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId,
     layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, convert::conversion, mma},
     ops::CastOp,
     rewrite::{self, ValueMap},
@@ -60,6 +60,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         table: &mut module.layouts,
         function,
         made: FxHashMap::default(),
+        asker: Origin::NONE,
         after: FxHashMap::default(),
         at_start: FxHashMap::default(),
     };
@@ -529,6 +530,8 @@ struct Materialise<'m> {
     table: &'m mut LayoutTable,
     function: &'m mut Function,
     made: FxHashMap<(ValueId, LayoutId), ValueId>,
+    /// Of the op whose operands are brought: what a loop carries or gives has no place of its own that a conversion could stand at.
+    asker: Origin,
     /// Ops to place behind an op, and at the start of a block.
     after: FxHashMap<OpId, Vec<OpId>>,
     at_start: FxHashMap<BlockId, Vec<OpId>>,
@@ -566,6 +569,7 @@ impl Materialise<'_> {
     /// Brings an op's operands to where it works.
     fn operands_of(&mut self, block: BlockId, id: OpId, owner: Option<OpId>) {
         let op = self.function.op(id).clone();
+        self.asker = op.origin;
         let wanted: Vec<Option<LayoutId>> = match &op.kind {
             OpKind::For(_) => {
                 let args = self.function.block(op.regions[0]).args.clone();
@@ -656,8 +660,8 @@ impl Materialise<'_> {
             Some(op) => op,
             None => {
                 let origin = match def {
-                    ValueDef::Result(op, _) => self.function.op(op).origin,
-                    ValueDef::Argument(..) => tritium_tile::Origin::NONE,
+                    ValueDef::Result(op, _) if self.function.op(op).regions.is_empty() => self.function.op(op).origin,
+                    ValueDef::Result(..) | ValueDef::Argument(..) => self.asker,
                 };
                 self.function.create_op(OpKind::ConvertLayout, &[value], [result], &[], origin)
             }

@@ -206,7 +206,7 @@ return function(t)
     local problem = wait('a problem appears', function()
       return vim.diagnostic.get(buffer)[1]
     end)
-    expect(problem.code == 'TUN004' and problem.lnum == go(buffer, 'def matmul'), vim.inspect(problem))
+    expect(problem.code == 'TUN004' and problem.lnum == go(buffer, '"BN": 256'), vim.inspect(problem))
     expect(problem.message:find('294,912 bytes', 1, true) and problem.message:find('only under matmul[3]', 1, true), problem.message)
     -- It stays while somebody types.
     local counts = {}
@@ -226,7 +226,7 @@ return function(t)
     expect(vim.iter(counts):all(function(count)
       return count == 1
     end), vim.inspect(counts))
-    go(buffer, 'matmul(A')
+    go(buffer, '"BN": 256')
     act_on(buffer, 'quickfix', 'Remove matmul[3]')
     expect(not lines(buffer):find('"BN": 256', 1, true), lines(buffer))
     wait('the problem goes', function()

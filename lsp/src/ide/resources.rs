@@ -15,7 +15,7 @@ use indexmap::{IndexMap, IndexSet};
 use tritium_codegen::{self as codegen, Configuration, lints::Finding};
 use tritium_semantics::{
     Function, SourceFile,
-    check::{Diagnostic, Related, label_of, removal_of_row},
+    check::{Diagnostic, Related, label_of, place_of_row, removal_of_row},
     diagnostics::Code,
     elaborate::Elaborated,
     launch::launches_of,
@@ -87,7 +87,7 @@ impl Analysis {
             for finding in codegen::resource_lints(db, *configuration) {
                 let range = match finding.origin {
                     Some(origin) => self.in_file(file, elaborated, origin),
-                    None => Some(name.clone()),
+                    None => Some(self.tuner_row(kernel, finding.code, rows).unwrap_or_else(|| name.clone())),
                 };
                 let Some(range) = range else { continue };
                 let entry = entries.entry((range.start, range.end, finding.code)).or_insert_with(|| Entry {
@@ -123,6 +123,12 @@ impl Analysis {
                 fixes,
             });
         }
+    }
+
+    /// Where the row of the tuner stands that is at fault, if it is written out.
+    fn tuner_row(&self, kernel: Function, code: Code, rows: &BTreeSet<u32>) -> Option<Range<usize>> {
+        let row = rows.first().filter(|_| matches!(code, Code::TUN004 | Code::TUN005))?;
+        self.range(place_of_row(self.db(), kernel, *row)?)
     }
 
     /// Where an origin is in this file: itself, or the call that leads to the helper that it is in.

@@ -144,6 +144,11 @@ impl Entry {
     }
 }
 
+/// Where a row of a tuner stands, if its rows are written out.
+pub fn place_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<Place> {
+    lints::row_of_tuner(db, kernel, config as usize)
+}
+
 /// Takes a row out of a tuner whose rows are written out.
 pub fn removal_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<FileFix> {
     let place = lints::row_of_tuner(db, kernel, config as usize)?;

@@ -1,4 +1,4 @@
-//! TUN001, TUN002, TUN003, TUN006, TUN008, LCH008: what `@triton.autotune` is told and the kernel cannot do.
+//! TUN001, TUN002, TUN003, TUN006, TUN008, TUN010, TUN011, LCH008: what `@triton.autotune` is told and the kernel cannot do.
 //!
 //! **Invariant:** only Triton's own tuner is judged, and only rows and names that are known.
 
@@ -82,6 +82,8 @@ impl Tuner<'_> {
         self.repeated();
         self.both();
         self.mutation();
+        self.old();
+        self.cache();
     }
 
     fn place(&self, expr: ExprId) -> Place {
@@ -213,6 +215,47 @@ impl Tuner<'_> {
                 vec![Fix { title: format!("Only restore `{word}`"), safe: false, edits: vec![Edit::RemoveArgument(place)] }];
             self.say(Code::TUN008, None, place, message, fixes);
         }
+    }
+
+    /// How to measure, in the words of before `do_bench`: Triton warns where the tuner is made.
+    fn old(&mut self) {
+        let is_given = |arg: &&Arg| match (&arg.kind, self.body.expr(arg.value)) {
+            (ArgKind::Keyword(name), value) => match name.as_str() {
+                "warmup" | "rep" => !matches!(value, Expr::None),
+                "use_cuda_graph" => matches!(value, Expr::Bool(true)),
+                _ => false,
+            },
+            _ => false,
+        };
+        let Some(arg) = self.args.iter().find(is_given) else { return };
+        let ArgKind::Keyword(name) = &arg.kind else { return };
+        let instead = match name.as_str() {
+            "use_cuda_graph" => {
+                "do_bench=lambda run, quantiles: triton.testing.do_bench_cudagraph(run, quantiles=quantiles)".to_owned()
+            }
+            name => format!("do_bench=lambda run, quantiles: triton.testing.do_bench(run, {name}=…, quantiles=quantiles)"),
+        };
+        let place = Place { function: self.function, at: At::Argument(arg.value) };
+        let message = format!("`{name}` is deprecated, and Triton warns of it when the file is imported: say `{instead}`");
+        self.say(Code::TUN010, None, place, message, vec![]);
+    }
+
+    /// A hook cannot be written to a file.
+    fn cache(&mut self) {
+        let is_asked = |arg: &&Arg| {
+            matches!(&arg.kind, ArgKind::Keyword(name) if name == "cache_results")
+                && matches!(self.body.expr(arg.value), Expr::Bool(true))
+        };
+        let Some(arg) = self.args.iter().find(is_asked) else { return };
+        let Some(tuned) = host::tuned(self.db, self.function) else { return };
+        if !tuned.configs.iter().any(|config| config.has_pre_hook) {
+            return;
+        }
+        let place = Place { function: self.function, at: At::Argument(arg.value) };
+        let message = "nothing is cached on disk, as a configuration has a `pre_hook`: Triton tunes again in every process. Give the hook to \
+                       `@triton.autotune` itself"
+            .to_owned();
+        self.say(Code::TUN011, None, place, message, vec![]);
     }
 
     /// Every configuration is tried on the caller's own tensors.

@@ -221,7 +221,7 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
         await new Promise((resolve) => setTimeout(resolve, 500));
         listener.dispose();
         assert.ok(seen.length > 0 && seen.every((count) => count === 1), `the list changes: ${seen}`);
-        assert.equal(problems(file.uri)[0].range.start.line, place(file.document, 'def matmul').line);
+        assert.equal(problems(file.uri)[0].range.start.line, place(file.document, '"BN": 256').line);
       });
     },
     'hovers tell of accesses, loops and registers': async () => {
