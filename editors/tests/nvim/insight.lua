@@ -84,7 +84,9 @@ return function(t)
     for _, page in ipairs(pages) do
       local code = vim.fn.fnamemodify(page, ':t:r')
       local text = table.concat(vim.fn.readfile(page), '\n')
-      for heading, is_wrong in pairs({ Wrong = true, Right = false }) do
+      -- What only shows with an option of the command line does not show here.
+      local headings = text:find('\n## Wrong\n\nWith `') and {} or { Wrong = true, Right = false }
+      for heading, is_wrong in pairs(headings) do
         local name = ('%s_%s.py'):format(code, heading)
         local example = text:match('\n## ' .. heading .. '\n.-```python\n(.-)\n```')
         vim.fn.writefile(vim.split(example, '\n'), t.workspace .. '/' .. name)
