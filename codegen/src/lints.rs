@@ -103,6 +103,10 @@ pub fn lint(ground: &Ground<'_>) -> Vec<Finding> {
     let explained: Vec<Option<u32>> =
         found.iter().filter(|f| matches!(f.code, Code::RES006 | Code::RES007)).map(|f| f.origin).collect();
     found.retain(|f| !(matches!(f.code, Code::MEM001 | Code::MEM002 | Code::MEM003) && explained.contains(&f.origin)));
+    // What is copied ahead does not go through threads on its way to shared memory.
+    if found.iter().any(|f| f.code == Code::RES007) {
+        found.retain(|f| f.code != Code::MEM004);
+    }
     found
 }
 

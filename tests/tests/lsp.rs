@@ -122,6 +122,9 @@ fn a_configuration_that_cannot_launch_is_named_and_removed() {
     assert_eq!(found.len(), 1, "{found:?}");
     let message = found[0]["message"].as_str().expect("a message");
     assert!(message.ends_with("\nonly under matmul[1]"), "{message}");
+    // At the row itself.
+    let line = text.lines().position(|line| line.contains("num_stages=5")).expect("the row");
+    assert_eq!(found[0]["range"]["start"]["line"], json!(line));
     for trigger in [1, 2] {
         let context = json!({ "diagnostics": [], "only": ["quickfix"], "triggerKind": trigger });
         let params = json!({ "textDocument": { "uri": uri }, "range": found[0]["range"], "context": context });

@@ -12,7 +12,7 @@ use std::{fmt::Write as _, path::Path};
 
 use serde::Serialize;
 use tritium_codegen::{self as codegen, occupancy::Use};
-use tritium_tile::{layout::LayoutId, print};
+use tritium_tile::{OpKind, layout::LayoutId, print};
 
 use crate::ide::{
     Analysis,
@@ -172,13 +172,16 @@ impl Analysis {
         let function = module.entry();
         // The layouts in the order of the text, each with what has it first.
         let mut found: Vec<(LayoutId, Shown)> = Vec::new();
-        // Of the innermost expression at the offset, else of the last on its line.
-        let (mut smallest, mut on_line): (Option<(usize, Shown)>, Option<Shown>) = (None, None);
+        // Of the innermost expression at the offset, else of the last on its line, what goes to memory first.
+        let (mut smallest, mut on_line): (Option<(usize, Shown)>, Option<(bool, Shown)>) = (None, None);
         let text = self.text(path).unwrap_or_default();
         let starts = line_starts(&text);
         function.walk(|_, id| {
             let op = function.op(id);
-            for ty in op.results.iter().map(|&value| function.ty(value)) {
+            // What gives nothing to threads, a store or a copy that runs ahead, has the layout of its pointers.
+            let is_memory = matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AsyncCopy(_));
+            let values = if is_memory && op.results.is_empty() { &op.operands[..1] } else { &op.results[..] };
+            for ty in values.iter().map(|&value| function.ty(value)) {
                 let Some(layout) = ty.layout() else { continue };
                 let Some(distributed) = module.layouts.distributed(layout) else { continue };
                 let range = elaborated.origins.get(op.origin.0 as usize).and_then(|origin| self.range(origin.place));
@@ -195,8 +198,8 @@ impl Analysis {
                     if is_inside && is_here && smallest.as_ref().is_none_or(|(length, _)| range.len() <= *length) {
                         smallest = Some((range.len(), of("")));
                     }
-                    if is_here {
-                        on_line = Some(of(""));
+                    if is_here && (is_memory || on_line.as_ref().is_none_or(|(memory, _)| !memory)) {
+                        on_line = Some((is_memory, of("")));
                     }
                 }
                 if found.iter().all(|(known, _)| *known != layout) {
@@ -204,7 +207,7 @@ impl Analysis {
                 }
             }
         });
-        let only = smallest.map(|(_, shown)| shown).or(on_line);
+        let only = smallest.map(|(_, shown)| shown).or(on_line.map(|(_, shown)| shown));
         let shown: Vec<Shown> = only.map_or_else(|| found.into_iter().map(|(_, shown)| shown).collect(), |only| vec![only]);
         if shown.is_empty() {
             return Err(Refusal::Kernel(format!("`{kernel}` has no tiles: nothing is spread over threads")));
