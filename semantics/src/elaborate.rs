@@ -38,6 +38,7 @@ mod records;
 mod reduce;
 mod remarks;
 mod scan;
+mod scope;
 mod shapes;
 mod sort;
 mod statements;

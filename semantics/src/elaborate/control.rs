@@ -7,8 +7,9 @@ use tritium_tile::{BlockId, OpKind, Type, ValueId};
 
 use super::{
     OrderedSet,
-    evaluator::{Eval, Evaluator, ProblemExt, Scope, Silenced, Slot, problem},
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     scan::{assigned_names, contains_return},
+    scope::{Scope, Slot},
     statements::{Flow, Rest},
     value::{Tile, Value},
 };
@@ -184,7 +185,7 @@ impl<'a> Evaluator<'a> {
             .scope
             .iter()
             .filter(|(name, slot)| {
-                matches!(slot, Slot::Bound { .. }) && !before.contains_key(*name) && !bound_there.contains(*name)
+                matches!(slot, Slot::Bound { .. }) && !before.contains_key(name) && !bound_there.contains(*name)
             })
             .map(|(name, slot)| (name.clone(), slot.place()))
             .collect();
@@ -316,6 +317,9 @@ impl<'a> Evaluator<'a> {
         let mut joined: Vec<(SmolStr, Place, Value, Value)> = Vec::new();
         let names: OrderedSet<&SmolStr> = then_scope.keys().chain(else_scope.keys()).collect();
         for name in names {
+            if then_scope.shares(&before, name) && else_scope.shares(&before, name) {
+                continue;
+            }
             match self.join_name(name, before.get(name), then_scope.get(name), else_scope.get(name), place) {
                 Joined::Keep => {}
                 Joined::Slot(slot) => {
@@ -450,14 +454,6 @@ enum Joined {
     Slot(Slot),
     /// From each branch.
     Values(Place, Value, Value),
-}
-
-impl Slot {
-    pub(super) fn place(&self) -> Place {
-        match self {
-            Slot::Bound { place, .. } | Slot::Lost { place, .. } | Slot::Stale { place, .. } => *place,
-        }
-    }
 }
 
 /// What holds of a value that comes from one of two ways.

@@ -11,6 +11,7 @@ use tritium_tile::{self as tile, BlockId, OpId, OpKind, Origin, ValueId, ops::Co
 
 use super::{
     Call, CallArgument, Elaboration, OrderedMap, OriginData, Types, TypesOf, names,
+    scope::{Scope, Slot},
     statements::Flow,
     value::{Constant, Tile, Value},
 };
@@ -48,26 +49,6 @@ impl Entry {
     }
 }
 
-/// What a name stands for.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Slot {
-    Bound {
-        value: Value,
-        /// The target, or the parameter.
-        place: Place,
-        /// The expression it was bound to.
-        from: Option<ExprId>,
-        /// It was compile-time and became a run-time value by plain assignment.
-        decayed: bool,
-    },
-    /// Bound somewhere that may not have run.
-    Lost { place: Place, why: &'static str },
-    /// The variable of a run-time loop that is over: it has a type and no defined value.
-    Stale { place: Place, ty: TileType },
-}
-
-pub(super) type Scope = OrderedMap<SmolStr, Slot>;
-
 pub(super) struct Evaluator<'a> {
     pub db: &'a dyn Db,
     pub function: Function,
@@ -83,6 +64,8 @@ pub(super) struct Evaluator<'a> {
     pub origin: Origin,
     pub callees: OrderedMap<Call, tile::Function>,
     origins: Vec<OriginData>,
+    /// By the number of this function's own expressions, which are most, and by place; `u32::MAX` is none yet.
+    origin_of_own: Vec<u32>,
     origin_of: FxHashMap<Place, u32>,
 
     pub scope: Scope,
@@ -137,6 +120,7 @@ pub(super) fn evaluate(
         origin: Origin::NONE,
         callees: OrderedMap::default(),
         origins: Vec::new(),
+        origin_of_own: vec![u32::MAX; body.exprs.len()],
         origin_of: FxHashMap::default(),
         scope: Scope::default(),
         loops: 0,
@@ -344,7 +328,14 @@ impl<'a> Evaluator<'a> {
     /// What is emitted from here on comes from this place.
     pub(super) fn at(&mut self, place: Place) -> Origin {
         let next = self.origins.len() as u32;
-        let index = *self.origin_of.entry(place).or_insert(next);
+        let known = match place.at {
+            At::Expr(expr) if place.function == self.function => &mut self.origin_of_own[expr.0 as usize],
+            _ => self.origin_of.entry(place).or_insert(u32::MAX),
+        };
+        if *known == u32::MAX {
+            *known = next;
+        }
+        let index = *known;
         if index == next {
             self.origins.push(OriginData { place, inlined_at: None });
         }

@@ -178,7 +178,7 @@ impl<'a> Evaluator<'a> {
                 self.scope.insert(name.clone(), slot);
             }
             None => {
-                self.scope.shift_remove(name);
+                self.scope.remove(name);
             }
         }
         Ok(Value::Tuple(results))

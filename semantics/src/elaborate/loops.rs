@@ -8,8 +8,9 @@ use tritium_tile::{BlockId, OpKind, Type, ValueDef, ValueId, ops::LoopAttrs};
 use super::{
     OrderedSet,
     control::merge_facts,
-    evaluator::{Eval, Evaluator, ProblemExt, Scope, Silenced, Slot, problem},
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     scan::assigned_names,
+    scope::{Scope, Slot},
     statements::{Flow, Rest, Work},
     value::{Tile, Value},
 };
@@ -410,7 +411,7 @@ impl<'a> Evaluator<'a> {
         // Compile-time names cannot change at run time.
         let names: Vec<SmolStr> = before.keys().cloned().collect();
         for name in names {
-            if carried.iter().any(|c| c.name == name) {
+            if before.shares(&self.scope, &name) || carried.iter().any(|c| c.name == name) {
                 continue;
             }
             let (Some(Slot::Bound { value: old, place: old_place, .. }), Some(Slot::Bound { value: new, place, .. })) =

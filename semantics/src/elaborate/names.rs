@@ -7,7 +7,8 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 
 use super::{
-    evaluator::{Evaluator, ProblemExt, Silenced, Slot, problem},
+    evaluator::{Evaluator, ProblemExt, Silenced, problem},
+    scope::Slot,
     value::{Constant, Value},
 };
 use crate::{

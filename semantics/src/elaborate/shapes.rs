@@ -7,7 +7,8 @@ use tritium_tile::{OpKind, ValueDef};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, Slot, problem},
+    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    scope::Slot,
     value::{Constant, Tile, Value},
 };
 use crate::{

@@ -6,8 +6,9 @@
 use smol_str::SmolStr;
 
 use super::{
-    evaluator::{Eval, Evaluator, ProblemExt, Slot, problem},
+    evaluator::{Eval, Evaluator, ProblemExt, problem},
     loops::Trips,
+    scope::Slot,
     value::{Constant, Value},
 };
 use crate::{

@@ -14,7 +14,7 @@ pub struct Types {
 impl Types {
     /// For a body of so many expressions.
     pub(super) fn with_room(expressions: usize) -> Types {
-        Types { all: Vec::with_capacity(expressions), len: 0 }
+        Types { all: vec![None; expressions], len: 0 }
     }
 
     pub(super) fn insert(&mut self, expr: ExprId, ty: Ty) {
