@@ -7,6 +7,7 @@
 //! **Invariant:** the kernel is read, never changed; every figure is an estimate and says what it rests on. Nothing of Tritium's own code
 //! generation enters, so a change there changes no figure here.
 
+mod branches;
 mod encoding;
 mod layouts;
 mod operands;

@@ -318,8 +318,8 @@ pub(crate) struct Span {
 /// Operations in the order of the program, and where each ends with its regions.
 pub(crate) struct Order {
     pub ops: Vec<OpId>,
-    start: Vec<usize>,
-    end: Vec<usize>,
+    pub start: Vec<usize>,
+    pub end: Vec<usize>,
     owners: Vec<Option<OpId>>,
     parents: Vec<Option<tritium_tile::BlockId>>,
 }
@@ -459,7 +459,7 @@ impl Lives<'_> {
         if is_float { self.words(result) } else { 0.0 }
     }
 
-    fn loops_around<'o>(&'o self, order: &'o Order, id: OpId) -> impl Iterator<Item = OpId> + 'o {
+    pub(crate) fn loops_around<'o>(&'o self, order: &'o Order, id: OpId) -> impl Iterator<Item = OpId> + 'o {
         let owners = std::iter::successors(order.owner(id), |&outer| order.owner(outer));
         owners.filter(|&outer| matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While))
     }
@@ -647,6 +647,12 @@ impl Lives<'_> {
             }
         }
         Some(distinct)
+    }
+
+    /// Neighbours in a thread that follow from one of them, where that is all that is known of them.
+    pub(crate) fn unknown_run(&self, value: ValueId) -> f64 {
+        let layout = self.layouts[value.index()].as_ref();
+        layout.filter(|layout| self.distinct(value, layout).is_none()).map_or(1.0, |layout| self.run(value, layout))
     }
 
     /// Neighbours in a thread that count up or stay equal: one is kept, the others follow from it.

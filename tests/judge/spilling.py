@@ -2,12 +2,13 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus)
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
 whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
-once. One row in two is kept from those who tune the rule: a kernel of a package with all its rows, one of ours by configuration.
+once. `held` draws other configurations of both from other seeds, stages and block sizes among them: the rows that are kept from those who tune the
+rule. What it asks about hangs on Triton's registers and on chance, never on what the rule says.
 **Names and figures only.**
 """
 import csv
@@ -61,10 +62,10 @@ KERNELS = {
 EACH = {"gemm": 50, "attention": 50, "attention_backward": 30, "linear_attention": 24, "gemm_epilogue": 24}
 
 
-def swept():
+def swept(name="spilling"):
     file = os.path.relpath(footprints.SWEEP, footprints.ROOT)
     for seed, (kernel, (axes, kept, args)) in enumerate(sorted(KERNELS.items())):
-        chance = random.Random(f"spilling {seed}")
+        chance = random.Random(f"{name} {seed}")
         wanted = EACH.get(kernel, 12)
         names = list(axes)
         every = list(itertools.product(*axes.values(), WARPS, BOUNDS))
@@ -74,7 +75,9 @@ def swept():
             if not 1 / 3 <= kept(constexprs) / (32 * warps) / limit(warps, maxnreg) <= 2:
                 continue
             gpu = chance.choice(("sm_80", "sm_90", "sm_90"))
-            yield row("sweep", file, kernel, footprints.compact(args(chance.choice((HALF, HALF, "fp32")))), footprints.compact(constexprs), gpu, warps, 3, maxnreg)
+            made = args(chance.choice((HALF, HALF, "fp32")))
+            stages = 3 if name == "spilling" else chance.choice((1, 2, 3, 4))
+            yield row("sweep", file, kernel, footprints.compact(made), footprints.compact(constexprs), gpu, warps, stages, maxnreg)
             wanted -= 1
             if wanted == 0:
                 break
@@ -100,6 +103,40 @@ def published(language, corpora):
                 made = row("corpus", line["path"], line["function"], "", "", chance.choice(("sm_80", "sm_90", "sm_90")), warps, 3, maxnreg)
                 made["request"] = (json.loads(line["signature"]), json.loads(line["constexprs"]))
                 yield made
+
+
+def drawn(language, corpora):
+    """Published kernels in configurations that `published` does not ask about; block sizes that differ are in the column of the constexprs."""
+    known = footprints.recorded()
+    with open(os.path.join(language, "corpus_ttir.tsv"), newline="") as table:
+        for line in csv.DictReader(table, delimiter="\t"):
+            if line["helper"] != "False" or line["verdict_3.6"] != "ok" or not os.path.exists(os.path.join(corpora, line["path"])):
+                continue
+            before = known.get((line["path"], line["function"]))
+            registers = int(before["registers"]) if before is not None and before["verdict"] == "ok" else 128
+            chance = random.Random(f"held {line['path']} {line['function']}")
+            signature, constexprs = json.loads(line["signature"]), json.loads(line["constexprs"])
+            near = []
+            for warps, maxnreg in itertools.product((1, 2, 4, 8, 16, 32), (None, None, None, 64, 80, 128, 168)):
+                needed = 24 + max(registers - 24, 0) * 4 / warps
+                if (warps, maxnreg) != (4, None) and 0.7 <= needed / limit(warps, maxnreg) <= 3:
+                    near.append((warps, maxnreg))
+            chance.shuffle(near)
+            # As people would run it, of one kernel in three; near the limit; near it with another block size.
+            chosen = [(chance.choice((2, 8, 16)), None, False)] if chance.random() < 1 / 3 else []
+            chosen += [(*one, chance.random() < 0.4) for one in near[: chance.choice((1, 1, 1, 2))]]
+            for warps, maxnreg, other in chosen:
+                sizes = sorted(k for k, v in constexprs.items() if k.startswith("B") and isinstance(v, int) and v in (16, 32, 64, 128))
+                changed = {}
+                if other and sizes:
+                    name = chance.choice(sizes)
+                    changed = {name: constexprs[name] * 2 if constexprs[name] == 16 or chance.random() < 0.5 else constexprs[name] // 2}
+                gpu, stages = chance.choice(("sm_80", "sm_90")), chance.choice((1, 2, 3, 4))
+                made = row("corpus", line["path"], line["function"], "", footprints.compact(changed) if changed else "", gpu, warps, stages, maxnreg)
+                made["request"] = (signature, {**constexprs, **changed})
+                yield {**made, "half": "held"}
+    for made in swept("held"):
+        yield {**made, "half": "held"}
 
 
 def judged(oracle, module, path, one):
@@ -146,7 +183,8 @@ def main():
         with open(out) as known:
             done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
     files = {}
-    for one in swept() if wanted == "sweep" else published(language, corpora):
+    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora)}
+    for one in asked[wanted]():
         if key(one) not in done:
             done.add(key(one))
             files.setdefault(one["file"], []).append(one)
@@ -166,7 +204,7 @@ def main():
             break
     with open(out) as table:
         lines = {line for line in table.read().splitlines() if not line.startswith("source\t")}
-    if wanted == "sweep":
+    if wanted != "corpus":
         with open(out, "w") as table:
             table.writelines(line + "\n" for line in ["\t".join(COLUMNS), *sorted(lines)])
 

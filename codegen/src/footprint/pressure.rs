@@ -1,18 +1,21 @@
 //! Registers of a thread under Triton's layouts: what is alive at once, by what it is, and whether a thread has as many.
 //!
-//! A tile takes what its layout gives a thread, pointers and indices only what does not differ by numbers. A load that runs ahead takes none,
-//! nor does an operand that lies in shared memory once it is there; fragments of `mma.sync` are counted where they are multiplied. What only
-//! passes on its way into a reduction or into what a loop carries goes through a few registers, one part after another; what nobody reads
-//! takes none ([`unread`](super::unread)). **Invariant:** the constants are in [`SHARES`] and [`ALWAYS`] and nowhere else, fitted to the
-//! looked-at half of `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`.
+//! A tile takes what its layout gives a thread, pointers and indices only what does not differ by numbers, and one for all that one access
+//! reaches. A load that runs ahead takes none, nor does an operand that lies in shared memory once it is there; fragments of `mma.sync` are
+//! counted where they are multiplied. What a thread multiplies by itself is read as it goes, but for what a second product reads too: that stays.
+//! What only passes on its way into a reduction or into what a loop carries goes through a few registers, one part after another; what nobody
+//! reads takes none ([`unread`](super::unread)), nor what only the other way of an `if` does ([`branches`](super::branches)). **Invariant:** the
+//! constants are in [`SHARES`], [`ALWAYS`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
+//! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{
     Function, OpId, OpKind, ValueDef, ValueId,
     layout::{Distributed, Side, algebra::shift_of},
 };
 
 use super::{
+    branches::Branches,
     layouts::{Layouts, Unit},
     unread::without_unread,
 };
@@ -27,29 +30,45 @@ enum Taken {
     Passing,
     /// Fragments of `mma.sync`.
     Fragment,
-    /// What a thread multiplies by itself.
+    /// What a thread multiplies by itself, read as it goes.
     Factor,
+    /// The same where more than one product reads it.
+    Kept,
     /// Pointers and indices.
     Place,
+    /// Those that are sums of fewer.
+    Sum,
     Mask,
     Scalar,
 }
 
-/// How much of what each would take has a register of its own where there are too few.
-const SHARES: &[(Taken, f64)] = &[
-    (Taken::Tile, 0.977),
-    (Taken::Passing, 0.086),
-    (Taken::Fragment, 0.356),
-    (Taken::Factor, 0.719),
-    (Taken::Place, 0.349),
-    (Taken::Mask, 0.610),
-    (Taken::Scalar, 0.617),
+/// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many, masks
+/// are computed again, and what is one for all threads is in registers of its own.
+const SHARES: [(Taken, f64, f64); 9] = [
+    (Taken::Tile, 1.03, f64::INFINITY),
+    (Taken::Passing, 0.05, f64::INFINITY),
+    (Taken::Fragment, 0.64, f64::INFINITY),
+    (Taken::Factor, 0.2, f64::INFINITY),
+    (Taken::Kept, 0.99, f64::INFINITY),
+    (Taken::Place, 0.76, f64::INFINITY),
+    (Taken::Sum, 0.32, f64::INFINITY),
+    (Taken::Mask, 0.73, 28.0),
+    (Taken::Scalar, 1.3, 20.0),
 ];
 /// What every kernel takes.
-const ALWAYS: f64 = 3.4;
+const ALWAYS: f64 = 0.3;
+/// What one with `wgmma` takes beside.
+const WARPGROUPS: f64 = 8.8;
 
-fn share(of: Taken) -> f64 {
-    SHARES.iter().find(|(taken, _)| *taken == of).map_or(1.0, |&(_, share)| share)
+/// Registers by what they count, as [`SHARES`] lists them.
+type Counts = [f64; SHARES.len()];
+
+fn index(of: Taken) -> usize {
+    SHARES.iter().position(|(taken, ..)| *taken == of).unwrap_or(0)
+}
+
+fn shared_out(counts: &Counts) -> f64 {
+    counts.iter().zip(SHARES).map(|(count, (_, share, most))| share * count.min(most)).sum()
 }
 
 /// The registers that a thread needs, and the op at which it needs most.
@@ -71,32 +90,97 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
     let uses = lives.uses(&order);
     let places: Vec<usize> = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
     let passing = passing(function, &uses, &order);
-    let mut change = vec![0.0; order.ops.len() + 2];
-    for Span { value, from, to } in lives.spans(&order, &uses).into_iter().filter(|span| read[span.value.index()]) {
-        let (holds, registers) = lives.weight(value);
+    let branches = Branches::new(function, &order);
+    let mut change: Vec<Counts> = vec![[0.0; SHARES.len()]; order.ops.len() + 2];
+    let mut take = |taken: Taken, registers: f64, (from, to): (usize, usize)| {
+        change[from][index(taken)] += registers;
+        change[to + 1][index(taken)] -= registers;
+    };
+    for span in lives.spans(&order, &uses).into_iter().filter(|span| read[span.value.index()]) {
+        let Span { value, from, to } = span;
+        let (holds, registers) = weight(&lives, value);
         let is_scalar = function.ty(value).is_scalar();
         let carried = matches!(function.value(value).def, ValueDef::Argument(..));
         let between = places.get(places.partition_point(|&place| place < from)).is_some_and(|&place| place < to);
         let taken = match holds {
             Holds::Mask => Taken::Mask,
             _ if is_scalar => Taken::Scalar,
+            Holds::Address | Holds::Index if is_sum(&lives, &order, &uses, value) => Taken::Sum,
             Holds::Address | Holds::Index => Taken::Place,
             _ if passing[value.index()] && !carried && !between => Taken::Passing,
             Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => Taken::Tile,
         };
         let to = if !is_scalar && lies_in_shared(layouts, &uses, value) { from } else { to };
-        change[from] += share(taken) * registers;
-        change[to + 1] -= share(taken) * registers;
+        for part in branches.parts(function, &order, &uses[value.index()], &Span { value, from, to }) {
+            take(taken, registers, part);
+        }
     }
-    let (mut now, mut most, mut place) = (0.0, 0.0, None);
+    let mut readers: FxHashMap<(ValueId, usize), Vec<usize>> = FxHashMap::default();
+    for (at, op) in order.ops.iter().enumerate() {
+        if layouts.products.get(op).is_some_and(|product| product.unit == Unit::Thread) {
+            for side in 0..2 {
+                readers.entry((function.op(*op).operands[side], side)).or_default().push(at);
+            }
+        }
+    }
+    for (at, &op) in order.ops.iter().enumerate() {
+        if !layouts.products.contains_key(&op) {
+            continue;
+        }
+        for (side, (taken, registers)) in operands(layouts, op).into_iter().enumerate() {
+            match readers.get(&(function.op(op).operands[side], side)).map(Vec::as_slice) {
+                Some(&[first, .., last]) if taken == Taken::Factor => {
+                    if at == first {
+                        take(Taken::Kept, registers, (first, last));
+                    }
+                }
+                _ => take(taken, registers, (at, at)),
+            }
+        }
+    }
+    let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
+    let (mut now, mut most, mut place) = ([0.0; SHARES.len()], 0.0, None);
     for (&op, change) in order.ops.iter().zip(&change) {
-        now += change;
-        let here = now + if layouts.products.contains_key(&op) { operands(layouts, op) } else { 0.0 };
+        now.iter_mut().zip(change).for_each(|(now, change)| *now += change);
+        let here = shared_out(&now);
         if here > most {
             (most, place) = (here, Some(op));
         }
     }
-    (ALWAYS + most, place)
+    (ALWAYS + if warpgroups { WARPGROUPS } else { 0.0 } + most, place)
+}
+
+/// What a value is and the registers that it takes: one pointer serves all that one access reaches.
+fn weight(lives: &Lives<'_>, value: ValueId) -> (Holds, f64) {
+    let (holds, registers) = lives.weight(value);
+    match holds {
+        Holds::Address => (holds, (registers / lives.unknown_run(value)).max(registers.min(2.0))),
+        _ => (holds, registers),
+    }
+}
+
+/// Whether a pointer or an index is the sum of what takes half as much or less, such as rows and columns, and is made where it is used.
+fn is_sum(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>], value: ValueId) -> bool {
+    let function = lives.function;
+    let Some(def) = function.def_op(value).filter(|&def| matches!(function.op(def).kind, OpKind::Binary(_) | OpKind::AddPtr)) else {
+        return false;
+    };
+    let around = |op: OpId| lives.loops_around(order, op).next();
+    let mut parts: Vec<ValueId> = function.op(def).operands.iter().map(|&operand| named(function, operand)).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    let taken: f64 = parts.iter().filter(|part| !function.ty(**part).is_scalar()).map(|&part| weight(lives, part).1).sum();
+    let home = around(def);
+    let mut users = uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind));
+    taken <= weight(lives, value).1 / 2.0 && users.all(|&user| around(user) == home)
+}
+
+/// The value that this one is another name of.
+fn named(function: &Function, mut value: ValueId) -> ValueId {
+    while let Some(op) = function.def_op(value).map(|op| function.op(op)).filter(|op| is_name(&op.kind)) {
+        value = op.operands[0];
+    }
+    value
 }
 
 /// All of its operands are there before any of its results is.
@@ -156,7 +240,7 @@ fn lies_in_shared(layouts: &Layouts<'_>, uses: &[Vec<OpId>], value: ValueId) -> 
 }
 
 /// Registers into which a product reads its operands from shared memory, by what they count.
-fn operands(layouts: &mut Layouts<'_>, dot: OpId) -> f64 {
+fn operands(layouts: &mut Layouts<'_>, dot: OpId) -> [(Taken, f64); 2] {
     let product = layouts.products[&dot];
     let function = layouts.function;
     let op = function.op(dot);
@@ -164,26 +248,24 @@ fn operands(layouts: &mut Layouts<'_>, dot: OpId) -> f64 {
         let (free, ..) = layout.free_bits();
         layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
     };
-    let mut sum = 0.0;
-    for (n, side) in [Side::A, Side::B].into_iter().enumerate() {
-        let ty = function.ty(op.operands[n]);
+    [Side::A, Side::B].map(|side| {
+        let ty = function.ty(op.operands[side as usize]);
         let (shape, words) = (ty.shape().clone(), f64::from(ty.elem().bits()) / 32.0);
-        sum += match product.unit {
-            Unit::Warpgroup => 0.0,
+        match product.unit {
+            Unit::Warpgroup => (Taken::Fragment, 0.0),
             Unit::Warp => {
                 let map = layouts.operand(dot, side).and_then(|enc| layouts.encodings.map(enc, &shape));
-                share(Taken::Fragment) * words * map.map_or(0.0, |map| held(&map))
+                (Taken::Fragment, words * map.map_or(0.0, |map| held(&map)))
             }
             Unit::Thread => {
                 let result = function.ty(op.results[0]).shape().clone();
-                let Some(map) = layouts.encodings.map(product.layout, &result) else { continue };
+                let Some(map) = layouts.encodings.map(product.layout, &result) else { return (Taken::Factor, 0.0) };
                 let [.., rows, columns] = [shape.len() - 2, shape.len() - 1];
                 let (axis, depth) = if side == Side::A { (rows, columns) } else { (columns, rows) };
                 let along = ((result[axis].max(1) - 1) as u64) << shift_of(&result, axis);
                 let bases = map.register.iter().filter(|&&base| u64::from(base) & along != 0).count();
-                share(Taken::Factor) * words * f64::from(shape[depth]) * 2f64.powi(bases as i32)
+                (Taken::Factor, words * f64::from(shape[depth]) * 2f64.powi(bases as i32))
             }
-        };
-    }
-    sum
+        }
+    })
 }
