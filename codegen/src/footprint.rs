@@ -123,7 +123,12 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     let Plan { mut parts, loops, ahead, .. } = plan;
     let shared = place(&mut parts);
     let (needed, at) = pressure::needed(&mut layouts, &ahead);
-    let spills = needed > f64::from(occupancy::registers_of_thread(options.sm, options.num_warps, max_registers));
+    // ptxas takes the bound at its word, even where so many threads do not have as many registers.
+    let has = match max_registers {
+        Some(bound) => bound.min(options.sm.max_registers_per_thread),
+        None => occupancy::registers_of_thread(options.sm, options.num_warps, None),
+    };
+    let spills = needed > f64::from(has);
     let products = layouts.products.iter().map(|(&dot, product)| {
         let op = function.op(dot);
         let (left, shape) = (function.ty(op.operands[0]), function.ty(op.results[0]).shape());

@@ -5,7 +5,7 @@
 //! counted where they are multiplied. What a thread multiplies by itself is read as it goes, but for what a second product reads too: that stays.
 //! What only passes on its way into a reduction or into what a loop carries goes through a few registers, one part after another; what nobody
 //! reads takes none ([`unread`](super::unread)), nor what only the other way of an `if` does ([`branches`](super::branches)). **Invariant:** the
-//! constants are in [`SHARES`], [`ALWAYS`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
+//! constants are in [`SHARES`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
 //! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,29 +36,27 @@ enum Taken {
     Kept,
     /// Pointers and indices.
     Place,
-    /// Those that are sums of fewer.
+    /// Those that are put together from fewer.
     Sum,
     Mask,
     Scalar,
 }
 
-/// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many, masks
-/// are computed again, and what is one for all threads is in registers of its own.
+/// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many,
+/// fragments and factors are read one part after another, masks are computed again, and what is one for all threads is in registers of its own.
 const SHARES: [(Taken, f64, f64); 9] = [
-    (Taken::Tile, 1.03, f64::INFINITY),
-    (Taken::Passing, 0.05, f64::INFINITY),
-    (Taken::Fragment, 0.64, f64::INFINITY),
-    (Taken::Factor, 0.2, f64::INFINITY),
-    (Taken::Kept, 0.99, f64::INFINITY),
-    (Taken::Place, 0.76, f64::INFINITY),
-    (Taken::Sum, 0.32, f64::INFINITY),
-    (Taken::Mask, 0.73, 28.0),
-    (Taken::Scalar, 1.3, 20.0),
+    (Taken::Tile, 0.91, f64::INFINITY),
+    (Taken::Passing, 0.17, f64::INFINITY),
+    (Taken::Fragment, 0.75, 128.0),
+    (Taken::Factor, 0.07, 64.0),
+    (Taken::Kept, 1.03, f64::INFINITY),
+    (Taken::Place, 0.64, f64::INFINITY),
+    (Taken::Sum, 0.45, f64::INFINITY),
+    (Taken::Mask, 1.07, 28.0),
+    (Taken::Scalar, 0.89, 20.0),
 ];
-/// What every kernel takes.
-const ALWAYS: f64 = 0.3;
-/// What one with `wgmma` takes beside.
-const WARPGROUPS: f64 = 8.8;
+/// What a kernel with `wgmma` takes beside: its operands and results lie in runs of registers.
+const WARPGROUPS: f64 = 10.5;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
@@ -90,6 +88,7 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
     let uses = lives.uses(&order);
     let places: Vec<usize> = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
     let passing = passing(function, &uses, &order);
+    let sums = sums(&lives, &order, &uses);
     let branches = Branches::new(function, &order);
     let mut change: Vec<Counts> = vec![[0.0; SHARES.len()]; order.ops.len() + 2];
     let mut take = |taken: Taken, registers: f64, (from, to): (usize, usize)| {
@@ -103,9 +102,11 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
         let carried = matches!(function.value(value).def, ValueDef::Argument(..));
         let between = places.get(places.partition_point(|&place| place < from)).is_some_and(|&place| place < to);
         let taken = match holds {
+            // It is computed again wherever it is asked for.
+            Holds::Mask if sums[value.index()] => continue,
             Holds::Mask => Taken::Mask,
             _ if is_scalar => Taken::Scalar,
-            Holds::Address | Holds::Index if is_sum(&lives, &order, &uses, value) => Taken::Sum,
+            Holds::Address | Holds::Index if sums[value.index()] => Taken::Sum,
             Holds::Address | Holds::Index => Taken::Place,
             _ if passing[value.index()] && !carried && !between => Taken::Passing,
             Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => Taken::Tile,
@@ -147,7 +148,7 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
             (most, place) = (here, Some(op));
         }
     }
-    (ALWAYS + if warpgroups { WARPGROUPS } else { 0.0 } + most, place)
+    (most + if warpgroups { WARPGROUPS } else { 0.0 }, place)
 }
 
 /// What a value is and the registers that it takes: one pointer serves all that one access reaches.
@@ -159,20 +160,39 @@ fn weight(lives: &Lives<'_>, value: ValueId) -> (Holds, f64) {
     }
 }
 
-/// Whether a pointer or an index is the sum of what takes half as much or less, such as rows and columns, and is made where it is used.
-fn is_sum(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>], value: ValueId) -> bool {
+/// Of every value, whether it is a pointer, an index or a mask that is put together from what takes half as much or less, such as rows and
+/// columns, and where it is used.
+fn sums(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec<bool> {
     let function = lives.function;
-    let Some(def) = function.def_op(value).filter(|&def| matches!(function.op(def).kind, OpKind::Binary(_) | OpKind::AddPtr)) else {
-        return false;
-    };
     let around = |op: OpId| lives.loops_around(order, op).next();
-    let mut parts: Vec<ValueId> = function.op(def).operands.iter().map(|&operand| named(function, operand)).collect();
-    parts.sort_unstable();
-    parts.dedup();
-    let taken: f64 = parts.iter().filter(|part| !function.ty(**part).is_scalar()).map(|&part| weight(lives, part).1).sum();
-    let home = around(def);
-    let mut users = uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind));
-    taken <= weight(lives, value).1 / 2.0 && users.all(|&user| around(user) == home)
+    let mut sums = vec![false; function.values.len()];
+    // What has to be there to make it.
+    let mut costs = vec![None; function.values.len()];
+    for &id in &order.ops {
+        let op = function.op(id);
+        let (OpKind::Binary(_) | OpKind::AddPtr | OpKind::Compare(_), &[value]) = (&op.kind, &op.results[..]) else { continue };
+        let (holds, registers) = weight(lives, value);
+        let is_mask = holds == Holds::Mask;
+        if function.ty(value).is_scalar() || !(is_mask || matches!(holds, Holds::Address | Holds::Index)) {
+            continue;
+        }
+        let mut parts: Vec<ValueId> = op.operands.iter().map(|&operand| named(function, operand)).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts.retain(|part| !function.ty(*part).is_scalar() && !is_constant(function, *part));
+        let cost: f64 = parts.iter().map(|&part| costs[part.index()].unwrap_or_else(|| weight(lives, part).1)).sum();
+        let (home, mut users) = (around(id), uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind)));
+        // What compares one tile with a number stays in predicates.
+        if (parts.len() > 1 || !is_mask) && cost <= registers / 2.0 && users.all(|&user| around(user) == home) {
+            sums[value.index()] = true;
+            costs[value.index()] = Some(cost);
+        }
+    }
+    sums
+}
+
+fn is_constant(function: &Function, value: ValueId) -> bool {
+    function.def_op(value).is_some_and(|def| matches!(function.op(def).kind, OpKind::Constant(_)))
 }
 
 /// The value that this one is another name of.
