@@ -52,16 +52,15 @@ return function(t)
   check('every rule about resources is told at its place, with the configurations in which it holds', function()
     local expected = json(t.workspace .. '/resources.json')
     local buffer = edit('resources.py')
-    local found = wait('all are there', function()
-      local all = vim.diagnostic.get(buffer)
-      return #all >= #expected and all
-    end)
-    expect(#found == #expected, vim.inspect(found))
     for _, row in ipairs(expected) do
-      local problem = vim.iter(found):find(function(one)
-        return one.code == row.code
+      local found = wait(row.code .. ' is there', function()
+        local all = vim.tbl_filter(function(one)
+          return one.code == row.code
+        end, vim.diagnostic.get(buffer))
+        return #all > 0 and all
       end)
-      expect(problem, 'no ' .. row.code)
+      expect(#found == 1, row.code .. ' is told once: ' .. vim.inspect(found))
+      local problem = found[1]
       expect(problem.source == 'tritium' and problem.severity == row.severity, vim.inspect(problem))
       local line = vim.trim(vim.api.nvim_buf_get_lines(buffer, problem.lnum, problem.lnum + 1, false)[1])
       expect(vim.startswith(line, row.line) and under(buffer, problem) == row.text, row.code .. ' stands at ' .. under(buffer, problem))
