@@ -1,3 +1,5 @@
+// Feature: What a CTA holds
+//
 //! What a CTA holds of its SM, as a hover says it: shared memory by buffer, barriers, and how many CTAs there is room for.
 //!
 //! **Invariant:** this file only words what the resource model says; every line says whether it is exact.
