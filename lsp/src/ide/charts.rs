@@ -173,7 +173,8 @@ impl Analysis {
         // The layouts in the order of the text, each with what has it first.
         let mut found: Vec<(LayoutId, Shown)> = Vec::new();
         // Of the innermost expression at the offset, else of the last on its line, what goes to memory first.
-        let (mut smallest, mut on_line): (Option<(usize, Shown)>, Option<(bool, Shown)>) = (None, None);
+        let mut smallest: Option<(usize, Shown)> = None;
+        let mut on_line: Option<(bool, Shown)> = None;
         let text = self.text(path).unwrap_or_default();
         let starts = line_starts(&text);
         function.walk(|_, id| {
