@@ -86,6 +86,17 @@ local function float_text()
   return window and lines(vim.api.nvim_win_get_buf(window))
 end
 
+--- Ends our servers and forgets all buffers.
+local function stop_all()
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'tritium' })) do
+    client:stop()
+    wait('it is stopped', function()
+      return client:is_stopped()
+    end)
+  end
+  vim.cmd('silent! bufdo bwipeout!')
+end
+
 --- Ends the editor; its exit status says whether all passed.
 local function finish()
   say(('%d passed, %d failed\n'):format(passed, failed))
@@ -103,6 +114,7 @@ return {
   go = go,
   lines = lines,
   say = say,
+  stop_all = stop_all,
   wait = wait,
   workspace = workspace,
 }

@@ -17,15 +17,7 @@ return function(t)
     end)
   end
 
-  local function stop_all()
-    for _, client in ipairs(vim.lsp.get_clients({ name = 'tritium' })) do
-      client:stop()
-      wait('it is stopped', function()
-        return client:is_stopped()
-      end)
-    end
-    vim.cmd('silent! bufdo bwipeout!')
-  end
+  local stop_all = t.stop_all
 
   --- Does something with a server of other surroundings, then puts the usual one back.
   local function with_environment(environment, act)

@@ -353,14 +353,8 @@ return function(t)
 
   --- Ends the server and starts one with other settings.
   local function restart(settings)
-    for _, client in ipairs(vim.lsp.get_clients({ name = 'tritium' })) do
-      client:stop()
-      wait('it is stopped', function()
-        return client:is_stopped()
-      end)
-    end
+    t.stop_all()
     vim.lsp.config('tritium', { settings = { tritium = settings } })
-    vim.cmd('silent! bufdo bwipeout!')
     local buffer = edit('scale.py')
     return wait('a server is attached', function()
       local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]

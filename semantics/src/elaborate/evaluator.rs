@@ -334,12 +334,9 @@ impl<'a> Evaluator<'a> {
         };
         if *known == u32::MAX {
             *known = next;
-        }
-        let index = *known;
-        if index == next {
             self.origins.push(OriginData { place, inlined_at: None });
         }
-        std::mem::replace(&mut self.origin, Origin(index))
+        std::mem::replace(&mut self.origin, Origin(*known))
     }
 
     /// Takes in what a callee found: its functions (once each), origins, types and problems. Returns the index of its entry.
