@@ -2,13 +2,14 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held)
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
 whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
 once. `held` draws other configurations of both from other seeds, stages and block sizes among them: the rows that are kept from those who tune the
-rule. What it asks about hangs on Triton's registers and on chance, never on what the rule says.
+rule. What it asks about hangs on Triton's registers and on chance, never on what the rule says. `tuned` draws, by chance alone, what an autotuner
+would try: other warps, stages and block sizes, and no bound on the registers.
 **Names and figures only.**
 """
 import csv
@@ -62,13 +63,13 @@ KERNELS = {
 EACH = {"gemm": 50, "attention": 50, "attention_backward": 30, "linear_attention": 24, "gemm_epilogue": 24}
 
 
-def swept(name="spilling"):
+def swept(name="spilling", bounds=BOUNDS):
     file = os.path.relpath(footprints.SWEEP, footprints.ROOT)
     for seed, (kernel, (axes, kept, args)) in enumerate(sorted(KERNELS.items())):
         chance = random.Random(f"{name} {seed}")
         wanted = EACH.get(kernel, 12)
         names = list(axes)
-        every = list(itertools.product(*axes.values(), WARPS, BOUNDS))
+        every = list(itertools.product(*axes.values(), WARPS, bounds))
         chance.shuffle(every)
         for *sizes, warps, maxnreg in every:
             constexprs = dict(zip(names, sizes))
@@ -139,6 +140,29 @@ def drawn(language, corpora):
         yield {**made, "half": "held"}
 
 
+def tuned(language, corpora):
+    with open(os.path.join(language, "corpus_ttir.tsv"), newline="") as table:
+        for line in csv.DictReader(table, delimiter="\t"):
+            if line["helper"] != "False" or line["verdict_3.6"] != "ok" or not os.path.exists(os.path.join(corpora, line["path"])):
+                continue
+            chance = random.Random(f"tuned {line['path']} {line['function']}")
+            signature, constexprs = json.loads(line["signature"]), json.loads(line["constexprs"])
+            sizes = sorted(k for k, v in constexprs.items() if k.startswith("B") and isinstance(v, int) and 16 <= v <= 4096 and v & (v - 1) == 0)
+            for _ in range(2):
+                changed = {}
+                for name in sizes:
+                    size = max(16, int(constexprs[name] * chance.choice((0.5, 1, 1, 2, 2, 4))))
+                    if size != constexprs[name]:
+                        changed[name] = size
+                gpu, warps, stages = chance.choice(("sm_80", "sm_90")), chance.choice(WARPS), chance.choice((1, 2, 3, 4))
+                text = footprints.compact(changed) if changed else ""
+                made = row("corpus", line["path"], line["function"], "", text, gpu, warps, stages, None)
+                made["request"] = (signature, {**constexprs, **changed})
+                yield {**made, "half": "held"}
+    for made in swept("tuned", (None,)):
+        yield {**made, "half": "held"}
+
+
 def judged(oracle, module, path, one):
     signature, constexprs = one.get("request") or (json.loads(one["args"]), json.loads(one["constexprs"]))
     constexprs = {name: assignments.DTYPES.get(v, v) if isinstance(v, str) else v for name, v in constexprs.items()}
@@ -183,7 +207,7 @@ def main():
         with open(out) as known:
             done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
     files = {}
-    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora)}
+    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora)}
     for one in asked[wanted]():
         if key(one) not in done:
             done.add(key(one))
