@@ -71,7 +71,11 @@ fn table(rows: &[Row]) -> String {
             row.gpu.clone(),
             row.compiler.to_owned(),
             text(row.registers.map(|r| format!("{exact}{r}"))),
-            text(row.spill_bytes.map(|b| format!("{b} B")).or(row.spills.map(|s| if s { "~yes" } else { "~no" }.to_owned()))),
+            text(
+                row.spill_bytes
+                    .map(|b| format!("{exact}{b} B"))
+                    .or(row.spills.map(|s| if s { "~yes" } else { "~no" }.to_owned())),
+            ),
             text(row.shared_bytes.map(|b| format!("{}{b} B", if row.shared_source == Some("exact") { "" } else { "~" }))),
             text(occupancy),
             text(row.flops.map(si)),
@@ -89,6 +93,9 @@ fn table(rows: &[Row]) -> String {
          DRAM bytes move while the launch runs; stores that L2 still holds at its end follow later, and FLOP/B and times count them too.\n\
          The limiter has the highest share of its peak; beside the second one stands its share.\n"
     );
+    if let Some(remedy) = rows.iter().find_map(|row| row.registers_remedy.as_ref()) {
+        out += &format!("Registers and spills are not exact here: {remedy}.\n");
+    }
     for row in rows {
         let place = |line: Option<u32>| {
             let line = line.map(|l| format!("{}:{l}", row.file)).unwrap_or_else(|| row.file.clone());

@@ -46,6 +46,7 @@ mod types;
 mod value;
 
 pub(crate) use expressions::source_text;
+pub(crate) use scan::times_bound;
 
 use std::sync::Arc;
 

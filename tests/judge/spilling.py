@@ -26,7 +26,11 @@ import assignments
 import footprints
 
 LIMIT = 40
+# Rows of one file that one process asks about.
+PART = 12
 COLUMNS = (*footprints.COLUMNS[:8], "maxnreg", "half", "verdict", "registers", "spill_bytes")
+# Of a published kernel, as an autotuner would try it.
+TRIED = 2
 BOUNDS = (None, None, None, None, None, 64, 96, 128, 168)
 WARPS = (1, 2, 4, 4, 4, 8, 8, 16)
 
@@ -148,7 +152,7 @@ def tuned(language, corpora):
             chance = random.Random(f"tuned {line['path']} {line['function']}")
             signature, constexprs = json.loads(line["signature"]), json.loads(line["constexprs"])
             sizes = sorted(k for k, v in constexprs.items() if k.startswith("B") and isinstance(v, int) and 16 <= v <= 4096 and v & (v - 1) == 0)
-            for _ in range(2):
+            for _ in range(TRIED):
                 changed = {}
                 for name in sizes:
                     size = max(16, int(constexprs[name] * chance.choice((0.5, 1, 1, 2, 2, 4))))
@@ -213,9 +217,17 @@ def main():
             done.add(key(one))
             files.setdefault(one["file"], []).append(one)
     print(f"{sum(map(len, files.values()))} rows are left", file=sys.stderr, flush=True)
-    # In no order, so that an interrupted run is a sample.
-    for file, rows in sorted(files.items(), key=lambda item: zlib.crc32(item[0].encode())):
+    # In no order, so that an interrupted run is a sample; a part of a file at a time, as many at once as this process has cores (`taskset`).
+    for rows in files.values():
         rows.sort(key=lambda one: zlib.crc32("\t".join(key(one)).encode()))
+    parts = [(file, rows[start : start + PART]) for file, rows in files.items() for start in range(0, len(rows), PART)]
+    parts.sort(key=lambda part: zlib.crc32("\t".join(key(part[1][0])).encode()))
+    running = set()
+    for file, rows in parts:
+        if len(running) == len(os.sched_getaffinity(0)):
+            running.discard(os.wait()[0])
+        if time.time() > end:
+            break
         child = os.fork()
         if child == 0:
             try:
@@ -223,9 +235,9 @@ def main():
             except BaseException as error:
                 print(f"{file}: {error!r}", file=sys.stderr, flush=True)
             os._exit(0)
-        os.waitpid(child, 0)
-        if time.time() > end:
-            break
+        running.add(child)
+    while running:
+        running.discard(os.wait()[0])
     with open(out) as table:
         lines = {line for line in table.read().splitlines() if not line.startswith("source\t")}
     if wanted != "corpus":

@@ -48,6 +48,30 @@ fn every_configuration_is_a_column() {
 }
 
 #[test]
+fn without_ptxas_estimates_stand_and_nothing_is_wrong() {
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(tritium());
+        command.current_dir(repository()).args(arguments).env("TRITON_PTXAS_PATH", "/no/such/ptxas");
+        let done = command.env("TRITIUM_CACHE", "off").output().expect("the program starts");
+        assert_eq!((done.status.code(), String::from_utf8_lossy(&done.stderr).as_ref()), (Some(0), ""), "{arguments:?}");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    let remedy = "the ptxas named by TRITON_PTXAS_PATH (/no/such/ptxas) was not found; correct it or unset it.";
+    let matrix: serde_json::Value = serde_json::from_str(&said(&["configs", TUNED, "--output-format", "json"])).expect("JSON");
+    let matrix = &matrix["kernels"][0]["matrix"];
+    assert!(
+        matrix["note"].as_str().is_some_and(|note| note.contains(&format!("There are no exact ones here: {remedy}"))),
+        "{matrix}"
+    );
+    for column in matrix["columns"].as_array().expect("columns") {
+        assert_eq!(column["problem"], serde_json::Value::Null, "{column}");
+    }
+    let report = said(&["report", "examples/softmax.py"]);
+    assert_eq!(report.matches(&format!("Registers and spills are not exact here: {remedy}\n")).count(), 1, "{report}");
+    assert!(report.contains("~0 B"), "{report}");
+}
+
+#[test]
 fn one_configuration_can_be_looked_at() {
     let of = |words: &[&str]| say(&[&["emit", TUNED, "--stage", "layout"], words].concat()).stdout;
     assert!(of(&[]).starts_with("module L1 num_warps=4") || of(&[]).starts_with("module L2 num_warps=4"), "{}", of(&[]));

@@ -256,7 +256,7 @@ impl Analysis {
         if through == Through::Ptx {
             return Ok(());
         }
-        let exact = self.artefacts().wait(&llvm.text, self.gpu().sm).map_err(|e| e.to_string())?;
+        let exact = self.artefacts().wait(&llvm.text, self.gpu().sm).known().map_err(|e| e.to_string())?;
         answer.registers = Some(exact.code.registers);
         answer.spill_bytes = Some(exact.code.spill_stores + exact.code.spill_loads);
         answer.local_bytes = Some(exact.code.stack);

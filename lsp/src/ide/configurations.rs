@@ -223,10 +223,15 @@ impl Analysis {
                 best: if are_alike { best(&costs) } else { Vec::new() },
             }
         });
+        let absent = figures.iter().flatten().find_map(|f| match &f.exact {
+            State::Absent(message) => Some(format!(" There are no exact ones here: {message}.")),
+            _ => None,
+        });
         let note = format!(
-            "Tritium's compiler, {}; rows that begin with triton: are Triton's, by the rules of its passes. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always. \
+            "Tritium's compiler, {}; rows that begin with triton: are Triton's, by the rules of its passes. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always.{} \
              The time assumes: {}.",
             self.gpu().name(),
+            absent.unwrap_or_default(),
             figures.iter().flatten().next().map_or("a launch", |f| f.report.cost_assumption)
         );
         Some(Matrix {
@@ -326,7 +331,7 @@ fn heads(labels: &[String]) -> Vec<String> {
 fn column(kernel: &Kernel, active: &Active, (label, head): (String, String), figures: &Result<Figures, String>) -> Column {
     let failed = figures.as_ref().ok().and_then(|f| match &f.exact {
         State::Failed(message) => Some(message.to_string()),
-        State::Ready(_) | State::Pending => None,
+        State::Ready(_) | State::Pending | State::Absent(_) => None,
     });
     Column {
         id: active.id(),

@@ -15,7 +15,7 @@ use std::{
 use tritium_runtime::{
     exact::{self, Exact},
     store::Store,
-    worker::{self, LEAN_PASSES, Pool, PtxRequest},
+    worker::{self, LEAN_PASSES, Pool, PtxRequest, WorkerError},
 };
 use tritium_semantics::target::Sm;
 
@@ -27,6 +27,19 @@ pub enum State {
     Ready(Arc<Exact>),
     /// The compiler refused, crashed or hung; the message says which.
     Failed(Arc<str>),
+    /// There is no ptxas here: estimates stay, and that is no fault of the kernel's.
+    Absent(Arc<str>),
+}
+
+impl State {
+    /// The figures, or why there are none.
+    pub fn known(self) -> Result<Arc<Exact>, Arc<str>> {
+        match self {
+            State::Ready(exact) => Ok(exact),
+            State::Failed(message) | State::Absent(message) => Err(message),
+            State::Pending => Err("still being compiled".into()),
+        }
+    }
 }
 
 /// Kernels remembered in memory; older ones are found again in the store on disk.
@@ -96,16 +109,14 @@ impl Artefacts {
         }
     }
 
-    /// Waits for the compiler; its time limits bound the wait.
-    pub fn wait(&self, llvm: &str, sm: &'static Sm) -> Result<Arc<Exact>, Arc<str>> {
+    /// Waits for the compiler; its time limits bound the wait. Never [`State::Pending`].
+    pub fn wait(&self, llvm: &str, sm: &'static Sm) -> State {
         let key = Key { llvm: llvm.into(), cpu: sm.ptx_target };
         let mut state = self.get(llvm, sm);
         let mut known = self.shared.lock();
         loop {
-            match state {
-                State::Ready(exact) => return Ok(exact),
-                State::Failed(message) => return Err(message),
-                State::Pending => {}
+            if state != State::Pending {
+                return state;
             }
             state = match known.states.get(&key) {
                 Some(State::Pending) => {
@@ -154,6 +165,7 @@ impl Shared {
         let request = PtxRequest { llvm: &key.llvm, cpu: key.cpu, features, passes: LEAN_PASSES };
         match exact::compile_exact(pool, store, &request) {
             Ok(exact) => State::Ready(Arc::new(exact)),
+            Err(error @ WorkerError::Missing { .. }) => State::Absent(error.to_string().into()),
             Err(error) => State::Failed(error.to_string().into()),
         }
     }

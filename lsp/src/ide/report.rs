@@ -36,14 +36,14 @@ impl Figures {
     pub fn registers(&self) -> (u32, bool) {
         match &self.exact {
             State::Ready(exact) => (exact.code.registers, true),
-            State::Pending | State::Failed(_) => (self.report.registers.value, false),
+            State::Pending | State::Failed(_) | State::Absent(_) => (self.report.registers.value, false),
         }
     }
 
     pub fn spill_bytes(&self) -> (u32, bool) {
         match &self.exact {
             State::Ready(exact) => (exact.code.spill_stores + exact.code.spill_loads, true),
-            State::Pending | State::Failed(_) => (self.report.spill_bytes.value, false),
+            State::Pending | State::Failed(_) | State::Absent(_) => (self.report.spill_bytes.value, false),
         }
     }
 }
@@ -60,6 +60,8 @@ pub struct Row {
     pub registers: Option<u32>,
     /// `exact` (ptxas) or `estimated`.
     pub registers_source: Option<&'static str>,
+    /// What would make them exact, where there is no ptxas.
+    pub registers_remedy: Option<String>,
     /// Whatever the source.
     pub registers_estimated: Option<u32>,
     /// Where most registers are live, and what for.
@@ -241,11 +243,8 @@ impl Analysis {
         let report = codegen::report(self.db(), active.instance, options, gpu, active.launch.as_ref());
         let report = report.as_ref().map_err(|e| e.message.clone())?.clone();
         let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
-        let exact = if wait {
-            self.artefacts().wait(&llvm.text, gpu.sm).map_or_else(State::Failed, State::Ready)
-        } else {
-            self.artefacts().get(&llvm.text, gpu.sm)
-        };
+        let artefacts = self.artefacts();
+        let exact = if wait { artefacts.wait(&llvm.text, gpu.sm) } else { artefacts.get(&llvm.text, gpu.sm) };
         let mut figures = Figures { occupancy: report.occupancy, report, exact };
         if let (registers, true) = figures.registers() {
             let (threads, shared) = (32 * active.num_warps, figures.report.shared_bytes.value);
@@ -283,6 +282,7 @@ impl Analysis {
             compiler,
             registers: None,
             registers_source: None,
+            registers_remedy: None,
             registers_estimated: None,
             pressure_line: None,
             pressure: None,
@@ -377,6 +377,7 @@ impl Analysis {
         };
         match &figures.exact {
             State::Failed(message) => row.problems.push(message.to_string()),
+            State::Absent(message) => row.registers_remedy = Some(message.to_string()),
             State::Ready(exact) => row.problems.extend(exact.code.warnings().map(str::to_owned)),
             State::Pending => {}
         }
@@ -523,7 +524,7 @@ impl Analysis {
                 let spills = if spills == 0 { "no spills".to_owned() } else { format!("{spills} bytes of spills") };
                 format!("- registers: {} per thread, {spills} (exact, ptxas)\n", exact.code.registers)
             }
-            State::Pending | State::Failed(_) => {
+            State::Pending | State::Failed(_) | State::Absent(_) => {
                 let r = &figures.report.registers;
                 format!("- registers: ~{} per thread, {} to {} (estimated)\n", r.value, r.low, r.high)
             }
@@ -559,7 +560,7 @@ impl Analysis {
         out += &match &figures.exact {
             State::Ready(_) => String::new(),
             State::Pending => "- the exact figure is being compiled: hover again\n".to_owned(),
-            State::Failed(message) => format!("- no exact figure: {message}\n"),
+            State::Failed(message) | State::Absent(message) => format!("- no exact figure: {message}\n"),
         };
         out += &signature;
         if launched && cost.predicted_us.is_some() {

@@ -17,7 +17,7 @@ use crate::{
     Db, Function,
     body::{Body, Expr, ExprId, Stmt},
     diagnostics::Code,
-    elaborate::{Elaborated, OriginData, source_text},
+    elaborate::{Elaborated, OriginData, source_text, times_bound},
     items,
     problem::{At, Edit, Fix, Place, Problem},
     types::{TileType, Ty, shape_text, symbolic_shape},
@@ -301,21 +301,7 @@ impl Written {
 
     /// Whether a name is bound by one assignment and nothing else, and so is what that made it wherever it is seen after it.
     pub(super) fn is_bound_once(&self, name: &str) -> bool {
-        let binds = |target: &ExprId| match self.body.expr(*target) {
-            Expr::Name(n) => n == name,
-            Expr::Tuple(parts) | Expr::List(parts) => {
-                parts.iter().any(|&part| matches!(self.body.expr(part), Expr::Name(n) if n == name))
-            }
-            _ => false,
-        };
-        let count = self.body.stmts.iter().map(|stmt| match stmt {
-            Stmt::Assign { targets, .. } => targets.iter().filter(|t| binds(t)).count(),
-            Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => {
-                usize::from(binds(target))
-            }
-            _ => 0,
-        });
-        count.sum::<usize>() == 1
+        times_bound(&self.body, name) == 1
     }
 
     pub(super) fn text(&self, expr: ExprId) -> String {
