@@ -1,6 +1,7 @@
 // Feature: Definition
 //
-//! Where a name is bound; and where a shape comes from: the `arange` or the compile-time parameter behind each extent of a value.
+//! Where a name is bound; and where a shape comes from: the `arange` behind each extent of a value, and from there the compile-time
+//! parameter that says how long it is.
 
 use std::{
     ops::Range,
@@ -86,14 +87,20 @@ impl Analysis {
             let index = item.params.iter().position(|p| p.name == name)?;
             Some(Place { function: found.function, at: At::Param(index as u32) })
         };
+        let target = |place| {
+            let (file, range) = tritium_semantics::check::range_of(self.db(), place)?;
+            Some(Target { path: file.path(self.db()).clone(), range })
+        };
+        let own = self.assignment_at(path, found.range.end).unwrap_or(offset..offset);
         let mut out: Vec<Target> = Vec::new();
         for dim in dims {
-            let place = dim.origin.or_else(|| params(dim.symbol.as_deref()?));
-            let Some((file, range)) = place.and_then(|place| tritium_semantics::check::range_of(self.db(), place)) else {
-                continue;
-            };
-            let target = Target { path: file.path(self.db()).clone(), range };
-            if !out.contains(&target) {
+            let made = dim.origin.and_then(target);
+            // Where the extent is made, the way goes on to the parameter that it is made of.
+            let is_here = made.as_ref().is_none_or(|made| made.path == path && own.contains(&made.range.start));
+            let given = dim.symbol.as_deref().filter(|_| is_here).and_then(params).and_then(target);
+            if let Some(target) = given.or(made)
+                && !out.contains(&target)
+            {
                 out.push(target);
             }
         }

@@ -2,6 +2,7 @@
 
 mod completion;
 mod navigation;
+mod pictures;
 mod reading;
 mod refactoring;
 

@@ -256,6 +256,7 @@ fn definitions_of_names_strings_and_shapes() {
         definition("BLOCK\"]),)", 0),
         shape("value = tl.load", 0),
         shape("inside)", 1),
+        shape("offs = tl.program_id", 0),
     ];
     expect![[r#"
         29:4 double
@@ -267,6 +268,8 @@ fn definitions_of_names_strings_and_shapes() {
         19:38 tl.arange(0, BLOCK)
         ---
         19:38 tl.arange(0, BLOCK)
+        ---
+        18:19 BLOCK
     "#]]
     .assert_eq(&out.join("---\n"));
 }
