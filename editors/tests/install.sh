@@ -96,4 +96,5 @@ python() {
   echo "$dir"
 }
 
-"$1" "$2"
+mkdir -p "$2"
+"$1" "$(realpath "$2")"

@@ -122,6 +122,30 @@ return function(t)
     expect(text == 'tl.arange(0, BLOCK)', text)
   end)
 
+  check('a shape of compile-time values leads to their parameters', function()
+    go(edit('tuned.py'), 'total = tl.zeros')
+    local found = listed(vim.lsp.buf.type_definition)
+    local row = go(0, 'def matmul') + 1
+    expect(vim.deep_equal(found, { row .. ': BM', row .. ': BN' }), vim.inspect(found))
+  end)
+
+  check('a loop says what a trip of it costs, and a hint explains itself when it is asked', function()
+    local buffer = edit('tuned.py')
+    local row = go(buffer, 'for start')
+    local item = wait('a hint stands at the loop', function()
+      return vim.iter(vim.lsp.inlay_hint.get({ bufnr = buffer })):find(function(item)
+        return item.inlay_hint.position.line == row
+      end)
+    end)
+    local hint = item.inlay_hint
+    expect(vim.trim(hint.label) == '128 trips · 262 kFLOP · 8 KiB · 32 FLOP/B · L2', vim.inspect(hint))
+    -- This Neovim has no command for it. What takes long to say comes only now.
+    expect(not hint.tooltip, vim.inspect(hint))
+    local answer = vim.lsp.get_client_by_id(item.client_id):request_sync('inlayHint/resolve', hint, 10000, buffer)
+    local tooltip = answer.result.tooltip
+    expect((tooltip.value or tooltip):find('One trip of one program', 1, true), vim.inspect(answer))
+  end)
+
   check('names are coloured by what they mean', function()
     local buffer = edit('scale.py')
     for needle, kind in pairs({ ['BLOCK: tl'] = 'constexpr', ['x, n, BLOCK'] = 'pointer', ['offsets = '] = 'tile', ['inside = '] = 'mask', ['scale[grid]'] = 'launch' }) do
@@ -295,6 +319,14 @@ return function(t)
         return shown(pattern) == usual
       end)
     end
+    set({ inlayHints = { shapes = false, dtypes = false, roofline = false, promotions = true } })
+    wait('promotions alone are shown', function()
+      return shown('→') and not shown('%[32, 64%]') and not shown('bound')
+    end)
+    set({ inlayHints = { shapes = true, dtypes = true, roofline = true, promotions = false } })
+    wait('all is as usual', function()
+      return shown('%[32, 64%]') and not shown('→')
+    end)
   end)
 
   check('what a Python server answers is left to it', function()
@@ -444,6 +476,15 @@ return function(t)
       end)
     end
     expect(calls('incoming'):find('scale[', 1, true), 'the launch')
+    -- And from the launch to the function of the host around it.
+    local client = vim.lsp.get_clients({ name = 'tritium' })[1]
+    go(edit('scale.py'), 'scale(y, x, n, BLOCK')
+    local function asked(method, params)
+      return client:request_sync(method, params, 10000, 0).result[1]
+    end
+    local kernel = asked('textDocument/prepareCallHierarchy', vim.lsp.util.make_position_params(0, client.offset_encoding))
+    local launch = asked('callHierarchy/incomingCalls', { item = kernel }).from
+    expect(asked('callHierarchy/incomingCalls', { item = launch }).from.name == 'scaled', 'the host')
     expect(calls('outgoing') == 'doubled', 'the helper')
     vim.cmd('silent! cclose')
   end)

@@ -253,35 +253,100 @@ check(':Tritium config changes what hovers say', function()
   end)
 end)
 
-check(':Tritium gpu asks through vim.ui.select', function()
-  go(edit('softmax.py'), 'z = x')
+local function attached()
+  return wait('a server is attached', function()
+    local client = vim.lsp.get_clients({ bufnr = 0, name = 'tritium' })[1]
+    return client and client.initialized and client
+  end)
+end
+
+--- Runs `:Tritium` with a word and chooses the row that is called `id`; returns the question.
+local function choose(what, id)
+  attached()
   local select, asked = vim.ui.select, nil
   vim.ui.select = function(items, options, chosen)
     asked = options.prompt
     chosen(vim.iter(items):find(function(item)
-      return item.id == 'A100'
+      return item.id == id
     end))
   end
-  vim.cmd.Tritium('gpu')
-  wait('the board is chosen', function()
-    return require('tritium.looks').status():find('A100', 1, true)
+  vim.cmd.Tritium(what)
+  local ok, err = pcall(wait, 'it is asked', function()
+    return asked
   end)
   vim.ui.select = select
-  expect(asked == 'Which board?', tostring(asked))
-  vim.cmd.Tritium('gpu', 'H100')
-  wait('and back', function()
-    return require('tritium.looks').status():find('H100', 1, true)
+  expect(ok, err)
+  return asked
+end
+
+--- Waits until the status line and the hover at the cursor say what is looked at.
+local function looks(status, words)
+  wait('the status says ' .. status, function()
+    return require('tritium.looks').status():find(status, 1, true)
   end)
+  local row = vim.api.nvim_win_get_cursor(0)
+  wait('the hover says ' .. words, function()
+    vim.api.nvim_win_set_cursor(0, row)
+    return hover():find(words, 1, true)
+  end)
+end
+
+check(':Tritium gpu asks through vim.ui.select, and hovers follow', function()
+  go(edit('softmax.py'), 'def softmax', 4)
+  expect(choose('gpu', 'A100') == 'Which board?', 'the question')
+  looks('A100', ' on A100')
+  vim.cmd.Tritium('gpu', 'H100')
+  looks('H100', ' on H100')
 end)
 
-check(':Tritium triton says against which version it is checked', function()
-  go(edit('softmax.py'), 'z = x')
-  for _, version in ipairs({ '3.8', '3.6' }) do
-    vim.cmd.Tritium('triton', version)
-    wait('the status says so', function()
-      return require('tritium.looks').status():find('Triton ' .. version:sub(1, 3), 1, true)
-    end)
+check(':Tritium triton asks through vim.ui.select, and hovers follow', function()
+  local buffer = edit('softmax.py')
+  local row = go(buffer, 'numerator = ')
+  vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { '    numerator = tl.maximum(z.to(tl.float16), 0.0)' })
+  go(buffer, 'numerator = ')
+  -- The literal makes the result wide, until 3.9.
+  for _, version in ipairs({ '3.9', '3.6' }) do
+    expect(choose('triton', version) == 'Which version of Triton?', 'the question')
+    looks('Triton ' .. version, version == '3.9' and 'numerator: f16[1024]' or 'numerator: f32[1024]')
   end
+  edit('softmax.py')
+end)
+
+check('a choice made after the server has stopped is told so', function()
+  go(edit('softmax.py'), 'z = x')
+  local client = attached()
+  local notify, told, select, late = vim.notify, nil, vim.ui.select, nil
+  vim.ui.select = function(items, _, chosen)
+    late = function()
+      chosen(items[1])
+    end
+  end
+  vim.cmd.Tritium('gpu')
+  wait('it is asked', function()
+    return late
+  end)
+  vim.ui.select = select
+  client:stop()
+  wait('it is gone', function()
+    return #vim.lsp.get_clients({ name = 'tritium' }) == 0
+  end)
+  vim.notify = function(message)
+    told = message
+  end
+  local ok, err = pcall(late)
+  vim.notify = notify
+  t.stop_all()
+  edit('softmax.py')
+  attached()
+  expect(ok and told == 'Tritium: the server has stopped', tostring(err) .. tostring(told))
+end)
+
+check(':Tritium config asks through vim.ui.select, and hovers follow', function()
+  go(edit('tuned.py'), 'total = tl.dot')
+  expect(choose('config', 'matmul:1') == 'Which configuration of matmul?', 'the question')
+  looks('BM=128 BN=64', 'f32[128, 64]')
+  vim.cmd.Tritium('config', 'matmul:0')
+  looks('BM=64 BN=64', 'f32[64, 64]')
 end)
 
 check(':Tritium run is what :TritiumRun is', function()

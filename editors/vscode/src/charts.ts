@@ -5,7 +5,7 @@
  * nothing. What it needs to come back after a reload is its state.
  */
 import { randomBytes } from 'node:crypto';
-import { commands, type Disposable, type ExtensionContext, Position, ViewColumn, type WebviewPanel, window, workspace } from 'vscode';
+import { commands, type Disposable, type ExtensionContext, Position, Uri, ViewColumn, type WebviewPanel, window, workspace } from 'vscode';
 import type { Looks } from './looks';
 import { ask, debounced, isProblem, type Matrix, type Problem, type Stage } from './requests';
 import type { Server } from './server';
@@ -89,6 +89,8 @@ export class Charts implements Disposable {
       window.registerWebviewPanelSerializer(`tritium.${kind}`, {
         deserializeWebviewPanel: async (panel, state?: State) => {
           if (state?.kind !== kind) return panel.dispose();
+          // No editor may show its file yet, and the server starts for a text that mentions Triton.
+          await workspace.openTextDocument(Uri.parse(state.uri)).then((document) => this.server.consider(document), () => {});
           this.adopt(panel, state);
         },
       }),

@@ -1,7 +1,7 @@
 /**
  * Stages of a kernel beside its source: documents that follow the text while it is typed and the cursor in both directions.
  *
- * **A view's address says all that it shows**, so it can be shown again after a reload; nothing here is kept but the map of lines.
+ * **A view's address says all that it shows**, so the same is never shown twice; nothing here is kept but the map of lines.
  */
 import {
   commands,

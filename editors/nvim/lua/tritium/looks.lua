@@ -49,6 +49,15 @@ function M.update(buffer, done)
   end)
 end
 
+--- The client, which may have ended while somebody was choosing.
+local function still_there(buffer)
+  local client = requests.client(buffer)
+  if not client then
+    requests.warn('the server has stopped')
+  end
+  return client
+end
+
 local function pick(prompt, all, given, chosen)
   if given and given ~= '' then
     for _, choice in ipairs(all) do
@@ -81,7 +90,11 @@ function M.choose_configuration(given, done)
     end
     pick('Which configuration of ' .. choices.kernel .. '?', choices.configurations, given, function(choice)
       local argument = { uri = vim.uri_from_bufnr(buffer), kernel = choices.kernel, configuration = choice.id }
-      requests.client(buffer):request('workspace/executeCommand', { command = 'tritium.server.activate', arguments = { argument } }, function(err)
+      local client = still_there(buffer)
+      if not client then
+        return
+      end
+      client:request('workspace/executeCommand', { command = 'tritium.server.activate', arguments = { argument } }, function(err)
         if err then
           return requests.warn(err.message)
         end
@@ -106,7 +119,10 @@ function M.choose_setting(name, given, done)
     end
     local all = name == 'gpu' and choices.gpus or choices.tritons
     pick(name == 'gpu' and 'Which board?' or 'Which version of Triton?', all, given, function(choice)
-      local client = requests.client(buffer)
+      local client = still_there(buffer)
+      if not client then
+        return
+      end
       client.settings = vim.tbl_deep_extend('force', client.settings or {}, { tritium = { [name] = choice.id } })
       client:notify('workspace/didChangeConfiguration', { settings = client.settings })
       again(buffer)

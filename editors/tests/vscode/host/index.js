@@ -40,6 +40,13 @@ function servers() {
   });
 }
 
+/** How often the log tells of a request. */
+function sent(method) {
+  const logs = path.join(process.env.HOME, 'data/logs');
+  const texts = fs.readdirSync(logs, { recursive: true }).filter((file) => /Tritium\.log$/.test(file)).map((file) => fs.readFileSync(path.join(logs, file), 'utf8'));
+  return texts.join('').split(`Sending request '${method} -`).length - 1;
+}
+
 async function show(name) {
   const document = await vscode.workspace.openTextDocument(path.join(workspace, name));
   const editor = await vscode.window.showTextDocument(document);
@@ -195,15 +202,23 @@ const trusted = {
   'the trace setting alone fills the log': async () => {
     const { uri, document } = await show('softmax.py');
     const settings = vscode.workspace.getConfiguration('tritium');
-    const logged = () =>
-      fs
-        .readdirSync(path.join(process.env.HOME, 'data/logs'), { recursive: true })
-        .filter((file) => /Tritium\.log$/.test(file))
-        .some((file) => fs.readFileSync(path.join(process.env.HOME, 'data/logs', file), 'utf8').includes("Sending request 'textDocument/hover"));
-    assert.equal(logged(), false, 'nothing is traced before');
+    assert.equal(sent('textDocument/hover'), 0, 'nothing is traced before');
     await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
-    await until('a hover is traced', async () => (await hover(uri, place(document, 'x = tl.load'))) && logged());
+    await until('a hover is traced', async () => (await hover(uri, place(document, 'x = tl.load'))) && sent('textDocument/hover') > 0);
     await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
+  },
+  'colours follow the text without asking for all of them again': async () => {
+    const { document, editor } = await show('softmax.py');
+    const settings = vscode.workspace.getConfiguration('tritium');
+    await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
+    const [deltas, wholes] = [sent('textDocument/semanticTokens/full/delta'), sent('textDocument/semanticTokens/full')];
+    await until('what changed is asked for', async () => {
+      await editor.edit((edit) => edit.insert(place(document, '@triton.jit'), '# Typed above.\n'));
+      return until('it is asked for', () => sent('textDocument/semanticTokens/full/delta') > deltas, 3_000).catch(() => false);
+    });
+    assert.equal(sent('textDocument/semanticTokens/full'), wholes);
+    await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
+    await ask('workbench.action.files.revert');
   },
   'a wrong server path is told, not worked around': async () => {
     const { uri, document } = await show('softmax.py');

@@ -96,6 +96,15 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
       });
       assert.deepEqual(found, [`${place(document, 'tl.arange').line + 1}: tl.arange(0, BLOCK)`]);
     },
+    'a shape of compile-time values leads to their parameters': async () => {
+      const { uri, document } = await show('tuned.py');
+      const found = await until('a definition', async () => {
+        const all = await places('vscode.executeTypeDefinitionProvider', uri, place(document, 'total = tl.zeros', 1));
+        return all.length > 0 && all;
+      });
+      const line = place(document, 'def matmul').line + 1;
+      assert.deepEqual(found, [`${line}: BM`, `${line}: BN`]);
+    },
     'names are coloured by what they mean': async () => {
       const { uri, document } = await scale();
       const legend = await until('a legend', () => ask('vscode.provideDocumentSemanticTokensLegend', uri));
@@ -275,6 +284,25 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
         await set(switched, undefined);
         await until(`${switched} is ${usual} again`, async () => (await shown(pattern)) === usual);
       }
+      // Promotions alone.
+      const quiet = ['inlayHints.shapes', 'inlayHints.dtypes', 'inlayHints.roofline'];
+      await set('inlayHints.promotions', true);
+      for (const one of quiet) await set(one, false);
+      await until('promotions alone are shown', async () => {
+        const all = (await hints(file)).map(label);
+        return all.length > 0 && all.every((one) => /→/.test(one));
+      });
+      for (const one of [...quiet, 'inlayHints.promotions']) await set(one, undefined);
+      await until('all is as usual', async () => (await shown(/\[32, 64\]/)) && !(await shown(/→/)));
+    },
+    'a loop says what a trip of it costs': async () => {
+      const file = await show('tuned.py');
+      const line = place(file.document, 'for start').line;
+      const [trip] = await until('a hint', async () => {
+        const all = (await hints(file)).filter((hint) => hint.position.line === line).map(label);
+        return all.length > 0 && all;
+      });
+      assert.match(trip, /^\s*128 trips · 262 kFLOP · 8 KiB · 32 FLOP\/B · L2$/);
     },
     'what a Python server answers is left to it': async () => {
       const { uri, document } = await scale();

@@ -148,15 +148,20 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       await ask('tritium.chooseGpu', '');
       await until('H100 again', async () => /H100/.test(await remark()));
     },
-    'another version of Triton is one choice away': async () => {
-      await show('softmax.py');
+    'another version of Triton is one choice away, and hovers follow': async () => {
+      const { uri, document, editor } = await show('softmax.py');
       const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
       const says = (pattern) => until(`the status bar says ${pattern}`, () => pattern.test(looks()?.text ?? ''));
-      await says(/Triton 3\.6/);
-      await ask('tritium.chooseTriton', '3.8');
-      await says(/Triton 3\.8/);
-      await ask('tritium.chooseTriton', '');
-      await says(/Triton 3\.6/);
+      const before = place(document, 'tl.exp(z)');
+      await editor.edit((edit) => edit.replace(new vscode.Range(before, before.translate(0, 9)), 'tl.maximum(z.to(tl.float16), 0.0)'));
+      const at = place(document, 'numerator = ');
+      // The literal makes the result wide, until 3.9.
+      for (const [version, shown, type] of [['', /Triton 3\.6/, /numerator: f32\[1024\]/], ['3.9', /Triton 3\.9/, /numerator: f16\[1024\]/], ['', /Triton 3\.6/, /numerator: f32\[1024\]/]]) {
+        await ask('tritium.chooseTriton', version);
+        await says(shown);
+        await until(`the hover says ${type}`, async () => type.test(await hover(uri, at)));
+      }
+      await ask('workbench.action.files.revert');
     },
     'two configurations are compared': async () => {
       await tuned();
@@ -173,10 +178,20 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       await tuned();
       const roofline = await until('the roofline', () => ask('tritium.showRoofline'));
       for (const words of [/<svg xmlns/, /FLOP per byte/, /f16 tensor 989 TFLOP\/s/, /BM=128 BN=256/, /data-active="matmul:0"/]) assert.match(roofline, words);
+      assert.equal(roofline.match(/<g class="point"/g).length, 4, 'a point for every configuration');
+      // Both ways a tenfold is equally far.
+      const ticks = (pattern) => [...roofline.matchAll(pattern)].map((found) => Number(found[1]));
+      for (const at of [ticks(/text-anchor="middle" x="([\d.]+)" y="452\.0">1[0.]*(?: k)?</g), ticks(/y="([\d.]+)">1[0.]* TFLOP\/s</g)]) {
+        assert.equal(at.length, 3, at.join());
+        assert.ok(Math.abs(at[2] - at[1] - (at[1] - at[0])) < 0.2, at.join());
+      }
       await tuned();
-      assert.match(await ask('tritium.showOccupancy'), /registers per thread \(now \d+\)/);
+      const occupancy = await ask('tritium.showOccupancy');
+      for (const curve of [/warps per CTA \(now 4\)/, /registers per thread \(now \d+\): \d+ or less: \d+ %; \d+ or more: \d+ %/, /bytes of shared memory per CTA \(now 24576\): \d+ or more: \d+ %/]) assert.match(occupancy, curve);
       await tuned('a = tl.load');
-      assert.match(await ask('tritium.showLayout'), /warp 0, lane 0, register/);
+      const layout = await ask('tritium.showLayout');
+      assert.match(layout, /warp 0, lane 0, register/);
+      assert.match(layout, /of line 26/, 'it is of the load at the cursor');
       await close();
     },
     "what Triton made of a kernel stands beside ours, once it has run here": async () => {
