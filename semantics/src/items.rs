@@ -9,12 +9,13 @@ use std::{
     sync::Arc,
 };
 
+use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
 use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
 
 use crate::{
     Db, Function, SourceFile,
-    body::{Arg, ArgKind, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower},
+    body::{ArgKind, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower},
     dtype::DType,
 };
 
@@ -483,16 +484,17 @@ fn nth_function(body: &Body, name: &str, ordinal: usize) -> Option<StmtId> {
 }
 
 /// The blocks whose statements bind names of the same module (or class).
-fn module_blocks(stmt: &Stmt) -> Vec<&[StmtId]> {
+fn module_blocks(stmt: &Stmt) -> SmallVec<[&[StmtId]; 2]> {
     match stmt {
-        Stmt::If { then, otherwise, .. } => vec![then, otherwise],
-        Stmt::With { body, .. } | Stmt::Class { body, .. } | Stmt::Other { body, .. } => vec![body],
-        Stmt::For { body, otherwise, .. } | Stmt::While { body, otherwise, .. } => vec![body, otherwise],
+        Stmt::With { body, .. } | Stmt::Class { body, .. } | Stmt::Other { body, .. } => smallvec![body.as_slice()],
+        Stmt::If { then: body, otherwise, .. } | Stmt::For { body, otherwise, .. } | Stmt::While { body, otherwise, .. } => {
+            [body.as_slice(), otherwise].into_iter().collect()
+        }
         Stmt::Try { body, handlers, otherwise, finally } => {
             let handlers = handlers.iter().map(|h| h.1.as_slice());
             [body.as_slice(), otherwise, finally].into_iter().chain(handlers).collect()
         }
-        _ => vec![],
+        _ => smallvec![],
     }
 }
 
@@ -570,82 +572,34 @@ pub enum Node {
 pub fn walk(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
     for &id in stmts {
         visit(Node::Stmt(id));
+        let stmt = body.stmt(id);
         let mut expr = |e: ExprId| walk_expr(body, e, visit);
-        let blocks: Vec<&[StmtId]> = match body.stmt(id) {
-            Stmt::Missing | Stmt::Pass | Stmt::Import { .. } | Stmt::ImportFrom { .. } => vec![],
-            Stmt::Expr(e) => {
-                expr(*e);
-                vec![]
+        match stmt {
+            Stmt::Missing | Stmt::Pass | Stmt::Import { .. } | Stmt::ImportFrom { .. } => {}
+            Stmt::Expr(e) => expr(*e),
+            Stmt::Assign { targets, value } => targets.iter().chain([value]).for_each(|&e| expr(e)),
+            Stmt::AugAssign { target, value, .. } => [target, value].into_iter().for_each(|&e| expr(e)),
+            Stmt::AnnAssign { target, annotation, value } => [target, annotation].into_iter().chain(value).for_each(|&e| expr(e)),
+            Stmt::Return(value) => value.iter().for_each(|&e| expr(e)),
+            Stmt::If { condition, .. } | Stmt::While { condition, .. } => expr(*condition),
+            Stmt::For { target, iterable, .. } => [target, iterable].into_iter().for_each(|&e| expr(e)),
+            Stmt::With { items, .. } => {
+                items.iter().flat_map(|(context, target)| [context].into_iter().chain(target)).for_each(|&e| expr(e));
             }
-            Stmt::Assign { targets, value } => {
-                targets.iter().for_each(|&t| expr(t));
-                expr(*value);
-                vec![]
-            }
-            Stmt::AugAssign { target, value, .. } => {
-                expr(*target);
-                expr(*value);
-                vec![]
-            }
-            Stmt::AnnAssign { target, annotation, value } => {
-                expr(*target);
-                expr(*annotation);
-                value.iter().for_each(|&v| expr(v));
-                vec![]
-            }
-            Stmt::Return(value) => {
-                value.iter().for_each(|&v| expr(v));
-                vec![]
-            }
-            Stmt::If { condition, then, otherwise } => {
-                expr(*condition);
-                vec![then, otherwise]
-            }
-            Stmt::For { target, iterable, body, otherwise, .. } => {
-                expr(*target);
-                expr(*iterable);
-                vec![body, otherwise]
-            }
-            Stmt::While { condition, body, otherwise } => {
-                expr(*condition);
-                vec![body, otherwise]
-            }
-            Stmt::With { items, body } => {
-                for (context, target) in items {
-                    expr(*context);
-                    target.iter().for_each(|&t| expr(t));
-                }
-                vec![body]
-            }
-            Stmt::Assert { test, message } => {
-                expr(*test);
-                message.iter().for_each(|&m| expr(m));
-                vec![]
-            }
+            Stmt::Assert { test, message } => [test].into_iter().chain(message).for_each(|&e| expr(e)),
             Stmt::Function(def) => {
-                def.decorators.iter().for_each(|&d| expr(d));
-                for p in &def.params {
-                    p.annotation.iter().chain(&p.default).for_each(|&e| expr(e));
-                }
-                def.returns.iter().for_each(|&r| expr(r));
-                vec![&def.body]
+                let of_params = def.params.iter().flat_map(|p| p.annotation.iter().chain(&p.default));
+                def.decorators.iter().chain(of_params).chain(&def.returns).for_each(|&e| expr(e));
             }
-            Stmt::Class { decorators, bases, body, .. } => {
-                decorators.iter().for_each(|&d| expr(d));
-                bases.iter().for_each(|b| expr(b.value));
-                vec![body]
+            Stmt::Class { decorators, bases, .. } => {
+                decorators.iter().chain(bases.iter().map(|base| &base.value)).for_each(|&e| expr(e));
             }
-            Stmt::Try { handlers, .. } => {
-                handlers.iter().filter_map(|h| h.0).for_each(&mut expr);
-                module_blocks(body.stmt(id))
-            }
-            Stmt::Other { exprs, body, .. } => {
-                exprs.iter().for_each(|&e| expr(e));
-                vec![body]
-            }
-        };
-        for block in blocks {
-            walk(body, block, visit);
+            Stmt::Try { handlers, .. } => handlers.iter().filter_map(|h| h.0).for_each(expr),
+            Stmt::Other { exprs, .. } => exprs.iter().for_each(|&e| expr(e)),
+        }
+        match stmt {
+            Stmt::Function(def) => walk(body, &def.body, visit),
+            _ => module_blocks(stmt).into_iter().for_each(|block| walk(body, block, visit)),
         }
     }
 }
@@ -653,7 +607,7 @@ pub fn walk(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
 /// Visits an expression and everything in it.
 pub fn walk_expr(body: &Body, id: ExprId, visit: &mut dyn FnMut(Node)) {
     // Not recursive: expressions nest deeper than a stack.
-    let mut left = vec![id];
+    let mut left: SmallVec<[ExprId; 16]> = smallvec![id];
     while let Some(id) = left.pop() {
         visit(Node::Expr(id));
         left.extend(children(body, id).into_iter().rev());
@@ -661,8 +615,7 @@ pub fn walk_expr(body: &Body, id: ExprId, visit: &mut dyn FnMut(Node)) {
 }
 
 /// The expressions directly inside one.
-pub fn children(body: &Body, id: ExprId) -> Vec<ExprId> {
-    let args = |args: &[Arg]| args.iter().map(|a| a.value).collect::<Vec<_>>();
+pub fn children(body: &Body, id: ExprId) -> SmallVec<[ExprId; 4]> {
     match body.expr(id) {
         Expr::Missing
         | Expr::Name(_)
@@ -674,9 +627,9 @@ pub fn children(body: &Body, id: ExprId) -> Vec<ExprId> {
         | Expr::Bytes(_)
         | Expr::Bool(_)
         | Expr::None
-        | Expr::Ellipsis => vec![],
+        | Expr::Ellipsis => smallvec![],
         Expr::FString(parts) => {
-            fn values(parts: &[FStringPart], out: &mut Vec<ExprId>) {
+            fn values(parts: &[FStringPart], out: &mut SmallVec<[ExprId; 4]>) {
                 for part in parts {
                     if let FStringPart::Value { value, format, .. } = part {
                         out.push(*value);
@@ -684,14 +637,14 @@ pub fn children(body: &Body, id: ExprId) -> Vec<ExprId> {
                     }
                 }
             }
-            let mut out = vec![];
+            let mut out = smallvec![];
             values(parts, &mut out);
             out
         }
-        Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => items.clone(),
+        Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => items.iter().copied().collect(),
         Expr::Dict(items) => items.iter().flat_map(|(k, v)| k.iter().copied().chain([*v])).collect(),
         Expr::Comprehension { key, element, clauses, .. } => {
-            let mut out: Vec<ExprId> = key.iter().copied().chain([*element]).collect();
+            let mut out: SmallVec<[ExprId; 4]> = key.iter().copied().chain([*element]).collect();
             for clause in clauses {
                 match clause {
                     Clause::For { target, iterable } => out.extend([*target, *iterable]),
@@ -700,17 +653,17 @@ pub fn children(body: &Body, id: ExprId) -> Vec<ExprId> {
             }
             out
         }
-        Expr::Unary { operand, .. } => vec![*operand],
-        Expr::Binary { lhs, rhs, .. } | Expr::Bool2 { lhs, rhs, .. } => vec![*lhs, *rhs],
+        Expr::Unary { operand, .. } => smallvec![*operand],
+        Expr::Binary { lhs, rhs, .. } | Expr::Bool2 { lhs, rhs, .. } => smallvec![*lhs, *rhs],
         Expr::Compare { first, rest } => [*first].into_iter().chain(rest.iter().map(|r| r.1)).collect(),
-        Expr::If { condition, then, otherwise } => vec![*condition, *then, *otherwise],
+        Expr::If { condition, then, otherwise } => smallvec![*condition, *then, *otherwise],
         Expr::Lambda { params, body } => params.iter().filter_map(|p| p.default).chain([*body]).collect(),
-        Expr::Named { value, .. } => vec![*value],
-        Expr::Await(e) | Expr::Starred(e) => vec![*e],
+        Expr::Named { value, .. } => smallvec![*value],
+        Expr::Await(e) | Expr::Starred(e) => smallvec![*e],
         Expr::Yield(e) => e.iter().copied().collect(),
-        Expr::Call { callee, args: a } => [*callee].into_iter().chain(args(a)).collect(),
-        Expr::Attribute { receiver, .. } => vec![*receiver],
-        Expr::Subscript { receiver, index } => vec![*receiver, *index],
+        Expr::Call { callee, args } => [*callee].into_iter().chain(args.iter().map(|arg| arg.value)).collect(),
+        Expr::Attribute { receiver, .. } => smallvec![*receiver],
+        Expr::Subscript { receiver, index } => smallvec![*receiver, *index],
         Expr::Slice { lower, upper, step } => [lower, upper, step].into_iter().flatten().copied().collect(),
     }
 }
