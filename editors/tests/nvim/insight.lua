@@ -101,6 +101,58 @@ return function(t)
     end
   end)
 
+  check('every fix that is offered for an example of the rules mends what it is for', function()
+    local name = 'fixed.py'
+    local path = t.workspace .. '/' .. name
+    local mended, left = 0, {}
+    for _, page in ipairs(vim.fn.glob(t.root .. '/semantics/src/diagnostics/*.md', true, true)) do
+      local code = vim.fn.fnamemodify(page, ':t:r')
+      local example = table.concat(vim.fn.readfile(page), '\n'):match('\n## Wrong\n.-```python\n(.-)\n```')
+      vim.fn.writefile(vim.split(example, '\n'), path)
+      local buffer = edit(name)
+      local client = attached(buffer)
+      local function asked(method, params)
+        params.textDocument = vim.lsp.util.make_text_document_params(buffer)
+        local answer
+        wait('an answer', function()
+          answer = client:request_sync(method, params, 20000, buffer)
+          return answer and not answer.err and answer.result
+        end)
+        return answer.result
+      end
+      -- An answer about the whole file, generated code included.
+      local function told()
+        return vim.tbl_filter(function(one)
+          return one.code == code
+        end, asked('textDocument/diagnostic', {}).items)
+      end
+      local problem = told()[1]
+      if problem then
+        local context = { diagnostics = { problem }, only = { 'quickfix' } }
+        local actions = asked('textDocument/codeAction', { range = problem.range, context = context })
+        for _, action in ipairs(actions) do
+          if action.diagnostics and action.diagnostics[1].code == code then
+            vim.lsp.util.apply_workspace_edit(action.edit, client.offset_encoding)
+            local is_left = vim.iter(told()):any(function(one)
+              return one.message == problem.message
+            end)
+            if not is_left then
+              mended = mended + 1
+            else
+              table.insert(left, ('%s: %s:\n%s'):format(code, action.title, lines(buffer)))
+            end
+            vim.cmd('edit!')
+          end
+        end
+      end
+    end
+    vim.cmd('bwipeout!')
+    vim.fn.delete(path)
+    t.say(('     fixes applied: %d'):format(mended + #left))
+    expect(#left == 0, table.concat(left, '\n'))
+    expect(mended >= 40, mended .. ' fixes are offered')
+  end)
+
   check('a hover tells what a block of threads holds, and where that would change', function()
     go(edit('tuned.py'), 'matmul(A')
     local text = hover()

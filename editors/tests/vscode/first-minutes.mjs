@@ -9,7 +9,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { open, poll } from './lib.mjs';
+import { open, poll, screenshot } from './lib.mjs';
 
 const [vsix, kernel, launch, docs] = process.argv.slice(2);
 const folder = path.join(docs, 'images/first-minutes');
@@ -25,8 +25,10 @@ const reached = async (what, picture) => {
   steps.push({ what, seconds: Math.round((Date.now() - begin) / 100) / 10, picture });
   console.log(`${steps.at(-1).seconds} s  ${what}`);
   if (picture) {
+    // What is over leaves the screen.
+    await page.locator('.notification-toast', { hasText: 'Running' }).first().waitFor({ state: 'detached' });
     await page.waitForTimeout(500);
-    await page.screenshot({ path: path.join(folder, picture) });
+    await screenshot(page, path.join(folder, picture));
   }
 };
 const line = (words) => page.locator('.view-line', { hasText: words }).first();

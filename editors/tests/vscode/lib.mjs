@@ -118,6 +118,16 @@ export async function inHost(editor) {
   return result;
 }
 
+/** The window as a desktop has it: without what a browser adds to the status bar. */
+export async function screenshot(page, file) {
+  await page.evaluate(() => {
+    for (const item of document.querySelectorAll('.statusbar-item')) {
+      if (/keyboardLayout|forwardedPorts|ports/i.test(item.id) || /^Layout: /.test(item.textContent)) item.style.display = 'none';
+    }
+  });
+  await page.screenshot({ path: file });
+}
+
 export async function poll(condition, limit, what) {
   // One look counts for at most five seconds: a machine that stood still for a minute has not been waited for.
   for (let left = limit, last = Date.now(); ; ) {

@@ -10,7 +10,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { inHost, open, poll } from './lib.mjs';
+import { inHost, open, poll, screenshot } from './lib.mjs';
 
 const [vsix, other, failures, images] = process.argv.slice(2);
 let passed = 0;
@@ -54,13 +54,7 @@ async function person(editor, suffix) {
   const picture = async (name) => {
     if (!images) return;
     await page.waitForTimeout(600);
-    // What a browser adds to the status bar, no desktop has.
-    await page.evaluate(() => {
-      for (const item of document.querySelectorAll('.statusbar-item')) {
-        if (/keyboardLayout|forwardedPorts|ports/i.test(item.id) || /^Layout: /.test(item.textContent)) item.style.display = 'none';
-      }
-    });
-    await page.screenshot({ path: path.join(images, `${name}${suffix}.png`) });
+    await screenshot(page, path.join(images, `${name}${suffix}.png`));
   };
   const openFile = async (name, words) => {
     await page.keyboard.press('Control+p');
