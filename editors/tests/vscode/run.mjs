@@ -335,7 +335,13 @@ async function person(editor, suffix) {
       await row('H200').waitFor();
       await picture('vscode-board');
       await row('H200').click();
-      await page.locator('.statusbar-item', { hasText: 'H200 · Triton' }).first().waitFor();
+      const entry = page.locator('.statusbar-item', { hasText: 'H200 · Triton 3.6' }).first();
+      await entry.click();
+      await row('Triton Version…').click();
+      await row('3.9').click();
+      await page.locator('.statusbar-item', { hasText: 'H200 · Triton 3.9' }).first().waitFor();
+      // What the rest of the window says is about it, too.
+      await hints('on H200').waitFor();
     },
     'the walkthrough leads through it': async () => {
       await clear();

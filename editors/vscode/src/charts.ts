@@ -18,7 +18,7 @@ const KINDS = {
   layout: { title: 'Layout', command: 'tritium.showLayout' },
 } as const;
 
-type Kind = keyof typeof KINDS;
+export type Kind = keyof typeof KINDS;
 
 interface State {
   kind: Kind;
@@ -103,7 +103,7 @@ export class Charts implements Disposable {
     for (const page of this.pages.values()) page.panel.dispose();
   }
 
-  /** What a page shows now, for tests: its whole markup. */
+  /** The whole markup of a page as it stands; an extension can read its own alone. */
   markup(kind: Kind): string | undefined {
     return this.pages.get(kind)?.panel.webview.html;
   }

@@ -4,7 +4,7 @@
  * **A window in which no document mentions Triton starts no process and shows nothing.**
  */
 import { commands, type ExtensionContext, window, workspace } from 'vscode';
-import { Charts } from './charts';
+import { Charts, type Kind } from './charts';
 import { registerCheck } from './check';
 import { registerCompare } from './compare';
 import { Looks } from './looks';
@@ -18,6 +18,8 @@ let server: Server | undefined;
 export interface Tritium {
   /** The entry of the status bar about what is looked at; nothing where no kernel is near. */
   looks(): { text: string; tooltip: string; command: string } | undefined;
+  /** The page that a chart shows now; nothing where it is not open. */
+  chart(kind: Kind): string | undefined;
 }
 
 export function activate(context: ExtensionContext): Tritium {
@@ -29,7 +31,7 @@ export function activate(context: ExtensionContext): Tritium {
 
   const looks = new Looks(current, context);
   const views = new Views(current, looks);
-  new Charts(current, looks, views, context);
+  const charts = new Charts(current, looks, views, context);
 
   context.subscriptions.push(
     looks,
@@ -57,7 +59,7 @@ export function activate(context: ExtensionContext): Tritium {
     workspace.onDidGrantWorkspaceTrust(() => current.refresh()),
   );
   for (const document of workspace.textDocuments) current.consider(document);
-  return { looks: () => looks.shown };
+  return { looks: () => looks.shown, chart: (kind) => charts.markup(kind) };
 }
 
 export function deactivate(): Thenable<void> | undefined {

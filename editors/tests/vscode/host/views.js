@@ -91,6 +91,19 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       await until('the tab has its name', () => vscode.window.tabGroups.all.flatMap((group) => group.tabs).some((tab) => tab.label === 'matmul: Configurations'));
       await close();
     },
+    'charts follow what is typed': async () => {
+      const { document, editor } = await tuned();
+      await until('the page', () => ask('tritium.showConfigurations'));
+      await ask('tritium.showRoofline');
+      const { chart } = vscode.extensions.getExtension('tritium.tritium').exports;
+      const [at, words] = [place(document, '"BN": 256'), '"BN": 32'];
+      await editor.edit((edit) => edit.replace(new vscode.Range(at, at.translate(0, 9)), words));
+      for (const kind of ['configurations', 'roofline']) await until(`${kind} has the new one`, () => /BN=32\b/.test(chart(kind)) && !/BN=256/.test(chart(kind)));
+      await ask('workbench.action.files.revert');
+      for (const kind of ['configurations', 'roofline']) await until(`${kind} is as it was`, () => /BN=256/.test(chart(kind)));
+      await close();
+      assert.equal(chart('roofline'), undefined);
+    },
     'another configuration is one choice away, and hovers follow': async () => {
       const { uri, document } = await tuned();
       const at = place(document, 'total = tl.dot');
