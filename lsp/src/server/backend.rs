@@ -231,10 +231,11 @@ fn publisher(
         if is_current() {
             let remarks = analysis.remarks(&path);
             let all = analysis.to_show(&path, analysis.diagnostics_with(&path, &remarks));
+            // Whoever hears of a remark may ask at once what can be done about it.
+            memory.keep(&path, is_current, |remembered| remembered.remarks = remarks);
             if all != quick {
                 publish(&all);
             }
-            memory.keep(&path, is_current, |remembered| remembered.remarks = remarks);
         }
     })
 }
