@@ -14,6 +14,7 @@ mod operands;
 mod placing;
 mod pressure;
 mod repeating;
+mod ruled_out;
 mod scratch;
 mod sharing;
 #[cfg(test)]

@@ -663,7 +663,7 @@ impl Lives<'_> {
     }
 }
 
-fn is_slow(kind: &OpKind) -> bool {
+pub(crate) fn is_slow(kind: &OpKind) -> bool {
     match kind {
         OpKind::Libdevice(_) => true,
         OpKind::Unary(unary) => !matches!(unary, UnaryOp::NegF | UnaryOp::AbsF | UnaryOp::AbsI),

@@ -302,3 +302,28 @@ fn sums_that_nobody_reads_take_no_registers() {
     let (unread, spills) = triton_needs(&SUMS.replace("if READ", "if False"));
     assert!(unread < 100 && !spills, "{unread}");
 }
+
+const BLOCK: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.row]
+# kernel = \"row\"
+# grid = [1]
+# args = { x = \"f32[16384]\", y = \"f32[16384]\" }
+# num_warps = 1
+# ///
+@triton.jit
+def row(x, y):
+    at = tl.arange(0, 16384)
+    tl.store(y + at, tl.exp(tl.load(x + at, mask=at < LENGTH, other=0.0)), mask=at < LENGTH)
+";
+
+#[test]
+fn the_end_of_a_block_that_a_number_rules_out_takes_no_registers() {
+    let (all, spills) = triton_needs(&BLOCK.replace("LENGTH", "16000"));
+    assert!(all > 255 && spills, "{all}");
+    let (few, spills) = triton_needs(&BLOCK.replace("LENGTH", "1000"));
+    assert!(few < 100 && !spills, "{few}");
+}

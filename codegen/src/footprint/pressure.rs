@@ -2,61 +2,64 @@
 //!
 //! A tile takes what its layout gives a thread, pointers and indices only what does not differ by numbers, and one for all that one access
 //! reaches. A load that runs ahead takes none, nor does an operand that lies in shared memory once it is there; fragments of `mma.sync` are
-//! counted where they are multiplied. What a thread multiplies by itself is read as it goes, but for what a second product reads too: that stays.
-//! What only passes on its way into a reduction or into what a loop carries goes through a few registers, one part after another; what nobody
-//! reads takes none ([`unread`](super::unread)), nor what only the other way of an `if` does ([`branches`](super::branches)). **Invariant:** the
-//! constants are in [`SHARES`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
-//! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`.
+//! counted where they are multiplied. What only passes goes through a few registers, one part after another. What nobody reads takes none
+//! ([`unread`](super::unread)), nor what only the other way of an `if` does ([`branches`](super::branches)), nor what a comparison with a constant
+//! rules out ([`ruled_out`](super::ruled_out)). **Invariant:** the constants are in [`SHARES`] and [`WARPGROUPS`] and nowhere else, fitted to the
+//! looked-at rows of `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`; so that a spill that is told is one, they are an eighth
+//! less than what tells most rows.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{
     Function, OpId, OpKind, ValueDef, ValueId,
-    layout::{Distributed, Side, algebra::shift_of},
+    layout::{Side, algebra::shift_of},
+    ops::CastOp,
 };
 
 use super::{
     branches::Branches,
     layouts::{Layouts, Unit},
+    ruled_out::RuledOut,
     unread::without_unread,
 };
-use crate::registers::{Holds, Lives, Order, Span, is_name};
+use crate::registers::{Holds, Lives, Order, Span, is_name, is_slow};
 
 /// What takes registers, as far as ptxas treats it alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    /// A tile of numbers that something later waits for.
+    /// A tile of floats that something later waits for.
     Tile,
-    /// One that passes.
+    /// One that ends in a reduction or in what a loop carries, one that the next operation makes wider or takes back, and the pointers of one
+    /// access: never whole.
     Passing,
+    /// One that was narrower: it can be kept so and made wide again where it is asked for.
+    Widened,
+    /// What a product or a slow function gives: ptxas starts many before it needs the first, so that they lie beside what they are made of.
+    Result,
     /// Fragments of `mma.sync`.
     Fragment,
-    /// What a thread multiplies by itself, read as it goes.
-    Factor,
-    /// The same where more than one product reads it.
-    Kept,
     /// Pointers and indices.
     Place,
-    /// Those that are put together from fewer.
-    Sum,
+    /// Whole numbers that are loaded or reduced: bytes are unpacked, pairs stay together.
+    Number,
     Mask,
     Scalar,
 }
 
 /// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many,
-/// fragments and factors are read one part after another, masks are computed again, and what is one for all threads is in registers of its own.
+/// fragments are read one part after another, masks are computed again, and what is one for all threads is in registers of its own.
 const SHARES: [(Taken, f64, f64); 9] = [
-    (Taken::Tile, 0.91, f64::INFINITY),
-    (Taken::Passing, 0.17, f64::INFINITY),
-    (Taken::Fragment, 0.75, 128.0),
-    (Taken::Factor, 0.07, 64.0),
-    (Taken::Kept, 1.03, f64::INFINITY),
-    (Taken::Place, 0.64, f64::INFINITY),
-    (Taken::Sum, 0.45, f64::INFINITY),
-    (Taken::Mask, 1.07, 28.0),
-    (Taken::Scalar, 0.89, 20.0),
+    (Taken::Tile, 0.85, f64::INFINITY),
+    (Taken::Passing, 0.36, f64::INFINITY),
+    (Taken::Widened, 0.50, f64::INFINITY),
+    (Taken::Result, 1.21, f64::INFINITY),
+    (Taken::Fragment, 0.63, 144.0),
+    (Taken::Place, 0.66, f64::INFINITY),
+    (Taken::Number, 1.42, f64::INFINITY),
+    (Taken::Mask, 1.24, 16.0),
+    (Taken::Scalar, 1.42, 39.0),
 ];
 /// What a kernel with `wgmma` takes beside: its operands and results lie in runs of registers.
-const WARPGROUPS: f64 = 10.5;
+const WARPGROUPS: f64 = 10.4;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
@@ -88,7 +91,8 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
     let uses = lives.uses(&order);
     let places: Vec<usize> = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
     let passing = passing(function, &uses, &order);
-    let sums = sums(&lives, &order, &uses);
+    let made_again = masks_made_again(&lives, &order, &uses);
+    let ruled_out = RuledOut::new(function, layouts.facts, &order.ops);
     let branches = Branches::new(function, &order);
     let mut change: Vec<Counts> = vec![[0.0; SHARES.len()]; order.ops.len() + 2];
     let mut take = |taken: Taken, registers: f64, (from, to): (usize, usize)| {
@@ -98,45 +102,51 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64
     for span in lives.spans(&order, &uses).into_iter().filter(|span| read[span.value.index()]) {
         let Span { value, from, to } = span;
         let (holds, registers) = weight(&lives, value);
+        let registers = registers * ruled_out.share(value, lives.layouts[value.index()].as_ref());
         let is_scalar = function.ty(value).is_scalar();
         let carried = matches!(function.value(value).def, ValueDef::Argument(..));
         let between = places.get(places.partition_point(|&place| place < from)).is_some_and(|&place| place < to);
+        let def = function.def_op(value).map(|def| &function.op(def).kind);
         let taken = match holds {
             // It is computed again wherever it is asked for.
-            Holds::Mask if sums[value.index()] => continue,
+            Holds::Mask if made_again[value.index()] => continue,
             Holds::Mask => Taken::Mask,
             _ if is_scalar => Taken::Scalar,
-            Holds::Address | Holds::Index if sums[value.index()] => Taken::Sum,
-            Holds::Address | Holds::Index => Taken::Place,
+            Holds::Address | Holds::Index => match def {
+                Some(OpKind::Load(_) | OpKind::Reduce { .. }) => Taken::Number,
+                _ if serves_one_access(function, &uses[value.index()]) => Taken::Passing,
+                _ => Taken::Place,
+            },
             _ if passing[value.index()] && !carried && !between => Taken::Passing,
-            Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => Taken::Tile,
+            _ if is_widened(function, value) => Taken::Widened,
+            Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => match def {
+                Some(OpKind::Dot { .. }) => Taken::Result,
+                Some(kind) if is_slow(kind) => Taken::Result,
+                _ => Taken::Tile,
+            },
         };
-        let to = if !is_scalar && lies_in_shared(layouts, &uses, value) { from } else { to };
+        let to = if !is_scalar && lies_in_shared(layouts, &lives, &order, &uses, value) { from } else { to };
         for part in branches.parts(function, &order, &uses[value.index()], &Span { value, from, to }) {
-            take(taken, registers, part);
+            let at_once = taken == Taken::Widened && part.0 == part.1;
+            take(if at_once { Taken::Passing } else { taken }, registers, part);
         }
     }
+    // What a thread multiplies by itself is read as it goes, but for what a second product reads too: that stays.
     let mut readers: FxHashMap<(ValueId, usize), Vec<usize>> = FxHashMap::default();
     for (at, op) in order.ops.iter().enumerate() {
-        if layouts.products.get(op).is_some_and(|product| product.unit == Unit::Thread) {
-            for side in 0..2 {
-                readers.entry((function.op(*op).operands[side], side)).or_default().push(at);
+        let Some(product) = layouts.products.get(op).copied() else { continue };
+        for side in [Side::A, Side::B] {
+            match product.unit {
+                Unit::Thread => readers.entry((function.op(*op).operands[side as usize], side as usize)).or_default().push(at),
+                Unit::Warp => take(Taken::Fragment, operand(layouts, *op, side), (at, at)),
+                Unit::Warpgroup => {}
             }
         }
     }
-    for (at, &op) in order.ops.iter().enumerate() {
-        if !layouts.products.contains_key(&op) {
-            continue;
-        }
-        for (side, (taken, registers)) in operands(layouts, op).into_iter().enumerate() {
-            match readers.get(&(function.op(op).operands[side], side)).map(Vec::as_slice) {
-                Some(&[first, .., last]) if taken == Taken::Factor => {
-                    if at == first {
-                        take(Taken::Kept, registers, (first, last));
-                    }
-                }
-                _ => take(taken, registers, (at, at)),
-            }
+    for ((_, side), places) in readers {
+        if let [first, .., last] = places[..] {
+            let side = if side == 0 { Side::A } else { Side::B };
+            take(Taken::Tile, operand(layouts, order.ops[first], side), (first, last));
         }
     }
     let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
@@ -160,13 +170,26 @@ fn weight(lives: &Lives<'_>, value: ValueId) -> (Holds, f64) {
     }
 }
 
-/// Of every value, whether it is a pointer, an index or a mask that is put together from what takes half as much or less, such as rows and
-/// columns, and where it is used.
-fn sums(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec<bool> {
+/// Whether a single access takes all pointers of a tile: each is computed right before it.
+fn serves_one_access(function: &Function, uses: &[OpId]) -> bool {
+    let mut users = uses.iter().filter(|user| !is_name(&function.op(**user).kind));
+    users.next().is_some_and(|&user| {
+        matches!(function.op(user).kind, OpKind::Load(_) | OpKind::Store(_)) && users.all(|&other| other == user)
+    })
+}
+
+/// Whether a value is a narrower float made 32 bits wide.
+fn is_widened(function: &Function, value: ValueId) -> bool {
+    let def = function.def_op(value).map(|def| function.op(def)).filter(|op| matches!(op.kind, OpKind::Cast(CastOp::Float)));
+    def.is_some_and(|op| function.ty(op.operands[0]).elem().bits() < 32) && function.ty(value).elem().bits() == 32
+}
+
+/// Of every value, whether it is a mask that is put together from what takes half as much or less, such as rows and columns, and where it is used.
+fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec<bool> {
     let function = lives.function;
     let around = |op: OpId| lives.loops_around(order, op).next();
-    let mut sums = vec![false; function.values.len()];
-    // What has to be there to make it.
+    let mut made_again = vec![false; function.values.len()];
+    // What has to be there to make it, a pointer or an index too.
     let mut costs = vec![None; function.values.len()];
     for &id in &order.ops {
         let op = function.op(id);
@@ -184,11 +207,11 @@ fn sums(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec<bool> {
         let (home, mut users) = (around(id), uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind)));
         // What compares one tile with a number stays in predicates.
         if (parts.len() > 1 || !is_mask) && cost <= registers / 2.0 && users.all(|&user| around(user) == home) {
-            sums[value.index()] = true;
+            made_again[value.index()] = is_mask;
             costs[value.index()] = Some(cost);
         }
     }
-    sums
+    made_again
 }
 
 fn is_constant(function: &Function, value: ValueId) -> bool {
@@ -237,55 +260,45 @@ fn passing(function: &Function, uses: &[Vec<OpId>], order: &Order) -> Vec<bool> 
     passing
 }
 
-/// Whether only `wgmma` reads a value, and from shared memory.
-fn lies_in_shared(layouts: &Layouts<'_>, uses: &[Vec<OpId>], value: ValueId) -> bool {
+/// Whether only products read a value, and from shared memory: `wgmma` what it has there, `mma.sync` what is loaded for it alone and where it
+/// stands.
+fn lies_in_shared(layouts: &Layouts<'_>, lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>], value: ValueId) -> bool {
     let function = layouts.function;
     let Some(def) = function.def_op(value) else { return false };
     let loaded = matches!(function.op(def).kind, OpKind::Load(_));
-    let mut users = uses[value.index()].iter().filter(|&&user| !is_name(&function.op(user).kind)).peekable();
-    let named = |mut operand: ValueId| {
-        while operand != value
-            && let Some(op) = function.def_op(operand).map(|op| function.op(op)).filter(|op| is_name(&op.kind))
-        {
-            operand = op.operands[0];
-        }
-        operand == value
-    };
-    users.peek().is_some()
-        && users.all(|user| {
-            let n = function.op(*user).operands.iter().position(|&operand| named(operand));
-            layouts.products.get(user).is_some_and(|product| product.unit == Unit::Warpgroup)
-                && (n == Some(1) || n == Some(0) && loaded)
+    let is_narrow = function.ty(value).elem().bits() <= 16;
+    let depth = |op: OpId| lives.loops_around(order, op).count();
+    let users: Vec<OpId> = uses[value.index()].iter().copied().filter(|&user| !is_name(&function.op(user).kind)).collect();
+    !users.is_empty()
+        && users.iter().all(|&user| match layouts.products.get(&user).map(|product| product.unit) {
+            Some(Unit::Warpgroup) => {
+                let n = function.op(user).operands.iter().position(|&operand| named(function, operand) == named(function, value));
+                n == Some(1) || n == Some(0) && loaded
+            }
+            Some(Unit::Warp) => loaded && is_narrow && user == users[0] && depth(user) == depth(def),
+            _ => false,
         })
 }
 
-/// Registers into which a product reads its operands from shared memory, by what they count.
-fn operands(layouts: &mut Layouts<'_>, dot: OpId) -> [(Taken, f64); 2] {
+/// Registers of an operand that a product reads: a fragment, or all that a thread multiplies by itself.
+fn operand(layouts: &mut Layouts<'_>, dot: OpId, side: Side) -> f64 {
     let product = layouts.products[&dot];
     let function = layouts.function;
     let op = function.op(dot);
-    let held = |layout: &Distributed| {
-        let (free, ..) = layout.free_bits();
-        layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
-    };
-    [Side::A, Side::B].map(|side| {
-        let ty = function.ty(op.operands[side as usize]);
-        let (shape, words) = (ty.shape().clone(), f64::from(ty.elem().bits()) / 32.0);
-        match product.unit {
-            Unit::Warpgroup => (Taken::Fragment, 0.0),
-            Unit::Warp => {
-                let map = layouts.operand(dot, side).and_then(|enc| layouts.encodings.map(enc, &shape));
-                (Taken::Fragment, words * map.map_or(0.0, |map| held(&map)))
-            }
-            Unit::Thread => {
-                let result = function.ty(op.results[0]).shape().clone();
-                let Some(map) = layouts.encodings.map(product.layout, &result) else { return (Taken::Factor, 0.0) };
-                let [.., rows, columns] = [shape.len() - 2, shape.len() - 1];
-                let (axis, depth) = if side == Side::A { (rows, columns) } else { (columns, rows) };
-                let along = ((result[axis].max(1) - 1) as u64) << shift_of(&result, axis);
-                let bases = map.register.iter().filter(|&&base| u64::from(base) & along != 0).count();
-                (Taken::Factor, words * f64::from(shape[depth]) * 2f64.powi(bases as i32))
-            }
-        }
-    })
+    let ty = function.ty(op.operands[side as usize]);
+    let (shape, words) = (ty.shape().clone(), f64::from(ty.elem().bits()) / 32.0);
+    if product.unit != Unit::Thread {
+        let map = layouts.operand(dot, side).and_then(|enc| layouts.encodings.map(enc, &shape));
+        return map.map_or(0.0, |layout| {
+            let (free, ..) = layout.free_bits();
+            words * layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
+        });
+    }
+    let result = function.ty(op.results[0]).shape().clone();
+    let Some(map) = layouts.encodings.map(product.layout, &result) else { return 0.0 };
+    let [.., rows, columns] = [shape.len() - 2, shape.len() - 1];
+    let (axis, depth) = if side == Side::A { (rows, columns) } else { (columns, rows) };
+    let along = u64::from(result[axis].max(1) - 1) << shift_of(&result, axis);
+    let bases = map.register.iter().filter(|&&base| u64::from(base) & along != 0).count();
+    words * f64::from(shape[depth]) * 2f64.powi(bases as i32)
 }
