@@ -74,7 +74,7 @@ impl RuledOut {
         let (Some(extents), Some(layout)) = (self.0.get(&value), layout) else { return 1.0 };
         let count = 1u32 << layout.register.len();
         let needed = (0..count).filter(|register| {
-            let place = layout.register.iter().enumerate().fold(0, |place, (bit, base)| place ^ (register >> bit & 1) * base);
+            let place = layout.register.iter().enumerate().fold(0, |place, (bit, base)| place ^ ((register >> bit & 1) * base));
             extents.iter().enumerate().all(|(d, &extent)| place >> shift_of(&layout.shape, d) & (layout.shape[d] - 1) < extent)
         });
         needed.count() as f64 / f64::from(count)
