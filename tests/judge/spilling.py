@@ -2,14 +2,15 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned)
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | learn)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
 whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
-once. `held` draws other configurations of both from other seeds, stages and block sizes among them: the rows that are kept from those who tune the
-rule. What it asks about hangs on Triton's registers and on chance, never on what the rule says. `tuned` draws, by chance alone, what an autotuner
-would try: other warps, stages and block sizes, and no bound on the registers.
+once. `held` draws other configurations of both from other seeds, stages and block sizes among them, by Triton's registers and by chance. `tuned`
+draws, by chance alone, what an autotuner would try: other warps, stages and block sizes, and no bound on the registers: the rows that are kept from
+those who tune the rule. `learn` draws the same of published kernels from another seed, to tune it with; of these the record has those that the rule
+of that day put near the limit and a few others, as far as an hour went.
 **Names and figures only.**
 """
 import csv
@@ -139,20 +140,20 @@ def drawn(language, corpora):
                 gpu, stages = chance.choice(("sm_80", "sm_90")), chance.choice((1, 2, 3, 4))
                 made = row("corpus", line["path"], line["function"], "", footprints.compact(changed) if changed else "", gpu, warps, stages, maxnreg)
                 made["request"] = (signature, {**constexprs, **changed})
-                yield {**made, "half": "held"}
+                yield {**made, "half": "tune"}
     for made in swept("held"):
-        yield {**made, "half": "held"}
+        yield {**made, "half": "tune"}
 
 
-def tuned(language, corpora):
+def tuned(language, corpora, seed="tuned", draws=TRIED, half="held"):
     with open(os.path.join(language, "corpus_ttir.tsv"), newline="") as table:
         for line in csv.DictReader(table, delimiter="\t"):
             if line["helper"] != "False" or line["verdict_3.6"] != "ok" or not os.path.exists(os.path.join(corpora, line["path"])):
                 continue
-            chance = random.Random(f"tuned {line['path']} {line['function']}")
+            chance = random.Random(f"{seed} {line['path']} {line['function']}")
             signature, constexprs = json.loads(line["signature"]), json.loads(line["constexprs"])
             sizes = sorted(k for k, v in constexprs.items() if k.startswith("B") and isinstance(v, int) and 16 <= v <= 4096 and v & (v - 1) == 0)
-            for _ in range(TRIED):
+            for _ in range(draws):
                 changed = {}
                 for name in sizes:
                     size = max(16, int(constexprs[name] * chance.choice((0.5, 1, 1, 2, 2, 4))))
@@ -162,9 +163,10 @@ def tuned(language, corpora):
                 text = footprints.compact(changed) if changed else ""
                 made = row("corpus", line["path"], line["function"], "", text, gpu, warps, stages, None)
                 made["request"] = (signature, {**constexprs, **changed})
-                yield {**made, "half": "held"}
-    for made in swept("tuned", (None,)):
-        yield {**made, "half": "held"}
+                yield {**made, "half": half}
+    if seed == "tuned":
+        for made in swept("tuned", (None,)):
+            yield {**made, "half": half}
 
 
 def judged(oracle, module, path, one):
@@ -211,7 +213,7 @@ def main():
         with open(out) as known:
             done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
     files = {}
-    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora)}
+    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora), "learn": lambda: tuned(language, corpora, "learn", 4, "tune")}
     for one in asked[wanted]():
         if key(one) not in done:
             done.add(key(one))
