@@ -37,6 +37,8 @@ export class Looks implements Disposable {
   private readonly later = debounced(150, () => void this.update());
   private readonly subscriptions: Disposable[];
   private choices: { uri: Uri; choices: Choices } | undefined;
+  /** The look that began last. */
+  private latest: Promise<void> = Promise.resolve();
   /** Where the cursor was in the last text that could have kernels: a chart or a view in front changes nothing. */
   private last: { document: TextDocument; position: Position } | undefined;
 
@@ -106,14 +108,20 @@ export class Looks implements Disposable {
     this.changed.fire();
   }
 
-  private async update(): Promise<void> {
+  private update(): Promise<void> {
+    this.latest = this.look();
+    return this.latest;
+  }
+
+  private async look(): Promise<void> {
     const editor = window.activeTextEditor;
     if (editor !== undefined && !ASIDE.has(editor.document.uri.scheme)) this.last = { document: editor.document, position: editor.selection.active };
     else if (this.last?.document.isClosed === true) this.last = undefined;
     const last = this.last;
     const isAsked = last?.document.languageId === 'python' && this.server.isWanted;
     const choices = isAsked ? await ask(this.server, 'tritium/choices', { uri: last.document.uri.toString() }, { position: last.position }) : undefined;
-    if (this.last !== last) return;
+    // A later look has begun, and says what is so: whoever waits for this one waits for that.
+    if (this.last !== last) return this.latest;
     this.choices = last === undefined || choices === undefined || isProblem(choices) ? undefined : { uri: last.document.uri, choices };
     void commands.executeCommand('setContext', 'tritium.file', this.choices !== undefined);
     void commands.executeCommand('setContext', 'tritium.kernel', this.choices?.choices.kernel != null);

@@ -161,6 +161,19 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       await ask('tritium.chooseGpu', '');
       await until('H100 again', async () => /H100/.test(await remark()));
     },
+    'two choices at once are both made': async () => {
+      await until('the server runs', async () => (await hints(await show('softmax.py'))).length > 0);
+      const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
+      await show('plain.py');
+      await until('no kernel is near', () => looks() === undefined);
+      await show('softmax.py');
+      // Each asks what there is to choose, and what the first hears is not about the newest question.
+      const both = (gpu, triton) => Promise.all([ask('tritium.chooseGpu', gpu), ask('tritium.chooseTriton', triton)]);
+      await both('A100', '3.8');
+      await until('the status bar says both', () => /A100 · Triton 3\.8/.test(looks()?.text ?? ''));
+      await both('', '');
+      await until('the status bar is as it was', () => /H100 · Triton 3\.6/.test(looks()?.text ?? ''));
+    },
     'another version of Triton is one choice away, and hovers follow': async () => {
       const { uri, document, editor } = await show('softmax.py');
       const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
