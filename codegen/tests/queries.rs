@@ -326,4 +326,14 @@ fn the_end_of_a_block_that_a_number_rules_out_takes_no_registers() {
     assert!(all > 255 && spills, "{all}");
     let (few, spills) = triton_needs(&BLOCK.replace("LENGTH", "1000"));
     assert!(few < 100 && !spills, "{few}");
+    // What stands in for it may be a tile of its own.
+    let two = |other: &str| {
+        let load = |mask: &str| format!("tl.load(x + at, mask=at < {mask}, other={other})");
+        let line = BLOCK.find("    tl.store").expect("the last line");
+        let body =
+            format!("    a = {}\n    b = {}\n    tl.store(y + at, a - b * tl.max(a * b, axis=0))\n", load("1000"), load("2000"));
+        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
+    };
+    let (number, tile) = (two("0.0"), two("tl.load(y + at)"));
+    assert!(tile > number + 500, "{number} {tile}");
 }

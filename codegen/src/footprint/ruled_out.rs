@@ -106,10 +106,12 @@ fn of_result(function: &Function, facts: &Facts, made: &FxHashMap<ValueId, Shape
                 _ => return None,
             };
             let (d, first) = along(facts.affine(less)?)?;
-            let bound = facts.affine(more)?.as_constant()?;
+            // Read without a sign a negative number is a huge one.
+            let is_signed = matches!(predicate, Predicate::LtS | Predicate::LeS | Predicate::GtS | Predicate::GeS);
+            let bound = facts.affine(more)?.as_constant().filter(|&bound| is_signed || bound >= 0)?;
             let mut extents = shape.clone();
             let most = extents.get_mut(usize::from(d))?;
-            *most = u32::try_from((bound + inclusive - first).max(0)).unwrap_or(u32::MAX).min(*most);
+            *most = u32::try_from(bound.saturating_add(inclusive).saturating_sub(first).max(0)).unwrap_or(u32::MAX).min(*most);
             extents
         }
         OpKind::Binary(BinaryOp::And | BinaryOp::MulI) if function.ty(result).elem().bits() == 1 => {
@@ -117,7 +119,13 @@ fn of_result(function: &Function, facts: &Facts, made: &FxHashMap<ValueId, Shape
             a.iter_mut().zip(&b).for_each(|(a, b)| *a = (*a).min(*b));
             a
         }
-        OpKind::Load(_) => of(*op.operands.get(1)?),
+        OpKind::Load(_) => {
+            let mut extents = of(*op.operands.get(1)?);
+            if let Some(&other) = op.operands.get(2) {
+                extents.iter_mut().zip(&all(&[other])).for_each(|(known, part)| *known = (*known).max(*part));
+            }
+            extents
+        }
         OpKind::ExpandDims { axis } => {
             let mut extents = of(op.operands[0]);
             extents.insert(usize::from(*axis), 1);
@@ -149,7 +157,7 @@ fn along(form: &Affine) -> Option<(u8, i64)> {
     for term in &form.terms {
         match (term.dim, term.coefficient) {
             _ if !term.symbols.is_empty() => return None,
-            (None, number) => first += number,
+            (None, number) => first = number.checked_add(first)?,
             (Some(d), 1) if dim.is_none() => dim = Some(d),
             _ => return None,
         }
