@@ -2,14 +2,14 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | learn)
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again | learn)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
 whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
 once. `held` draws other configurations of both from other seeds, stages and block sizes among them, by Triton's registers and by chance. `tuned`
 draws, by chance alone, what an autotuner would try: other warps, stages and block sizes, and no bound on the registers: the rows that are kept from
-those who tune the rule. `learn` draws the same of published kernels from another seed, to tune it with; of these the record has those that the rule
+those who tune the rule; `again` draws as many from another seed. `learn` draws the same of published kernels from another seed, to tune it with; of these the record has those that the rule
 of that day put near the limit and a few others, as far as an hour went.
 **Names and figures only.**
 """
@@ -164,8 +164,8 @@ def tuned(language, corpora, seed="tuned", draws=TRIED, half="held"):
                 made = row("corpus", line["path"], line["function"], "", text, gpu, warps, stages, None)
                 made["request"] = (signature, {**constexprs, **changed})
                 yield {**made, "half": half}
-    if seed == "tuned":
-        for made in swept("tuned", (None,)):
+    if half == "held":
+        for made in swept(seed, (None,)):
             yield {**made, "half": half}
 
 
@@ -213,7 +213,7 @@ def main():
         with open(out) as known:
             done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
     files = {}
-    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora), "learn": lambda: tuned(language, corpora, "learn", 4, "tune")}
+    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora), "again": lambda: tuned(language, corpora, "again"), "learn": lambda: tuned(language, corpora, "learn", 4, "tune")}
     for one in asked[wanted]():
         if key(one) not in done:
             done.add(key(one))

@@ -56,27 +56,26 @@ async function person(editor, suffix) {
     await page.waitForTimeout(600);
     await screenshot(page, path.join(images, `${name}${suffix}.png`));
   };
-  const openFile = async (name, words) => {
-    await page.keyboard.press('Control+p');
+  // By its row: Enter would take whatever is on top by then. Opened again if a window that still settles takes the focus and closes it.
+  const choose = async (key, text, row) => {
     const input = page.locator('.quick-input-widget input.input');
-    await input.waitFor({ state: 'visible' });
+    await poll(async () => {
+      await page.keyboard.press(key);
+      await input.waitFor({ state: 'visible', timeout: 3_000 });
+      await input.fill(text, { timeout: 3_000 });
+      await row.first().click({ timeout: 5_000 });
+      return true;
+    }, 60_000, `${text} is chosen`);
+  };
+  const quickRows = page.locator('.quick-input-list .monaco-list-row');
+  const openFile = async (name, words) => {
     // By its whole path: the oldest editor comes without the program that searches files.
-    await input.fill(path.join(editor.folder, name));
-    await page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().click();
+    await choose('Control+p', path.join(editor.folder, name), quickRows.filter({ hasText: name }));
     await line(words).waitFor();
   };
-  // Enter would take whatever row is on top by then: the row is clicked by its whole name.
-  const command = async (title) => {
-    const input = page.locator('.quick-input-widget input.input');
-    // A page that has the focus passes keys on only once it has loaded.
-    await poll(async () => {
-      await page.keyboard.press('F1');
-      await input.waitFor({ state: 'visible', timeout: 3_000 });
-      await input.fill(`>${title}`, { timeout: 3_000 });
-      return true;
-    }, 30_000, 'the palette opens');
-    const rows = page.locator('.quick-input-list .monaco-list-row');
-    await rows.filter({ has: page.locator('.label-name', { hasText: new RegExp(`^${title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) }) }).first().click();
+  const command = (title) => {
+    const whole = new RegExp(`^${title.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
+    return choose('F1', `>${title}`, quickRows.filter({ has: page.locator('.label-name', { hasText: whole }) }));
   };
   const webview = () => page.frameLocator('iframe.webview:visible').frameLocator('iframe#active-frame');
   // By line number: a long file shows only a part of itself, and a layout that settles moves what is clicked.
