@@ -8,6 +8,7 @@
 //! generation enters, so a change there changes no figure here.
 
 mod branches;
+mod copies;
 mod encoding;
 mod layouts;
 mod operands;
@@ -21,7 +22,7 @@ mod sharing;
 mod tests;
 mod unread;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tritium_semantics::target::Feature;
 use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts, ops::LoopAttrs};
@@ -121,9 +122,9 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     plan.layouts.read_from_rings(&plan.ahead);
     plan.conversions();
     plan.collectives();
-    let Plan { mut parts, loops, ahead, .. } = plan;
+    let Plan { mut parts, loops, fetches, carried, .. } = plan;
     let shared = place(&mut parts);
-    let (needed, at) = pressure::needed(&mut layouts, &ahead);
+    let (needed, at) = pressure::needed(&mut layouts, &fetches, &carried);
     // ptxas takes the bound at its word, even where so many threads do not have as many registers.
     let has = match max_registers {
         Some(bound) => bound.min(options.sm.max_registers_per_thread),
@@ -182,8 +183,8 @@ struct Plan<'l, 'f> {
     loops: Vec<Pipelined>,
     /// Loads that have a ring of buffers.
     ahead: FxHashSet<OpId>,
-    /// Loads that run ahead into registers.
-    carried: FxHashSet<OpId>,
+    /// Loads that run ahead into registers: the loop, and how many trips.
+    carried: FxHashMap<OpId, (OpId, u32)>,
     /// The operands that products read from registers.
     fetches: Vec<Fetch>,
 }
@@ -211,7 +212,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             parts: Vec::new(),
             loops: Vec::new(),
             ahead: FxHashSet::default(),
-            carried: FxHashSet::default(),
+            carried: FxHashMap::default(),
             fetches: Vec::new(),
         };
         plan.fetch();
@@ -252,7 +253,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             if distance == 0 {
                 continue;
             }
-            self.carried.extend(kept_in_registers);
+            self.carried.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
             for &((load, _), _) in &levels {
                 let result = self.function.op(load).results[0];
                 let by_warpgroups = self.feeds_warpgroups_alone(result);

@@ -325,7 +325,12 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    fn owner(&self, op: OpId) -> Option<OpId> {
+    /// The op whose region a block is.
+    pub(crate) fn owner_of(&self, block: tritium_tile::BlockId) -> Option<OpId> {
+        self.owners[block.index()]
+    }
+
+    pub(crate) fn owner(&self, op: OpId) -> Option<OpId> {
         self.parents[op.index()].and_then(|block| self.owners[block.index()])
     }
 }
@@ -435,10 +440,7 @@ impl Lives<'_> {
 
     /// Elements of a value that a thread has for itself.
     fn held(&self, value: ValueId) -> f64 {
-        self.layouts[value.index()].as_ref().map_or(0.0, |layout| {
-            let (free, ..) = layout.free_bits();
-            layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
-        })
+        self.layouts[value.index()].as_ref().map_or(0.0, held)
     }
 
     fn words(&self, value: ValueId) -> f64 {
@@ -541,14 +543,14 @@ impl Lives<'_> {
             for &result in &function.op(op).results {
                 // A result takes the registers of operands that die; what a loop carries is counted as its arguments while it runs.
                 let from = if is_loop { order.end[op.index()] + 1 } else { order.start[op.index()] + 1 };
-                alive(result, from, self.last_use(order, uses, result, order.owner(op)));
+                alive(result, from, self.last_use(order, &uses[result.index()], order.owner(op)));
             }
             if let Some(&region) = function.op(op).regions.first()
                 && is_loop
             {
                 for &arg in &function.block(region).args {
                     // From its last use on a trip, what the trip passes on takes its registers.
-                    alive(arg, order.start[op.index()] + 1, self.last_use(order, uses, arg, Some(op)));
+                    alive(arg, order.start[op.index()] + 1, self.last_use(order, &uses[arg.index()], Some(op)));
                 }
             }
         }
@@ -571,9 +573,9 @@ impl Lives<'_> {
         uses
     }
 
-    fn last_use(&self, order: &Order, uses: &[Vec<OpId>], value: ValueId, defined_in: Option<OpId>) -> Option<usize> {
+    pub(crate) fn last_use(&self, order: &Order, uses: &[OpId], defined_in: Option<OpId>) -> Option<usize> {
         let mut last = None;
-        for &user in &uses[value.index()] {
+        for &user in uses {
             let mut at = order.start[user.index()];
             // A use in a loop that the value comes from outside of keeps it alive on every trip.
             let mut inside = order.owner(user);
@@ -592,6 +594,11 @@ impl Lives<'_> {
 
     /// Registers that a value takes and what for: none for what is made again at its use or is another name.
     pub(crate) fn weight(&self, value: ValueId) -> (Holds, f64) {
+        self.weight_in(value, self.layouts[value.index()].as_ref())
+    }
+
+    /// The same in a layout.
+    pub(crate) fn weight_in(&self, value: ValueId, layout: Option<&Distributed>) -> (Holds, f64) {
         let function = self.function;
         let ty = function.ty(value);
         let def = function.def_op(value).map(|id| &function.op(id).kind);
@@ -602,15 +609,14 @@ impl Lives<'_> {
         }
         let elem = ty.elem();
         let each = f64::from(elem.bits()) / 32.0;
-        let Some(layout) = &self.layouts[value.index()] else {
+        let Some(layout) = layout else {
             if !ty.is_scalar() {
                 return (Holds::Value, 0.0);
             }
             let is_mask = elem.bits() == 1;
             return (if is_mask { Holds::Mask } else { Holds::Scalar }, if is_mask { 1.0 } else { each.ceil() });
         };
-        let (free, ..) = layout.free_bits();
-        let held = layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32);
+        let held = held(layout);
         match elem {
             Elem::Ptr(_) => (Holds::Address, each * self.distinct(value, layout).unwrap_or(held).max(1.0)),
             Elem::Scalar(s) if s.bits() == 1 => (Holds::Mask, (held / self.run(value, layout)).max(1.0)),
@@ -650,8 +656,7 @@ impl Lives<'_> {
     }
 
     /// Neighbours in a thread that follow from one of them, where that is all that is known of them.
-    pub(crate) fn unknown_run(&self, value: ValueId) -> f64 {
-        let layout = self.layouts[value.index()].as_ref();
+    pub(crate) fn unknown_run(&self, value: ValueId, layout: Option<&Distributed>) -> f64 {
         layout.filter(|layout| self.distinct(value, layout).is_none()).map_or(1.0, |layout| self.run(value, layout))
     }
 
@@ -661,6 +666,12 @@ impl Lives<'_> {
         let run = |d: usize| u64::from(layout.contiguous_registers(d)).min(axis.contiguity[d].max(axis.constancy[d]));
         (0..layout.shape.len()).map(run).max().unwrap_or(1).max(1) as f64
     }
+}
+
+/// Elements that a thread has for itself.
+pub(crate) fn held(layout: &Distributed) -> f64 {
+    let (free, ..) = layout.free_bits();
+    layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
 }
 
 pub(crate) fn is_slow(kind: &OpKind) -> bool {

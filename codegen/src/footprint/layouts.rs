@@ -36,6 +36,9 @@ pub(super) struct Product {
     pub layout: Enc,
 }
 
+/// Values, and the layouts that they are wanted in.
+pub(super) type InLayouts = Vec<(ValueId, Enc)>;
+
 /// A value that is needed in another layout than it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Conversion {
@@ -642,11 +645,11 @@ impl<'f> Layouts<'f> {
         }
     }
 
-    /// The loads that an operand of a product is made of, and the layouts in which it takes them, where elementwise operations and views of
+    /// The loads that an operand of a product is made of, and what lies between, with the layouts in which it takes them, where elementwise operations and views of
     /// loads and constants are all that it is made of: then the loads change threads, and the rest follows.
-    pub(super) fn fetched(&mut self, operand: ValueId, wanted: Enc) -> Option<Vec<(ValueId, Enc)>> {
+    pub(super) fn fetched(&mut self, operand: ValueId, wanted: Enc) -> Option<(InLayouts, InLayouts)> {
         let function = self.function;
-        let (mut seen, mut leaves) = (FxHashSet::default(), Vec::new());
+        let (mut seen, mut leaves, mut between) = (FxHashSet::default(), Vec::new(), Vec::new());
         let mut pending = vec![(operand, wanted)];
         while let Some((value, enc)) = pending.pop() {
             if function.ty(value).is_scalar() || !seen.insert((value, enc)) {
@@ -667,13 +670,14 @@ impl<'f> Layouts<'f> {
             if matches!(op.kind, OpKind::Load(_) | OpKind::Constant(_) | OpKind::Splat) {
                 continue;
             }
+            between.push((value, enc));
             for &source in op.operands.iter().rev() {
                 if !function.ty(source).is_scalar() {
                     pending.push((source, self.encodings.of_operand(&op.kind, enc, self.shape(source), self.shape(value))?));
                 }
             }
         }
-        (!leaves.is_empty()).then_some(leaves)
+        (!leaves.is_empty()).then_some((leaves, between))
     }
 
     /// The layout that a product reads an operand in from registers.

@@ -23,6 +23,20 @@ pub(super) struct Fetch {
     pub layout: Enc,
     /// The loads that it is made of, if that is all, with the layouts that it takes them in.
     pub leaves: Option<Vec<(ValueId, Enc)>>,
+    /// What lies between it and those.
+    pub between: Vec<(ValueId, Enc)>,
+    /// It is converted itself, not what it is made of.
+    pub is_whole: bool,
+    pub is_moved: bool,
+    /// It stays in shared memory until the product.
+    pub waits: bool,
+}
+
+impl Fetch {
+    /// Whether it is what a load brings, unchanged.
+    pub(super) fn is_load(&self) -> bool {
+        self.leaves.iter().flatten().any(|&(load, _)| load == self.operand)
+    }
 }
 
 impl Plan<'_, '_> {
@@ -40,8 +54,20 @@ impl Plan<'_, '_> {
                     continue;
                 }
                 let Some(layout) = self.layouts.operand(dot, side) else { continue };
-                let leaves = (unit != Unit::Thread).then(|| self.layouts.fetched(operand, layout)).flatten();
-                self.fetches.push(Fetch { dot, side, operand, layout, leaves });
+                let fetched = (unit != Unit::Thread).then(|| self.layouts.fetched(operand, layout)).flatten();
+                let (leaves, between) = fetched.unzip();
+                let between = between.unwrap_or_default();
+                self.fetches.push(Fetch {
+                    dot,
+                    side,
+                    operand,
+                    layout,
+                    leaves,
+                    between,
+                    is_whole: false,
+                    is_moved: true,
+                    waits: true,
+                });
             }
         }
     }
@@ -79,11 +105,15 @@ impl Plan<'_, '_> {
             }
         }
         let (mut wholes, mut leaves) = (Vec::new(), Vec::new());
-        for fetch in std::mem::take(&mut self.fetches) {
-            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.carried.contains(&op));
+        let mut taken_apart = Vec::new();
+        for mut fetch in std::mem::take(&mut self.fetches) {
+            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.carried.contains_key(&op));
             match &fetch.leaves {
                 // A transpose moves behind the buffer.
-                None => wholes.push((self.turned(fetch.operand), fetch)),
+                None => {
+                    fetch.is_whole = true;
+                    wholes.push((self.turned(fetch.operand), fetch));
+                }
                 // Only what a product of its own block follows is taken apart; what comes from the trip before is no load any more.
                 Some(loads)
                     if !self.meets_product(fetch.operand)
@@ -96,11 +126,13 @@ impl Plan<'_, '_> {
                                 self.is_before_loop(load, fetch.dot) && def.is_some_and(|op| self.layouts.is_expensive(op))
                             }) =>
                 {
+                    fetch.is_whole = true;
                     wholes.push((fetch.operand, fetch));
                 }
                 Some(loads) => {
                     leaves
                         .extend(loads.iter().map(|&(load, layout)| (fetch.dot, fetch.side, load == fetch.operand, load, layout)));
+                    taken_apart.push(fetch);
                 }
             }
         }
@@ -113,13 +145,21 @@ impl Plan<'_, '_> {
             *reads.entry((fetch.operand, fetch.layout, self.loop_of(fetch.dot))).or_default() += 1;
         }
         let mut changed: FxHashSet<(ValueId, Enc, Option<OpId>)> = FxHashSet::default();
-        for (held, Fetch { dot, side, operand, layout, .. }) in wholes {
+        for mut fetch in taken_apart {
+            fetch.waits = reads.get(&(fetch.operand, fetch.layout, self.loop_of(fetch.dot))) == Some(&1);
+            self.fetches.push(fetch);
+        }
+        for (held, mut fetch) in wholes {
+            let Fetch { dot, side, operand, layout, .. } = fetch;
             let key = (operand, layout, self.loop_of(dot));
+            let is_moved = held != operand || self.is_moved(operand, layout);
+            let waits = reads[&key] == 1 || !self.is_before_loop(operand, dot);
+            (fetch.is_moved, fetch.waits) = (is_moved, waits);
+            self.fetches.push(fetch);
             if self.function.def_op(held).is_some_and(|op| self.ahead.contains(&op)) {
                 continue;
             }
-            if changed.insert(key) && (held != operand || self.is_moved(operand, layout)) {
-                let waits = reads[&key] == 1 || !self.is_before_loop(operand, dot);
+            if changed.insert(key) && is_moved {
                 let before = self.parts.len();
                 self.pass(dot, held, self.buffer_kind(held, layout, side, held != operand), waits, &mut passed);
                 let is_narrow = matches!(self.function.ty(held).elem().scalar(), Some(Scalar::F8E4M3 | Scalar::F8E5M2));

@@ -1,42 +1,47 @@
 //! Registers of a thread under Triton's layouts: what is alive at once, by what it is, and whether a thread has as many.
 //!
-//! A tile takes what its layout gives a thread, pointers and indices only what does not differ by numbers, and one for all that one access
-//! reaches. A load that runs ahead takes none, nor does an operand that lies in shared memory once it is there; fragments of `mma.sync` are
-//! counted where they are multiplied. What only passes goes through a few registers, one part after another. What nobody reads takes none
-//! ([`unread`](super::unread)), nor what only the other way of an `if` does ([`branches`](super::branches)), nor what a comparison with a constant
-//! rules out ([`ruled_out`](super::ruled_out)). **Invariant:** the constants are in [`SHARES`] and [`WARPGROUPS`] and nowhere else, fitted to the
-//! looked-at rows of `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv`; so that a spill that is told is one, they are an eighth
-//! less than what tells most rows.
+//! A tile takes what its layout gives a thread, once for every layout that it exists in ([`copies`](super::copies)); pointers and indices take
+//! only what does not differ by numbers, and one for all that one access reaches. Fragments that wait in shared memory for their product are
+//! counted where they are multiplied, loads that run ahead into registers once for every trip. What only passes goes through a few registers,
+//! one part after another. What nobody reads takes none ([`unread`](super::unread)), nor what only the other way of an `if` does
+//! ([`branches`](super::branches)), nor what a comparison with a constant rules out ([`ruled_out`](super::ruled_out)). **Invariant:** the
+//! constants are in [`SHARES`], [`ALWAYS`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
+//! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv` and to the fewest registers with which ptxas does not spill their PTX.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tritium_tile::{
     Function, OpId, OpKind, ValueDef, ValueId,
-    layout::{Side, algebra::shift_of},
+    layout::{Distributed, Side, algebra::shift_of},
     ops::CastOp,
 };
 
 use super::{
     branches::Branches,
+    copies::{Copies, Copy, Made},
+    encoding::Encoding,
     layouts::{Layouts, Unit},
+    operands::Fetch,
     ruled_out::RuledOut,
     unread::without_unread,
 };
-use crate::registers::{Holds, Lives, Order, Span, is_name, is_slow};
+use crate::registers::{Holds, Lives, Order, Span, held, is_name, is_slow};
 
 /// What takes registers, as far as ptxas treats it alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    /// A tile of floats that something later waits for.
+    /// A tile of floats that something later waits for, or that goes through shared memory.
     Tile,
     /// One that ends in a reduction or in what a loop carries, one that the next operation makes wider or takes back, and the pointers of one
     /// access: never whole.
     Passing,
-    /// One that was narrower: it can be kept so and made wide again where it is asked for.
+    /// What can be made again from something narrower: a float that was narrower, the numbers that a reduction compares along.
     Widened,
     /// What a product or a slow function gives: ptxas starts many before it needs the first, so that they lie beside what they are made of.
     Result,
-    /// Fragments of `mma.sync`.
+    /// Fragments of `mma.sync`, and what else is read from a ring.
     Fragment,
+    /// What a thread multiplies by itself.
+    Factor,
     /// Pointers and indices.
     Place,
     /// Whole numbers that are loaded or reduced: bytes are unpacked, pairs stay together.
@@ -46,126 +51,199 @@ enum Taken {
 }
 
 /// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many,
-/// fragments are read one part after another, masks are computed again, and what is one for all threads is in registers of its own.
-const SHARES: [(Taken, f64, f64); 9] = [
-    (Taken::Tile, 0.85, f64::INFINITY),
-    (Taken::Passing, 0.36, f64::INFINITY),
-    (Taken::Widened, 0.50, f64::INFINITY),
-    (Taken::Result, 1.21, f64::INFINITY),
-    (Taken::Fragment, 0.63, 144.0),
-    (Taken::Place, 0.66, f64::INFINITY),
-    (Taken::Number, 1.42, f64::INFINITY),
-    (Taken::Mask, 1.24, 16.0),
-    (Taken::Scalar, 1.42, 39.0),
+/// one part goes through after another, masks are computed again, and what is one for all threads is in registers of its own.
+const SHARES: [(Taken, f64, f64); 10] = [
+    (Taken::Tile, 0.86, f64::INFINITY),
+    (Taken::Passing, 0.31, 146.0),
+    (Taken::Widened, 0.46, f64::INFINITY),
+    (Taken::Result, 1.19, f64::INFINITY),
+    (Taken::Fragment, 0.61, f64::INFINITY),
+    (Taken::Factor, 0.42, 64.0),
+    (Taken::Place, 0.59, f64::INFINITY),
+    (Taken::Number, 1.48, f64::INFINITY),
+    (Taken::Mask, 0.80, 16.0),
+    (Taken::Scalar, 0.74, f64::INFINITY),
 ];
-/// What a kernel with `wgmma` takes beside: its operands and results lie in runs of registers.
-const WARPGROUPS: f64 = 10.4;
+/// What every kernel takes beside, and what one with `wgmma` does: its operands and results lie in runs of registers.
+const ALWAYS: f64 = 6.2;
+const WARPGROUPS: f64 = 9.5;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
 
-fn index(of: Taken) -> usize {
-    SHARES.iter().position(|(taken, ..)| *taken == of).unwrap_or(0)
+/// What is taken from one place of the program to another.
+struct Ledger(Vec<Counts>);
+
+impl Ledger {
+    fn take(&mut self, taken: Taken, registers: f64, (from, to): (usize, usize)) {
+        let kind = SHARES.iter().position(|(kind, ..)| *kind == taken).unwrap_or(0);
+        self.0[from][kind] += registers;
+        self.0[to + 1][kind] -= registers;
+    }
+
+    /// The most that is needed at once, and the place.
+    fn most(&self) -> (f64, usize) {
+        let (mut now, mut most) = ([0.0; SHARES.len()], (0.0, 0));
+        for (place, change) in self.0.iter().enumerate() {
+            now.iter_mut().zip(change).for_each(|(now, change)| *now += change);
+            let here: f64 = now.iter().zip(SHARES).map(|(count, (_, share, limit))| share * count.min(limit)).sum();
+            if here > most.0 {
+                most = (here, place);
+            }
+        }
+        most
+    }
 }
 
-fn shared_out(counts: &Counts) -> f64 {
-    counts.iter().zip(SHARES).map(|(count, (_, share, most))| share * count.min(most)).sum()
-}
-
-/// The registers that a thread needs, and the op at which it needs most.
-pub(super) fn needed(layouts: &mut Layouts<'_>, ahead: &FxHashSet<OpId>) -> (f64, Option<OpId>) {
+/// The registers that a thread needs, and the op at which it needs most. `carried` are the loads that run ahead into registers, with their
+/// loops and how many trips.
+pub(super) fn needed(
+    layouts: &mut Layouts<'_>,
+    fetches: &[Fetch],
+    carried: &FxHashMap<OpId, (OpId, u32)>,
+) -> (f64, Option<OpId>) {
     let (pruned, read) = without_unread(layouts.function);
     let function = &pruned;
-    let mut encodings = layouts.homes.clone();
-    for &(value, enc) in &layouts.demanded {
-        encodings[value.index()].get_or_insert(enc);
-    }
-    for &load in ahead {
-        for &result in &function.op(load).results {
-            encodings[result.index()] = None;
+    let copies = Copies::of(function, layouts, fetches);
+    let values = Values::new(function, layouts);
+    let Values { lives, order, .. } = &values;
+    let ruled_out = RuledOut::new(function, layouts.facts, &order.ops);
+    let branches = Branches::new(function, order);
+    let mut ledger = Ledger(vec![[0.0; SHARES.len()]; order.ops.len() + 2]);
+    for (&(value, enc), copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
+        let Some(mut span) = copy.span(lives, order, value) else { continue };
+        let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
+        let (holds, mut registers) = weight(lives, value, layout.as_ref());
+        let Some(taken) = values.taken(copy, &span, holds) else { continue };
+        // What went through shared memory is no constant any more.
+        let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
+        if !copy.made.is_fetched() && !is_fragment {
+            registers *= ruled_out.share(value, layout.as_ref());
+        }
+        if taken == Taken::Place && is_made_wide(function, value, &copy.uses) {
+            registers *= 2.0;
+        }
+        if copy.made == Made::AtHome
+            && let Some((around, trips)) = function.def_op(value).and_then(|def| carried.get(&def))
+        {
+            (span.from, span.to) = (order.start[around.index()] + 1, order.end[around.index()]);
+            registers *= f64::from(*trips);
+        }
+        for part in branches.parts(function, order, &copy.uses, &span) {
+            let at_once = taken == Taken::Widened && part.0 == part.1;
+            ledger.take(if at_once { Taken::Passing } else { taken }, registers, part);
         }
     }
-    let maps = encodings.iter().zip(&function.values).map(|(enc, value)| layouts.encodings.map((*enc)?, value.ty.shape()));
-    let lives = Lives { function, facts: layouts.facts, layouts: maps.collect() };
-    let order = lives.order();
-    let uses = lives.uses(&order);
-    let places: Vec<usize> = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
-    let passing = passing(function, &uses, &order);
-    let made_again = masks_made_again(&lives, &order, &uses);
-    let ruled_out = RuledOut::new(function, layouts.facts, &order.ops);
-    let branches = Branches::new(function, &order);
-    let mut change: Vec<Counts> = vec![[0.0; SHARES.len()]; order.ops.len() + 2];
-    let mut take = |taken: Taken, registers: f64, (from, to): (usize, usize)| {
-        change[from][index(taken)] += registers;
-        change[to + 1][index(taken)] -= registers;
-    };
-    for span in lives.spans(&order, &uses).into_iter().filter(|span| read[span.value.index()]) {
-        let Span { value, from, to } = span;
-        let (holds, registers) = weight(&lives, value);
-        let registers = registers * ruled_out.share(value, lives.layouts[value.index()].as_ref());
-        let is_scalar = function.ty(value).is_scalar();
-        let carried = matches!(function.value(value).def, ValueDef::Argument(..));
-        let between = places.get(places.partition_point(|&place| place < from)).is_some_and(|&place| place < to);
+    take_factors(&mut ledger, layouts, &copies, order);
+    take_pairs(&mut ledger, layouts, order);
+    let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
+    let (most, place) = ledger.most();
+    (most + ALWAYS + if warpgroups { WARPGROUPS } else { 0.0 }, order.ops.get(place).copied())
+}
+
+/// What products read as they go. What a thread multiplies by itself and a second product reads too stays.
+fn take_factors(ledger: &mut Ledger, layouts: &mut Layouts<'_>, copies: &Copies, order: &Order) {
+    let function = layouts.function;
+    let mut readers: FxHashMap<(ValueId, usize), Vec<usize>> = FxHashMap::default();
+    for (at, &id) in order.ops.iter().enumerate() {
+        let Some(unit) = layouts.products.get(&id).map(|product| product.unit) else { continue };
+        for side in [Side::A, Side::B] {
+            let n = side as usize;
+            if unit == Unit::Thread {
+                ledger.take(Taken::Factor, operand(layouts, id, side), (at, at));
+                readers.entry((function.op(id).operands[n], n)).or_default().push(at);
+            } else if copies.read_as_it_goes.contains(&(id, n)) {
+                ledger.take(Taken::Fragment, operand(layouts, id, side), (at, at));
+            }
+        }
+    }
+    for ((_, n), places) in readers {
+        if let [first, .., last] = places[..] {
+            let side = if n == 0 { Side::A } else { Side::B };
+            ledger.take(Taken::Tile, operand(layouts, order.ops[first], side), (first, last));
+        }
+    }
+}
+
+/// What a reduction of several tiles compares and carries along, such as values and their places.
+fn take_pairs(ledger: &mut Ledger, layouts: &mut Layouts<'_>, order: &Order) {
+    let function = layouts.function;
+    for (at, &id) in order.ops.iter().enumerate() {
+        let op = function.op(id);
+        if !matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. }) || op.operands.len() < 2 {
+            continue;
+        }
+        let layout = op.operands.iter().find_map(|operand| layouts.homes[operand.index()]);
+        for ty in op.operands.iter().map(|&operand| function.ty(operand)) {
+            let elements = layout.and_then(|enc| layouts.encodings.map(enc, ty.shape())).map_or(0.0, |layout| held(&layout));
+            ledger.take(Taken::Widened, elements * f64::from(ty.elem().bits().max(32)) / 32.0, (at, at));
+        }
+    }
+}
+
+/// What is known of values wherever they lie.
+struct Values<'f> {
+    lives: Lives<'f>,
+    order: Order,
+    /// The places of operations that need all of their operands at once.
+    waits: Vec<usize>,
+    passing: Vec<bool>,
+    made_again: Vec<bool>,
+}
+
+impl<'f> Values<'f> {
+    fn new<'l: 'f>(function: &'f Function, layouts: &mut Layouts<'l>) -> Values<'f> {
+        let mut encodings = layouts.homes.clone();
+        for &(value, enc) in &layouts.demanded {
+            encodings[value.index()].get_or_insert(enc);
+        }
+        let maps = encodings.iter().zip(&function.values).map(|(enc, value)| layouts.encodings.map((*enc)?, value.ty.shape()));
+        let lives = Lives { function, facts: layouts.facts, layouts: maps.collect() };
+        let order = lives.order();
+        let uses = lives.uses(&order);
+        let waits = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
+        let passing = passing(function, &uses, &order);
+        let made_again = masks_made_again(&lives, &order, &uses);
+        Values { lives, order, waits, passing, made_again }
+    }
+
+    /// As what a copy takes registers; `None` if it takes none.
+    fn taken(&self, copy: &Copy, &Span { value, from, to }: &Span, holds: Holds) -> Option<Taken> {
+        let function = self.lives.function;
         let def = function.def_op(value).map(|def| &function.op(def).kind);
-        let taken = match holds {
+        let is_carried = matches!(function.value(value).def, ValueDef::Argument(..));
+        let between = self.waits.get(self.waits.partition_point(|&place| place < from)).is_some_and(|&place| place < to);
+        let last = copy.uses.iter().map(|user| self.order.start[user.index()]).max();
+        Some(match holds {
             // It is computed again wherever it is asked for.
-            Holds::Mask if made_again[value.index()] => continue,
+            Holds::Mask if self.made_again[value.index()] => return None,
             Holds::Mask => Taken::Mask,
-            _ if is_scalar => Taken::Scalar,
+            _ if function.ty(value).is_scalar() => Taken::Scalar,
             Holds::Address | Holds::Index => match def {
                 Some(OpKind::Load(_) | OpKind::Reduce { .. }) => Taken::Number,
-                _ if serves_one_access(function, &uses[value.index()]) => Taken::Passing,
+                _ if serves_one_access(function, &copy.uses) => Taken::Passing,
                 _ => Taken::Place,
             },
-            _ if passing[value.index()] && !carried && !between => Taken::Passing,
-            _ if is_widened(function, value) => Taken::Widened,
+            _ if copy.made == Made::FromRing => Taken::Fragment,
+            _ if copy.made.is_fetched() => Taken::Tile,
+            _ if self.passing[value.index()] && !is_carried && !between => Taken::Passing,
+            _ if copy.only_passes_on(function, value) => Taken::Tile,
+            // What a loop reads that it does not change is made wide before it.
+            _ if is_widened(function, value) && last.is_none_or(|last| to <= last) => Taken::Widened,
             Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => match def {
                 Some(OpKind::Dot { .. }) => Taken::Result,
                 Some(kind) if is_slow(kind) => Taken::Result,
                 _ => Taken::Tile,
             },
-        };
-        let to = if !is_scalar && lies_in_shared(layouts, &lives, &order, &uses, value) { from } else { to };
-        for part in branches.parts(function, &order, &uses[value.index()], &Span { value, from, to }) {
-            let at_once = taken == Taken::Widened && part.0 == part.1;
-            take(if at_once { Taken::Passing } else { taken }, registers, part);
-        }
+        })
     }
-    // What a thread multiplies by itself is read as it goes, but for what a second product reads too: that stays.
-    let mut readers: FxHashMap<(ValueId, usize), Vec<usize>> = FxHashMap::default();
-    for (at, op) in order.ops.iter().enumerate() {
-        let Some(product) = layouts.products.get(op).copied() else { continue };
-        for side in [Side::A, Side::B] {
-            match product.unit {
-                Unit::Thread => readers.entry((function.op(*op).operands[side as usize], side as usize)).or_default().push(at),
-                Unit::Warp => take(Taken::Fragment, operand(layouts, *op, side), (at, at)),
-                Unit::Warpgroup => {}
-            }
-        }
-    }
-    for ((_, side), places) in readers {
-        if let [first, .., last] = places[..] {
-            let side = if side == 0 { Side::A } else { Side::B };
-            take(Taken::Tile, operand(layouts, order.ops[first], side), (first, last));
-        }
-    }
-    let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
-    let (mut now, mut most, mut place) = ([0.0; SHARES.len()], 0.0, None);
-    for (&op, change) in order.ops.iter().zip(&change) {
-        now.iter_mut().zip(change).for_each(|(now, change)| *now += change);
-        let here = shared_out(&now);
-        if here > most {
-            (most, place) = (here, Some(op));
-        }
-    }
-    (most + if warpgroups { WARPGROUPS } else { 0.0 }, place)
 }
 
 /// What a value is and the registers that it takes: one pointer serves all that one access reaches.
-fn weight(lives: &Lives<'_>, value: ValueId) -> (Holds, f64) {
-    let (holds, registers) = lives.weight(value);
+fn weight(lives: &Lives<'_>, value: ValueId, layout: Option<&Distributed>) -> (Holds, f64) {
+    let (holds, registers) = lives.weight_in(value, layout);
     match holds {
-        Holds::Address => (holds, (registers / lives.unknown_run(value)).max(registers.min(2.0))),
+        Holds::Address => (holds, (registers / lives.unknown_run(value, layout)).max(registers.min(2.0))),
         _ => (holds, registers),
     }
 }
@@ -176,6 +254,12 @@ fn serves_one_access(function: &Function, uses: &[OpId]) -> bool {
     users.next().is_some_and(|&user| {
         matches!(function.op(user).kind, OpKind::Load(_) | OpKind::Store(_)) && users.all(|&other| other == user)
     })
+}
+
+/// Whether several pointers are made of an index of 32 bits: it is kept as the distance in bytes, which has 64.
+fn is_made_wide(function: &Function, value: ValueId, uses: &[OpId]) -> bool {
+    let adds = |user: &&OpId| matches!(function.op(**user).kind, OpKind::AddPtr);
+    uses.len() > 1 && function.ty(value).elem().bits() == 32 && uses.iter().all(|user| adds(&user))
 }
 
 /// Whether a value is a narrower float made 32 bits wide.
@@ -194,7 +278,7 @@ fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec
     for &id in &order.ops {
         let op = function.op(id);
         let (OpKind::Binary(_) | OpKind::AddPtr | OpKind::Compare(_), &[value]) = (&op.kind, &op.results[..]) else { continue };
-        let (holds, registers) = weight(lives, value);
+        let (holds, registers) = weight(lives, value, lives.layouts[value.index()].as_ref());
         let is_mask = holds == Holds::Mask;
         if function.ty(value).is_scalar() || !(is_mask || matches!(holds, Holds::Address | Holds::Index)) {
             continue;
@@ -203,7 +287,10 @@ fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec
         parts.sort_unstable();
         parts.dedup();
         parts.retain(|part| !function.ty(*part).is_scalar() && !is_constant(function, *part));
-        let cost: f64 = parts.iter().map(|&part| costs[part.index()].unwrap_or_else(|| weight(lives, part).1)).sum();
+        let cost: f64 = parts
+            .iter()
+            .map(|&part| costs[part.index()].unwrap_or_else(|| weight(lives, part, lives.layouts[part.index()].as_ref()).1))
+            .sum();
         let (home, mut users) = (around(id), uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind)));
         // What compares one tile with a number stays in predicates.
         if (parts.len() > 1 || !is_mask) && cost <= registers / 2.0 && users.all(|&user| around(user) == home) {
@@ -260,26 +347,6 @@ fn passing(function: &Function, uses: &[Vec<OpId>], order: &Order) -> Vec<bool> 
     passing
 }
 
-/// Whether only products read a value, and from shared memory: `wgmma` what it has there, `mma.sync` what is loaded for it alone and where it
-/// stands.
-fn lies_in_shared(layouts: &Layouts<'_>, lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>], value: ValueId) -> bool {
-    let function = layouts.function;
-    let Some(def) = function.def_op(value) else { return false };
-    let loaded = matches!(function.op(def).kind, OpKind::Load(_));
-    let is_narrow = function.ty(value).elem().bits() <= 16;
-    let depth = |op: OpId| lives.loops_around(order, op).count();
-    let users: Vec<OpId> = uses[value.index()].iter().copied().filter(|&user| !is_name(&function.op(user).kind)).collect();
-    !users.is_empty()
-        && users.iter().all(|&user| match layouts.products.get(&user).map(|product| product.unit) {
-            Some(Unit::Warpgroup) => {
-                let n = function.op(user).operands.iter().position(|&operand| named(function, operand) == named(function, value));
-                n == Some(1) || n == Some(0) && loaded
-            }
-            Some(Unit::Warp) => loaded && is_narrow && user == users[0] && depth(user) == depth(def),
-            _ => false,
-        })
-}
-
 /// Registers of an operand that a product reads: a fragment, or all that a thread multiplies by itself.
 fn operand(layouts: &mut Layouts<'_>, dot: OpId, side: Side) -> f64 {
     let product = layouts.products[&dot];
@@ -289,10 +356,7 @@ fn operand(layouts: &mut Layouts<'_>, dot: OpId, side: Side) -> f64 {
     let (shape, words) = (ty.shape().clone(), f64::from(ty.elem().bits()) / 32.0);
     if product.unit != Unit::Thread {
         let map = layouts.operand(dot, side).and_then(|enc| layouts.encodings.map(enc, &shape));
-        return map.map_or(0.0, |layout| {
-            let (free, ..) = layout.free_bits();
-            words * layout.num_registers() as f64 / 2f64.powi(free.count_ones() as i32)
-        });
+        return map.map_or(0.0, |layout| words * held(&layout));
     }
     let result = function.ty(op.results[0]).shape().clone();
     let Some(map) = layouts.encodings.map(product.layout, &result) else { return 0.0 };

@@ -20,47 +20,47 @@ impl Layouts<'_> {
     /// Makes a value again in another layout, or converts it as far up as that is cheaper.
     pub(super) fn bring(&mut self, value: ValueId, to: Enc, user: Option<OpId>) {
         let Some(from) = self.homes[value.index()] else { return };
+        match self.way(value, to) {
+            Some(way) => {
+                self.repeated.extend(way.loads);
+                for leaf in way.leaves {
+                    self.conversions.entry(leaf).or_insert(None);
+                }
+            }
+            None => {
+                self.conversions.entry(Conversion { value, from, to }).or_insert(user);
+            }
+        }
+    }
+
+    /// What is made again and what is converted for a value to be there in another layout; `None` if it is itself converted.
+    pub(super) fn way(&mut self, value: ValueId, to: Enc) -> Option<Slice> {
         if let Some(slice) = self.slice(value, to, false)
             && self.is_worth_repeating(value, &slice)
         {
-            self.repeated.extend(&slice.loads);
-            for leaf in slice.leaves {
-                self.conversions.entry(leaf).or_insert(None);
-            }
-            return;
+            return Some(slice);
         }
-        if let Some(slice) = self.slice(value, to, true) {
-            let mut above = None;
-            let mut single = true;
-            for &(stop, enc) in &slice.stops {
-                let op = self.function.def_op(stop).map(|op| self.function.op(op));
-                let Some(op) = op else { continue };
-                let source = op.operands[0];
-                let inner = self.encodings.of_operand(&op.kind, enc, self.shape(source), self.shape(stop));
-                let Some(inner) = inner else {
-                    single = false;
-                    break;
-                };
-                if self.homes[source.index()].is_none() || self.slice(source, inner, false).is_some_and(|s| s.leaves.is_empty()) {
-                    continue;
-                }
-                if above.replace((source, inner)).is_some() {
-                    single = false;
-                }
+        let mut slice = self.slice(value, to, true)?;
+        let mut above = None;
+        for &(stop, enc) in &slice.stops {
+            let Some(op) = self.function.def_op(stop).map(|op| self.function.op(op)) else { continue };
+            let source = op.operands[0];
+            let inner = self.encodings.of_operand(&op.kind, enc, self.shape(source), self.shape(stop))?;
+            if self.homes[source.index()].is_none() || self.slice(source, inner, false).is_some_and(|s| s.leaves.is_empty()) {
+                continue;
             }
-            if single && let Some((source, inner)) = above {
-                for &leaf in &slice.leaves {
-                    self.conversions.entry(leaf).or_insert(None);
-                }
-                if let Some(home) = self.homes[source.index()]
-                    && !self.same(home, inner, self.shape(source))
-                {
-                    self.conversions.entry(Conversion { value: source, from: home, to: inner }).or_insert(None);
-                }
-                return;
+            if above.replace((source, inner)).is_some() {
+                return None;
             }
         }
-        self.conversions.entry(Conversion { value, from, to }).or_insert(user);
+        let (source, inner) = above?;
+        if let Some(home) = self.homes[source.index()]
+            && !self.same(home, inner, self.shape(source))
+        {
+            slice.leaves.push(Conversion { value: source, from: home, to: inner });
+        }
+        slice.loads.clear();
+        Some(slice)
     }
 
     /// What must be made again for a value to be there in a layout; `None` if something in it must not.
@@ -93,6 +93,7 @@ impl Layouts<'_> {
                 slice.leaves.push(Conversion { value, from, to: enc });
                 continue;
             }
+            slice.values.push((value, enc));
             match function.value(value).def {
                 ValueDef::Result(id, _) => {
                     let op = function.op(id);
@@ -252,10 +253,12 @@ impl Layouts<'_> {
 }
 
 #[derive(Default)]
-struct Slice {
+pub(super) struct Slice {
     ops: IndexSet<OpId>,
+    /// What is made again, and in which layout.
+    pub values: Vec<(ValueId, Enc)>,
     /// Conversions that go to another layout.
-    leaves: Vec<Conversion>,
+    pub leaves: Vec<Conversion>,
     /// Small loads, and the layouts that they are done in.
     loads: Vec<(ValueId, Enc)>,
     /// Widenings at which the walk ended, and the layouts that are wanted of them.

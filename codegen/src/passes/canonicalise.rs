@@ -35,8 +35,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Own,
-    /// Only literals fold, not what their ranges say; accesses that are masked off stay, and of two products that are added the second takes
-    /// the other as its accumulator.
+    /// Only literals fold, not what their ranges say; accesses that are masked off stay, of two products that are added the second takes
+    /// the other as its accumulator, and equal reductions are done once, however long their results are kept.
     Triton,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn run_as(module: &mut Module, options: &CompileOptions, way: Way) {
     for function in &mut module.functions {
         for _ in 0..MAX_ROUNDS {
             let mut changed = simplify(function, way);
-            changed |= merge_equal(function);
+            changed |= merge_equal(function, way);
             changed |= hoist(function, options.num_warps);
             changed |= rewrite::erase_dead(function) > 0;
             if !changed {
@@ -442,26 +442,35 @@ fn share_base(function: &Function, facts: &Facts, id: OpId) -> Option<(ValueId, 
 }
 
 /// Equal pure ops become one, along the tree of regions.
-fn merge_equal(function: &mut Function) -> bool {
+fn merge_equal(function: &mut Function, way: Way) -> bool {
     let mut replaced = ValueMap::default();
     let mut scopes: Vec<FxHashMap<String, OpId>> = Vec::new();
-    merge_block(function, function.body, &mut scopes, &mut replaced);
+    merge_block(function, function.body, way, &mut scopes, &mut replaced);
     rewrite::replace_uses(function, &replaced);
     !replaced.is_empty()
 }
 
-fn merge_block(function: &Function, block: BlockId, scopes: &mut Vec<FxHashMap<String, OpId>>, replaced: &mut ValueMap) {
+fn merge_block(
+    function: &Function,
+    block: BlockId,
+    way: Way,
+    scopes: &mut Vec<FxHashMap<String, OpId>>,
+    replaced: &mut ValueMap,
+) {
     scopes.push(FxHashMap::default());
     for &id in &function.block(block).ops {
         let op = function.op(id);
         for &region in &op.regions {
-            merge_block(function, region, scopes, replaced);
+            merge_block(function, region, way, scopes, replaced);
         }
-        if !op.kind.is_pure() || !op.regions.is_empty() || op.results.is_empty() {
+        if !op.kind.is_pure() || op.results.is_empty() || way == Way::Own && !op.regions.is_empty() {
             continue;
         }
         let operands: Vec<ValueId> = op.operands.iter().map(|v| *replaced.get(v).unwrap_or(v)).collect();
-        let key = format!("{:?} {:?} {:?}", op.kind, operands, function.ty(op.results[0]));
+        let mut key = format!("{:?} {:?} {:?}", op.kind, operands, function.ty(op.results[0]));
+        for &region in &op.regions {
+            write_region(function, region, replaced, &mut FxHashMap::default(), &mut key);
+        }
         match scopes.iter().rev().find_map(|scope| scope.get(&key)) {
             Some(&first) => {
                 for (&old, &new) in op.results.iter().zip(&function.op(first).results) {
@@ -476,6 +485,40 @@ fn merge_block(function: &Function, block: BlockId, scopes: &mut Vec<FxHashMap<S
         }
     }
     scopes.pop();
+}
+
+/// A region in words that are the same for another one that does the same: what it makes itself is numbered from its start.
+fn write_region(
+    function: &Function,
+    region: BlockId,
+    replaced: &ValueMap,
+    names: &mut FxHashMap<ValueId, usize>,
+    out: &mut String,
+) {
+    use std::fmt::Write;
+    let block = function.block(region);
+    for &arg in &block.args {
+        let name = names.len();
+        names.insert(arg, name);
+        let _ = write!(out, " ({:?})", function.ty(arg));
+    }
+    for op in block.ops.iter().map(|&id| function.op(id)) {
+        let _ = write!(out, " {:?}", op.kind);
+        for operand in &op.operands {
+            let operand = replaced.get(operand).unwrap_or(operand);
+            let _ = match names.get(operand) {
+                Some(name) => write!(out, " %{name}"),
+                None => write!(out, " {operand:?}"),
+            };
+        }
+        for &inner in &op.regions {
+            write_region(function, inner, replaced, names, out);
+        }
+        for &result in &op.results {
+            let name = names.len();
+            names.insert(result, name);
+        }
+    }
 }
 
 /// Pure ops whose operands come from outside a loop move in front of it, unless their results would crowd the loop's registers.
