@@ -65,6 +65,10 @@ impl Copy {
                 (order.start[outer.index()] + 1, Some(outer))
             }
         };
+        if self.only_passes_on(function, value) {
+            // What is read from shared memory comes after.
+            return Some(Span { value, from: made - 1, to: made - 1 });
+        }
         let first = self.uses.iter().map(|user| order.start[user.index()]).min()?;
         let from = if self.made == Made::ConvertedForUse { first.max(made) } else { made };
         let (conversions, uses): (Vec<OpId>, Vec<OpId>) = self.uses.iter().partition(|user| self.conversions.contains(user));

@@ -38,7 +38,7 @@ enum Taken {
     Widened,
     /// What a product or a slow function gives: ptxas starts many before it needs the first, so that they lie beside what they are made of.
     Result,
-    /// Fragments of `mma.sync`, and what else is read from a ring.
+    /// Fragments of `mma.sync` that are read or computed for a product, and what else is read from a ring.
     Fragment,
     /// What a thread multiplies by itself.
     Factor,
@@ -54,19 +54,21 @@ enum Taken {
 /// one part goes through after another, masks are computed again, and what is one for all threads is in registers of its own.
 const SHARES: [(Taken, f64, f64); 10] = [
     (Taken::Tile, 0.86, f64::INFINITY),
-    (Taken::Passing, 0.31, 146.0),
+    (Taken::Passing, 0.24, 200.0),
     (Taken::Widened, 0.46, f64::INFINITY),
-    (Taken::Result, 1.19, f64::INFINITY),
-    (Taken::Fragment, 0.61, f64::INFINITY),
-    (Taken::Factor, 0.42, 64.0),
-    (Taken::Place, 0.59, f64::INFINITY),
-    (Taken::Number, 1.48, f64::INFINITY),
+    (Taken::Result, 1.12, f64::INFINITY),
+    (Taken::Fragment, 0.55, f64::INFINITY),
+    (Taken::Factor, 0.49, f64::INFINITY),
+    (Taken::Place, 0.63, f64::INFINITY),
+    (Taken::Number, 1.47, f64::INFINITY),
     (Taken::Mask, 0.80, 16.0),
-    (Taken::Scalar, 0.74, f64::INFINITY),
+    (Taken::Scalar, 0.73, f64::INFINITY),
 ];
+/// So many factors a thread reads as it goes; only what it multiplies beyond that lies in registers.
+const FACTORS: f64 = 192.0;
 /// What every kernel takes beside, and what one with `wgmma` does: its operands and results lie in runs of registers.
-const ALWAYS: f64 = 6.2;
-const WARPGROUPS: f64 = 9.5;
+const ALWAYS: f64 = 8.5;
+const WARPGROUPS: f64 = 7.8;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
@@ -114,9 +116,9 @@ pub(super) fn needed(
         let Some(mut span) = copy.span(lives, order, value) else { continue };
         let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
         let (holds, mut registers) = weight(lives, value, layout.as_ref());
-        let Some(taken) = values.taken(copy, &span, holds) else { continue };
-        // What went through shared memory is no constant any more.
         let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
+        let Some(taken) = values.taken(copy, &span, holds, is_fragment) else { continue };
+        // What went through shared memory is no constant any more.
         if !copy.made.is_fetched() && !is_fragment {
             registers *= ruled_out.share(value, layout.as_ref());
         }
@@ -147,14 +149,18 @@ fn take_factors(ledger: &mut Ledger, layouts: &mut Layouts<'_>, copies: &Copies,
     let mut readers: FxHashMap<(ValueId, usize), Vec<usize>> = FxHashMap::default();
     for (at, &id) in order.ops.iter().enumerate() {
         let Some(unit) = layouts.products.get(&id).map(|product| product.unit) else { continue };
+        let mut factors = 0.0;
         for side in [Side::A, Side::B] {
             let n = side as usize;
             if unit == Unit::Thread {
-                ledger.take(Taken::Factor, operand(layouts, id, side), (at, at));
+                factors += operand(layouts, id, side);
                 readers.entry((function.op(id).operands[n], n)).or_default().push(at);
             } else if copies.read_as_it_goes.contains(&(id, n)) {
                 ledger.take(Taken::Fragment, operand(layouts, id, side), (at, at));
             }
+        }
+        if factors > FACTORS {
+            ledger.take(Taken::Factor, factors - FACTORS, (at, at));
         }
     }
     for ((_, n), places) in readers {
@@ -208,7 +214,7 @@ impl<'f> Values<'f> {
     }
 
     /// As what a copy takes registers; `None` if it takes none.
-    fn taken(&self, copy: &Copy, &Span { value, from, to }: &Span, holds: Holds) -> Option<Taken> {
+    fn taken(&self, copy: &Copy, &Span { value, from, to }: &Span, holds: Holds, is_fragment: bool) -> Option<Taken> {
         let function = self.lives.function;
         let def = function.def_op(value).map(|def| &function.op(def).kind);
         let is_carried = matches!(function.value(value).def, ValueDef::Argument(..));
@@ -233,6 +239,7 @@ impl<'f> Values<'f> {
             Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => match def {
                 Some(OpKind::Dot { .. }) => Taken::Result,
                 Some(kind) if is_slow(kind) => Taken::Result,
+                _ if is_fragment && feeds_products(function, &copy.uses) => Taken::Fragment,
                 _ => Taken::Tile,
             },
         })
@@ -254,6 +261,10 @@ fn serves_one_access(function: &Function, uses: &[OpId]) -> bool {
     users.next().is_some_and(|&user| {
         matches!(function.op(user).kind, OpKind::Load(_) | OpKind::Store(_)) && users.all(|&other| other == user)
     })
+}
+
+fn feeds_products(function: &Function, uses: &[OpId]) -> bool {
+    uses.iter().all(|&user| matches!(function.op(user).kind, OpKind::Dot { .. }))
 }
 
 /// Whether several pointers are made of an index of 32 bits: it is kept as the distance in bytes, which has 64.
