@@ -65,18 +65,18 @@ impl Copy {
                 (order.start[outer.index()] + 1, Some(outer))
             }
         };
-        if self.only_passes_on(function, value) {
-            // What is read from shared memory comes after.
-            return Some(Span { value, from: made - 1, to: made - 1 });
-        }
         let first = self.uses.iter().map(|user| order.start[user.index()]).min()?;
         let from = if self.made == Made::ConvertedForUse { first.max(made) } else { made };
         let (conversions, uses): (Vec<OpId>, Vec<OpId>) = self.uses.iter().partition(|user| self.conversions.contains(user));
         // Its registers are free before those of the new copy are filled.
         let converted = lives.last_use(order, &conversions, around).map(|at| at.saturating_sub(1));
         let to = lives.last_use(order, &uses, around).max(converted)?;
-        // What only shared memory holds is read there.
-        (self.made != Made::FromRing || to > from).then(|| Span { value, from, to: to.max(from) })
+        if to >= from {
+            return Some(Span { value, from, to });
+        }
+        // It goes on to shared memory as soon as it is made: one element after another where it takes the place of an operand.
+        let by_element = function.def_op(value).is_some_and(|def| function.op(def).kind.is_elementwise());
+        (!self.made.is_fetched() && !by_element).then(|| Span { value, from: from - 1, to: from - 1 })
     }
 
     /// Whether it goes on to shared memory as soon as it is made.

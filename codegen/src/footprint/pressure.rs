@@ -55,20 +55,20 @@ enum Taken {
 const SHARES: [(Taken, f64, f64); 10] = [
     (Taken::Tile, 0.86, f64::INFINITY),
     (Taken::Passing, 0.24, 200.0),
-    (Taken::Widened, 0.46, f64::INFINITY),
-    (Taken::Result, 1.12, f64::INFINITY),
-    (Taken::Fragment, 0.55, f64::INFINITY),
-    (Taken::Factor, 0.49, f64::INFINITY),
-    (Taken::Place, 0.63, f64::INFINITY),
-    (Taken::Number, 1.47, f64::INFINITY),
-    (Taken::Mask, 0.80, 16.0),
-    (Taken::Scalar, 0.73, f64::INFINITY),
+    (Taken::Widened, 0.45, f64::INFINITY),
+    (Taken::Result, 1.10, f64::INFINITY),
+    (Taken::Fragment, 0.545, f64::INFINITY),
+    (Taken::Factor, 0.47, f64::INFINITY),
+    (Taken::Place, 0.61, f64::INFINITY),
+    (Taken::Number, 1.44, f64::INFINITY),
+    (Taken::Mask, 0.815, 16.0),
+    (Taken::Scalar, 0.74, f64::INFINITY),
 ];
 /// So many factors a thread reads as it goes; only what it multiplies beyond that lies in registers.
 const FACTORS: f64 = 192.0;
 /// What every kernel takes beside, and what one with `wgmma` does: its operands and results lie in runs of registers.
-const ALWAYS: f64 = 8.5;
-const WARPGROUPS: f64 = 7.8;
+const ALWAYS: f64 = 7.8;
+const WARPGROUPS: f64 = 9.1;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
