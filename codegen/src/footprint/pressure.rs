@@ -53,22 +53,22 @@ enum Taken {
 /// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many,
 /// one part goes through after another, masks are computed again, and what is one for all threads is in registers of its own.
 const SHARES: [(Taken, f64, f64); 10] = [
-    (Taken::Tile, 0.86, f64::INFINITY),
-    (Taken::Passing, 0.24, 200.0),
-    (Taken::Widened, 0.45, f64::INFINITY),
-    (Taken::Result, 1.10, f64::INFINITY),
-    (Taken::Fragment, 0.545, f64::INFINITY),
-    (Taken::Factor, 0.47, f64::INFINITY),
-    (Taken::Place, 0.61, f64::INFINITY),
+    (Taken::Tile, 0.85, f64::INFINITY),
+    (Taken::Passing, 0.23, 200.0),
+    (Taken::Widened, 0.51, f64::INFINITY),
+    (Taken::Result, 1.12, f64::INFINITY),
+    (Taken::Fragment, 0.54, f64::INFINITY),
+    (Taken::Factor, 0.48, f64::INFINITY),
+    (Taken::Place, 0.55, f64::INFINITY),
     (Taken::Number, 1.44, f64::INFINITY),
-    (Taken::Mask, 0.815, 16.0),
-    (Taken::Scalar, 0.74, f64::INFINITY),
+    (Taken::Mask, 0.91, 15.0),
+    (Taken::Scalar, 0.825, f64::INFINITY),
 ];
 /// So many factors a thread reads as it goes; only what it multiplies beyond that lies in registers.
 const FACTORS: f64 = 192.0;
 /// What every kernel takes beside, and what one with `wgmma` does: its operands and results lie in runs of registers.
-const ALWAYS: f64 = 7.8;
-const WARPGROUPS: f64 = 9.1;
+const ALWAYS: f64 = 6.2;
+const WARPGROUPS: f64 = 9.65;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
@@ -195,6 +195,8 @@ struct Values<'f> {
     waits: Vec<usize>,
     passing: Vec<bool>,
     made_again: Vec<bool>,
+    /// Whether a narrow value is loaded one element at a time, each into a register of its own.
+    alone: Vec<bool>,
 }
 
 impl<'f> Values<'f> {
@@ -210,7 +212,18 @@ impl<'f> Values<'f> {
         let waits = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
         let passing = passing(function, &uses, &order);
         let made_again = masks_made_again(&lives, &order, &uses);
-        Values { lives, order, waits, passing, made_again }
+        let mut alone = vec![false; function.values.len()];
+        for &id in &order.ops {
+            if let (OpKind::Load(_), &[result]) = (&function.op(id).kind, &function.op(id).results[..]) {
+                alone[result.index()] = !function.ty(result).is_scalar() && layouts.copied(id, None) <= 1;
+            }
+        }
+        Values { lives, order, waits, passing, made_again, alone }
+    }
+
+    fn is_alone(&self, value: ValueId) -> bool {
+        let function = self.lives.function;
+        function.def_op(value).is_some_and(|def| self.alone[named(function, function.op(def).operands[0]).index()])
     }
 
     /// As what a copy takes registers; `None` if it takes none.
@@ -235,7 +248,7 @@ impl<'f> Values<'f> {
             _ if self.passing[value.index()] && !is_carried && !between => Taken::Passing,
             _ if copy.only_passes_on(function, value) => Taken::Tile,
             // What a loop reads that it does not change is made wide before it.
-            _ if is_widened(function, value) && last.is_none_or(|last| to <= last) => Taken::Widened,
+            _ if is_widened(function, value) && !self.is_alone(value) && last.is_none_or(|last| to <= last) => Taken::Widened,
             Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => match def {
                 Some(OpKind::Dot { .. }) => Taken::Result,
                 Some(kind) if is_slow(kind) => Taken::Result,
