@@ -7,7 +7,7 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
-use tritium_codegen::{Options, llvm_text, report, triton_footprint};
+use tritium_codegen::{Options, footprint::Footprint, llvm_text, report, triton_footprint};
 use tritium_semantics::{
     Database, SourceFile, System,
     launch::launches,
@@ -285,14 +285,57 @@ def sums(x, y, z):
         tl.store(y + i[:, None] * 64 + i[None, :], total + squares)
 ";
 
-/// Registers that a thread needs in Triton's code, and whether it has them.
-fn triton_needs(text: &str) -> (u32, bool) {
+fn footprint_of(text: &str) -> Footprint {
     let mut db = Database::new(Arc::new(Nothing));
     let file = db.set_text(Path::new("sums.py"), text.to_string());
     let launch = &launches(&db, file).launches[0];
     let instance = specialise(&db, launch);
-    let footprint = triton_footprint(&db, instance, options(&db, launch.num_warps)).as_ref().expect("it is understood");
+    triton_footprint(&db, instance, options(&db, launch.num_warps)).clone().expect("it is understood")
+}
+
+/// Registers that a thread needs in Triton's code, and whether it has them.
+fn triton_needs(text: &str) -> (u32, bool) {
+    let footprint = footprint_of(text);
     (footprint.live_registers, footprint.spills.value)
+}
+
+const PRODUCT: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.product]
+# kernel = \"product\"
+# grid = [1]
+# args = { x = \"f16[64, 64]\", y = \"f16[64, 64]\", z = \"f32[64, 64]\" }
+# num_warps = NUM_WARPS
+# ///
+@triton.jit
+def product(x, y, z):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    a = tl.load(x + at)
+    c = tl.dot(a, tl.load(y + at))
+    tl.store(z + at, RESULT)
+";
+
+#[test]
+fn a_value_takes_registers_in_every_layout_that_it_exists_in() {
+    let needs = |result: &str| triton_needs(&PRODUCT.replace("NUM_WARPS", "1").replace("RESULT", result)).0;
+    // The product reads it from shared memory as it goes; what is added to its result waits beside it.
+    let (once, twice) = (needs("c"), needs("c + a"));
+    assert!(twice > once + 40, "{once} {twice}");
+}
+
+#[test]
+fn equal_reductions_are_done_once() {
+    let reductions = |result: &str| {
+        let footprint = footprint_of(&PRODUCT.replace("NUM_WARPS", "4").replace("RESULT", result));
+        footprint.parts.iter().filter(|part| part.what == "reduction").count()
+    };
+    let columns = |of: &str| format!("tl.sum({of}, axis=0)[None, :]");
+    assert_eq!(reductions(&format!("{} + {}", columns("c"), columns("c * c"))), 2);
+    assert_eq!(reductions(&format!("{} + c * {}", columns("c"), columns("c"))), 1);
 }
 
 #[test]

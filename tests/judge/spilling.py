@@ -2,15 +2,15 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again | learn)
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again | third | learn | learn2)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
 whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
-once. `held` draws other configurations of both from other seeds, stages and block sizes among them, by Triton's registers and by chance. `tuned`
-draws, by chance alone, what an autotuner would try: other warps, stages and block sizes, and no bound on the registers: the rows that are kept from
-those who tune the rule; `again` draws as many from another seed. `learn` draws the same of published kernels from another seed, to tune it with; of these the record has those that the rule
-of that day put near the limit and a few others, as far as an hour went.
+once. `held` draws other configurations of both from other seeds, stages and block sizes among them, by Triton's registers and by chance. `tuned`,
+`again` and `third` draw, by chance alone, what an autotuner would try: other warps, stages and block sizes, and no bound on the registers: the rows
+that are kept from those who tune the rule (of `tuned` one half, by chance: the other was opened later). `learn` and `learn2` draw the same from
+other seeds, to tune it with; of `learn` the record has those that the rule of that day put near the limit and a few others, as far as an hour went.
 **Names and figures only.**
 """
 import csv
@@ -32,6 +32,8 @@ PART = 12
 COLUMNS = (*footprints.COLUMNS[:8], "maxnreg", "half", "verdict", "registers", "spill_bytes")
 # Of a published kernel, as an autotuner would try it.
 TRIED = 3
+# Seeds of further draws.
+AGAIN = ("again", "third")
 BOUNDS = (None, None, None, None, None, 64, 96, 128, 168)
 WARPS = (1, 2, 4, 4, 4, 8, 8, 16)
 
@@ -164,7 +166,7 @@ def tuned(language, corpora, seed="tuned", draws=TRIED, half="held"):
                 made = row("corpus", line["path"], line["function"], "", text, gpu, warps, stages, None)
                 made["request"] = (signature, {**constexprs, **changed})
                 yield {**made, "half": half}
-    if half == "held":
+    if seed != "learn":
         for made in swept(seed, (None,)):
             yield {**made, "half": half}
 
@@ -213,7 +215,7 @@ def main():
         with open(out) as known:
             done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
     files = {}
-    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora), "again": lambda: tuned(language, corpora, "again"), "learn": lambda: tuned(language, corpora, "learn", 4, "tune")}
+    asked = {"sweep": swept, "corpus": lambda: published(language, corpora), "held": lambda: drawn(language, corpora), "tuned": lambda: tuned(language, corpora), **{again: lambda again=again: tuned(language, corpora, again) for again in AGAIN}, "learn": lambda: tuned(language, corpora, "learn", 4, "tune"), "learn2": lambda: tuned(language, corpora, "learn2", half="tune")}
     for one in asked[wanted]():
         if key(one) not in done:
             done.add(key(one))

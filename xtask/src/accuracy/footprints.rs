@@ -3,8 +3,8 @@
 //!
 //! Shared memory is compared byte for byte, and whether it fits a thread block of the GPU; the verdict on spills where Triton's kernel went through
 //! ptxas. **Rows that were never looked at while the rules were made are counted apart: of bytes one in two, a kernel of a package with all its
-//! rows, one of ours by configuration; of spills those that `tuned` drew (`spills.triton.tsv`) and nobody read before the rules were
-//! fixed.**
+//! rows, one of ours by configuration; of spills those that were drawn to be held back (`spills.triton.tsv`) and that
+//! nobody has read.**
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -152,8 +152,9 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
          whether they fit a thread block. “Held back” rows were never looked at while the rules were made.\n\n\
          | rows | of | kernels with a dot | bytes equal | all | bytes equal | fits right |\n|---|---|--:|--:|--:|--:|--:|\n{}\n\
          Whether registers spill. The rows held back were drawn by chance alone from what an autotuner would try (warps, stages and block sizes, \
-         no bound on registers), of published kernels and of ours; no row was looked at before the rules were fixed. They are other configurations \
-         of the kernels looked at, not other kernels. The others were drawn near the limit (of Triton, or of an earlier rule), many with a bound; the constants are fitted to them.\n\n\
+         no bound on registers), of published kernels and of ours, and nobody has read them. They are other configurations of the kernels looked \
+         at, not other kernels. Of the others one half was drawn alike, the rest near the limit (of Triton, or of an earlier rule), many with a \
+         bound; the constants are fitted to them, and to the fewest registers with which ptxas does not spill the PTX that Triton makes of them.\n\n\
          | rows | of | asked | spill | told | rightly | precision | recall |\n|---|---|--:|--:|--:|--:|--:|--:|\n{}\n\
          {refused} rows Triton itself does not compile; {without} are not understood here, so nothing is said of them.\n",
         bytes.lines(Count::bytes),
