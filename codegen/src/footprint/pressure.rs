@@ -7,6 +7,7 @@
 //! ([`branches`](super::branches)), nor what a comparison with a constant rules out ([`ruled_out`](super::ruled_out)). **Invariant:** the
 //! constants are in [`SHARES`], [`ALWAYS`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
 //! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv` and to the fewest registers with which ptxas does not spill their PTX.
+//! The shares are a tenth less than what fits best, so that a spill that is told is one: 1.11 was chosen by cross-validation.
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
