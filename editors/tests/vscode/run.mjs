@@ -82,15 +82,18 @@ async function person(editor, suffix) {
   const cursorOn = async (name, words) => {
     const text = fs.readFileSync(path.join(editor.folder, name), 'utf8');
     const row = text.slice(0, text.indexOf(words)).split('\n').length;
-    await page.locator('.tab', { hasText: name }).first().click();
-    await page.locator('.monaco-editor.focused').first().waitFor();
-    await page.keyboard.press('Control+g');
     const input = page.locator('.quick-input-widget input.input');
-    await input.waitFor({ state: 'visible' });
-    await input.fill(`:${row}:5`);
-    await page.keyboard.press('Enter');
+    await poll(async () => {
+      await page.locator('.tab', { hasText: name }).first().click({ timeout: 5_000 });
+      await page.locator('.monaco-editor.focused').first().waitFor({ timeout: 3_000 });
+      await page.keyboard.press('Control+g');
+      await input.waitFor({ state: 'visible', timeout: 3_000 });
+      await input.fill(`:${row}:5`, { timeout: 3_000 });
+      await page.keyboard.press('Enter');
+      await page.locator('.statusbar-item', { hasText: `Ln ${row}, Col 5` }).first().waitFor({ timeout: 5_000 });
+      return true;
+    }, 60_000, `the cursor stands at ${words}`);
     await input.waitFor({ state: 'hidden' });
-    await page.locator('.statusbar-item', { hasText: `Ln ${row}, Col 5` }).first().waitFor();
   };
   // Where the pointer shows nothing.
   const aside = () => page.mouse.move(450, 672);
@@ -344,8 +347,11 @@ async function person(editor, suffix) {
     },
     'the walkthrough leads through it': async () => {
       await clear();
-      await command('Welcome: Open Walkthrough...');
-      await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Start with Tritium' }).first().click();
+      await poll(async () => {
+        await command('Welcome: Open Walkthrough...');
+        await quickRows.filter({ hasText: 'Start with Tritium' }).first().click({ timeout: 5_000 });
+        return true;
+      }, 60_000, 'the walkthrough is chosen');
       await page.locator('.getting-started-step', { hasText: 'Open a kernel' }).first().waitFor();
       // Over the list of steps it would mark one.
       await page.mouse.move(1100, 600);
