@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 use tritium_tile::{
-    Elem, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    BlockId, Elem, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
     facts::{self, Facts},
     layout::{Distributed, algebra::shift_of, mma, wgmma},
     ops::{BinaryOp, UnaryOp},
@@ -321,12 +321,12 @@ pub(crate) struct Order {
     pub start: Vec<usize>,
     pub end: Vec<usize>,
     owners: Vec<Option<OpId>>,
-    parents: Vec<Option<tritium_tile::BlockId>>,
+    parents: Vec<Option<BlockId>>,
 }
 
 impl Order {
     /// The op whose region a block is.
-    pub(crate) fn owner_of(&self, block: tritium_tile::BlockId) -> Option<OpId> {
+    pub(crate) fn owner_of(&self, block: BlockId) -> Option<OpId> {
         self.owners[block.index()]
     }
 
