@@ -25,7 +25,11 @@ mod unread;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tritium_semantics::target::Feature;
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId, facts, ops::LoopAttrs};
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId,
+    facts::{self, Launched, Range},
+    ops::LoopAttrs,
+};
 
 use self::{
     encoding::{Enc, Encoding, contiguous_dim},
@@ -102,6 +106,10 @@ pub struct Product {
 const SHARED_ASSUMPTION: &str = "Triton 3.6 lays out, pipelines and places as its rules say";
 const SPILL_ASSUMPTION: &str = "what is alive at once, against the registers of a thread";
 
+/// LLVM knows how many programs a grid has at most along its second and third axes. Along the first there may be so many that an index of
+/// 32 bits wraps.
+const MOST_PROGRAMS: [Option<Range>; 3] = [None, Some(Range { min: 1, max: 65_535 }), Some(Range { min: 1, max: 65_535 })];
+
 const TURNED: &str = "mma.sync takes the transpose of it, which lies the other way round";
 
 /// The footprint of a kernel at L0; `max_registers` are those a thread may have (`maxnreg`).
@@ -114,7 +122,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
         canonicalise::run_as(&mut module, options, canonicalise::Way::Triton);
     }
     let function = module.entry();
-    let facts = facts::of_function(function);
+    let facts = facts::of_launched(function, &Launched { params: Vec::new(), grid: MOST_PROGRAMS });
     let mut layouts = Layouts::new(function, &facts, options.sm, options.num_warps);
     let mut plan = Plan::new(&mut layouts, options);
     plan.loops();

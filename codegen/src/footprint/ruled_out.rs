@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     Function, OpId, OpKind, Shape, ValueId,
-    facts::{Affine, Facts},
+    facts::{Facts, Range, Symbol},
     layout::{Distributed, algebra::shift_of},
     ops::{BinaryOp, Predicate},
 };
@@ -105,7 +105,7 @@ fn of_result(function: &Function, facts: &Facts, made: &FxHashMap<ValueId, Shape
                 Predicate::GeS | Predicate::GeU => (op.operands[1], op.operands[0], 1),
                 _ => return None,
             };
-            let (d, first) = along(facts.affine(less)?)?;
+            let (d, first) = along(function, facts, less)?;
             // Read without a sign a negative number is a huge one.
             let is_signed = matches!(predicate, Predicate::LtS | Predicate::LeS | Predicate::GtS | Predicate::GeS);
             let bound = facts.affine(more)?.as_constant().filter(|&bound| is_signed || bound >= 0)?;
@@ -151,16 +151,22 @@ fn of_result(function: &Function, facts: &Facts, made: &FxHashMap<ValueId, Shape
     })
 }
 
-/// The dimension along which a value counts up by one, and where it begins.
-fn along(form: &Affine) -> Option<(u8, i64)> {
-    let (mut dim, mut first) = (None, 0);
+/// The dimension along which a value counts up by one, and where it begins at least.
+fn along(function: &Function, facts: &Facts, value: ValueId) -> Option<(u8, i64)> {
+    let form = facts.affine(value)?;
+    let mut dim = None;
     for term in &form.terms {
         match (term.dim, term.coefficient) {
-            _ if !term.symbols.is_empty() => return None,
-            (None, number) => first = number.checked_add(first)?,
-            (Some(d), 1) if dim.is_none() => dim = Some(d),
+            // How far a loop comes whose step is not known nobody knows.
+            (None, _) if term.symbols.len() > 1 && term.symbols.iter().any(|symbol| matches!(symbol, Symbol::Trip(_))) => {
+                return None;
+            }
+            (None, _) => {}
+            (Some(d), 1) if dim.is_none() && term.symbols.is_empty() => dim = Some(d),
             _ => return None,
         }
     }
-    Some((dim?, first))
+    let range = facts.range(value);
+    let may_wrap = range == Range::of_type(function.ty(value));
+    Some((dim?, range.min)).filter(|_| !may_wrap)
 }

@@ -35,7 +35,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Own,
-    /// Only literals fold, not what their ranges say; accesses that are masked off stay, of two products that are added the second takes
+    /// Only literals fold, those of floats too, not what their ranges say; accesses that are masked off stay, of two products that are added the second takes
     /// the other as its accumulator, and equal reductions are done once, however long their results are kept.
     Triton,
 }
@@ -277,6 +277,11 @@ fn change(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Chan
         return Some(Change::Constant(Constant::Int(n)));
     }
     if op.kind.is_elementwise() {
+        if way == Way::Triton
+            && let Some(change) = of_literals(function, id)
+        {
+            return Some(change);
+        }
         if let Some(change) = identity(function, facts, id, way) {
             return Some(change);
         }
@@ -397,6 +402,28 @@ fn identity(function: &Function, facts: &Facts, id: OpId, way: Way) -> Option<Ch
                 return operand(0);
             }
             None
+        }
+        _ => None,
+    }
+}
+
+/// What MLIR folds of floats and LLVM would fold later: operations on literals, and what leaves the other operand as it is.
+fn of_literals(function: &Function, id: OpId) -> Option<Change> {
+    let op = function.op(id);
+    let literal = |n: usize| match def(function, *op.operands.get(n)?)?.kind {
+        OpKind::Constant(Constant::Float(value)) => Some(value),
+        _ => None,
+    };
+    let float = |value: f64| Some(Change::Constant(Constant::Float(value)));
+    match (&op.kind, literal(0), literal(1)) {
+        (OpKind::Binary(BinaryOp::AddF), Some(a), Some(b)) => float(a + b),
+        (OpKind::Binary(BinaryOp::SubF), Some(a), Some(b)) => float(a - b),
+        (OpKind::Binary(BinaryOp::MulF), Some(a), Some(b)) => float(a * b),
+        (OpKind::Binary(BinaryOp::SubF), None, Some(0.0))
+        | (OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF), None, Some(1.0)) => Some(Change::Use(op.operands[0])),
+        (OpKind::Cast(CastOp::Float), Some(a), None) => {
+            let bits = |value: ValueId| function.ty(value).elem().bits();
+            (a == 0.0 || bits(op.results[0]) >= bits(op.operands[0])).then(|| float(a)).flatten()
         }
         _ => None,
     }
