@@ -126,6 +126,14 @@ pub(super) fn needed(
         if taken == Taken::Place && is_made_wide(function, value, &copy.uses) {
             registers *= 2.0;
         }
+        // Computed from rows and columns right before it is asked for, it passes; they stay.
+        if span.from == span.to
+            && !matches!(holds, Holds::Mask | Holds::Address | Holds::Index)
+            && let (Some(parts), Some(enc)) = (&values.spread[value.index()], enc)
+        {
+            let part = |part: &ValueId| layouts.encodings.map(enc, function.ty(*part).shape()).map_or(0.0, |layout| held(&layout));
+            registers = registers.min(parts.iter().map(part).sum());
+        }
         if copy.made == Made::AtHome
             && let Some((around, trips)) = function.def_op(value).and_then(|def| carried.get(&def))
         {
@@ -196,6 +204,8 @@ struct Values<'f> {
     waits: Vec<usize>,
     passing: Vec<bool>,
     made_again: Vec<bool>,
+    /// The rows and columns that a tile is computed from, if from nothing else.
+    spread: Vec<Option<Vec<ValueId>>>,
     /// Whether a narrow value is loaded one element at a time, each into a register of its own.
     alone: Vec<bool>,
 }
@@ -219,7 +229,8 @@ impl<'f> Values<'f> {
                 alone[result.index()] = !function.ty(result).is_scalar() && layouts.copied(id, None) <= 1;
             }
         }
-        Values { lives, order, waits, passing, made_again, alone }
+        let spread = spread(&lives, &order);
+        Values { lives, order, waits, passing, made_again, spread, alone }
     }
 
     fn is_alone(&self, value: ValueId) -> bool {
@@ -324,6 +335,34 @@ fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec
         }
     }
     made_again
+}
+
+/// Of every tile, the rows and columns that it is computed from, if from nothing else.
+fn spread(lives: &Lives<'_>, order: &Order) -> Vec<Option<Vec<ValueId>>> {
+    let function = lives.function;
+    let mut spread: Vec<Option<Vec<ValueId>>> = vec![None; function.values.len()];
+    for &id in &order.ops {
+        let op = function.op(id);
+        let &[value] = &op.results[..] else { continue };
+        if function.ty(value).is_scalar() {
+            continue;
+        }
+        spread[value.index()] = match &op.kind {
+            OpKind::Splat | OpKind::Constant(_) => Some(Vec::new()),
+            OpKind::Broadcast => Some(vec![op.operands[0]]),
+            kind if kind.is_elementwise() => {
+                let parts: Option<Vec<_>> = op.operands.iter().map(|operand| spread[operand.index()].as_ref()).collect();
+                parts.map(|parts| {
+                    let mut parts: Vec<ValueId> = parts.into_iter().flatten().copied().collect();
+                    parts.sort_unstable();
+                    parts.dedup();
+                    parts
+                })
+            }
+            _ => None,
+        };
+    }
+    spread
 }
 
 fn is_constant(function: &Function, value: ValueId) -> bool {
