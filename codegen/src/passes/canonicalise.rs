@@ -53,7 +53,7 @@ pub(crate) fn run_as(module: &mut Module, options: &CompileOptions, way: Way) {
         for _ in 0..MAX_ROUNDS {
             let mut changed = simplify(function, way);
             changed |= merge_equal(function, way);
-            changed |= hoist(function, options.num_warps);
+            changed |= hoist(function, options.num_warps, way);
             changed |= rewrite::erase_dead(function) > 0;
             if !changed {
                 break;
@@ -548,8 +548,8 @@ fn write_region(
     }
 }
 
-/// Pure ops whose operands come from outside a loop move in front of it, unless their results would crowd the loop's registers.
-fn hoist(function: &mut Function, num_warps: u32) -> bool {
+/// Pure ops whose operands come from outside a loop move in front of it, unless their results would crowd the loop's registers, which Triton does not ask.
+fn hoist(function: &mut Function, num_warps: u32, way: Way) -> bool {
     let facts = facts::of_function(function);
     let mut loops: Vec<(BlockId, OpId)> = Vec::new();
     function.walk(|block, op| {
@@ -575,9 +575,8 @@ fn hoist(function: &mut Function, num_warps: u32) -> bool {
                     }
                     _ => true,
                 };
-                let stays = is_heavy(function, op, num_warps)
-                    || !this.regions.is_empty()
-                    || this.operands.iter().any(|v| inside[v.index()]);
+                let crowds = is_heavy(function, op, num_warps) || !this.regions.is_empty();
+                let stays = way == Way::Own && crowds || this.operands.iter().any(|v| inside[v.index()]);
                 if safe && this.kind.is_pure() && !stays {
                     this.results.iter().for_each(|r| inside[r.index()] = false);
                     hoisted.push(op);
