@@ -140,6 +140,12 @@ pub(super) fn needed(
             (span.from, span.to) = (order.start[around.index()] + 1, order.end[around.index()]);
             registers *= f64::from(*trips);
         }
+        // A sum that begins at nothing grows while the factors are read.
+        let begins = |op: OpId| matches!(function.op(op).kind, OpKind::Dot { .. }) && is_constant(function, function.op(op).operands[2]);
+        if let Some(dot) = function.def_op(value).filter(|&def| copy.made == Made::AtHome && begins(def)) {
+            let at = order.start[dot.index()];
+            ledger.take(Taken::Widened, registers, (at, at));
+        }
         for part in branches.parts(function, order, &copy.uses, &span) {
             let at_once = taken == Taken::Widened && part.0 == part.1;
             ledger.take(if at_once { Taken::Passing } else { taken }, registers, part);
