@@ -130,9 +130,9 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     plan.layouts.read_from_rings(&plan.ahead);
     plan.conversions();
     plan.collectives();
-    let Plan { mut parts, loops, fetches, carried, .. } = plan;
+    let Plan { mut parts, loops, fetches, carried, early, .. } = plan;
     let shared = place(&mut parts);
-    let (needed, at) = pressure::needed(&mut layouts, &fetches, &carried);
+    let (needed, at) = pressure::needed(&mut layouts, &fetches, &carried, &early);
     // ptxas takes the bound at its word, even where so many threads do not have as many registers.
     let has = match max_registers {
         Some(bound) => bound.min(options.sm.max_registers_per_thread),
@@ -193,6 +193,8 @@ struct Plan<'l, 'f> {
     ahead: FxHashSet<OpId>,
     /// Loads that run ahead into registers: the loop, and how many trips.
     carried: FxHashMap<OpId, (OpId, u32)>,
+    /// What is made for loads that run ahead, in its layout: the loop, and how many trips before the rest of the loop's body.
+    early: FxHashMap<(ValueId, Option<Enc>), (OpId, u32)>,
     /// The operands that products read from registers.
     fetches: Vec<Fetch>,
 }
@@ -221,6 +223,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             loops: Vec::new(),
             ahead: FxHashSet::default(),
             carried: FxHashMap::default(),
+            early: FxHashMap::default(),
             fetches: Vec::new(),
         };
         plan.fetch();
@@ -261,6 +264,10 @@ impl<'l, 'f> Plan<'l, 'f> {
             if distance == 0 {
                 continue;
             }
+            let in_registers = kept_in_registers.iter().map(|&load| ((load, None), 0));
+            for ((load, layout), level) in levels.iter().copied().chain(in_registers) {
+                self.prepare(id, load, layout, stages - 1 - (deepest - level) * distance);
+            }
             self.carried.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
             for &((load, _), _) in &levels {
                 let result = self.function.op(load).results[0];
@@ -274,6 +281,28 @@ impl<'l, 'f> Plan<'l, 'f> {
             if !levels.is_empty() || !kept_back.is_empty() {
                 let origin = self.function.op(id).origin.0;
                 self.loops.push(Pipelined { origin, stages, ahead: levels.len() as u32, kept_back });
+            }
+        }
+    }
+
+    /// What a load of a loop asks for is made as many trips ahead as the load is.
+    fn prepare(&mut self, id: OpId, load: OpId, layout: Option<Enc>, trips: u32) {
+        let function = self.function;
+        let body = function.op(id).regions[0];
+        let mut pending = vec![(load, layout)];
+        while let Some((op, layout)) = pending.pop() {
+            for n in 0..function.op(op).operands.len() {
+                let value = function.op(op).operands[n];
+                let layout = self.layouts.needed(op, layout, n);
+                let Some(def) = function.def_op(value).filter(|def| self.layouts.parents[def.index()] == Some(body)) else { continue };
+                if matches!(function.op(def).kind, OpKind::Load(_)) {
+                    continue;
+                }
+                let known = self.early.entry((value, layout.or(self.layouts.homes[value.index()]))).or_insert((id, 0));
+                if known.1 < trips {
+                    known.1 = trips;
+                    pending.push((def, layout));
+                }
             }
         }
     }

@@ -9,7 +9,7 @@
 //! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv` and to the fewest registers with which ptxas does not spill their PTX.
 //! The shares are a tenth less than what fits best, so that a spill that is told is one: 1.11 was chosen by cross-validation.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{
     Function, OpId, OpKind, ValueDef, ValueId,
     layout::{Distributed, Side, algebra::shift_of},
@@ -19,7 +19,7 @@ use tritium_tile::{
 use super::{
     branches::Branches,
     copies::{Copies, Copy, Made},
-    encoding::Encoding,
+    encoding::{Enc, Encoding},
     layouts::{Layouts, Unit},
     operands::Fetch,
     ruled_out::RuledOut,
@@ -104,6 +104,7 @@ pub(super) fn needed(
     layouts: &mut Layouts<'_>,
     fetches: &[Fetch],
     carried: &FxHashMap<OpId, (OpId, u32)>,
+    early: &FxHashMap<(ValueId, Option<Enc>), (OpId, u32)>,
 ) -> (f64, Option<OpId>) {
     let (pruned, read) = without_unread(layouts.function);
     let function = &pruned;
@@ -112,6 +113,7 @@ pub(super) fn needed(
     let Values { lives, order, .. } = &values;
     let ruled_out = RuledOut::new(function, layouts.facts, &order.ops);
     let branches = Branches::new(function, order);
+    let prepares: FxHashSet<OpId> = early.keys().filter_map(|(value, _)| function.def_op(*value)).collect();
     let mut ledger = Ledger(vec![[0.0; SHARES.len()]; order.ops.len() + 2]);
     for (&(value, enc), copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
         let Some(mut span) = copy.span(lives, order, value) else { continue };
@@ -140,6 +142,26 @@ pub(super) fn needed(
             (span.from, span.to) = (order.start[around.index()] + 1, order.end[around.index()]);
             registers *= f64::from(*trips);
         }
+        // What is made for a load that runs ahead waits for those who need it too, once for every trip.
+        if let Some(&(around, trips)) = early.get(&(value, enc))
+            && let Some(layout) = &layout
+        {
+            let is_late = |user: &&OpId| {
+                let is_inside = span_of(order, around).contains(&order.start[user.index()]);
+                is_inside && !prepares.contains(user) && !matches!(function.op(**user).kind, OpKind::Load(_))
+            };
+            let mut late = copy.uses.iter().filter(is_late).peekable();
+            if late.peek().is_some() {
+                let words = f64::from(function.ty(value).elem().bits().div_ceil(32));
+                // Of what is compared nothing can be put together again; accesses of several elements ask for the first alone.
+                let is_place = late.all(|user| matches!(function.op(*user).kind, OpKind::AddPtr | OpKind::Store(_)));
+                let registers = if is_place { registers } else { held(layout) * words };
+                let taken = if holds == Holds::Mask { Taken::Mask } else { Taken::Tile };
+                let (from, to) = span_of(order, around).into_inner();
+                ledger.take(taken, registers * f64::from(trips), (from + 1, to));
+                continue;
+            }
+        }
         // A sum that begins at nothing grows while the factors are read.
         let begins = |op: OpId| matches!(function.op(op).kind, OpKind::Dot { .. }) && is_constant(function, function.op(op).operands[2]);
         if let Some(dot) = function.def_op(value).filter(|&def| copy.made == Made::AtHome && begins(def)) {
@@ -156,6 +178,11 @@ pub(super) fn needed(
     let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
     let (most, place) = ledger.most();
     (most + ALWAYS + if warpgroups { WARPGROUPS } else { 0.0 }, order.ops.get(place).copied())
+}
+
+/// The places inside of an op.
+fn span_of(order: &Order, op: OpId) -> std::ops::RangeInclusive<usize> {
+    order.start[op.index()]..=order.end[op.index()]
 }
 
 /// What products read as they go. What a thread multiplies by itself and a second product reads too stays.
