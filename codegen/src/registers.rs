@@ -660,6 +660,13 @@ impl Lives<'_> {
         layout.filter(|layout| self.distinct(value, layout).is_none()).map_or(1.0, |layout| self.run(value, layout))
     }
 
+    /// Neighbours in a thread that are equal.
+    pub(crate) fn equal_run(&self, value: ValueId, layout: &Distributed) -> f64 {
+        let axis = self.facts.axis(value);
+        let run = |d: usize| u64::from(layout.contiguous_registers(d)).min(axis.constancy[d]);
+        (0..layout.shape.len()).map(run).max().unwrap_or(1).max(1) as f64
+    }
+
     /// Neighbours in a thread that count up or stay equal: one is kept, the others follow from it.
     fn run(&self, value: ValueId, layout: &Distributed) -> f64 {
         let axis = self.facts.axis(value);

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{
     Function, OpId, OpKind, ValueDef, ValueId,
     layout::{Distributed, Side, algebra::shift_of},
-    ops::CastOp,
+    ops::{BinaryOp, CastOp},
 };
 
 use super::{
@@ -118,7 +118,7 @@ pub(super) fn needed(
     for (&(value, enc), copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
         let Some(mut span) = copy.span(lives, order, value) else { continue };
         let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
-        let (holds, mut registers) = weight(lives, value, layout.as_ref());
+        let (holds, mut registers) = weight(lives, value, layout.as_ref(), &values.apart);
         let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
         let Some(taken) = values.taken(copy, &span, holds, is_fragment) else { continue };
         // What went through shared memory is no constant any more.
@@ -236,6 +236,7 @@ struct Values<'f> {
     /// The places of operations that need all of their operands at once.
     waits: Vec<usize>,
     passing: Vec<bool>,
+    apart: Vec<u64>,
     made_again: Vec<bool>,
     /// The rows and columns that a tile is computed from, if from nothing else.
     spread: Vec<Option<Vec<ValueId>>>,
@@ -255,7 +256,8 @@ impl<'f> Values<'f> {
         let uses = lives.uses(&order);
         let waits = (0..order.ops.len()).filter(|&at| waits(&function.op(order.ops[at]).kind)).collect();
         let passing = passing(function, &uses, &order);
-        let made_again = masks_made_again(&lives, &order, &uses);
+        let apart = apart(layouts, function, &order);
+        let made_again = masks_made_again(&lives, &order, &uses, &apart);
         let mut alone = vec![false; function.values.len()];
         for &id in &order.ops {
             if let (OpKind::Load(_), &[result]) = (&function.op(id).kind, &function.op(id).results[..]) {
@@ -263,7 +265,7 @@ impl<'f> Values<'f> {
             }
         }
         let spread = spread(&lives, &order);
-        Values { lives, order, waits, passing, made_again, spread, alone }
+        Values { lives, order, waits, passing, apart, made_again, spread, alone }
     }
 
     fn is_alone(&self, value: ValueId) -> bool {
@@ -304,13 +306,65 @@ impl<'f> Values<'f> {
     }
 }
 
-/// What a value is and the registers that it takes: one pointer serves all that one access reaches.
-fn weight(lives: &Lives<'_>, value: ValueId, layout: Option<&Distributed>) -> (Holds, f64) {
+/// What a value is and the registers that it takes. Accesses of several elements ask for the first alone.
+fn weight(lives: &Lives<'_>, value: ValueId, layout: Option<&Distributed>, apart: &[u64]) -> (Holds, f64) {
     let (holds, registers) = lives.weight_in(value, layout);
-    match holds {
-        Holds::Address => (holds, (registers / lives.unknown_run(value, layout)).max(registers.min(2.0))),
+    match (holds, layout) {
+        (Holds::Address | Holds::Index, Some(layout)) if apart[value.index()] > 0 => {
+            let each = f64::from(lives.function.ty(value).elem().bits()) / 32.0;
+            let together = lives.equal_run(value, layout).max(apart[value.index()] as f64);
+            (holds, each * (held(layout) / together).max(1.0))
+        }
+        (Holds::Address, _) => (holds, (registers / lives.unknown_run(value, layout)).max(registers.min(2.0))),
         _ => (holds, registers),
     }
+}
+
+/// Of every value that is made of a remainder, how many neighbours the accesses move at once that it is made for; of others 0. LLVM sees that
+/// neighbours follow from one another in sums, not in remainders.
+fn apart(layouts: &mut Layouts<'_>, function: &Function, order: &Order) -> Vec<u64> {
+    let mut is_mixed = vec![false; function.values.len()];
+    let goes_on = |kind: &OpKind| matches!(kind, OpKind::AddPtr) || is_name(kind) || kind.is_elementwise();
+    for &id in &order.ops {
+        let op = function.op(id);
+        match &op.kind {
+            OpKind::For(_) => {
+                for (n, operand) in op.operands.iter().enumerate().skip(3) {
+                    is_mixed[function.block(op.regions[0]).args[n - 2].index()] = is_mixed[operand.index()];
+                }
+            }
+            kind if goes_on(kind) => {
+                let divides = matches!(kind, OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU)) && !function.ty(op.results[0]).is_scalar();
+                is_mixed[op.results[0].index()] = divides || op.operands.iter().any(|operand| is_mixed[operand.index()]);
+            }
+            _ => {}
+        }
+    }
+    let mut together = vec![0; function.values.len()];
+    // Twice, for what loops carry.
+    for &id in order.ops.iter().rev().chain(order.ops.iter().rev()) {
+        let op = function.op(id);
+        let of_result = op.results.first().map_or(1, |result| together[result.index()]);
+        for (n, operand) in op.operands.iter().enumerate().filter(|(_, operand)| is_mixed[operand.index()]) {
+            let asked = match &op.kind {
+                OpKind::Load(_) | OpKind::Store(_) if n == 0 => layouts.copied(id, None),
+                OpKind::For(_) => together[function.block(op.regions[0]).args[n - 2].index()],
+                OpKind::Yield => {
+                    let around = order.owner(id).filter(|&op| matches!(function.op(op).kind, OpKind::For(_)));
+                    let args = around.map(|op| &function.block(function.op(op).regions[0]).args);
+                    args.and_then(|args| args.get(n + 1)).map_or(1, |arg| together[arg.index()])
+                }
+                kind if goes_on(kind) => of_result,
+                _ => 1,
+            };
+            let known = &mut together[operand.index()];
+            *known = if *known == 0 { asked } else if asked == 0 { *known } else { asked.min(*known) };
+        }
+    }
+    for (together, is_mixed) in together.iter_mut().zip(is_mixed) {
+        *together = if is_mixed { (*together).max(1) } else { 0 };
+    }
+    together
 }
 
 /// Whether a single access takes all pointers of a tile: each is computed right before it.
@@ -338,7 +392,7 @@ fn is_widened(function: &Function, value: ValueId) -> bool {
 }
 
 /// Of every value, whether it is a mask that is put together from what takes half as much or less, such as rows and columns, and where it is used.
-fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec<bool> {
+fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>], apart: &[u64]) -> Vec<bool> {
     let function = lives.function;
     let around = |op: OpId| lives.loops_around(order, op).next();
     let mut made_again = vec![false; function.values.len()];
@@ -347,7 +401,7 @@ fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec
     for &id in &order.ops {
         let op = function.op(id);
         let (OpKind::Binary(_) | OpKind::AddPtr | OpKind::Compare(_), &[value]) = (&op.kind, &op.results[..]) else { continue };
-        let (holds, registers) = weight(lives, value, lives.layouts[value.index()].as_ref());
+        let (holds, registers) = weight(lives, value, lives.layouts[value.index()].as_ref(), apart);
         let is_mask = holds == Holds::Mask;
         if function.ty(value).is_scalar() || !(is_mask || matches!(holds, Holds::Address | Holds::Index)) {
             continue;
@@ -358,7 +412,7 @@ fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>]) -> Vec
         parts.retain(|part| !function.ty(*part).is_scalar() && !is_constant(function, *part));
         let cost: f64 = parts
             .iter()
-            .map(|&part| costs[part.index()].unwrap_or_else(|| weight(lives, part, lives.layouts[part.index()].as_ref()).1))
+            .map(|&part| costs[part.index()].unwrap_or_else(|| weight(lives, part, lives.layouts[part.index()].as_ref(), apart).1))
             .sum();
         let (home, mut users) = (around(id), uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind)));
         // What compares one tile with a number stays in predicates.
