@@ -294,7 +294,9 @@ impl<'l, 'f> Plan<'l, 'f> {
             for n in 0..function.op(op).operands.len() {
                 let value = function.op(op).operands[n];
                 let layout = self.layouts.needed(op, layout, n);
-                let Some(def) = function.def_op(value).filter(|def| self.layouts.parents[def.index()] == Some(body)) else { continue };
+                let Some(def) = function.def_op(value).filter(|def| self.layouts.parents[def.index()] == Some(body)) else {
+                    continue;
+                };
                 if matches!(function.op(def).kind, OpKind::Load(_)) {
                     continue;
                 }

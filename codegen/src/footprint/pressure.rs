@@ -120,7 +120,7 @@ pub(super) fn needed(
         let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
         let (holds, mut registers) = weight(lives, value, layout.as_ref(), &values.apart);
         let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
-        let Some(taken) = values.taken(copy, &span, holds, is_fragment) else { continue };
+        let Some(taken) = values.taken(copy, enc, &span, holds, is_fragment) else { continue };
         // What went through shared memory is no constant any more.
         if !copy.made.is_fetched() && !is_fragment {
             registers *= ruled_out.share(value, layout.as_ref());
@@ -133,7 +133,8 @@ pub(super) fn needed(
             && !matches!(holds, Holds::Mask | Holds::Address | Holds::Index)
             && let (Some(parts), Some(enc)) = (&values.spread[value.index()], enc)
         {
-            let part = |part: &ValueId| layouts.encodings.map(enc, function.ty(*part).shape()).map_or(0.0, |layout| held(&layout));
+            let part =
+                |part: &ValueId| layouts.encodings.map(enc, function.ty(*part).shape()).map_or(0.0, |layout| held(&layout));
             registers = registers.min(parts.iter().map(part).sum());
         }
         if copy.made == Made::AtHome
@@ -163,7 +164,8 @@ pub(super) fn needed(
             }
         }
         // A sum that begins at nothing grows while the factors are read.
-        let begins = |op: OpId| matches!(function.op(op).kind, OpKind::Dot { .. }) && is_constant(function, function.op(op).operands[2]);
+        let begins =
+            |op: OpId| matches!(function.op(op).kind, OpKind::Dot { .. }) && is_constant(function, function.op(op).operands[2]);
         if let Some(dot) = function.def_op(value).filter(|&def| copy.made == Made::AtHome && begins(def)) {
             let at = order.start[dot.index()];
             ledger.take(Taken::Widened, registers, (at, at));
@@ -240,8 +242,8 @@ struct Values<'f> {
     made_again: Vec<bool>,
     /// The rows and columns that a tile is computed from, if from nothing else.
     spread: Vec<Option<Vec<ValueId>>>,
-    /// Whether a narrow value is loaded one element at a time, each into a register of its own.
-    alone: Vec<bool>,
+    /// Where a narrow value is loaded one element at a time, each into a register of its own.
+    alone: Vec<Option<Enc>>,
 }
 
 impl<'f> Values<'f> {
@@ -258,23 +260,35 @@ impl<'f> Values<'f> {
         let passing = passing(function, &uses, &order);
         let apart = apart(layouts, function, &order);
         let made_again = masks_made_again(&lives, &order, &uses, &apart);
-        let mut alone = vec![false; function.values.len()];
+        let mut alone = vec![None; function.values.len()];
         for &id in &order.ops {
             if let (OpKind::Load(_), &[result]) = (&function.op(id).kind, &function.op(id).results[..]) {
-                alone[result.index()] = !function.ty(result).is_scalar() && layouts.copied(id, None) <= 1;
+                let is_alone = !function.ty(result).is_scalar() && layouts.copied(id, None) <= 1;
+                alone[result.index()] = layouts.homes[result.index()].filter(|_| is_alone);
             }
         }
         let spread = spread(&lives, &order);
         Values { lives, order, waits, passing, apart, made_again, spread, alone }
     }
 
-    fn is_alone(&self, value: ValueId) -> bool {
+    /// Whether a value is made of a narrow one that lies alone, if `enc` is where that was loaded.
+    fn is_alone(&self, value: ValueId, enc: Option<Enc>) -> bool {
         let function = self.lives.function;
-        function.def_op(value).is_some_and(|def| self.alone[named(function, function.op(def).operands[0]).index()])
+        function.def_op(value).is_some_and(|def| {
+            let source = named(function, function.op(def).operands[0]);
+            self.alone[source.index()].is_some_and(|home| Some(home) == enc)
+        })
     }
 
     /// As what a copy takes registers; `None` if it takes none.
-    fn taken(&self, copy: &Copy, &Span { value, from, to }: &Span, holds: Holds, is_fragment: bool) -> Option<Taken> {
+    fn taken(
+        &self,
+        copy: &Copy,
+        enc: Option<Enc>,
+        &Span { value, from, to }: &Span,
+        holds: Holds,
+        is_fragment: bool,
+    ) -> Option<Taken> {
         let function = self.lives.function;
         let def = function.def_op(value).map(|def| &function.op(def).kind);
         let is_carried = matches!(function.value(value).def, ValueDef::Argument(..));
@@ -295,7 +309,9 @@ impl<'f> Values<'f> {
             _ if self.passing[value.index()] && !is_carried && !between => Taken::Passing,
             _ if copy.only_passes_on(function, value) => Taken::Tile,
             // What a loop reads that it does not change is made wide before it.
-            _ if is_widened(function, value) && !self.is_alone(value) && last.is_none_or(|last| to <= last) => Taken::Widened,
+            _ if is_widened(function, value) && !self.is_alone(value, enc) && last.is_none_or(|last| to <= last) => {
+                Taken::Widened
+            }
             Holds::Accumulator | Holds::Operand | Holds::Value | Holds::Scalar => match def {
                 Some(OpKind::Dot { .. }) => Taken::Result,
                 Some(kind) if is_slow(kind) => Taken::Result,
@@ -334,7 +350,8 @@ fn apart(layouts: &mut Layouts<'_>, function: &Function, order: &Order) -> Vec<u
                 }
             }
             kind if goes_on(kind) => {
-                let divides = matches!(kind, OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU)) && !function.ty(op.results[0]).is_scalar();
+                let divides =
+                    matches!(kind, OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU)) && !function.ty(op.results[0]).is_scalar();
                 is_mixed[op.results[0].index()] = divides || op.operands.iter().any(|operand| is_mixed[operand.index()]);
             }
             _ => {}
@@ -358,7 +375,13 @@ fn apart(layouts: &mut Layouts<'_>, function: &Function, order: &Order) -> Vec<u
                 _ => 1,
             };
             let known = &mut together[operand.index()];
-            *known = if *known == 0 { asked } else if asked == 0 { *known } else { asked.min(*known) };
+            *known = if *known == 0 {
+                asked
+            } else if asked == 0 {
+                *known
+            } else {
+                asked.min(*known)
+            };
         }
     }
     for (together, is_mixed) in together.iter_mut().zip(is_mixed) {
@@ -412,7 +435,9 @@ fn masks_made_again(lives: &Lives<'_>, order: &Order, uses: &[Vec<OpId>], apart:
         parts.retain(|part| !function.ty(*part).is_scalar() && !is_constant(function, *part));
         let cost: f64 = parts
             .iter()
-            .map(|&part| costs[part.index()].unwrap_or_else(|| weight(lives, part, lives.layouts[part.index()].as_ref(), apart).1))
+            .map(|&part| {
+                costs[part.index()].unwrap_or_else(|| weight(lives, part, lives.layouts[part.index()].as_ref(), apart).1)
+            })
             .sum();
         let (home, mut users) = (around(id), uses[value.index()].iter().filter(|user| !is_name(&function.op(**user).kind)));
         // What compares one tile with a number stays in predicates.
