@@ -16,6 +16,7 @@ mod placing;
 mod pressure;
 mod repeating;
 mod ruled_out;
+mod runs;
 mod scratch;
 mod sharing;
 #[cfg(test)]

@@ -23,6 +23,7 @@ use super::{
     layouts::{Layouts, Unit},
     operands::Fetch,
     ruled_out::RuledOut,
+    runs::Runs,
     unread::without_unread,
 };
 use crate::registers::{Holds, Lives, Order, Span, held, is_name, is_slow};
@@ -74,28 +75,40 @@ const WARPGROUPS: f64 = 9.65;
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
 
-/// What is taken from one place of the program to another.
-struct Ledger(Vec<Counts>);
+/// What is taken from one place of the program to another: if whole tiles are worked out one after another, and if elements are.
+struct Ledger {
+    by_tile: Vec<Counts>,
+    by_element: Vec<Counts>,
+}
 
 impl Ledger {
-    fn take(&mut self, taken: Taken, registers: f64, (from, to): (usize, usize)) {
-        let kind = SHARES.iter().position(|(kind, ..)| *kind == taken).unwrap_or(0);
-        self.0[from][kind] += registers;
-        self.0[to + 1][kind] -= registers;
+    fn new(places: usize) -> Ledger {
+        Ledger { by_tile: vec![[0.0; SHARES.len()]; places], by_element: vec![[0.0; SHARES.len()]; places] }
     }
 
-    /// The most that is needed at once, and the place.
-    fn most(&self) -> (f64, usize) {
-        let (mut now, mut most) = ([0.0; SHARES.len()], (0.0, 0));
-        for (place, change) in self.0.iter().enumerate() {
-            now.iter_mut().zip(change).for_each(|(now, change)| *now += change);
-            let here: f64 = now.iter().zip(SHARES).map(|(count, (_, share, limit))| share * count.min(limit)).sum();
-            if here > most.0 {
-                most = (here, place);
-            }
-        }
-        most
+    fn take(&mut self, taken: Taken, registers: f64, part: (usize, usize)) {
+        take(&mut self.by_tile, taken, registers, part);
+        take(&mut self.by_element, taken, registers, part);
     }
+}
+
+fn take(places: &mut [Counts], taken: Taken, registers: f64, (from, to): (usize, usize)) {
+    let kind = SHARES.iter().position(|(kind, ..)| *kind == taken).unwrap_or(0);
+    places[from][kind] += registers;
+    places[to + 1][kind] -= registers;
+}
+
+/// The most that is needed at once, and the place.
+fn most(places: &[Counts]) -> (f64, usize) {
+    let (mut now, mut most) = ([0.0; SHARES.len()], (0.0, 0));
+    for (place, change) in places.iter().enumerate() {
+        now.iter_mut().zip(change).for_each(|(now, change)| *now += change);
+        let here: f64 = now.iter().zip(SHARES).map(|(count, (_, share, limit))| share * count.min(limit)).sum();
+        if here > most.0 {
+            most = (here, place);
+        }
+    }
+    most
 }
 
 /// The registers that a thread needs, and the op at which it needs most. `carried` are the loads that run ahead into registers, with their
@@ -114,7 +127,8 @@ pub(super) fn needed(
     let ruled_out = RuledOut::new(function, layouts.facts, &order.ops);
     let branches = Branches::new(function, order);
     let prepares: FxHashSet<OpId> = early.keys().filter_map(|(value, _)| function.def_op(*value)).collect();
-    let mut ledger = Ledger(vec![[0.0; SHARES.len()]; order.ops.len() + 2]);
+    let runs = Runs::new(function, order);
+    let mut ledger = Ledger::new(order.ops.len() + 2);
     for (&(value, enc), copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
         let Some(mut span) = copy.span(lives, order, value) else { continue };
         let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
@@ -170,16 +184,25 @@ pub(super) fn needed(
             let at = order.start[dot.index()];
             ledger.take(Taken::Widened, registers, (at, at));
         }
-        for part in branches.parts(function, order, &copy.uses, &span) {
-            let at_once = taken == Taken::Widened && part.0 == part.1;
-            ledger.take(if at_once { Taken::Passing } else { taken }, registers, part);
-        }
+        let parts = |taken: Taken, span: &Span| {
+            let parts = branches.parts(function, order, &copy.uses, span).into_iter();
+            parts.map(move |part| (if taken == Taken::Widened && part.0 == part.1 { Taken::Passing } else { taken }, part))
+        };
+        parts(taken, &span).for_each(|(taken, part)| take(&mut ledger.by_tile, taken, registers, part));
+        let is_data = !function.ty(value).is_scalar() && !matches!(holds, Holds::Mask | Holds::Address | Holds::Index);
+        let (taken, span) = match is_data.then(|| runs.by_element(function, order, copy, &span)) {
+            Some(None) => (Taken::Passing, span),
+            Some(Some(span)) => (taken, span),
+            None => (taken, span),
+        };
+        parts(taken, &span).for_each(|(taken, part)| take(&mut ledger.by_element, taken, registers, part));
     }
     take_factors(&mut ledger, layouts, &copies, order);
     take_pairs(&mut ledger, layouts, order);
     let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
-    let (most, place) = ledger.most();
-    (most + ALWAYS + if warpgroups { WARPGROUPS } else { 0.0 }, order.ops.get(place).copied())
+    let always = ALWAYS + if warpgroups { WARPGROUPS } else { 0.0 };
+    let ((by_tile, place), (by_element, _)) = (most(&ledger.by_tile), most(&ledger.by_element));
+    (((by_tile + always) * (by_element + always)).sqrt(), order.ops.get(place).copied())
 }
 
 /// The places inside of an op.
