@@ -189,7 +189,7 @@ pub(super) fn needed(
             parts.map(move |part| (if taken == Taken::Widened && part.0 == part.1 { Taken::Passing } else { taken }, part))
         };
         parts(taken, &span).for_each(|(taken, part)| take(&mut ledger.by_tile, taken, registers, part));
-        let is_data = !function.ty(value).is_scalar() && !matches!(holds, Holds::Mask | Holds::Address | Holds::Index);
+        let is_data = !function.ty(value).is_scalar();
         let (taken, span) = match is_data.then(|| runs.by_element(function, order, copy, &span)) {
             Some(None) => (Taken::Passing, span),
             Some(Some(span)) => (taken, span),
