@@ -33,7 +33,7 @@ COLUMNS = (*footprints.COLUMNS[:8], "maxnreg", "half", "verdict", "registers", "
 # Of a published kernel, as an autotuner would try it.
 TRIED = 3
 # Seeds of further draws.
-AGAIN = ("again", "third", "fourth", "fifth", "sixth")
+AGAIN = ("again", "third", "fourth", "fifth", "sixth", "seventh")
 BOUNDS = (None, None, None, None, None, 64, 96, 128, 168)
 WARPS = (1, 2, 4, 4, 4, 8, 8, 16)
 

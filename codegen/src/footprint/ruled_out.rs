@@ -8,27 +8,29 @@ use tritium_tile::{
     Function, OpId, OpKind, Shape, ValueId,
     facts::{Facts, Range, Symbol},
     layout::{Distributed, algebra::shift_of},
-    ops::{BinaryOp, Predicate},
+    ops::{BinaryOp, CastOp, Constant, Predicate},
 };
+
+/// So often what loops carry is assumed anew, less each time, before nothing is.
+const ROUNDS: usize = 8;
 
 /// Of tiles the leading part along every dimension beyond which nothing needs a register; of others, all.
 pub(super) struct RuledOut(FxHashMap<ValueId, Shape>);
 
 impl RuledOut {
     pub(super) fn new(function: &Function, facts: &Facts, ops: &[OpId]) -> RuledOut {
-        let mut made: FxHashMap<ValueId, Shape> = FxHashMap::default();
-        for &id in ops {
-            let op = function.op(id);
-            for &result in &op.results {
-                let shape = function.ty(result).shape();
-                if !shape.is_empty()
-                    && let Some(extents) = of_result(function, facts, &made, id, result)
-                    && extents.iter().zip(shape).any(|(part, whole)| part < whole)
-                {
-                    made.insert(result, extents);
-                }
+        let mut carried = Carried::new(function, ops);
+        let mut made = forward(function, facts, ops, &carried);
+        for round in 0..ROUNDS {
+            if !carried.give_up(function, &made) {
+                break;
             }
+            if round + 1 == ROUNDS {
+                carried.0.clear();
+            }
+            made = forward(function, facts, ops, &carried);
         }
+        let mut made = made.extents;
         if made.is_empty() {
             return RuledOut(made);
         }
@@ -78,6 +80,102 @@ impl RuledOut {
             extents.iter().enumerate().all(|(d, &extent)| place >> shift_of(&layout.shape, d) & (layout.shape[d] - 1) < extent)
         });
         needed.count() as f64 / f64::from(count)
+    }
+}
+
+/// Extents, and the number that is beyond them where it is known.
+#[derive(Default)]
+struct Made {
+    extents: FxHashMap<ValueId, Shape>,
+    beyond: FxHashMap<ValueId, f64>,
+}
+
+/// The tiles that a loop carries from the same number on, of which some may stay that number beyond an extent.
+struct Carried(Vec<(OpId, usize, f64, Shape)>);
+
+impl Carried {
+    /// Where loops begin with one number, nothing else is assumed to come.
+    fn new(function: &Function, ops: &[OpId]) -> Carried {
+        let mut found = Vec::new();
+        for &id in ops.iter().filter(|&&id| matches!(function.op(id).kind, OpKind::For(_))) {
+            for (n, &result) in function.op(id).results.iter().enumerate() {
+                let shape = function.ty(result).shape();
+                if let Some(number) = number_of(function, function.op(id).operands[n + 3]).filter(|_| !shape.is_empty()) {
+                    found.push((id, n, number, Shape::from_elem(0, shape.len())));
+                }
+            }
+        }
+        Carried(found)
+    }
+
+    /// Whether a trip hands on more than was assumed, which is assumed no longer.
+    fn give_up(&mut self, function: &Function, made: &Made) -> bool {
+        let mut changed = false;
+        self.0.retain_mut(|(id, n, number, extents)| {
+            let body = function.block(function.op(*id).regions[0]);
+            let handed_on = body.ops.last().and_then(|&last| function.op(last).operands.get(*n).copied());
+            let same = |value: &ValueId| made.beyond.get(value).is_some_and(|beyond| beyond == number);
+            let Some(more) = handed_on.filter(same).and_then(|value| made.extents.get(&value)) else {
+                changed = true;
+                return false;
+            };
+            changed |= extents.iter().zip(more).any(|(known, more)| known < more);
+            extents.iter_mut().zip(more).for_each(|(known, more)| *known = (*known).max(*more));
+            true
+        });
+        changed
+    }
+}
+
+fn forward(function: &Function, facts: &Facts, ops: &[OpId], carried: &Carried) -> Made {
+    let mut made = Made::default();
+    for (id, n, number, extents) in &carried.0 {
+        let op = function.op(*id);
+        for value in [function.block(op.regions[0]).args[n + 1], op.results[*n]] {
+            made.extents.insert(value, extents.clone());
+            made.beyond.insert(value, *number);
+        }
+    }
+    for &id in ops {
+        let op = function.op(id);
+        for &result in &op.results {
+            let shape = function.ty(result).shape();
+            if !shape.is_empty()
+                && let Some(extents) = of_result(function, facts, &made.extents, id, result)
+                && extents.iter().zip(shape).any(|(part, whole)| part < whole)
+            {
+                made.extents.insert(result, extents);
+                if let Some(number) = beyond(function, &made, id) {
+                    made.beyond.insert(result, number);
+                }
+            }
+        }
+    }
+    made
+}
+
+/// The number that an op gives where its operands are numbers.
+fn beyond(function: &Function, made: &Made, id: OpId) -> Option<f64> {
+    let op = function.op(id);
+    let of = |n: usize| {
+        let &operand = op.operands.get(n)?;
+        made.beyond.get(&operand).copied().or_else(|| number_of(function, operand))
+    };
+    match &op.kind {
+        OpKind::Load(_) if op.operands.len() < 3 => Some(0.0),
+        OpKind::Load(_) => of(2),
+        OpKind::Binary(BinaryOp::AddF) => Some(of(0)? + of(1)?),
+        OpKind::Binary(BinaryOp::SubF) => Some(of(0)? - of(1)?),
+        OpKind::Binary(BinaryOp::MulF) => Some(of(0)? * of(1)?),
+        OpKind::Cast(CastOp::Float) | OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Transpose { .. } => of(0),
+        _ => None,
+    }
+}
+
+fn number_of(function: &Function, value: ValueId) -> Option<f64> {
+    match function.op(function.def_op(value)?).kind {
+        OpKind::Constant(Constant::Float(number)) => Some(number),
+        _ => None,
     }
 }
 
