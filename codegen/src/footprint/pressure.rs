@@ -124,7 +124,8 @@ pub(super) fn needed(
     let copies = Copies::of(function, layouts, fetches);
     let values = Values::new(function, layouts);
     let Values { lives, order, .. } = &values;
-    let ruled_out = RuledOut::new(function, layouts.facts, &order.ops);
+    let moved = copies.all.iter().filter(|(_, copy)| copy.made.is_fetched()).map(|(&(value, _), _)| value).collect();
+    let ruled_out = RuledOut::new(function, layouts.facts, &order.ops, &moved);
     let branches = Branches::new(function, order);
     let prepares: FxHashSet<OpId> = early.keys().filter_map(|(value, _)| function.def_op(*value)).collect();
     let runs = Runs::new(function, order);

@@ -3,7 +3,7 @@
 //! LLVM and ptxas see that `arange(0, 4096) < 100` is false in most registers of a thread. What is loaded there is the number instead, what is
 //! computed from it is one number for all, and nothing is stored. **Invariant:** an extent is never less than what some thread needs.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{
     Function, OpId, OpKind, Shape, ValueId,
     facts::{Facts, Range, Symbol},
@@ -18,7 +18,8 @@ const ROUNDS: usize = 8;
 pub(super) struct RuledOut(FxHashMap<ValueId, Shape>);
 
 impl RuledOut {
-    pub(super) fn new(function: &Function, facts: &Facts, ops: &[OpId]) -> RuledOut {
+    /// `moved` goes through shared memory, all of it.
+    pub(super) fn new(function: &Function, facts: &Facts, ops: &[OpId], moved: &FxHashSet<ValueId>) -> RuledOut {
         let mut carried = Carried::new(function, ops);
         let mut made = forward(function, facts, ops, &carried);
         for round in 0..ROUNDS {
@@ -39,7 +40,7 @@ impl RuledOut {
         for &id in ops.iter().rev() {
             let op = function.op(id);
             let of_mask = |n: usize| op.operands.get(n).and_then(|mask| made.get(mask)).cloned();
-            let wanted = op.results.first().and_then(|result| asked.get(result)).cloned();
+            let wanted = op.results.first().filter(|result| !moved.contains(result)).and_then(|result| asked.get(result)).cloned();
             for (n, &operand) in op.operands.iter().enumerate() {
                 let shape = function.ty(operand).shape();
                 let part = match &op.kind {
@@ -61,7 +62,7 @@ impl RuledOut {
                 known.iter_mut().zip(&part).for_each(|(known, part)| *known = (*known).max(*part));
             }
         }
-        for (value, part) in asked {
+        for (value, part) in asked.into_iter().filter(|(value, _)| !moved.contains(value)) {
             let shape = function.ty(value).shape();
             if part.iter().zip(shape).any(|(part, whole)| part < whole) {
                 let known = made.entry(value).or_insert_with(|| shape.clone());
