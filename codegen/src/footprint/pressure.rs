@@ -128,7 +128,7 @@ pub(super) fn needed(
     let ruled_out = RuledOut::new(function, layouts.facts, &order.ops, &moved);
     let branches = Branches::new(function, order);
     let prepares: FxHashSet<OpId> = early.keys().filter_map(|(value, _)| function.def_op(*value)).collect();
-    let runs = Runs::new(function, order);
+    let runs = Runs::new(function, layouts, order);
     let mut ledger = Ledger::new(order.ops.len() + 2);
     for (&(value, enc), copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
         let Some(mut span) = copy.span(lives, order, value) else { continue };
