@@ -79,6 +79,11 @@ impl Copy {
         (!self.made.is_fetched() && !by_element).then(|| Span { value, from: from - 1, to: from - 1 })
     }
 
+    /// Whether it is put into shared memory for a conversion before an op.
+    pub(super) fn goes_on_at(&self, user: OpId) -> bool {
+        self.conversions.contains(&user)
+    }
+
     /// Whether it goes on to shared memory as soon as it is made.
     pub(super) fn only_passes_on(&self, function: &Function, value: ValueId) -> bool {
         let def = function.def_op(value);

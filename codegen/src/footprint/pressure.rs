@@ -124,8 +124,7 @@ pub(super) fn needed(
     let copies = Copies::of(function, layouts, fetches);
     let values = Values::new(function, layouts);
     let Values { lives, order, .. } = &values;
-    let moved = copies.all.iter().filter(|(_, copy)| copy.made.is_fetched()).map(|(&(value, _), _)| value).collect();
-    let ruled_out = RuledOut::new(function, layouts.facts, &order.ops, &moved);
+    let ruled_out = RuledOut::new(function, layouts.facts, order, &copies);
     let branches = Branches::new(function, order);
     let prepares: FxHashSet<OpId> = early.keys().filter_map(|(value, _)| function.def_op(*value)).collect();
     let runs = Runs::new(function, layouts, order);
@@ -136,10 +135,7 @@ pub(super) fn needed(
         let (holds, mut registers) = weight(lives, value, layout.as_ref(), &values.apart);
         let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
         let Some(taken) = values.taken(copy, enc, &span, holds, is_fragment) else { continue };
-        // What went through shared memory is no constant any more.
-        if !copy.made.is_fetched() && !is_fragment {
-            registers *= ruled_out.share(value, layout.as_ref());
-        }
+        registers *= ruled_out.share((value, enc), layout.as_ref());
         if taken == Taken::Place && is_made_wide(function, value, &copy.uses) {
             registers *= 2.0;
         }

@@ -11,15 +11,26 @@ use tritium_tile::{
     ops::{BinaryOp, CastOp, Constant, Predicate},
 };
 
+use super::copies::{Copies, Key};
+use crate::registers::Order;
+
 /// So often what loops carry is assumed anew, less each time, before nothing is.
 const ROUNDS: usize = 8;
 
 /// Of tiles the leading part along every dimension beyond which nothing needs a register; of others, all.
-pub(super) struct RuledOut(FxHashMap<ValueId, Shape>);
+pub(super) struct RuledOut {
+    /// What is one number beyond, unless it comes out of shared memory.
+    made: FxHashMap<ValueId, Shape>,
+    /// What nobody asks for beyond, of values and of their copies.
+    asked: FxHashMap<ValueId, Shape>,
+    asked_copies: FxHashMap<Key, Shape>,
+    /// The copies that are made of what comes out of shared memory.
+    fetched: FxHashSet<Key>,
+}
 
 impl RuledOut {
-    /// `moved` goes through shared memory, all of it.
-    pub(super) fn new(function: &Function, facts: &Facts, ops: &[OpId], moved: &FxHashSet<ValueId>) -> RuledOut {
+    pub(super) fn new(function: &Function, facts: &Facts, order: &Order, copies: &Copies) -> RuledOut {
+        let ops = &order.ops[..];
         let mut carried = Carried::new(function, ops);
         let mut made = forward(function, facts, ops, &carried);
         for round in 0..ROUNDS {
@@ -31,16 +42,25 @@ impl RuledOut {
             }
             made = forward(function, facts, ops, &carried);
         }
-        let mut made = made.extents;
+        let made = made.extents;
         if made.is_empty() {
-            return RuledOut(made);
+            return RuledOut {
+                made,
+                asked: FxHashMap::default(),
+                asked_copies: FxHashMap::default(),
+                fetched: FxHashSet::default(),
+            };
         }
+        // What goes through shared memory goes there whole.
+        let moved: FxHashSet<ValueId> =
+            copies.all.iter().filter(|(_, copy)| copy.made.is_fetched()).map(|(&(value, _), _)| value).collect();
         // Nor is needed what only goes into accesses that are not made.
         let mut asked: FxHashMap<ValueId, Shape> = FxHashMap::default();
         for &id in ops.iter().rev() {
             let op = function.op(id);
             let of_mask = |n: usize| op.operands.get(n).and_then(|mask| made.get(mask)).cloned();
-            let wanted = op.results.first().filter(|result| !moved.contains(result)).and_then(|result| asked.get(result)).cloned();
+            let wanted =
+                op.results.first().filter(|result| !moved.contains(result)).and_then(|result| asked.get(result)).cloned();
             for (n, &operand) in op.operands.iter().enumerate() {
                 let shape = function.ty(operand).shape();
                 let part = match &op.kind {
@@ -62,26 +82,75 @@ impl RuledOut {
                 known.iter_mut().zip(&part).for_each(|(known, part)| *known = (*known).max(*part));
             }
         }
-        for (value, part) in asked.into_iter().filter(|(value, _)| !moved.contains(value)) {
-            let shape = function.ty(value).shape();
-            if part.iter().zip(shape).any(|(part, whole)| part < whole) {
-                let known = made.entry(value).or_insert_with(|| shape.clone());
-                known.iter_mut().zip(&part).for_each(|(known, part)| *known = (*known).min(*part));
-            }
-        }
-        RuledOut(made)
+        asked.retain(|value, _| !moved.contains(value));
+        let (asked_copies, fetched) = of_copies(function, order, copies, &made);
+        RuledOut { made, asked, asked_copies, fetched }
     }
 
-    /// The share of a value's registers that some thread needs.
-    pub(super) fn share(&self, value: ValueId, layout: Option<&Distributed>) -> f64 {
-        let (Some(extents), Some(layout)) = (self.0.get(&value), layout) else { return 1.0 };
+    /// The share of a copy's registers that some thread needs.
+    pub(super) fn share(&self, copy: Key, layout: Option<&Distributed>) -> f64 {
+        let Some(layout) = layout else { return 1.0 };
+        let made = self.made.get(&copy.0).filter(|_| !self.fetched.contains(&copy));
+        let known = [made, self.asked.get(&copy.0), self.asked_copies.get(&copy)];
+        if known.iter().all(|extents| extents.is_none()) {
+            return 1.0;
+        }
         let count = 1u32 << layout.register.len();
         let needed = (0..count).filter(|register| {
             let place = layout.register.iter().enumerate().fold(0, |place, (bit, base)| place ^ ((register >> bit & 1) * base));
-            extents.iter().enumerate().all(|(d, &extent)| place >> shift_of(&layout.shape, d) & (layout.shape[d] - 1) < extent)
+            let at = |d: usize| place >> shift_of(&layout.shape, d) & (layout.shape[d] - 1);
+            known.iter().flatten().all(|extents| extents.iter().enumerate().all(|(d, &extent)| at(d) < extent))
         });
         needed.count() as f64 / f64::from(count)
     }
+}
+
+/// What is asked of each copy, and the copies that are made of what comes out of shared memory.
+fn of_copies(
+    function: &Function,
+    order: &Order,
+    copies: &Copies,
+    made: &FxHashMap<ValueId, Shape>,
+) -> (FxHashMap<Key, Shape>, FxHashSet<Key>) {
+    let at = |value: ValueId| function.def_op(value).map_or(0, |def| order.start[def.index()]);
+    let mut keys: Vec<Key> = copies.all.keys().copied().filter(|(value, _)| !function.ty(*value).is_scalar()).collect();
+    keys.sort_by_key(|&(value, _)| at(value));
+    let mut asked: FxHashMap<Key, Shape> = FxHashMap::default();
+    for &(value, enc) in keys.iter().rev() {
+        let copy = &copies.all[&(value, enc)];
+        let shape = function.ty(value).shape();
+        let mut all = Shape::from_elem(0, shape.len());
+        for &user in &copy.uses {
+            let op = function.op(user);
+            let mask = |n: usize| op.operands.get(n).and_then(|mask| made.get(mask));
+            let part = match &op.kind {
+                _ if copy.goes_on_at(user) || function.def_op(value) == Some(user) => None,
+                OpKind::Load(_) if op.operands[0] == value => mask(1),
+                OpKind::Store(_) if op.operands[..2].contains(&value) => mask(2),
+                kind if kind.is_elementwise() || matches!(kind, OpKind::AddPtr) => asked.get(&(op.results[0], enc)),
+                _ => None,
+            };
+            let part = part.filter(|part| part.len() == shape.len()).unwrap_or(shape);
+            all.iter_mut().zip(part).for_each(|(all, part)| *all = (*all).max(*part));
+        }
+        if all.iter().zip(shape).any(|(part, whole)| part < whole) {
+            asked.insert((value, enc), all);
+        }
+    }
+    let mut fetched: FxHashSet<Key> = FxHashSet::default();
+    for &(value, enc) in &keys {
+        let copy = &copies.all[&(value, enc)];
+        let is_made = || {
+            let kind = function.def_op(value).map(|def| function.op(def));
+            kind.is_some_and(|op| {
+                op.kind.is_elementwise() && op.operands.iter().any(|&operand| fetched.contains(&(operand, enc)))
+            })
+        };
+        if copy.made.is_fetched() || is_made() {
+            fetched.insert((value, enc));
+        }
+    }
+    (asked, fetched)
 }
 
 /// Extents, and the number that is beyond them where it is known.

@@ -16,7 +16,10 @@ impl Runs {
         let mut goes_on = |at: usize| {
             let id = order.ops[at];
             let kind = &function.op(id).kind;
-            is_within_warps(function, layouts, id) || kind.is_elementwise() || is_name(kind) || matches!(kind, OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::AddPtr)
+            is_within_warps(function, layouts, id)
+                || kind.is_elementwise()
+                || is_name(kind)
+                || matches!(kind, OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::AddPtr)
         };
         let mut runs: Vec<(usize, usize)> = (0..order.ops.len() + 2).map(|at| (at, at)).collect();
         let mut first = 0;
