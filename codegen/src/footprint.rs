@@ -7,6 +7,7 @@
 //! **Invariant:** the kernel is read, never changed; every figure is an estimate and says what it rests on. Nothing of Tritium's own code
 //! generation enters, so a change there changes no figure here.
 
+mod ahead;
 mod branches;
 mod copies;
 mod encoding;
@@ -14,6 +15,7 @@ mod layouts;
 mod operands;
 mod placing;
 mod pressure;
+mod remainders;
 mod repeating;
 mod ruled_out;
 mod runs;
@@ -23,7 +25,7 @@ mod sharing;
 mod tests;
 mod unread;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use tritium_semantics::target::Feature;
 use tritium_tile::{
@@ -33,6 +35,7 @@ use tritium_tile::{
 };
 
 use self::{
+    ahead::RunsAhead,
     encoding::{Enc, Encoding, contiguous_dim},
     layouts::{Layouts, Unit},
     operands::Fetch,
@@ -131,9 +134,9 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     plan.layouts.read_from_rings(&plan.ahead);
     plan.conversions();
     plan.collectives();
-    let Plan { mut parts, loops, fetches, carried, early, .. } = plan;
+    let Plan { mut parts, loops, fetches, beside, .. } = plan;
     let shared = place(&mut parts);
-    let (needed, at) = pressure::needed(&mut layouts, &fetches, &carried, &early);
+    let (needed, at) = pressure::needed(&mut layouts, &fetches, &beside);
     // ptxas takes the bound at its word, even where so many threads do not have as many registers.
     let has = match max_registers {
         Some(bound) => bound.min(options.sm.max_registers_per_thread),
@@ -192,10 +195,8 @@ struct Plan<'l, 'f> {
     loops: Vec<Pipelined>,
     /// Loads that have a ring of buffers.
     ahead: FxHashSet<OpId>,
-    /// Loads that run ahead into registers: the loop, and how many trips.
-    carried: FxHashMap<OpId, (OpId, u32)>,
-    /// What is made for loads that run ahead, in its layout: the loop, and how many trips before the rest of the loop's body.
-    early: FxHashMap<(ValueId, Option<Enc>), (OpId, u32)>,
+    /// What runs ahead beside them.
+    beside: RunsAhead,
     /// The operands that products read from registers.
     fetches: Vec<Fetch>,
 }
@@ -223,8 +224,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             parts: Vec::new(),
             loops: Vec::new(),
             ahead: FxHashSet::default(),
-            carried: FxHashMap::default(),
-            early: FxHashMap::default(),
+            beside: RunsAhead::default(),
             fetches: Vec::new(),
         };
         plan.fetch();
@@ -267,9 +267,9 @@ impl<'l, 'f> Plan<'l, 'f> {
             }
             let in_registers = kept_in_registers.iter().map(|&load| ((load, None), 0));
             for ((load, layout), level) in levels.iter().copied().chain(in_registers) {
-                self.prepare(id, load, layout, stages - 1 - (deepest - level) * distance);
+                self.beside.prepare(self.layouts, id, (load, layout), stages - 1 - (deepest - level) * distance);
             }
-            self.carried.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
+            self.beside.loads.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
             for &((load, _), _) in &levels {
                 let result = self.function.op(load).results[0];
                 let by_warpgroups = self.feeds_warpgroups_alone(result);
@@ -282,30 +282,6 @@ impl<'l, 'f> Plan<'l, 'f> {
             if !levels.is_empty() || !kept_back.is_empty() {
                 let origin = self.function.op(id).origin.0;
                 self.loops.push(Pipelined { origin, stages, ahead: levels.len() as u32, kept_back });
-            }
-        }
-    }
-
-    /// What a load of a loop asks for is made as many trips ahead as the load is.
-    fn prepare(&mut self, id: OpId, load: OpId, layout: Option<Enc>, trips: u32) {
-        let function = self.function;
-        let body = function.op(id).regions[0];
-        let mut pending = vec![(load, layout)];
-        while let Some((op, layout)) = pending.pop() {
-            for n in 0..function.op(op).operands.len() {
-                let value = function.op(op).operands[n];
-                let layout = self.layouts.needed(op, layout, n);
-                let Some(def) = function.def_op(value).filter(|def| self.layouts.parents[def.index()] == Some(body)) else {
-                    continue;
-                };
-                if matches!(function.op(def).kind, OpKind::Load(_)) {
-                    continue;
-                }
-                let known = self.early.entry((value, layout.or(self.layouts.homes[value.index()]))).or_insert((id, 0));
-                if known.1 < trips {
-                    known.1 = trips;
-                    pending.push((def, layout));
-                }
             }
         }
     }

@@ -309,6 +309,7 @@ struct Seen<'s> {
 }
 
 /// A value is alive from before one operation until another, by their places in the order.
+#[derive(Clone, Copy)]
 pub(crate) struct Span {
     pub value: ValueId,
     pub from: usize,

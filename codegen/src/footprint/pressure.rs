@@ -2,26 +2,31 @@
 //!
 //! A tile takes what its layout gives a thread, once for every layout that it exists in ([`copies`](super::copies)); pointers and indices take
 //! only what does not differ by numbers, and one for all that one access reaches. Fragments that wait in shared memory for their product are
-//! counted where they are multiplied, loads that run ahead into registers once for every trip. What only passes goes through a few registers,
-//! one part after another. What nobody reads takes none ([`unread`](super::unread)), nor what only the other way of an `if` does
-//! ([`branches`](super::branches)), nor what a comparison with a constant rules out ([`ruled_out`](super::ruled_out)). **Invariant:** the
-//! constants are in [`SHARES`], [`ALWAYS`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
+//! counted where they are multiplied, what runs ahead in registers once for every trip ([`ahead`](super::ahead)). What only passes goes through
+//! a few registers, one part after another. What nobody reads takes none ([`unread`](super::unread)), nor what only the other way of an `if`
+//! does ([`branches`](super::branches)), nor what a comparison with a constant rules out ([`ruled_out`](super::ruled_out)).
+//!
+//! ptxas puts operations in an order between two: one after another over whole tiles, as the program has them, and through every run of them
+//! one element after another ([`runs`](super::runs)). What is needed is the geometric mean of what the two orders need. **Invariant:** the
+//! constants are in [`SHARES`], [`MASKS`], [`FACTORS`], [`ALWAYS`] and [`WARPGROUPS`] and nowhere else, fitted to the looked-at rows of
 //! `tests/data/accuracy/footprints.triton.tsv` and `spills.triton.tsv` and to the fewest registers with which ptxas does not spill their PTX.
 //! The shares are a tenth less than what fits best, so that a spill that is told is one: 1.11 was chosen by cross-validation.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tritium_tile::{
     Function, OpId, OpKind, ValueDef, ValueId,
     layout::{Distributed, Side, algebra::shift_of},
-    ops::{BinaryOp, CastOp},
+    ops::CastOp,
 };
 
 use super::{
+    ahead::RunsAhead,
     branches::Branches,
-    copies::{Copies, Copy, Made},
+    copies::{Copies, Copy, Key, Made},
     encoding::{Enc, Encoding},
     layouts::{Layouts, Unit},
     operands::Fetch,
+    remainders::apart,
     ruled_out::RuledOut,
     runs::Runs,
     unread::without_unread,
@@ -52,25 +57,26 @@ enum Taken {
     Scalar,
 }
 
-/// How much of what each would take has a register of its own where there are too few, and how many are counted at most: beyond that many,
-/// one part goes through after another, masks are computed again, and what is one for all threads is in registers of its own.
-const SHARES: [(Taken, f64, f64); 10] = [
-    (Taken::Tile, 0.85, f64::INFINITY),
-    (Taken::Passing, 0.23, 200.0),
-    (Taken::Widened, 0.51, f64::INFINITY),
-    (Taken::Result, 1.12, f64::INFINITY),
-    (Taken::Fragment, 0.54, f64::INFINITY),
-    (Taken::Factor, 0.48, f64::INFINITY),
-    (Taken::Place, 0.55, f64::INFINITY),
-    (Taken::Number, 1.44, f64::INFINITY),
-    (Taken::Mask, 0.91, 15.0),
-    (Taken::Scalar, 0.825, f64::INFINITY),
+/// How much of what each would take has a register of its own where there are too few.
+const SHARES: [(Taken, f64); 10] = [
+    (Taken::Tile, 0.894),
+    (Taken::Passing, 0.25),
+    (Taken::Widened, 0.446),
+    (Taken::Result, 1.12),
+    (Taken::Fragment, 0.45),
+    (Taken::Factor, 0.418),
+    (Taken::Place, 0.644),
+    (Taken::Number, 1.44),
+    (Taken::Mask, 0.727),
+    (Taken::Scalar, 0.671),
 ];
+/// So many masks are counted at most; beyond that they are computed again.
+const MASKS: f64 = 16.3;
 /// So many factors a thread reads as it goes; only what it multiplies beyond that lies in registers.
 const FACTORS: f64 = 192.0;
 /// What every kernel takes beside, and what one with `wgmma` does: its operands and results lie in runs of registers.
-const ALWAYS: f64 = 6.2;
-const WARPGROUPS: f64 = 9.65;
+const ALWAYS: f64 = 7.8;
+const WARPGROUPS: f64 = 8.3;
 
 /// Registers by what they count, as [`SHARES`] lists them.
 type Counts = [f64; SHARES.len()];
@@ -103,7 +109,8 @@ fn most(places: &[Counts]) -> (f64, usize) {
     let (mut now, mut most) = ([0.0; SHARES.len()], (0.0, 0));
     for (place, change) in places.iter().enumerate() {
         now.iter_mut().zip(change).for_each(|(now, change)| *now += change);
-        let here: f64 = now.iter().zip(SHARES).map(|(count, (_, share, limit))| share * count.min(limit)).sum();
+        let counted = |taken: Taken, count: f64| if taken == Taken::Mask { count.min(MASKS) } else { count };
+        let here: f64 = now.iter().zip(SHARES).map(|(&count, (taken, share))| share * counted(taken, count)).sum();
         if here > most.0 {
             most = (here, place);
         }
@@ -111,89 +118,26 @@ fn most(places: &[Counts]) -> (f64, usize) {
     most
 }
 
-/// The registers that a thread needs, and the op at which it needs most. `carried` are the loads that run ahead into registers, with their
-/// loops and how many trips.
-pub(super) fn needed(
-    layouts: &mut Layouts<'_>,
-    fetches: &[Fetch],
-    carried: &FxHashMap<OpId, (OpId, u32)>,
-    early: &FxHashMap<(ValueId, Option<Enc>), (OpId, u32)>,
-) -> (f64, Option<OpId>) {
+/// The registers that a thread needs, and the op at which it needs most.
+pub(super) fn needed(layouts: &mut Layouts<'_>, fetches: &[Fetch], ahead: &RunsAhead) -> (f64, Option<OpId>) {
     let (pruned, read) = without_unread(layouts.function);
     let function = &pruned;
     let copies = Copies::of(function, layouts, fetches);
     let values = Values::new(function, layouts);
-    let Values { lives, order, .. } = &values;
-    let ruled_out = RuledOut::new(function, layouts.facts, order, &copies);
-    let branches = Branches::new(function, order);
-    let prepares: FxHashSet<OpId> = early.keys().filter_map(|(value, _)| function.def_op(*value)).collect();
-    let runs = Runs::new(function, layouts, order);
-    let mut ledger = Ledger::new(order.ops.len() + 2);
-    for (&(value, enc), copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
-        let Some(mut span) = copy.span(lives, order, value) else { continue };
-        let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
-        let (holds, mut registers) = weight(lives, value, layout.as_ref(), &values.apart);
-        let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
-        let Some(taken) = values.taken(copy, enc, &span, holds, is_fragment) else { continue };
-        registers *= ruled_out.share((value, enc), layout.as_ref());
-        if taken == Taken::Place && is_made_wide(function, value, &copy.uses) {
-            registers *= 2.0;
-        }
-        // Computed from rows and columns right before it is asked for, it passes; they stay.
-        if span.from == span.to
-            && !matches!(holds, Holds::Mask | Holds::Address | Holds::Index)
-            && let (Some(parts), Some(enc)) = (&values.spread[value.index()], enc)
-        {
-            let part =
-                |part: &ValueId| layouts.encodings.map(enc, function.ty(*part).shape()).map_or(0.0, |layout| held(&layout));
-            registers = registers.min(parts.iter().map(part).sum());
-        }
-        if copy.made == Made::AtHome
-            && let Some((around, trips)) = function.def_op(value).and_then(|def| carried.get(&def))
-        {
-            (span.from, span.to) = (order.start[around.index()] + 1, order.end[around.index()]);
-            registers *= f64::from(*trips);
-        }
-        // What is made for a load that runs ahead waits for those who need it too, once for every trip.
-        if let Some(&(around, trips)) = early.get(&(value, enc))
-            && let Some(layout) = &layout
-        {
-            let is_late = |user: &&OpId| {
-                let is_inside = span_of(order, around).contains(&order.start[user.index()]);
-                is_inside && !prepares.contains(user) && !matches!(function.op(**user).kind, OpKind::Load(_))
-            };
-            let mut late = copy.uses.iter().filter(is_late).peekable();
-            if late.peek().is_some() {
-                let words = f64::from(function.ty(value).elem().bits().div_ceil(32));
-                // Of what is compared nothing can be put together again; accesses of several elements ask for the first alone.
-                let is_place = late.all(|user| matches!(function.op(*user).kind, OpKind::AddPtr | OpKind::Store(_)));
-                let registers = if is_place { registers } else { held(layout) * words };
-                let taken = if holds == Holds::Mask { Taken::Mask } else { Taken::Tile };
-                let (from, to) = span_of(order, around).into_inner();
-                ledger.take(taken, registers * f64::from(trips), (from + 1, to));
-                continue;
-            }
-        }
-        // A sum that begins at nothing grows while the factors are read.
-        let begins =
-            |op: OpId| matches!(function.op(op).kind, OpKind::Dot { .. }) && is_constant(function, function.op(op).operands[2]);
-        if let Some(dot) = function.def_op(value).filter(|&def| copy.made == Made::AtHome && begins(def)) {
-            let at = order.start[dot.index()];
-            ledger.take(Taken::Widened, registers, (at, at));
-        }
-        let parts = |taken: Taken, span: &Span| {
-            let parts = branches.parts(function, order, &copy.uses, span).into_iter();
-            parts.map(move |part| (if taken == Taken::Widened && part.0 == part.1 { Taken::Passing } else { taken }, part))
-        };
-        parts(taken, &span).for_each(|(taken, part)| take(&mut ledger.by_tile, taken, registers, part));
-        let is_data = !function.ty(value).is_scalar();
-        let (taken, span) = match is_data.then(|| runs.by_element(function, order, copy, &span)) {
-            Some(None) => (Taken::Passing, span),
-            Some(Some(span)) => (taken, span),
-            None => (taken, span),
-        };
-        parts(taken, &span).for_each(|(taken, part)| take(&mut ledger.by_element, taken, registers, part));
+    let order = &values.order;
+    let mut needs = Needs {
+        function,
+        values: &values,
+        ahead,
+        ruled_out: RuledOut::new(function, layouts.facts, order, &copies),
+        branches: Branches::new(function, order),
+        runs: Runs::new(function, layouts, order),
+        ledger: Ledger::new(order.ops.len() + 2),
+    };
+    for (&key, copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
+        needs.take(layouts, key, copy);
     }
+    let mut ledger = needs.ledger;
     take_factors(&mut ledger, layouts, &copies, order);
     take_pairs(&mut ledger, layouts, order);
     let warpgroups = layouts.products.values().any(|product| product.unit == Unit::Warpgroup);
@@ -202,9 +146,67 @@ pub(super) fn needed(
     (((by_tile + always) * (by_element + always)).sqrt(), order.ops.get(place).copied())
 }
 
-/// The places inside of an op.
-fn span_of(order: &Order, op: OpId) -> std::ops::RangeInclusive<usize> {
-    order.start[op.index()]..=order.end[op.index()]
+/// What copies of values need, one after another.
+struct Needs<'n, 'f> {
+    function: &'f Function,
+    values: &'n Values<'f>,
+    ahead: &'n RunsAhead,
+    ruled_out: RuledOut,
+    branches: Branches,
+    runs: Runs,
+    ledger: Ledger,
+}
+
+impl Needs<'_, '_> {
+    fn take(&mut self, layouts: &mut Layouts<'_>, (value, enc): Key, copy: &Copy) {
+        let Needs { function, values: Values { lives, order, .. }, .. } = *self;
+        let Some(mut span) = copy.span(lives, order, value) else { return };
+        let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
+        let (holds, mut registers) = weight(lives, value, layout.as_ref(), &self.values.apart);
+        let is_fragment = enc.is_some_and(|enc| matches!(layouts.encodings.get(enc), Encoding::Operand { .. }));
+        let Some(taken) = self.values.taken(copy, enc, &span, holds, is_fragment) else { return };
+        registers *= self.ruled_out.share((value, enc), layout.as_ref());
+        if taken == Taken::Place && is_made_wide(function, value, &copy.uses) {
+            registers *= 2.0;
+        }
+        let is_data = !matches!(holds, Holds::Mask | Holds::Address | Holds::Index);
+        if let (true, Some(enc)) = (is_data && span.from == span.to, enc) {
+            registers = registers.min(self.values.lines(layouts, value, enc));
+        }
+        let def = function.def_op(value).filter(|_| copy.made == Made::AtHome);
+        if let Some(&(around, trips)) = def.and_then(|def| self.ahead.loads.get(&def)) {
+            (span.from, span.to) = (order.start[around.index()] + 1, order.end[around.index()]);
+            registers *= f64::from(trips);
+        }
+        if let (Some(waiting), Some(layout)) = (self.ahead.waiting(function, order, (value, enc), copy), &layout) {
+            let words = f64::from(function.ty(value).elem().bits().div_ceil(32));
+            // Of what is compared nothing can be put together again.
+            let each = if waiting.is_place { registers } else { held(layout) * words };
+            let taken = if holds == Holds::Mask { Taken::Mask } else { Taken::Tile };
+            let body = (order.start[waiting.around.index()] + 1, order.end[waiting.around.index()]);
+            return self.ledger.take(taken, each * f64::from(waiting.trips), body);
+        }
+        // A sum that begins at nothing grows while the factors are read.
+        let begins = |op: &OpId| {
+            matches!(function.op(*op).kind, OpKind::Dot { .. }) && is_constant(function, function.op(*op).operands[2])
+        };
+        if let Some(dot) = def.filter(begins) {
+            let at = order.start[dot.index()];
+            self.ledger.take(Taken::Widened, registers, (at, at));
+        }
+        let by_element = match self.runs.by_element(function, order, copy, &span) {
+            _ if function.ty(value).is_scalar() => (taken, span),
+            Some(span) => (taken, span),
+            None => (Taken::Passing, span),
+        };
+        let orders = [(&mut self.ledger.by_tile, (taken, span)), (&mut self.ledger.by_element, by_element)];
+        for (places, (taken, span)) in orders {
+            for part in self.branches.parts(function, order, &copy.uses, &span) {
+                let at_once = taken == Taken::Widened && part.0 == part.1;
+                take(places, if at_once { Taken::Passing } else { taken }, registers, part);
+            }
+        }
+    }
 }
 
 /// What products read as they go. What a thread multiplies by itself and a second product reads too stays.
@@ -291,6 +293,14 @@ impl<'f> Values<'f> {
         Values { lives, order, waits, passing, apart, made_again, spread, alone }
     }
 
+    /// Registers of the rows and columns that a tile is computed from, which stay where it passes; without end if it is made of others too.
+    fn lines(&self, layouts: &mut Layouts<'_>, value: ValueId, enc: Enc) -> f64 {
+        let function = self.lives.function;
+        let mut line =
+            |line: &ValueId| layouts.encodings.map(enc, function.ty(*line).shape()).map_or(0.0, |layout| held(&layout));
+        self.spread[value.index()].as_ref().map_or(f64::INFINITY, |lines| lines.iter().map(&mut line).sum())
+    }
+
     /// Whether a value is made of a narrow one that lies alone, if `enc` is where that was loaded.
     fn is_alone(&self, value: ValueId, enc: Option<Enc>) -> bool {
         let function = self.lives.function;
@@ -354,60 +364,6 @@ fn weight(lives: &Lives<'_>, value: ValueId, layout: Option<&Distributed>, apart
         (Holds::Address, _) => (holds, (registers / lives.unknown_run(value, layout)).max(registers.min(2.0))),
         _ => (holds, registers),
     }
-}
-
-/// Of every value that is made of a remainder, how many neighbours the accesses move at once that it is made for; of others 0. LLVM sees that
-/// neighbours follow from one another in sums, not in remainders.
-fn apart(layouts: &mut Layouts<'_>, function: &Function, order: &Order) -> Vec<u64> {
-    let mut is_mixed = vec![false; function.values.len()];
-    let goes_on = |kind: &OpKind| matches!(kind, OpKind::AddPtr) || is_name(kind) || kind.is_elementwise();
-    for &id in &order.ops {
-        let op = function.op(id);
-        match &op.kind {
-            OpKind::For(_) => {
-                for (n, operand) in op.operands.iter().enumerate().skip(3) {
-                    is_mixed[function.block(op.regions[0]).args[n - 2].index()] = is_mixed[operand.index()];
-                }
-            }
-            kind if goes_on(kind) => {
-                let divides =
-                    matches!(kind, OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU)) && !function.ty(op.results[0]).is_scalar();
-                is_mixed[op.results[0].index()] = divides || op.operands.iter().any(|operand| is_mixed[operand.index()]);
-            }
-            _ => {}
-        }
-    }
-    let mut together = vec![0; function.values.len()];
-    // Twice, for what loops carry.
-    for &id in order.ops.iter().rev().chain(order.ops.iter().rev()) {
-        let op = function.op(id);
-        let of_result = op.results.first().map_or(1, |result| together[result.index()]);
-        for (n, operand) in op.operands.iter().enumerate().filter(|(_, operand)| is_mixed[operand.index()]) {
-            let asked = match &op.kind {
-                OpKind::Load(_) | OpKind::Store(_) if n == 0 => layouts.copied(id, None),
-                OpKind::For(_) => together[function.block(op.regions[0]).args[n - 2].index()],
-                OpKind::Yield => {
-                    let around = order.owner(id).filter(|&op| matches!(function.op(op).kind, OpKind::For(_)));
-                    let args = around.map(|op| &function.block(function.op(op).regions[0]).args);
-                    args.and_then(|args| args.get(n + 1)).map_or(1, |arg| together[arg.index()])
-                }
-                kind if goes_on(kind) => of_result,
-                _ => 1,
-            };
-            let known = &mut together[operand.index()];
-            *known = if *known == 0 {
-                asked
-            } else if asked == 0 {
-                *known
-            } else {
-                asked.min(*known)
-            };
-        }
-    }
-    for (together, is_mixed) in together.iter_mut().zip(is_mixed) {
-        *together = if is_mixed { (*together).max(1) } else { 0 };
-    }
-    together
 }
 
 /// Whether a single access takes all pointers of a tile: each is computed right before it.
