@@ -380,3 +380,87 @@ fn the_end_of_a_block_that_a_number_rules_out_takes_no_registers() {
     let (number, tile) = (two("0.0"), two("tl.load(y + at)"));
     assert!(tile > number + 500, "{number} {tile}");
 }
+
+#[test]
+fn how_many_programs_there_are_rules_out_the_end_of_a_block() {
+    let needs = |first: &str| {
+        let block = BLOCK.replace("tl.arange(0, 16384)", &format!("{first} * 16384 + tl.arange(0, 16384)"));
+        triton_needs(&block.replace("LENGTH", "1000")).0
+    };
+    // Along the second axis there are 65,535 at most, which no index of 32 bits wraps at; along the first it may.
+    let (first, second) = (needs("tl.program_id(0)"), needs("tl.program_id(1)"));
+    assert!(first > 255 && second < 100, "{first} {second}");
+}
+
+#[test]
+fn a_sum_takes_no_registers_where_nothing_but_zeros_is_added() {
+    let needs = |other: &str| {
+        let body = format!(
+            "    total = tl.zeros([16384], tl.float32)\n    for i in range(0, 9):\n        total += tl.load(x + i + at, mask=at < 1000, \
+             other={other})\n    tl.store(y + at, total, mask=at < 15000)\n"
+        );
+        let line = BLOCK.find("    tl.store").expect("the last line");
+        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
+    };
+    let (zeros, ones) = (needs("0.0"), needs("1.0"));
+    assert!(zeros < 100 && ones > 255, "{zeros} {ones}");
+}
+
+const AHEAD: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.ahead]
+# kernel = \"ahead\"
+# grid = [1]
+# args = { x = \"f16[64, 4096]\", z = \"f16[64, 4096]\", n = 4096 }
+# num_warps = 4
+# ///
+@triton.jit
+def ahead(x, z, n):
+    i = tl.arange(0, 64)
+    k = tl.arange(0, 128)
+    a = tl.load(x + i[:, None] * n + i[None, :])
+    for start in tl.range(0, n, 128, num_stages=STAGES):
+        place = i[:, None] * n + (start + k)[None, :]
+        b = tl.load(x + place)
+        tl.store(z + PLACE, tl.dot(a, b).to(tl.float16))
+";
+
+#[test]
+fn what_is_made_for_a_load_that_runs_ahead_waits_for_who_asks_for_it_later() {
+    let needs = |place: &str, stages: u32| triton_needs(&AHEAD.replace("STAGES", &stages.to_string()).replace("PLACE", place)).0;
+    // In registers once for every trip that the load is ahead.
+    let more = |place: &str| needs(place, 4).saturating_sub(needs(place, 2));
+    let (same, other) = (more("place"), more("i[:, None] * n + k[None, :]"));
+    assert!(same > other + 10, "{same} {other}");
+}
+
+#[test]
+fn a_run_of_elementwise_operations_needs_less_than_its_tiles() {
+    let needs = |result: &str| {
+        let line = BLOCK.find("    tl.store").expect("the last line");
+        let body = format!("    a = tl.load(x + tl.arange(0, 4096))\n    tl.store(y + tl.arange(0, 4096), {result})\n");
+        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
+    };
+    let (one, many) = (needs("a + 1.0"), needs("(a + 1.0) * (a - 2.0) * (a + 3.0) * (a - 4.0)"));
+    // Tile after tile three are needed at once, of 128 registers each.
+    assert!(many < one + 128, "{one} {many}");
+}
+
+#[test]
+fn neighbours_in_a_remainder_are_apart() {
+    let needs = |row: &str| {
+        let body = format!(
+            "    i = tl.arange(0, 1024)\n    row = {row}\n    a = tl.load(x + row * LENGTH + i, mask=i < LENGTH, other=0.0)\n    \
+             b = tl.load(y + row * 3 * LENGTH + i, mask=i < LENGTH, other=0.0)\n    tl.store(y + row * 5 * LENGTH + i, a * b, mask=i < \
+             LENGTH)\n"
+        );
+        let line = BLOCK.find("    at =").expect("the first line");
+        let head = BLOCK[..line].replace("def row(x, y)", "def row(x, y, n)").replace("[16384]\" }", "[16384]\", n = 9000 }");
+        triton_needs(&format!("{head}{body}").replace("LENGTH", "n")).0
+    };
+    let (sum, remainder) = (needs("i + 7"), needs("i % 7"));
+    assert!(remainder > sum + 5, "{sum} {remainder}");
+}

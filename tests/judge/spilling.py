@@ -2,15 +2,16 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again | third | learn | learn2)
+    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again … eighth | learn | learn2)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
 whole compilation, ptxas included. It stops after SECONDS; lines that OUT has are kept, so that a second run goes on, and the two may run at
-once. `held` draws other configurations of both from other seeds, stages and block sizes among them, by Triton's registers and by chance. `tuned`,
-`again` and `third` draw, by chance alone, what an autotuner would try: other warps, stages and block sizes, and no bound on the registers: the rows
-that are kept from those who tune the rule (of `tuned` one half, by chance: the other was opened later). `learn` and `learn2` draw the same from
-other seeds, to tune it with; of `learn` the record has those that the rule of that day put near the limit and a few others, as far as an hour went.
+once. `held` draws other configurations of both from other seeds, stages and block sizes among them, by Triton's registers and by chance. `tuned`
+and `again` to `eighth` draw, by chance alone, what an autotuner would try: other warps, stages and block sizes, and no bound on the registers: the
+rows that are kept from those who tune the rule. Some were opened later, by chance: three quarters of `tuned`, half of `again` and `third`, all of
+`fourth`; half of `sixth` was read and is not in the record. `learn` and `learn2` draw the same from other seeds, to tune it with; of `learn` the
+record has those that the rule of that day put near the limit and a few others, as far as an hour went.
 **Names and figures only.**
 """
 import csv
@@ -33,7 +34,7 @@ COLUMNS = (*footprints.COLUMNS[:8], "maxnreg", "half", "verdict", "registers", "
 # Of a published kernel, as an autotuner would try it.
 TRIED = 3
 # Seeds of further draws.
-AGAIN = ("again", "third", "fourth", "fifth", "sixth", "seventh")
+AGAIN = ("again", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 BOUNDS = (None, None, None, None, None, 64, 96, 128, 168)
 WARPS = (1, 2, 4, 4, 4, 8, 8, 16)
 
