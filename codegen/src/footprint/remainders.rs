@@ -20,9 +20,11 @@ pub(super) fn apart(layouts: &mut Layouts<'_>, function: &Function, order: &Orde
                 }
             }
             kind if goes_on(kind) => {
-                let divides =
-                    matches!(kind, OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU)) && !function.ty(op.results[0]).is_scalar();
-                is_mixed[op.results[0].index()] = divides || op.operands.iter().any(|operand| is_mixed[operand.index()]);
+                let divides = matches!(kind, OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU));
+                let of_mixed = op.operands.iter().any(|operand| is_mixed[operand.index()]);
+                for &result in &op.results {
+                    is_mixed[result.index()] = (divides || of_mixed) && !function.ty(result).is_scalar();
+                }
             }
             _ => {}
         }
@@ -35,7 +37,7 @@ pub(super) fn apart(layouts: &mut Layouts<'_>, function: &Function, order: &Orde
         for (n, operand) in op.operands.iter().enumerate().filter(|(_, operand)| is_mixed[operand.index()]) {
             let asked = match &op.kind {
                 OpKind::Load(_) | OpKind::Store(_) if n == 0 => layouts.copied(id, None),
-                OpKind::For(_) => together[function.block(op.regions[0]).args[n - 2].index()],
+                OpKind::For(_) if n > 2 => together[function.block(op.regions[0]).args[n - 2].index()],
                 OpKind::Yield => {
                     let around = order.owner(id).filter(|&op| matches!(function.op(op).kind, OpKind::For(_)));
                     let args = around.map(|op| &function.block(function.op(op).regions[0]).args);

@@ -127,7 +127,9 @@ fn of_copies(
                 _ if copy.goes_on_at(user) || function.def_op(value) == Some(user) => None,
                 OpKind::Load(_) if op.operands[0] == value => mask(1),
                 OpKind::Store(_) if op.operands[..2].contains(&value) => mask(2),
-                kind if kind.is_elementwise() || matches!(kind, OpKind::AddPtr) => asked.get(&(op.results[0], enc)),
+                kind if kind.is_elementwise() || matches!(kind, OpKind::AddPtr) => {
+                    op.results.first().and_then(|&result| asked.get(&(result, enc)))
+                }
                 _ => None,
             };
             let part = part.filter(|part| part.len() == shape.len()).unwrap_or(shape);

@@ -153,7 +153,7 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
          | rows | of | kernels with a dot | bytes equal | all | bytes equal | fits right |\n|---|---|--:|--:|--:|--:|--:|\n{}\n\
          Whether registers spill. The rows held back were drawn by chance alone from what an autotuner would try (warps, stages and block sizes, \
          no bound on registers), of published kernels and of ours, and nobody has read them. They are other configurations of the kernels looked \
-         at, not other kernels. Of the others one half was drawn alike, the rest near the limit (of Triton, or of an earlier rule), many with a \
+         at, not other kernels. Of the others four in five were drawn alike, the rest near the limit (of Triton, or of an earlier rule), many with a \
          bound; the constants are fitted to them, and to the fewest registers with which ptxas does not spill the PTX that Triton makes of them.\n\n\
          | rows | of | asked | spill | told | rightly | precision | recall |\n|---|---|--:|--:|--:|--:|--:|--:|\n{}\n\
          {refused} rows Triton itself does not compile; {without} are not understood here, so nothing is said of them.\n",
