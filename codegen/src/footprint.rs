@@ -27,7 +27,7 @@ mod unread;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use tritium_semantics::target::Feature;
+use tritium_semantics::target::{Feature, MOST_PROGRAMS};
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId,
     facts::{self, Launched, Range},
@@ -112,7 +112,8 @@ const SPILL_ASSUMPTION: &str = "what is alive at once, against the registers of 
 
 /// LLVM knows how many programs a grid has at most along its second and third axes. Along the first there may be so many that an index of
 /// 32 bits wraps.
-const MOST_PROGRAMS: [Option<Range>; 3] = [None, Some(Range { min: 1, max: 65_535 }), Some(Range { min: 1, max: 65_535 })];
+const GRID: [Option<Range>; 3] = [None, Some(ASIDE), Some(ASIDE)];
+const ASIDE: Range = Range { min: 1, max: MOST_PROGRAMS as i64 };
 
 const TURNED: &str = "mma.sync takes the transpose of it, which lies the other way round";
 
@@ -126,7 +127,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
         canonicalise::run_as(&mut module, options, canonicalise::Way::Triton);
     }
     let function = module.entry();
-    let facts = facts::of_launched(function, &Launched { params: Vec::new(), grid: MOST_PROGRAMS });
+    let facts = facts::of_launched(function, &Launched { params: Vec::new(), grid: GRID });
     let mut layouts = Layouts::new(function, &facts, options.sm, options.num_warps);
     let mut plan = Plan::new(&mut layouts, options);
     plan.loops();

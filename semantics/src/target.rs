@@ -75,6 +75,9 @@ impl Sm {
     }
 }
 
+/// Programs along y or z that CUDA launches, on every SM.
+pub const MOST_PROGRAMS: u64 = 65_535;
+
 const KIB: u32 = 1024;
 
 use Feature::{Bf16Arithmetic, CpAsync, Fp8, GridDependency, MmaSync, TensorMemory, Tma, Wgmma};

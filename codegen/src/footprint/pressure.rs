@@ -95,12 +95,12 @@ impl Ledger {
     }
 
     fn take(&mut self, taken: Taken, registers: f64, part: (usize, usize)) {
-        take(&mut self.by_tile, taken, registers, part);
-        take(&mut self.by_element, taken, registers, part);
+        add(&mut self.by_tile, taken, registers, part);
+        add(&mut self.by_element, taken, registers, part);
     }
 }
 
-fn take(places: &mut [Counts], taken: Taken, registers: f64, (from, to): (usize, usize)) {
+fn add(places: &mut [Counts], taken: Taken, registers: f64, (from, to): (usize, usize)) {
     let kind = SHARES.iter().position(|(kind, ..)| *kind == taken).unwrap_or(0);
     places[from][kind] += registers;
     places[to + 1][kind] -= registers;
@@ -137,7 +137,7 @@ pub(super) fn needed(layouts: &mut Layouts<'_>, fetches: &[Fetch], ahead: &RunsA
         ledger: Ledger::new(order.ops.len() + 2),
     };
     for (&key, copy) in copies.all.iter().filter(|((value, _), _)| read[value.index()]) {
-        needs.take(layouts, key, copy);
+        needs.count(layouts, key, copy);
     }
     let mut ledger = needs.ledger;
     take_factors(&mut ledger, layouts, &copies, order);
@@ -160,7 +160,7 @@ struct Needs<'n, 'f> {
 }
 
 impl Needs<'_, '_> {
-    fn take(&mut self, layouts: &mut Layouts<'_>, (value, enc): Key, copy: &Copy) {
+    fn count(&mut self, layouts: &mut Layouts<'_>, (value, enc): Key, copy: &Copy) {
         let Needs { function, values: Values { lives, order, .. }, .. } = *self;
         let Some(mut span) = copy.span(lives, order, value) else { return };
         let layout = enc.and_then(|enc| layouts.encodings.map(enc, function.ty(value).shape()));
@@ -205,7 +205,7 @@ impl Needs<'_, '_> {
         for (places, (taken, span)) in orders {
             for part in self.branches.parts(function, order, &copy.uses, &span) {
                 let at_once = taken == Taken::Widened && part.0 == part.1;
-                take(places, if at_once { Taken::Passing } else { taken }, registers, part);
+                add(places, if at_once { Taken::Passing } else { taken }, registers, part);
             }
         }
     }

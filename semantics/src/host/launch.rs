@@ -19,6 +19,7 @@ use crate::{
     diagnostics::Code,
     items::{self, Annotation, FunctionItem, items as items_of},
     launch::{Launch, LaunchArg, LaunchSource, Tensor},
+    target::MOST_PROGRAMS,
 };
 
 /// Rows of a tuning that are followed.
@@ -384,9 +385,6 @@ impl Host<'_> {
         })
     }
 }
-
-/// Programs along y or z that CUDA launches.
-const MOST_PROGRAMS: u64 = 65_535;
 
 /// Arguments by parameter, and options.
 type Bound = (IndexMap<SmolStr, Value>, IndexMap<SmolStr, Value>);
