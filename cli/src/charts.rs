@@ -21,12 +21,15 @@ use crate::{
 /// Every configuration of every kernel under the paths; of one kernel where it is named.
 pub(crate) fn configs(host: &Host, paths: &[PathBuf], kernel: Option<&str>, format: TableFormat) -> Result<ExitCode, Failure> {
     let mut found = Vec::new();
-    for path in session::python_files(host, paths)? {
-        let analysis = session::at(host, &path)?;
-        analysis.text(&path).ok_or_else(|| Failure::unreadable(&path))?;
+    let (files, mut failures) = session::python_files(host, paths)?;
+    let mut answered = 0;
+    for path in files {
+        let Some(analysis) = failures.keep(session::readable(host, &path)) else { continue };
+        answered += 1;
         let names = analysis.kernels(&path).into_iter().map(|k| k.name).filter(|name| kernel.is_none_or(|wanted| wanted == name));
         found.extend(names.filter_map(|name| Some((path.clone(), analysis.matrix(&path, &name, true)?))));
     }
+    failures.unless_all(answered)?;
     if let (Some(kernel), true) = (kernel, found.is_empty()) {
         return Err(Failure(format!("no kernel `{kernel}` here")));
     }
@@ -41,16 +44,16 @@ pub(crate) fn configs(host: &Host, paths: &[PathBuf], kernel: Option<&str>, form
         }
     }
     let clean = found.iter().all(|(_, matrix)| matrix.columns.iter().all(|column| column.problem.is_none()));
-    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(failures.tell(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) }))
 }
 
 pub(crate) fn occupancy(host: &Host, file: &Path, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {
-    let analysis = session::at(host, file)?;
+    let analysis = session::readable(host, file)?;
     write(analysis.occupancy_chart(file, choice, true).map(|(chart, _)| chart), output)
 }
 
 pub(crate) fn layout(host: &Host, file: &Path, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {
-    let analysis = session::at(host, file)?;
+    let analysis = session::readable(host, file)?;
     write(analysis.layout_chart(file, choice, None), output)
 }
 

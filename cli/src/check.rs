@@ -19,7 +19,7 @@ use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
     args::CheckFormat,
-    session::{self, Failure},
+    session::{self, Failure, Failures},
 };
 
 struct Checked {
@@ -41,9 +41,10 @@ pub(crate) struct Request {
 
 pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failure> {
     let Request { paths, format, fix, .. } = request;
-    let files = session::python_files(&host, paths)?;
+    let (files, mut failures) = session::python_files(&host, paths)?;
     let mut baseline = request.baseline.as_deref().map(read_baseline).transpose()?;
-    let mut checked = check_files(&mut host, &files)?;
+    let mut checked = check_files(&mut host, &files, paths, &mut failures)?;
+    failures.unless_all(checked.len())?;
     let mut fixed = 0;
     if *fix {
         for result in &mut checked {
@@ -54,12 +55,12 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
                 fs::write(&result.path, bytes).map_err(|e| Failure::io(&result.path, &e))?;
                 fixed += count;
                 host.set_text(&result.path, text);
-                *result = check_file(host.snapshot(), &result.path)?;
+                *result = check_file(host.snapshot(), &result.path, true)?;
             }
         }
     }
     if let Some(path) = &request.write_baseline {
-        return write_baseline(path, &checked);
+        return write_baseline(path, &checked).map(|code| failures.tell(code));
     }
     let mut hidden = 0;
     if let (Some(path), Some(baseline)) = (&request.baseline, &mut baseline) {
@@ -99,7 +100,7 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
     std::mem::forget(host);
     let remaining =
         checked.iter().flat_map(|c| &c.diagnostics).any(|d| matches!(d.severity, Severity::Error | Severity::Warning));
-    Ok(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(failures.tell(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS }))
 }
 
 /// Files that are read at once; between batches memory is given back. More fit where every kernel is looked at once.
@@ -107,8 +108,8 @@ fn batch_size(only_first: bool) -> usize {
     if only_first { 32 } else { 12 }
 }
 
-/// Files side by side; the answers are in the order given.
-fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failure> {
+/// Files side by side; the answers are in the order given. What cannot be answered is left out and kept among the failures.
+fn check_files(host: &mut Host, files: &[PathBuf], named: &[PathBuf], failures: &mut Failures) -> Result<Vec<Checked>, Failure> {
     // Deeply nested programs recurse.
     let pool = ThreadPoolBuilder::new().stack_size(session::STACK).build();
     let pool = pool.map_err(|e| Failure(format!("cannot start threads: {e}")))?;
@@ -129,16 +130,14 @@ fn check_files(host: &mut Host, files: &[PathBuf]) -> Result<Vec<Checked>, Failu
                     // A file of heavy kernels would keep one thread busy while the others wait for the end of its batch.
                     let kernels = analysis.kernels_to_check(path).into_par_iter();
                     kernels.for_each_with(analysis.clone(), |analysis, kernel| analysis.look_at(kernel));
-                    check_file(analysis.clone(), path)
+                    check_file(analysis.clone(), path, named.contains(path))
                 });
                 let answer = answer.unwrap_or_else(|m| Err(Failure::broken(path, &m)));
                 answer.map(|checked| (index, checked))
             })
             .collect()
         });
-        for result in results {
-            checked.push(result?);
-        }
+        checked.extend(results.into_iter().filter_map(|result| failures.keep(result)));
     }
     checked.sort_by_key(|(index, _)| *index);
     Ok(checked.into_iter().map(|(_, checked)| checked).collect())
@@ -154,10 +153,13 @@ fn batches(files: &[PathBuf], most: usize) -> Vec<Vec<usize>> {
     (0..count).map(|first| order.iter().copied().skip(first).step_by(count).collect()).collect()
 }
 
-fn check_file(analysis: Analysis, path: &Path) -> Result<Checked, Failure> {
+/// Of a file that is about Triton everything, of one that the person named that it is no Python text, of others nothing.
+fn check_file(analysis: Analysis, path: &Path, is_named: bool) -> Result<Checked, Failure> {
     let analysis = session::settled(analysis, path)?;
     let text = analysis.text(path).ok_or_else(|| Failure::unreadable(path))?;
-    let diagnostics = if analysis.is_triton(path) { analysis.diagnostics(path) } else { Vec::new() };
+    let is_no_text = || analysis.file(path).is_some_and(|file| file.undecodable(analysis.db()).is_some());
+    let is_wanted = analysis.is_triton(path) || is_named && is_no_text();
+    let diagnostics = if is_wanted { analysis.diagnostics(path) } else { Vec::new() };
     let (kernels, specialisations) = (analysis.kernel_count(path), analysis.specialisation_count(path));
     Ok(Checked { path: path.to_owned(), kernels, specialisations, text, diagnostics })
 }

@@ -37,8 +37,7 @@ pub(crate) fn emit(
     if stage == Stage::Layout && output.is_some_and(charts::is_picture) {
         return charts::layout(host, file, choice, output);
     }
-    let analysis = session::at(host, file)?;
-    analysis.text(file).ok_or_else(|| Failure::unreadable(file))?;
+    let analysis = session::readable(host, file)?;
     match analysis.emit(file, stage, choice) {
         Ok(text) => {
             match output {

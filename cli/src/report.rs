@@ -16,21 +16,24 @@ use crate::{
 
 pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let config = analysing.config.index();
+    let (files, mut failures) = session::python_files(host, paths)?;
     let mut rows = Vec::new();
-    for path in session::python_files(host, paths)? {
-        let analysis = session::at(host, &path)?;
-        analysis.text(&path).ok_or_else(|| Failure::unreadable(&path))?;
-        if analysis.is_triton(&path) {
-            rows.extend(analysis.report(&path, config));
+    let mut answered = 0;
+    for path in &files {
+        let Some(analysis) = failures.keep(session::readable(host, path)) else { continue };
+        answered += 1;
+        if analysis.is_triton(path) {
+            rows.extend(analysis.report(path, config));
         }
     }
+    failures.unless_all(answered)?;
     match format {
         TableFormat::Json => session::print(&session::pretty(&json!({ "version": 1, "rows": rows })))?,
         TableFormat::Table => session::print(&table(&rows))?,
     }
     // What Triton would not do is told, and no fault of what was asked for.
     let clean = rows.iter().filter(|row| row.compiler == "tritium").all(|row| row.problems.is_empty());
-    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(failures.tell(if clean { ExitCode::SUCCESS } else { ExitCode::from(1) }))
 }
 
 fn table(rows: &[Row]) -> String {

@@ -15,8 +15,7 @@ pub(crate) fn roofline(
     analysing: &Analysing,
 ) -> Result<ExitCode, Failure> {
     let host = session::host(analysing)?;
-    let analysis = session::at(&host, file)?;
-    analysis.text(file).ok_or_else(|| Failure::unreadable(file))?;
+    let analysis = session::readable(&host, file)?;
     let chart = analysis.roofline(file, kernel, analysing.config.index());
     if chart.points.is_empty() && chart.missing.is_empty() {
         let what = kernel.map_or_else(|| "no kernel".to_owned(), |name| format!("no kernel `{name}`"));

@@ -1,8 +1,11 @@
 //! `tritium run`.
 
-use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use tritium_runtime::exec::{self, ExecError, Job, Verify};
+use tritium_runtime::{
+    exec::{self, ExecError, Job, Verify},
+    files::{MAX_SOURCE_BYTES, read_regular},
+};
 
 use crate::{
     args::{Analysing, TextFormat},
@@ -24,7 +27,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let host = session::host(analysing)?;
     let limit = Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
-    let bytes = fs::read(&request.file).map_err(|e| Failure::io(&request.file, &e))?;
+    let bytes = read_regular(&request.file, MAX_SOURCE_BYTES).map_err(|e| Failure::io(&request.file, &e))?;
     let config = analysing.config.index();
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),

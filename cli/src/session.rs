@@ -4,9 +4,11 @@ use std::{
     fs,
     io::{self, ErrorKind, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
 use tritium_lsp::ide::{Analysis, Host, Options};
+use tritium_runtime::files::{MAX_SOURCE_BYTES, read_regular};
 use tritium_semantics::{project::Selector, target::Gpu};
 
 use crate::args::{Analysing, ConfigChoice};
@@ -27,8 +29,40 @@ impl Failure {
         Failure(format!("{}: a mistake in tritium itself: {message}", path.display()))
     }
 
+    /// Of a file that the database does not have: it is asked again, for the reason.
     pub(crate) fn unreadable(path: &Path) -> Failure {
-        Failure(format!("{}: cannot be read", path.display()))
+        match read_regular(path, MAX_SOURCE_BYTES) {
+            Err(error) => Failure::io(path, &error),
+            Ok(_) => Failure(format!("{}: cannot be read", path.display())),
+        }
+    }
+}
+
+/// What kept some of the files from being answered, while the others are: a line each on standard error, and exit status 2.
+#[derive(Default)]
+pub(crate) struct Failures(Vec<String>);
+
+impl Failures {
+    /// What keeps several files is told once.
+    pub(crate) fn add(&mut self, Failure(message): Failure) {
+        if !self.0.contains(&message) {
+            self.0.push(message);
+        }
+    }
+
+    pub(crate) fn keep<T>(&mut self, outcome: Result<T, Failure>) -> Option<T> {
+        outcome.map_err(|failure| self.add(failure)).ok()
+    }
+
+    /// Tells them; `code` is what the answered files end with.
+    pub(crate) fn tell(self, code: ExitCode) -> ExitCode {
+        self.0.iter().for_each(|message| eprintln!("tritium: {message}"));
+        if self.0.is_empty() { code } else { ExitCode::from(2) }
+    }
+
+    /// Fails where no file is left to be answered.
+    pub(crate) fn unless_all(&self, answered: usize) -> Result<(), Failure> {
+        if answered > 0 || self.0.is_empty() { Ok(()) } else { Err(Failure(self.0.join("\ntritium: "))) }
     }
 }
 
@@ -75,6 +109,12 @@ pub(crate) fn at(host: &Host, path: &Path) -> Result<Analysis, Failure> {
     settled(host.snapshot(), path)
 }
 
+/// The same of a file that is there.
+pub(crate) fn readable(host: &Host, path: &Path) -> Result<Analysis, Failure> {
+    let analysis = at(host, path)?;
+    if analysis.file(path).is_some() { Ok(analysis) } else { Err(Failure::unreadable(path)) }
+}
+
 /// The same from a snapshot.
 pub(crate) fn settled(snapshot: Analysis, path: &Path) -> Result<Analysis, Failure> {
     let analysis = snapshot.at(path);
@@ -108,35 +148,37 @@ pub(crate) fn selectors(words: &[String]) -> Result<Vec<Selector>, Failure> {
 /// Folders that hold other people's or generated files.
 const SKIPPED: &[&str] = &["node_modules", "__pycache__", "site-packages", "target"];
 
-/// The Python files under the paths, sorted; a file named outright is taken whatever its name and its project say. Hidden folders are not
-/// entered.
-pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// The Python files under the paths, sorted, and what cannot be looked into; a file named outright is taken whatever its name and its project
+/// say. Hidden folders are not entered.
+pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Failures), Failure> {
     let analysis = host.snapshot();
-    let mut files = Vec::new();
+    let (mut files, mut failures) = (Vec::new(), Failures::default());
     for path in paths {
-        let meta = fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
-        if meta.is_dir() {
-            let mut found = Vec::new();
-            walk(path, &mut found)?;
-            files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
-        } else {
-            files.push(path.clone());
+        match fs::metadata(path) {
+            Err(error) => failures.add(Failure::io(path, &error)),
+            Ok(found) if found.is_dir() => {
+                let mut found = Vec::new();
+                walk(path, &mut found, &mut failures);
+                files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
+            }
+            Ok(_) => files.push(path.clone()),
         }
     }
     files.sort();
     files.dedup();
-    Ok(files)
+    failures.unless_all(files.len())?;
+    Ok((files, failures))
 }
 
-fn walk(root: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn walk(root: &Path, files: &mut Vec<PathBuf>, failures: &mut Failures) {
     let mut pending = vec![root.to_owned()];
-    while let Some(directory) = pending.pop() {
-        for entry in fs::read_dir(&directory).map_err(|e| Failure::io(&directory, &e))? {
-            let entry = entry.map_err(|e| Failure::io(&directory, &e))?;
+    while let Some(folder) = pending.pop() {
+        let listed = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        for entry in failures.keep(listed.map_err(|e| Failure::io(&folder, &e))).unwrap_or_default() {
             let (path, name) = (entry.path(), entry.file_name());
             let name = name.to_string_lossy();
             // Links are not followed: a cycle would never end.
-            let kind = entry.file_type().map_err(|e| Failure::io(&path, &e))?;
+            let Some(kind) = failures.keep(entry.file_type().map_err(|e| Failure::io(&path, &e))) else { continue };
             if kind.is_dir() {
                 if !name.starts_with('.') && !SKIPPED.contains(&&*name) {
                     pending.push(path);
@@ -146,5 +188,4 @@ fn walk(root: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
             }
         }
     }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: TextFormat) -> Result<ExitCode, Failure> {
-    let files = session::python_files(host, paths)?;
+    let (files, mut failures) = session::python_files(host, paths)?;
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(files.len() as u64) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}") {
         bar.set_style(style);
@@ -19,16 +19,19 @@ pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: Te
     let mut stats = Stats { version: 1, ..Stats::default() };
     for path in &files {
         bar.set_message(path.display().to_string());
-        session::at(host, path)?.count(path, through.into(), &mut stats);
+        if let Some(analysis) = failures.keep(session::readable(host, path)) {
+            analysis.count(path, through.into(), &mut stats);
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
+    failures.unless_all(stats.files)?;
     stats.peak_rss_mb = peak_rss_mb();
     match format {
         TextFormat::Json => session::print(&session::pretty(&stats))?,
         TextFormat::Text => session::print(&text(&stats))?,
     }
-    Ok(if stats.panics == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(failures.tell(if stats.panics == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) }))
 }
 
 fn text(stats: &Stats) -> String {

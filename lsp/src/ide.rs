@@ -43,21 +43,9 @@ pub mod workspace;
 
 use std::{
     collections::BTreeMap,
-    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-use salsa::Database as _;
-use serde_json::Value;
-use tritium_runtime::calibrate;
-use tritium_semantics::{
-    Chosen, Database, Db as _, SourceFile, System,
-    project::{self, Project, Selector},
-    target::{self, Gpu, Measured},
-    versions,
-};
-use tritium_syntax::SyntaxError;
 
 pub use call_hierarchy::{Caller, Step};
 pub use code_actions::{Action, ActionKind};
@@ -73,9 +61,19 @@ pub use inlay_hints::InlayHint;
 pub use references::{Reference, ReferenceKind};
 pub use remarks::Remarks;
 pub use rename::FileEdits;
+use salsa::Database as _;
 pub use semantic_tokens::{Token, TokenKind};
+use serde_json::Value;
 pub use signature_help::SignatureHelp;
 pub use symbols::{Located, Outline, SymbolKind};
+use tritium_runtime::calibrate;
+pub use tritium_runtime::files::Disk;
+use tritium_semantics::{
+    Chosen, Database, Db as _, SourceFile, System,
+    project::{self, Project, Selector},
+    target::{self, Gpu, Measured},
+    versions,
+};
 
 /// What the person chose; editors send it as settings, the command line as flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,36 +169,6 @@ impl Options {
 
 fn lookup<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Value> {
     keys.iter().try_fold(value, |value, key| value.get(key))
-}
-
-/// The real file system.
-pub struct Disk;
-
-impl System for Disk {
-    fn read(&self, path: &Path) -> io::Result<String> {
-        Ok(self.source(path)?.0)
-    }
-
-    fn source(&self, path: &Path) -> io::Result<(String, Option<SyntaxError>)> {
-        // What cannot be decoded is shown with replacement characters rather than not at all.
-        let bytes = fs::read(path)?;
-        let source = tritium_syntax::source::decode(&bytes);
-        Ok((source.text.into_owned(), source.problem))
-    }
-
-    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let mut entries: Vec<PathBuf> = fs::read_dir(directory)?.filter_map(|e| e.ok()).map(|e| e.path()).collect();
-        entries.sort();
-        Ok(entries)
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        path.is_file()
-    }
-
-    fn absolute(&self, path: &Path) -> PathBuf {
-        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-    }
 }
 
 /// The owner of the database.

@@ -6,6 +6,7 @@ pub mod device;
 pub mod exact;
 pub mod exec;
 pub mod expect;
+pub mod files;
 pub mod random;
 pub mod run;
 pub mod store;

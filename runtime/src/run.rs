@@ -14,7 +14,7 @@ use ndarray::{ArrayD, IxDyn};
 use serde::{Deserialize, Serialize};
 use tritium_codegen as codegen;
 use tritium_semantics::{
-    Database, Instance, SourceFile, System,
+    Database, Instance, SourceFile,
     dtype::DType,
     items,
     launch::{self, Launch, LaunchArg},
@@ -30,6 +30,7 @@ use crate::{
     exact,
     exec::{Job, Verify},
     expect,
+    files::Disk,
     store::Store,
     tensor::Tensor,
     worker::{self, Pool, PtxRequest},
@@ -149,32 +150,9 @@ impl Report {
     }
 }
 
-/// Reads only what lies beside the file.
-struct Beside;
-
-impl System for Beside {
-    fn read(&self, path: &Path) -> std::io::Result<String> {
-        fs::read_to_string(path)
-    }
-
-    fn list(&self, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
-        let mut entries: Vec<PathBuf> = fs::read_dir(directory)?.filter_map(|e| e.ok()).map(|e| e.path()).collect();
-        entries.sort();
-        Ok(entries)
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        path.is_file()
-    }
-
-    fn absolute(&self, path: &Path) -> PathBuf {
-        std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-    }
-}
-
 /// A file by itself, as a run sees it.
 pub fn open(path: &Path, text: String, triton: &str, gpu: &str) -> (Database, SourceFile) {
-    let mut db = Database::new(Arc::new(Beside));
+    let mut db = Database::new(Arc::new(Disk));
     db.set_triton(triton);
     db.set_gpu(gpu);
     let file = db.set_text(path, text);

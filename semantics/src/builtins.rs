@@ -658,9 +658,15 @@ pub fn dtype_signature(dtype: DType) -> String {
     }
 }
 
+/// Nobody mistypes a longer word for another; comparing two words takes the product of their lengths.
+const MAX_MISTYPED_CHARS: usize = 100;
+
 /// The candidate at the least edit distance, if that is at most a third of the word.
 pub fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
+    if length > MAX_MISTYPED_CHARS {
+        return None;
+    }
     let limit = (length / 3).max(1);
     // Lengths that differ by more need as many insertions.
     let candidates = candidates.filter(|c| c.chars().count().abs_diff(length) <= limit);

@@ -91,13 +91,11 @@ pub fn unsilenced_partly(db: &dyn Db, file: SourceFile, looks: &[&Look]) -> Vec<
 }
 
 fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<&'a Look>) -> Vec<Diagnostic> {
+    let undecodable: Option<Diagnostic> = file.undecodable(db).as_ref().map(|problem| undecodable(file.text(db), problem));
     if !is_triton_file(db, file) {
-        return vec![];
+        return undecodable.into_iter().collect();
     }
-    let mut out = match file.undecodable(db) {
-        Some(problem) => vec![undecodable(file.text(db), problem)],
-        None => syntax_errors(db, file),
-    };
+    let mut out = undecodable.map_or_else(|| syntax_errors(db, file), |problem| vec![problem]);
     for problem in &launches(db, file).problems {
         out.push(plain(problem.code, problem.message.clone(), problem.range.clone()));
     }

@@ -315,10 +315,7 @@ impl Lexer<'_> {
         let rest = &self.text[self.pos..];
         let len = word_len(rest);
         if len == 0 {
-            let len = rest.chars().next().map_or(1, char::len_utf8);
-            let message = format!("`{}` cannot be part of Python code", rest[..len].escape_debug());
-            self.error(self.pos, self.pos + len, &message);
-            self.push(ERROR_TOKEN, len);
+            self.invalid_character(rest.chars().next().unwrap_or_default());
             return;
         }
         let word = &rest[..len];
@@ -329,6 +326,15 @@ impl Lexer<'_> {
         // No reserved word is longer than `continue` and `nonlocal` or shorter than `as`.
         let keyword = if (2..=8).contains(&len) { SyntaxKind::from_keyword(word) } else { None };
         self.push(keyword.unwrap_or(IDENT), len);
+    }
+
+    /// A character that no Python code has, with its repetitions: a binary file may hold millions of zeros.
+    fn invalid_character(&mut self, first: char) {
+        let count = self.text[self.pos..].chars().take_while(|&c| c == first).count();
+        let message = format!("`{}` cannot be part of Python code", first.escape_debug());
+        let len = count * first.len_utf8();
+        self.error(self.pos, self.pos + len, &message);
+        self.push(ERROR_TOKEN, len);
     }
 
     fn number(&mut self) {
@@ -509,13 +515,10 @@ impl Lexer<'_> {
         }
         let rest = &self.bytes[self.pos..];
         let (kind, len) = operator(rest);
-        if kind == ERROR_TOKEN {
-            let message = if byte == b'\\' {
-                "only the end of the line may follow `\\`".to_owned()
-            } else {
-                format!("`{}` cannot be part of Python code", (byte as char).escape_debug())
-            };
-            self.error(self.pos, self.pos + 1, &message);
+        match (kind, byte) {
+            (ERROR_TOKEN, b'\\') => self.error(self.pos, self.pos + 1, "only the end of the line may follow `\\`"),
+            (ERROR_TOKEN, _) => return self.invalid_character(char::from(byte)),
+            _ => {}
         }
         match kind {
             L_PAREN => self.open(Frame::Paren),

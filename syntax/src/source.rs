@@ -38,6 +38,14 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads the bytes of a file.
 pub fn decode(bytes: &[u8]) -> Source<'_> {
+    if let Some(text) = decode_utf16(bytes) {
+        let message = "the file is in UTF-16, which Python does not read; save it as UTF-8".to_owned();
+        return Source { text: text.into(), problem: Some(problem(0..0, message)), charset: Charset::Utf8 };
+    }
+    if let Some(at) = memchr::memchr(0, bytes) {
+        let message = "the file holds a null byte, which Python refuses: it is no text, or it is damaged";
+        return refused(bytes, at..at + 1, message.to_owned());
+    }
     let marked = bytes.starts_with(BOM);
     let declared = declared_encoding(if marked { &bytes[BOM.len()..] } else { bytes });
     let Some((name, start)) = declared else { return decode_as(bytes, Charset::Utf8, 0..0) };
@@ -52,6 +60,18 @@ pub fn decode(bytes: &[u8]) -> Source<'_> {
         Some(charset) => decode_as(bytes, charset, place),
         None => refused(bytes, place, format!("`{name}` is no encoding that Python knows; write `utf-8`")),
     }
+}
+
+/// The text of a file that starts with the mark of UTF-16.
+fn decode_utf16(bytes: &[u8]) -> Option<String> {
+    let charset = match bytes {
+        // The mark of UTF-32 starts in the same way.
+        [0xff, 0xfe, 0, 0, ..] => return None,
+        [0xff, 0xfe, ..] => encoding_rs::UTF_16LE,
+        [0xfe, 0xff, ..] => encoding_rs::UTF_16BE,
+        _ => return None,
+    };
+    Some(charset.decode_with_bom_removal(bytes).0.into_owned())
 }
 
 fn refused(bytes: &[u8], place: std::ops::Range<usize>, message: String) -> Source<'_> {
@@ -208,9 +228,13 @@ mod tests {
                 b"\xef\xbb\xbf# coding: utf8\n",
                 "13..17: the file starts with the mark of UTF-8 but declares `utf8`; write `utf-8`",
             ),
+            (b"\xff\xfex\0\n\0", "0..0: the file is in UTF-16, which Python does not read; save it as UTF-8"),
+            (b"\xfe\xff\0x\0\n", "0..0: the file is in UTF-16, which Python does not read; save it as UTF-8"),
+            (b"x\0\n", "1..2: the file holds a null byte, which Python refuses: it is no text, or it is damaged"),
         ];
         for (bytes, expected) in cases {
             assert_eq!(shown(bytes), *expected, "{}", bytes.escape_ascii());
         }
+        assert_eq!(decode(b"\xff\xfex\0\n\0").text, "x\n");
     }
 }
