@@ -1,6 +1,7 @@
 //! What the tests of the whole line share. **Every test runs the program of this very build.**
 
 pub mod client;
+pub mod limits;
 pub mod numerics;
 pub mod pages;
 

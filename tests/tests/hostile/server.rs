@@ -1,0 +1,53 @@
+//! Hostile files in the language server: while it looks at one, a hover in another file is answered.
+
+use std::{fs, path::Path};
+
+use libtest_mimic::Failed;
+use rustix::process::Pid;
+use serde_json::json;
+use tritium_tests::{client::Client, limits, repository};
+
+use super::{Case, MAX_PEAK_MB};
+
+/// A kernel that is looked at while others are hostile.
+const OTHER: &str = "examples/softmax.py";
+
+/// One server opens the files one after another, as somebody does who looks through a folder.
+pub(super) fn answers_meanwhile(cases: &[Case]) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let other = repository().join(OTHER);
+    let text = fs::read_to_string(&other)?;
+    let mut client = Client::start(&[("TRITIUM_CACHE", "off")], &json!({}));
+    let process = Pid::from_raw(i32::try_from(client.process())?).expect("a process has a number");
+    limits::limit_memory(process);
+    let other_uri = client.open(&other, &text);
+    client.diagnostics(&other_uri, 1);
+    for (number, case) in cases.iter().enumerate() {
+        let main = case.write(&folder.path().join(format!("case{number}")));
+        let Ok(hostile) = String::from_utf8(fs::read(&main)?) else { continue };
+        // The client gives up on what is not answered, and says only what it waited for.
+        let answered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let uri = client.open(&main, &hostile);
+            let hover = client.hover(&other_uri, &text, "tl.load");
+            client.diagnostics(&uri, 1);
+            client.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+            hover
+        }));
+        let Ok(hover) = answered else { return Err(format!("{}: the server gave no answer", case.name).into()) };
+        if hover.is_empty() {
+            return Err(format!("{}: a hover elsewhere said nothing", case.name).into());
+        }
+        if let Some(peak) = peak_mb(client.process()).filter(|&peak| peak > MAX_PEAK_MB) {
+            return Err(format!("{}: the server took {peak} MB", case.name).into());
+        }
+    }
+    client.stop();
+    Ok(())
+}
+
+/// The most memory that a process has held so far.
+fn peak_mb(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
+}
