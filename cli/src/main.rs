@@ -19,7 +19,7 @@ mod stats;
 use std::{io, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser as _};
-use tritium_lsp::ide::emit::Choice;
+use tritium_lsp::{ide::emit::Choice, server::Ended};
 
 use crate::{
     args::{Cli, Command},
@@ -112,8 +112,14 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Lsp => {
-            tritium_lsp::server::serve_stdio().map_err(|e| Failure(format!("the connection to the editor broke: {e}")))?;
-            Ok(ExitCode::SUCCESS)
+            let ended = tritium_lsp::server::serve_stdio();
+            match ended.map_err(|e| Failure(format!("the connection to the editor cannot be made: {e}")))? {
+                Ended::Orderly => Ok(ExitCode::SUCCESS),
+                Ended::Abruptly(why) => {
+                    eprintln!("tritium: {why}");
+                    Ok(ExitCode::FAILURE)
+                }
+            }
         }
         Command::Exec => {
             tritium_runtime::exec::serve(io::stdin().lock(), io::stdout().lock())

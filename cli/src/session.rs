@@ -7,9 +7,9 @@ use std::{
     process::ExitCode,
 };
 
-use tritium_lsp::ide::{Analysis, Host, Options};
+use tritium_lsp::ide::{Analysis, Host, Options, workspace::Walk};
 use tritium_runtime::files::{MAX_SOURCE_BYTES, read_regular};
-use tritium_semantics::{project::Selector, target::Gpu};
+use tritium_semantics::{Db as _, project::Selector, target::Gpu};
 
 use crate::args::{Analysing, ConfigChoice};
 
@@ -145,9 +145,6 @@ pub(crate) fn selectors(words: &[String]) -> Result<Vec<Selector>, Failure> {
     words.iter().map(|word| Selector::parse(word).map_err(Failure)).collect()
 }
 
-/// Folders that hold other people's or generated files.
-const SKIPPED: &[&str] = &["node_modules", "__pycache__", "site-packages", "target"];
-
 /// The Python files under the paths, sorted, and what cannot be looked into; a file named outright is taken whatever its name and its project
 /// say. Hidden folders are not entered.
 pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Failures), Failure> {
@@ -157,9 +154,10 @@ pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<(Vec<PathBu
         match fs::metadata(path) {
             Err(error) => failures.add(Failure::io(path, &error)),
             Ok(found) if found.is_dir() => {
-                let mut found = Vec::new();
-                walk(path, &mut found, &mut failures);
-                files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
+                for (folder, found) in Walk::new(analysis.db().system(), [path.clone()]) {
+                    let found = failures.keep(found.map_err(|e| Failure::io(&folder, &e))).unwrap_or_default();
+                    files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
+                }
             }
             Ok(_) => files.push(path.clone()),
         }
@@ -168,24 +166,4 @@ pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<(Vec<PathBu
     files.dedup();
     failures.unless_all(files.len())?;
     Ok((files, failures))
-}
-
-fn walk(root: &Path, files: &mut Vec<PathBuf>, failures: &mut Failures) {
-    let mut pending = vec![root.to_owned()];
-    while let Some(folder) = pending.pop() {
-        let listed = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-        for entry in failures.keep(listed.map_err(|e| Failure::io(&folder, &e))).unwrap_or_default() {
-            let (path, name) = (entry.path(), entry.file_name());
-            let name = name.to_string_lossy();
-            // Links are not followed: a cycle would never end.
-            let Some(kind) = failures.keep(entry.file_type().map_err(|e| Failure::io(&path, &e))) else { continue };
-            if kind.is_dir() {
-                if !name.starts_with('.') && !SKIPPED.contains(&&*name) {
-                    pending.push(path);
-                }
-            } else if kind.is_file() && name.ends_with(".py") {
-                files.push(path);
-            }
-        }
-    }
 }

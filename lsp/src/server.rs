@@ -1,16 +1,17 @@
 //! The language server on standard input and output.
 //!
-//! `tower-lsp` polls all handlers on one task, so three rules hold (each has a test): a notification changes state before any `await`;
-//! 64 requests may be in flight, so that slow ones do not delay a keystroke; standard output is an unbounded [`pump`].
-//! **Invariant:** LSP types are named only under this module.
+//! Three rules hold, each with a test: a notification changes state before any `await`; a slow request delays neither a keystroke nor another
+//! request; standard output is an unbounded [`pump`]. **Invariant:** LSP types are named only under this module.
 
 mod analysis;
 mod backend;
 mod capabilities;
 mod convert;
+mod diagnosing;
 mod document;
 mod editing;
 mod files;
+mod frames;
 mod hints;
 mod memory;
 mod navigate;
@@ -19,32 +20,42 @@ mod publishing;
 mod pump;
 mod ranged;
 mod run;
+mod schedule;
+mod transport;
 mod views;
 mod workspace;
 
 use std::{io, time::Duration};
 
-use tokio::io::{AsyncRead, AsyncWrite};
-use tower_lsp::{LspService, Server};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
+use tower_lsp::LspService;
 
 use crate::ide::Host;
 
+pub use transport::Ended;
+
+/// How long a client may take to read the last answers.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Serves one client until it says `exit` or hangs up.
-pub async fn serve(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin + Send + 'static,
-    host: Host,
-) -> io::Result<()> {
-    let (out, pumped) = pump::Pump::spawn(output);
+pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static, host: Host) -> Ended {
+    let (out, written) = pump::Pump::spawn(output);
     let service = LspService::build(|client| backend::Backend::new(client, host))
         .custom_method(ranged::HOVER_SELECTION, backend::Backend::hover_selection);
     let (service, socket) = views::serve(service).finish();
-    Server::new(input, out, socket).concurrency_level(64).serve(ranged::Ranged(service)).await;
-    pumped.await.map_err(io::Error::other)?
+    let owner = service.inner().owner.clone();
+    let ended = transport::serve(input, &out, ranged::Ranged(service), socket).await;
+    owner.send(analysis::Task::Stop);
+    drop(out);
+    let _ = timeout(LAST_WORDS, written).await;
+    ended
 }
 
 /// Serves on standard input and output; returns when the client is gone.
-pub fn serve_stdio() -> io::Result<()> {
+pub fn serve_stdio() -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(2)
@@ -52,8 +63,8 @@ pub fn serve_stdio() -> io::Result<()> {
         // What a thread has freed returns to the others when it ends.
         .thread_keep_alive(Duration::from_secs(1))
         .build()?;
-    let result = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), Host::default()));
+    let ended = runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), Host::default()));
     // A read that is still running must not hold up the exit.
     runtime.shutdown_background();
-    result
+    Ok(ended)
 }

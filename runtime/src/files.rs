@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tritium_semantics::System;
+use tritium_semantics::{Entry, System};
 use tritium_syntax::SyntaxError;
 
 /// Longer files are no source text that anybody wrote.
@@ -59,6 +59,17 @@ impl System for Disk {
 
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let mut entries: Vec<PathBuf> = fs::read_dir(directory)?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn entries(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        let known = |entry: fs::DirEntry| {
+            // Not of what a link leads to.
+            let kind = entry.file_type().ok()?;
+            (kind.is_dir() || kind.is_file()).then(|| Entry { path: entry.path(), is_folder: kind.is_dir() })
+        };
+        let mut entries: Vec<Entry> = fs::read_dir(directory)?.filter_map(|entry| known(entry.ok()?)).collect();
         entries.sort();
         Ok(entries)
     }

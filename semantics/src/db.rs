@@ -13,6 +13,13 @@ use std::{
 use salsa::Setter as _;
 use tritium_syntax::{Chunk, Split, SyntaxError};
 
+/// A file or a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    pub path: PathBuf,
+    pub is_folder: bool,
+}
+
 /// The world outside: the real file system, an editor's open files, or a test's map.
 pub trait System: Send + Sync {
     fn read(&self, path: &Path) -> io::Result<String>;
@@ -21,6 +28,11 @@ pub trait System: Send + Sync {
         Ok((self.read(path)?, None))
     }
     fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
+    /// The same with what each is, sorted; symbolic links, devices and pipes are left out.
+    fn entries(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        let entries = self.list(directory)?.into_iter();
+        Ok(entries.map(|path| Entry { is_folder: !self.is_file(&path), path }).collect())
+    }
     fn is_file(&self, path: &Path) -> bool;
     /// The same place, from the root; folders above the current one are found by it.
     fn absolute(&self, path: &Path) -> PathBuf {
@@ -129,9 +141,12 @@ impl Database {
         }
     }
 
-    /// Reads a file and its sidecar again, if the file is known.
+    /// Reads a file and its sidecar again, if the file is known. Of a sidecar's path the sidecar alone: an editor may hold the file.
     pub fn reload(&mut self, path: &Path) {
         let path = self.system.absolute(path);
+        if let Some(owner) = owner_of_sidecar(&path) {
+            return self.reload_sidecar(&owner);
+        }
         let Some(file) = self.files().get(&path).copied() else { return };
         if let Ok((text, undecodable)) = self.system.source(&path) {
             if file.text(self) != &text {
@@ -141,7 +156,12 @@ impl Database {
                 file.set_undecodable(self).to(undecodable);
             }
         }
-        let sidecar = self.read_sidecar(&path);
+        self.reload_sidecar(&path);
+    }
+
+    fn reload_sidecar(&mut self, path: &Path) {
+        let Some(file) = self.files().get(path).copied() else { return };
+        let sidecar = self.read_sidecar(path);
         if file.sidecar(self) != &sidecar {
             file.set_sidecar(self).to(sidecar);
         }
@@ -191,10 +211,17 @@ impl Database {
     }
 }
 
+const SIDECAR: &str = ".launch.toml";
+
 /// Where launches of a file are written down beside it: `<file>.launch.toml`.
 pub fn sidecar_of(path: &Path) -> Option<PathBuf> {
     let mut name = path.file_name()?.to_owned();
-    name.push(".launch.toml");
+    name.push(SIDECAR);
+    Some(path.with_file_name(name))
+}
+
+fn owner_of_sidecar(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?.strip_suffix(SIDECAR)?;
     Some(path.with_file_name(name))
 }
 

@@ -30,7 +30,7 @@ pub mod types;
 pub mod upgrade;
 pub mod versions;
 
-pub use db::{Chosen, Database, Db, Settings, SourceFile, System};
+pub use db::{Chosen, Database, Db, Entry, Settings, SourceFile, System};
 pub use elaborate::Elaborated;
 pub use instance::{ArgType, Argument, Function, Instance};
 

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Client {
     child: Child,
-    stdin: ChildStdin,
+    stdin: Option<ChildStdin>,
+    stderr: Option<JoinHandle<String>>,
     messages: Receiver<Value>,
     notifications: VecDeque<Value>,
     /// What the server asked of the client, in order; each was answered.
@@ -37,10 +38,26 @@ impl Client {
 
     /// As a client that initialises with these parameters.
     pub fn start_as(environment: &[(&str, &str)], parameters: Value) -> Client {
+        let mut client = Client::connect(environment);
+        client.settings = parameters.get("initializationOptions").cloned().unwrap_or_default();
+        client.offered = client.request("initialize", parameters);
+        client.notify("initialized", json!({}));
+        client
+    }
+
+    /// Starts `tritium lsp` and says nothing to it.
+    pub fn connect(environment: &[(&str, &str)]) -> Client {
         let mut command = Command::new(crate::tritium());
         command.arg("lsp").envs(environment.iter().copied());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the server starts");
-        let (stdin, stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the server starts");
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().expect("piped"));
+        let stderr = child.stderr.take().map(|stderr| {
+            thread::spawn(move || {
+                let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+                lines.inspect(|line| eprintln!("{line}")).map(|line| line + "\n").collect()
+            })
+        });
         let (sender, messages) = channel();
         thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
@@ -50,13 +67,8 @@ impl Client {
                 }
             }
         });
-        let settings = parameters.get("initializationOptions").cloned().unwrap_or_default();
-        let notifications = VecDeque::new();
-        let mut client =
-            Client { child, stdin, messages, notifications, asked: Vec::new(), offered: Value::Null, settings, next_id: 1 };
-        client.offered = client.request("initialize", parameters);
-        client.notify("initialized", json!({}));
-        client
+        let (notifications, asked, settings) = (VecDeque::new(), Vec::new(), Value::Null);
+        Client { child, stdin, stderr, messages, notifications, asked, offered: Value::Null, settings, next_id: 1 }
     }
 
     pub fn notify(&mut self, method: &str, params: Value) {
@@ -139,6 +151,59 @@ impl Client {
         self.wait(method, fits)["params"].clone()
     }
 
+    /// The next notification of a method, if one comes in time.
+    pub fn notification_within(&mut self, method: &str, limit: Duration) -> Option<Value> {
+        let fits = |message: &Value| message["method"] == json!(method);
+        if let Some(at) = self.notifications.iter().position(fits) {
+            return self.notifications.remove(at).map(|message| message["params"].clone());
+        }
+        let deadline = Instant::now() + limit;
+        loop {
+            let message = self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
+            if fits(&message) {
+                return Some(message["params"].clone());
+            }
+            self.keep(message);
+        }
+    }
+
+    /// What the server is told from now on when it asks for its settings.
+    pub fn answer_settings(&mut self, settings: &Value) {
+        self.settings = settings.clone();
+    }
+
+    /// The errors that have come, and that answer no request of ours.
+    pub fn take_errors(&mut self) -> Vec<Value> {
+        let (taken, left) = std::mem::take(&mut self.notifications).into_iter().partition(|m| m.get("error").is_some());
+        self.notifications = left;
+        let taken: VecDeque<Value> = taken;
+        taken.into()
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        let input = self.stdin.as_mut().expect("it was not closed");
+        input.write_all(bytes).and_then(|()| input.flush()).expect("the server reads");
+    }
+
+    /// Closes the server's input.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits until the server ends: its exit code, and what it said on standard error.
+    pub fn ended(mut self) -> (Option<i32>, String) {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it is our child") {
+                let said = self.stderr.take().and_then(|reading| reading.join().ok());
+                return (status.code(), said.unwrap_or_default());
+            }
+            assert!(Instant::now() < deadline, "the server does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     fn wait(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -153,8 +218,7 @@ impl Client {
 
     fn send(&mut self, message: &Value) {
         let body = message.to_string();
-        write!(self.stdin, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("the server reads");
-        self.stdin.flush().expect("the server reads");
+        self.send_bytes(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
     }
 
     pub fn open(&mut self, path: &Path, text: &str) -> String {

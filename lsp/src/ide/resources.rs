@@ -83,8 +83,13 @@ impl Analysis {
         let count = looked_at.values().flat_map(|one| &one.labels).collect::<IndexSet<_>>().len();
         let mut entries: BTreeMap<(usize, usize, Code), Entry> = BTreeMap::new();
         for (configuration, LookedAt { active, labels, rows }) in &looked_at {
+            let findings = codegen::resource_lints(db, *configuration);
+            if findings.is_empty() {
+                continue;
+            }
+            // Not asked for in vain: it may have been let go of.
             let elaborated = self.elaborated(active.instance);
-            for finding in codegen::resource_lints(db, *configuration) {
+            for finding in findings {
                 let range = match finding.origin {
                     Some(origin) => self.in_file(file, elaborated, origin),
                     None => Some(self.tuner_row(kernel, finding.code, rows).unwrap_or_else(|| name.clone())),

@@ -1,21 +1,74 @@
 // Feature: The workspace
 //
-//! The Python files below the folders that the editor has open.
+//! The Python files below folders: those that the editor has open, or those that a command names.
 //!
-//! **Invariant:** what is listed is sorted and bounded, and nothing is read to list it; environments, caches and hidden folders are left out.
+//! **Invariant:** what is listed is sorted, and nothing is read to list it; symbolic links are not followed, so a walk ends and stays where
+//! it began; environments, caches and hidden folders are left out.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    io,
+    path::{Path, PathBuf},
+};
 
-use tritium_semantics::{Db as _, SourceFile};
+use tritium_semantics::{Db as _, SourceFile, System};
 
 use crate::ide::Analysis;
 
 /// Folders that hold other people's code, or none.
-pub const SKIPPED: &[&str] = &["node_modules", "__pycache__", "site-packages", "target"];
-/// Files of a workspace that are looked at; a whole home folder may be open.
-const MOST_FILES: usize = 20_000;
+const SKIPPED: &[&str] = &["node_modules", "__pycache__", "site-packages", "target"];
+/// Files and folders of a workspace that are looked at, those near its top first; a whole home folder may be open.
+const MAX_FILES: usize = 20_000;
+const MAX_FOLDERS: usize = 20_000;
 /// Longer files are no source.
 const LARGEST: usize = 4 << 20;
+
+/// Goes through folders, those near the top first.
+pub struct Walk<'a> {
+    system: &'a dyn System,
+    /// With whether it was asked for by name.
+    pending: VecDeque<(PathBuf, bool)>,
+    seen: BTreeSet<PathBuf>,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(system: &'a dyn System, folders: impl IntoIterator<Item = PathBuf>) -> Walk<'a> {
+        Walk { system, pending: folders.into_iter().map(|folder| (folder, true)).collect(), seen: BTreeSet::new() }
+    }
+}
+
+/// The Python files of one folder, or why it cannot be read.
+impl Iterator for Walk<'_> {
+    type Item = (PathBuf, io::Result<Vec<PathBuf>>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (folder, is_named) = self.pending.pop_front()?;
+            if !self.seen.insert(folder.clone()) {
+                continue;
+            }
+            let entries = match self.system.entries(&folder) {
+                Ok(entries) => entries,
+                Err(error) => return Some((folder, Err(error))),
+            };
+            if !is_named && entries.iter().any(|entry| entry.path.ends_with("pyvenv.cfg")) {
+                continue;
+            }
+            let mut files = Vec::new();
+            for entry in entries {
+                let Some(name) = entry.path.file_name().and_then(|name| name.to_str()) else { continue };
+                if !entry.is_folder {
+                    if entry.path.extension().is_some_and(|extension| extension == "py") {
+                        files.push(entry.path);
+                    }
+                } else if !name.starts_with('.') && !SKIPPED.contains(&name) {
+                    self.pending.push_back((entry.path, false));
+                }
+            }
+            return Some((folder, Ok(files)));
+        }
+    }
+}
 
 impl Analysis {
     /// The Python files of the workspace; of a file that is in none, those beside it.
@@ -29,26 +82,15 @@ impl Analysis {
             folders.push(self.project_of_folder(folder).root.clone().unwrap_or_else(|| folder.to_owned()));
         }
         let mut out = Vec::new();
-        while let Some(folder) = folders.pop() {
+        for (_, files) in Walk::new(system, folders).take(MAX_FOLDERS) {
             salsa::Database::unwind_if_revision_cancelled(self.db());
-            for entry in system.list(&folder).unwrap_or_default() {
-                let Some(name) = entry.file_name().and_then(|n| n.to_str()) else { continue };
-                if name.starts_with('.') || SKIPPED.contains(&name) {
-                    continue;
-                }
-                let is_python = entry.extension().is_some_and(|e| e == "py");
-                if is_python && system.is_file(&entry) {
-                    out.push(entry);
-                } else if entry.extension().is_none() && !system.is_file(&entry) && !system.is_file(&entry.join("pyvenv.cfg")) {
-                    folders.push(entry);
-                }
-            }
-            if out.len() >= MOST_FILES {
+            // A folder that cannot be read is somebody else's.
+            out.extend(files.unwrap_or_default());
+            if out.len() >= MAX_FILES {
                 break;
             }
         }
         out.sort();
-        out.dedup();
         out
     }
 

@@ -1,8 +1,9 @@
 //! The one thread that owns the database.
 //!
 //! Changes are applied in the order they arrive; a read gets a snapshot and runs on a thread of its own. A change cancels the reads in
-//! flight (salsa unwinds them), which their askers see as [`ReadError::Cancelled`]. **Invariant:** a panic in one read never takes the
-//! server down, and a change never waits for more than the next cancellation check of the reads before it.
+//! flight (salsa unwinds them), which their askers see as [`ReadError::Cancelled`]; cancelled analyses are started again, as
+//! [`schedule`](super::schedule) says. **Invariant:** a panic in one read never takes the server down, and a change never waits for more
+//! than the next cancellation check of the reads before it.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -12,7 +13,7 @@ use std::{
         mpsc::{self, RecvTimeoutError},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use salsa::Cancelled;
@@ -20,7 +21,10 @@ use tokio::sync::oneshot;
 
 use crate::{
     ide::{self, Analysis, Host, Options},
-    server::files::Files,
+    server::{
+        files::{Edition, Files},
+        schedule::{Job, Next, Schedule},
+    },
 };
 
 /// What the owner of the database does.
@@ -29,7 +33,7 @@ pub(crate) enum Task {
     Change {
         path: PathBuf,
         text: String,
-        version: i32,
+        edition: Edition,
     },
     /// The file on disk is the truth again.
     Close {
@@ -44,6 +48,11 @@ pub(crate) enum Task {
     /// The folders that are open.
     Roots(Vec<PathBuf>),
     Read(Box<dyn FnOnce(Analysis) + Send>),
+    /// An analysis has ended; it is done unless a change cancelled it.
+    Analysed {
+        job: Job,
+        is_done: bool,
+    },
     Stop,
 }
 
@@ -59,8 +68,8 @@ pub(crate) enum ReadError {
 /// After a pause of this length memory is given back.
 const REST: Duration = Duration::from_millis(50);
 
-/// Runs after every change, on a snapshot and a thread of its own.
-pub(crate) type AfterChange = Arc<dyn Fn(Analysis, PathBuf, i32) + Send + Sync>;
+/// Analyses a document, on a snapshot and a thread of its own; `false` if a change cancelled it.
+pub(crate) type Analyse = Arc<dyn Fn(Analysis, &Job) -> bool + Send + Sync>;
 
 /// The asking side; cheap to clone.
 #[derive(Clone)]
@@ -69,13 +78,15 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Starts the thread. `after_change` publishes diagnostics.
-    pub(crate) fn spawn(files: Arc<Files>, host: Host, runtime: tokio::runtime::Handle, after_change: AfterChange) -> Owner {
+    /// Starts the thread, which ends at [`Task::Stop`]. `analyse` publishes diagnostics.
+    pub(crate) fn spawn(files: Arc<Files>, host: Host, runtime: tokio::runtime::Handle, analyse: Analyse) -> Owner {
         let (tasks, queue) = mpsc::channel();
+        let schedule = Schedule::new(Instant::now());
+        let desk = Desk { host, files, runtime, analyse, schedule, tasks: tasks.clone() };
         thread::Builder::new()
             .name("analysis".to_owned())
             .stack_size(16 << 20)
-            .spawn(move || serve(queue, &files, host, &runtime, &after_change))
+            .spawn(move || desk.serve(&queue))
             .expect("the first thread of a process can be started");
         Owner { tasks }
     }
@@ -113,66 +124,98 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReadError> {
     }
 }
 
-fn serve(
-    queue: mpsc::Receiver<Task>,
-    files: &Files,
-    mut host: Host,
-    runtime: &tokio::runtime::Handle,
-    after_change: &AfterChange,
-) {
-    let follow_up = |host: &Host, path: PathBuf, version: i32| {
-        let (analysis, after_change) = (host.snapshot(), Arc::clone(after_change));
-        runtime.spawn_blocking(move || {
-            let _ = guarded(|| after_change(analysis, path, version));
-        });
-    };
-    let mut is_rested = true;
-    loop {
-        let next = if is_rested { queue.recv().map_err(|_| RecvTimeoutError::Disconnected) } else { queue.recv_timeout(REST) };
-        let task = match next {
-            Ok(task) => task,
-            Err(RecvTimeoutError::Timeout) => {
+/// What the thread has.
+struct Desk {
+    host: Host,
+    files: Arc<Files>,
+    runtime: tokio::runtime::Handle,
+    analyse: Analyse,
+    schedule: Schedule,
+    tasks: mpsc::Sender<Task>,
+}
+
+impl Desk {
+    fn serve(mut self, queue: &mpsc::Receiver<Task>) {
+        let mut is_rested = true;
+        loop {
+            let next_analysis = self.start_analyses();
+            let rest = (!is_rested).then_some(REST);
+            let wait = next_analysis.map(|at| at.saturating_duration_since(Instant::now())).into_iter().chain(rest).min();
+            let next = match wait {
+                Some(wait) => queue.recv_timeout(wait),
+                None => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match next {
+                Ok(task) => {
+                    is_rested = false;
+                    // What waits already is done before anything is analysed: of a burst of changes only the last counts.
+                    for task in std::iter::once(task).chain(queue.try_iter()) {
+                        if matches!(task, Task::Stop) {
+                            return;
+                        }
+                        self.act(task);
+                    }
+                }
                 // The next keystroke would let go of the same; a person who only reads needs none of it.
-                if !host.is_read() {
-                    host.forget();
+                Err(RecvTimeoutError::Timeout) if !is_rested && !self.host.is_read() => {
+                    self.host.forget();
                     is_rested = true;
                 }
-                continue;
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        is_rested = false;
+        }
+    }
+
+    /// Starts what may start; when to look again where nothing else happens.
+    fn start_analyses(&mut self) -> Option<Instant> {
+        loop {
+            let job = match self.schedule.next(Instant::now()) {
+                Next::Start(job) => job,
+                Next::At(then) => return Some(then),
+                Next::Nothing => return None,
+            };
+            let (analysis, analyse, tasks) = (self.host.snapshot(), Arc::clone(&self.analyse), self.tasks.clone());
+            self.runtime.spawn_blocking(move || {
+                let is_done = guarded(|| analyse(analysis, &job)).unwrap_or(true);
+                // The thread ends with the server.
+                let _ = tasks.send(Task::Analysed { job, is_done });
+            });
+        }
+    }
+
+    fn act(&mut self, task: Task) {
         match task {
-            Task::Change { path, text, version } => {
-                let _span = tracing::debug_span!("change", path = %path.display(), version).entered();
-                host.set_text(&path, text);
-                follow_up(&host, path, version);
+            Task::Change { path, text, edition } => {
+                let _span = tracing::debug_span!("change", path = %path.display(), ?edition).entered();
+                self.host.set_text(&path, text);
+                self.schedule.text_changed(&path, edition, Instant::now());
             }
-            Task::Close { path } => host.reload(&path),
+            Task::Close { path } => {
+                self.host.reload(&path);
+                self.schedule.closed(&path, Instant::now());
+            }
             Task::Reload { paths, tree_changed } => {
-                for path in paths.iter().filter(|path| !files.is_open(path)) {
-                    host.reload(path);
+                for path in paths.iter().filter(|path| !self.files.is_open(path)) {
+                    self.host.reload(path);
                 }
                 if tree_changed {
-                    host.tree_changed();
+                    self.host.tree_changed();
                 }
                 // Any of them may be imported, or be the configuration.
-                for (path, version) in files.open_versions() {
-                    follow_up(&host, path, version);
-                }
+                self.schedule.inputs_changed(Instant::now());
             }
             Task::Configure(options) => {
-                host.configure(*options);
-                for (path, version) in files.open_versions() {
-                    follow_up(&host, path, version);
-                }
+                self.host.configure(*options);
+                self.schedule.inputs_changed(Instant::now());
             }
-            Task::Roots(roots) => host.set_roots(roots),
+            Task::Roots(roots) => self.host.set_roots(roots),
             Task::Read(read) => {
-                let analysis = host.snapshot();
-                runtime.spawn_blocking(move || read(analysis));
+                let analysis = self.host.snapshot();
+                self.runtime.spawn_blocking(move || read(analysis));
             }
-            Task::Stop => return,
+            Task::Analysed { job, is_done } => self.schedule.ended(&job, is_done),
+            Task::Stop => {}
         }
     }
 }

@@ -4,7 +4,6 @@
 //! server asks of the client is spawned, never awaited inside a handler.
 
 use std::{
-    collections::BTreeSet,
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
@@ -23,14 +22,15 @@ use tower_lsp::{
 use tritium_syntax::{Encoding, LineIndex};
 
 use crate::{
-    ide::{Diagnostic, Host, Options, Python},
+    ide::{Host, Options, Python},
     server::{
-        analysis::{AfterChange, Owner, ReadError, Task},
+        analysis::{Owner, ReadError, Task},
         capabilities::{self, watched_files},
         convert,
+        diagnosing::Diagnosing,
         editing::LastTokens,
-        files::Files,
-        memory::{Memory, Remembered},
+        files::{Files, Named},
+        memory::Memory,
         progress::shown,
         publishing::{self, Published},
         run,
@@ -90,8 +90,15 @@ impl Backend {
         let facts = Arc::<OnceLock<capabilities::Client>>::default();
         let published = publishing::spawn(client.clone(), Arc::clone(&files), Arc::clone(&facts));
         let memory = Arc::<Memory>::default();
-        let publish =
-            publisher(client.clone(), Arc::clone(&files), Arc::clone(&memory), Arc::clone(&encoding), published.clone());
+        let diagnosing = Diagnosing {
+            client: client.clone(),
+            files: Arc::clone(&files),
+            memory: Arc::clone(&memory),
+            encoding: Arc::clone(&encoding),
+            published: published.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            told: Mutex::default(),
+        };
         let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
         let arrivals = Arc::<Notify>::default();
         let arrived = Arc::clone(&arrivals);
@@ -99,7 +106,8 @@ impl Backend {
             arrived.notify_waiters();
             refresh(&told, &again, &runtime);
         }));
-        let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), publish);
+        let analyse = Arc::new(move |analysis, job: &_| diagnosing.analyse(analysis, job));
+        let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), analyse);
         Backend {
             client,
             files,
@@ -138,24 +146,32 @@ impl Backend {
         self.encoding.get().copied().unwrap_or(Encoding::Utf16)
     }
 
-    /// Reads one document through the façade, with what is needed to convert positions.
+    /// Reads one document through the façade, with what is needed to convert positions. A change of another document is no reason not to
+    /// answer: what it cancels is read again.
     pub(super) async fn document<T: Send + 'static>(
         &self,
         uri: &lsp::Uri,
-        read: impl FnOnce(&Document) -> T + Send + 'static,
+        read: impl Fn(&Document) -> T + Send + Sync + 'static,
     ) -> Result<Option<T>> {
-        let Some(path) = convert::path(uri) else { return Ok(None) };
-        let (uri, encoding) = (uri.clone(), self.encoding());
-        let answer = self.owner.read(move |analysis| {
-            if !analysis.is_triton(&path) {
-                return None;
+        let Some(asked_path) = convert::path(uri) else { return Ok(None) };
+        let (read, encoding) = (Arc::new(read), self.encoding());
+        let edition = self.files.edition(&asked_path);
+        loop {
+            let (read, path, uri) = (Arc::clone(&read), asked_path.clone(), uri.clone());
+            let answer = self.owner.read(move |analysis| {
+                if !analysis.is_triton(&path) {
+                    return None;
+                }
+                let analysis = analysis.at(&path);
+                let text = analysis.text(&path)?;
+                let index = LineIndex::new(&text);
+                Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
+            });
+            match answer.await {
+                Err(ReadError::Cancelled) if self.files.edition(&asked_path) == edition => {}
+                answer => return answer.map_err(to_error),
             }
-            let analysis = analysis.at(&path);
-            let text = analysis.text(&path)?;
-            let index = LineIndex::new(&text);
-            Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
-        });
-        answer.await.map_err(to_error)
+        }
     }
 }
 
@@ -169,79 +185,6 @@ pub(super) fn to_error(error: ReadError) -> Error {
         }
         ReadError::Stopped => Error::request_cancelled(),
     }
-}
-
-/// Works out the diagnostics of a snapshot, unless the editor already has a newer text. Where that takes long, what the active
-/// specialisations find is told first, and everything in a second push.
-fn publisher(
-    client: Client,
-    files: Arc<Files>,
-    memory: Arc<Memory>,
-    encoding: Arc<OnceLock<Encoding>>,
-    published: mpsc::UnboundedSender<Published>,
-) -> AfterChange {
-    let runtime = tokio::runtime::Handle::current();
-    // What is wrong with a configuration is told once.
-    let told = Mutex::new(BTreeSet::new());
-    Arc::new(move |analysis, path, version| {
-        let Some(uri) = convert::uri(&path) else { return };
-        let is_current = || files.version(&path) == Some(version);
-        // Of a burst of changes only the last one is looked at.
-        if !is_current() {
-            return;
-        }
-        let encoding = encoding.get().copied().unwrap_or(Encoding::Utf16);
-        let is_triton = analysis.is_triton(&path) && !analysis.is_excluded(&path);
-        let publish = |found: &[Diagnostic]| {
-            // A file that nothing is said about costs no more than the look at it.
-            let text = if found.is_empty() { String::new() } else { analysis.text(&path).unwrap_or_default() };
-            let index = LineIndex::new(&text);
-            let items = found.iter().map(|d| convert::diagnostic(d, &uri, &index, encoding)).collect();
-            if is_current() {
-                // The receiver ends with the server.
-                let _ =
-                    published.send(Published::Diagnostics { path: path.clone(), uri: uri.clone(), items, version, is_triton });
-            }
-        };
-        if !is_triton {
-            publish(&[]);
-            return;
-        }
-        let Remembered { mut known, remarks } = memory.of(&path);
-        let held = remarks.in_text(&analysis.text(&path).unwrap_or_default());
-        let first = analysis.first_diagnostics(&path, &known, &held).map(|found| analysis.to_show(&path, found));
-        if let Some(first) = &first {
-            publish(first);
-        }
-        memory.keep(&path, is_current, |remembered| remembered.remarks = held.clone());
-        analysis.look_at_all(&path, &mut known);
-        memory.keep(&path, is_current, |remembered| remembered.known = known);
-        let quick = analysis.to_show(&path, analysis.diagnostics_with(&path, &held));
-        if first.as_ref() != Some(&quick) {
-            publish(&quick);
-        }
-        for problem in analysis.project(&path).map_or(&[][..], |p| &p.problems) {
-            let text = format!("Tritium: {problem}");
-            if locked(&told).insert(text.clone()) {
-                let client = client.clone();
-                runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
-            }
-        }
-        // What a launch takes of its GPU follows: nobody waits for it while typing, and the next edit cancels it.
-        if is_current() {
-            let remarks = analysis.remarks(&path);
-            let all = analysis.to_show(&path, analysis.diagnostics_with(&path, &remarks));
-            // Whoever hears of a remark may ask at once what can be done about it.
-            memory.keep(&path, is_current, |remembered| remembered.remarks = remarks);
-            if all != quick {
-                publish(&all);
-            }
-        }
-    })
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl LanguageServer for Backend {
@@ -284,15 +227,16 @@ impl LanguageServer for Backend {
     async fn did_open(&self, params: lsp::DidOpenTextDocumentParams) {
         let document = params.text_document;
         let Some(path) = convert::path(&document.uri) else { return };
-        self.files.open(path.clone(), document.text.clone(), document.version);
-        self.owner.send(Task::Change { path, text: document.text, version: document.version });
+        let named = Named { uri: document.uri, version: document.version };
+        let edition = self.files.open(path.clone(), named, document.text.clone());
+        self.owner.send(Task::Change { path, text: document.text, edition });
     }
 
     async fn did_change(&self, params: lsp::DidChangeTextDocumentParams) {
         let Some(path) = convert::path(&params.text_document.uri) else { return };
         let version = params.text_document.version;
-        if let Some(text) = self.files.change(&path, version, params.content_changes, self.encoding()) {
-            self.owner.send(Task::Change { path, text, version });
+        if let Some((text, edition)) = self.files.change(&path, version, params.content_changes, self.encoding()) {
+            self.owner.send(Task::Change { path, text, edition });
         }
     }
 
@@ -301,16 +245,17 @@ impl LanguageServer for Backend {
         let Some(path) = convert::path(&uri) else { return };
         self.files.close(&path);
         self.memory.forget(&path);
-        self.owner.send(Task::Close { path });
+        self.owner.send(Task::Close { path: path.clone() });
         self.last_tokens.forget(&uri);
         // The receiver ends with the server.
-        let _ = self.published.send(Published::Closed { uri });
+        let _ = self.published.send(Published::Closed { path, uri });
     }
 
     async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {
         let paths = params.changes.iter().filter_map(|change| convert::path(&change.uri)).collect();
         let tree_changed = params.changes.iter().any(|change| change.typ != lsp::FileChangeType::CHANGED);
         self.owner.send(Task::Reload { paths, tree_changed });
+        self.refresh();
     }
 
     async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {

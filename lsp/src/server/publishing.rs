@@ -1,9 +1,10 @@
 //! What is pushed to the client about documents, one after another.
 //!
-//! Analyses of several versions end in any order and on any thread. **Invariant:** what the client hears last about a document is about the
-//! newest text, and nothing after it was closed.
+//! Analyses of several texts end in any order and on any thread. **Invariant:** what the client hears last about a document is about the
+//! newest text, nothing is heard after it was closed, and nothing is said twice.
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
     sync::{Arc, OnceLock},
 };
@@ -11,11 +12,22 @@ use std::{
 use tokio::sync::mpsc;
 use tower_lsp::{Client, ls_types as lsp};
 
-use super::{capabilities, files::Files};
+use super::{
+    capabilities,
+    files::{Edition, Files, Named},
+};
+
+pub(super) struct Push {
+    pub(super) path: PathBuf,
+    pub(super) edition: Edition,
+    pub(super) named: Named,
+    pub(super) items: Vec<lsp::Diagnostic>,
+    pub(super) is_triton: bool,
+}
 
 pub(super) enum Published {
-    Diagnostics { path: PathBuf, uri: lsp::Uri, items: Vec<lsp::Diagnostic>, version: i32, is_triton: bool },
-    Closed { uri: lsp::Uri },
+    Diagnostics(Push),
+    Closed { path: PathBuf, uri: lsp::Uri },
 }
 
 pub(super) fn spawn(
@@ -26,23 +38,30 @@ pub(super) fn spawn(
     let (sender, mut queue) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut is_registered = false;
+        let mut said: HashMap<PathBuf, (Edition, Vec<lsp::Diagnostic>)> = HashMap::new();
         // A client that asks for diagnostics would show what is pushed to it a second time.
         let pushes = || facts.get().is_none_or(capabilities::Client::takes_pushes);
         while let Some(next) = queue.recv().await {
             match next {
-                Published::Closed { uri } if pushes() => client.publish_diagnostics(uri, Vec::new(), None).await,
-                Published::Closed { .. } => {}
-                Published::Diagnostics { path, uri, items, version, is_triton } => {
-                    if files.version(&path) != Some(version) {
+                Published::Closed { path, uri } => {
+                    said.remove(&path);
+                    if pushes() {
+                        client.publish_diagnostics(uri, Vec::new(), None).await;
+                    }
+                }
+                Published::Diagnostics(Push { path, edition, named, items, is_triton }) => {
+                    if files.edition(&path) != Some(edition) {
                         continue;
                     }
                     if is_triton && !is_registered {
                         is_registered = true;
                         register_late(&client, &facts).await;
                     }
-                    if pushes() {
-                        client.publish_diagnostics(uri, items, Some(version)).await;
+                    if !pushes() || said.get(&path).is_some_and(|(of, said)| *of == edition && *said == items) {
+                        continue;
                     }
+                    said.insert(path, (edition, items.clone()));
+                    client.publish_diagnostics(named.uri, items, Some(named.version)).await;
                 }
             }
         }

@@ -1,25 +1,23 @@
 //! Standard output that never makes the server wait.
 //!
 //! A client that writes without reading would otherwise fill the pipe, block the server in a write, and so stop it from reading: a
-//! deadlock. **Invariant:** a write here always succeeds at once; memory is bounded by what the client has asked for and not read.
+//! deadlock. **Invariant:** sending here always succeeds at once; memory is bounded by what the client has asked for and not read.
 
-use std::{
-    io,
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::io;
 
+use serde::Serialize;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt as _},
     sync::mpsc,
     task::JoinHandle,
 };
 
-pub(crate) struct Pump(mpsc::UnboundedSender<Vec<u8>>);
+#[derive(Clone)]
+pub(super) struct Pump(mpsc::UnboundedSender<Vec<u8>>);
 
 impl Pump {
-    /// The handle ends when the pump is dropped and everything is written.
-    pub(crate) fn spawn(mut out: impl AsyncWrite + Unpin + Send + 'static) -> (Pump, JoinHandle<io::Result<()>>) {
+    /// The handle ends when every pump is dropped and everything is written, or when nobody reads any more.
+    pub(super) fn spawn(mut out: impl AsyncWrite + Unpin + Send + 'static) -> (Pump, JoinHandle<io::Result<()>>) {
         let (sender, mut queue) = mpsc::unbounded_channel::<Vec<u8>>();
         let task = tokio::spawn(async move {
             while let Some(bytes) = queue.recv().await {
@@ -32,19 +30,21 @@ impl Pump {
         });
         (Pump(sender), task)
     }
-}
 
-impl AsyncWrite for Pump {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let sent = self.0.send(bytes.to_vec());
-        Poll::Ready(sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into()))
+    /// Sends one message. What nobody reads any more is dropped.
+    pub(super) fn send(&self, message: &impl Serialize) {
+        match serde_json::to_vec(message) {
+            Ok(body) => {
+                let mut bytes = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
+                bytes.extend(body);
+                let _ = self.0.send(bytes);
+            }
+            Err(error) => tracing::error!(%error, "a message cannot be written"),
+        }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    /// Returns when nobody reads any more.
+    pub(super) async fn closed(&self) {
+        self.0.closed().await;
     }
 }

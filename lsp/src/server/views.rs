@@ -204,7 +204,7 @@ impl Backend {
         &self,
         wait: bool,
         params: &Params,
-        read: impl Fn(&Document, &Asked) -> Option<(Value, bool)> + Clone + Send + 'static,
+        read: impl Fn(&Document, &Asked) -> Option<(Value, bool)> + Clone + Send + Sync + 'static,
     ) -> Result<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
