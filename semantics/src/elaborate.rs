@@ -158,13 +158,13 @@ pub struct Elaboration {
 /// A kernel, or a helper asked for directly, under one specialisation.
 #[salsa::tracked(returns(ref), lru = 16)]
 pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
-    elaborate_once(db, instance)
+    elaborate_once(db, instance.function(db), instance.arguments(db), instance.triton(db))
 }
 
 /// The same for one that is asked for once, such as a trial: nothing keeps it.
-pub(crate) fn elaborate_once(db: &dyn Db, instance: Instance) -> Elaborated {
-    let arguments = instance.arguments(db).iter().map(entry).collect();
-    let result = evaluator::evaluate(db, instance.function(db), arguments, instance.triton(db), 0, true);
+pub(crate) fn elaborate_once(db: &dyn Db, kernel: Function, arguments: &[Argument], triton: &SmolStr) -> Elaborated {
+    let arguments = arguments.iter().map(entry).collect();
+    let result = evaluator::evaluate(db, kernel, arguments, triton, 0, true);
     let mut module = tile::Module::new(tile::Level::L0);
     module.functions = result.functions.into_iter().map(|(_, function)| function).collect();
     Elaborated {

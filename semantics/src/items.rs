@@ -1,6 +1,6 @@
 //! What a file declares: its chunks, its `@triton.jit` functions, its module-level names and imports.
 //!
-//! A file is a row of top-level statements, the [`Chunk`]s, each interned by its text, so a keystroke in one kernel parses and lowers that
+//! A file is a row of top-level statements, the [`Chunk`]s, each known by its text, so a keystroke in one kernel parses and lowers that
 //! kernel alone. **Invariant:** [`Items`] hold no bodies and no positions: an edit inside a kernel's body leaves them equal.
 
 use std::{
@@ -33,8 +33,9 @@ pub(crate) use names::{Meaning, cdiv, imported, meanings, next_power_of_2, path,
 pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
 
-/// The text of one top-level statement.
-#[salsa::interned(debug)]
+/// The text of one top-level statement. It is tracked, not interned: a text that its file no longer has is let go of in the same revision,
+/// with everything that was worked out from it, while salsa reuses an interned value only where nothing older in its shard is still in use.
+#[salsa::tracked(debug)]
 pub struct Chunk<'db> {
     #[returns(ref)]
     pub text: String,

@@ -57,7 +57,7 @@ impl Repairs {
                 continue;
             }
             let learned = self.learned.iter().map(|change| vec![change.clone()]);
-            let all: Vec<Change> = learned.chain(self.changes(db, instance, problem, flow, free)).collect();
+            let all: Vec<Change> = learned.chain(self.changes(db, instance.function(db), instance.arguments(db), problem, flow, free)).collect();
             match all.into_iter().find_map(|change| self.attempt(db, instance, change, problem, flow, free)) {
                 Some(better) => instance = better,
                 None if self.trials_left == 0 => break,
@@ -67,20 +67,21 @@ impl Repairs {
         instance
     }
 
-    /// What may be tried for a problem of an instance.
+    /// What may be tried for a problem of a kernel under some arguments.
     fn changes(
         &self,
         db: &dyn Db,
-        instance: Instance,
+        kernel: Function,
+        arguments: &[Argument],
         problem: &Problem,
         flow: &Flow,
         free: &dyn Fn(usize) -> bool,
     ) -> Vec<Change> {
-        let sources = sources(db, instance.function(db), problem);
+        let sources = sources(db, kernel, problem);
         let candidates: Vec<usize> = sources.into_iter().filter(|&i| free(i)).collect();
-        let mut all = changes(instance.arguments(db), flow, &candidates);
+        let mut all = changes(arguments, flow, &candidates);
         if !self.is_run {
-            let is_open = |(i, new): &(usize, Argument)| match (&instance.arguments(db)[*i], new) {
+            let is_open = |(i, new): &(usize, Argument)| match (&arguments[*i], new) {
                 (Argument::Runtime { ty: ArgType::Ptr { .. }, .. }, Argument::Runtime { ty: ArgType::Ptr { .. }, .. }) => true,
                 // Blocks smaller than this are rare, and an extent of 1 hides what is wrong with others.
                 (Argument::Constexpr(Const::Int(_)), Argument::Constexpr(Const::Int(size))) if problem.code == Code::SHP002 => {
@@ -104,44 +105,47 @@ impl Repairs {
         flow: &Flow,
         free: &dyn Fn(usize) -> bool,
     ) -> Option<Instance> {
+        let (kernel, triton) = (instance.function(db), instance.triton(db));
+        // A trial becomes an instance, which is interned for good, only if it is kept.
+        let kept = |arguments| Some(Instance::new(db, kernel, arguments, triton.clone()));
         let before = elaborate(db, instance);
-        let other = self.changed(db, instance, &change)?;
-        let now = elaborate_once(db, other);
+        let other = self.changed(db, instance.arguments(db), &change)?;
+        let now = elaborate_once(db, kernel, &other, triton);
         if explains(db, before, &now) {
             self.learned.extend(change);
-            return Some(other);
+            return kept(other);
         }
         if errors(&now).any(|p| same(p, problem)) || !reaches(db, &now, problem) {
             return None;
         }
         let uncovered = errors(&now).find(|p| !errors(before).any(|old| same(old, p)))?;
-        for further in self.changes(db, other, uncovered, flow, free).into_iter().take(MOST_FURTHER) {
+        for further in self.changes(db, kernel, &other, uncovered, flow, free).into_iter().take(MOST_FURTHER) {
             // What explains the one must not take back the other.
             if further.iter().any(|(i, _)| change.iter().any(|(j, _)| i == j)) {
                 continue;
             }
-            if let Some(third) = self.changed(db, other, &further)
-                && explains(db, before, &elaborate_once(db, third))
+            if let Some(third) = self.changed(db, &other, &further)
+                && explains(db, before, &elaborate_once(db, kernel, &third, triton))
             {
                 self.learned.extend(change.into_iter().chain(further));
-                return Some(third);
+                return kept(third);
             }
         }
         None
     }
 
-    /// The instance with a change, if it is one and may be tried.
-    fn changed(&mut self, db: &dyn Db, instance: Instance, change: &Change) -> Option<Instance> {
-        let mut arguments = instance.arguments(db).clone();
+    /// The arguments with a change, if it is one and may be tried.
+    fn changed(&mut self, db: &dyn Db, arguments: &[Argument], change: &Change) -> Option<Vec<Argument>> {
+        let mut changed = arguments.to_vec();
         for (i, argument) in change {
-            arguments[*i] = argument.clone();
+            changed[*i] = argument.clone();
         }
-        if self.trials_left == 0 || arguments == *instance.arguments(db) {
+        if self.trials_left == 0 || changed == arguments {
             return None;
         }
         self.trials_left -= 1;
         db.unwind_if_revision_cancelled();
-        Some(Instance::new(db, instance.function(db), arguments, instance.triton(db).clone()))
+        Some(changed)
     }
 }
 
