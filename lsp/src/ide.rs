@@ -42,9 +42,10 @@ pub mod views;
 pub mod workspace;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 pub use call_hierarchy::{Caller, Step};
@@ -171,9 +172,22 @@ fn lookup<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Value> {
     keys.iter().try_fold(value, |value, key| value.get(key))
 }
 
+/// Changes of texts after which the database is made anew. Whatever salsa interns without a lifetime (functions, instances, calls, what is
+/// known of launches) it keeps for good, with what was worked out of it and the queries that led there; what it interns with one is let go
+/// of only when others take the place. People type names and numbers that are gone a moment later, some ten kilobytes with each
+/// keystroke, and look at files that they never open again: nothing but a new database lets go of all that. The next look at a file then
+/// costs what the first one did.
+const CHANGES_OF_A_DATABASE: usize = 1_000;
+
 /// The owner of the database.
 pub struct Host {
     db: Database,
+    /// Files whose texts were set: these are open in an editor.
+    open: BTreeSet<PathBuf>,
+    /// Changes of texts that this database has seen.
+    changes: usize,
+    /// Databases before this one: ids of one mean nothing in another.
+    generation: u64,
     options: Options,
     /// The folders that the editor has open.
     roots: Arc<[PathBuf]>,
@@ -192,6 +206,9 @@ impl Host {
     pub fn new(system: Arc<dyn System>) -> Host {
         Host {
             db: Database::new(system),
+            open: BTreeSet::new(),
+            changes: 0,
+            generation: 0,
             options: Options::default(),
             roots: Arc::default(),
             artefacts: Arc::default(),
@@ -201,9 +218,15 @@ impl Host {
 
     pub fn set_text(&mut self, path: &Path, text: String) {
         self.db.set_text(path, text);
+        self.changes += 1;
+        if !self.open.contains(path) {
+            self.open.insert(path.to_owned());
+        }
     }
 
+    /// The file on disk is the truth, again or still.
     pub fn reload(&mut self, path: &Path) {
+        self.open.remove(path);
         self.db.reload(path);
     }
 
@@ -234,9 +257,17 @@ impl Host {
         &self.artefacts
     }
 
-    /// Lets go of what is cheap to work out again. Waits until no snapshot is left.
+    /// Lets go of what is cheap to work out again, and now and then of everything but the texts. Waits until no snapshot is left.
     pub fn forget(&mut self) {
-        self.db.trigger_lru_eviction();
+        if self.changes < CHANGES_OF_A_DATABASE {
+            self.db.trigger_lru_eviction();
+            return;
+        }
+        let fresh = self.db.renewed(&self.open);
+        let old = std::mem::replace(&mut self.db, fresh);
+        (self.changes, self.generation) = (0, self.generation + 1);
+        // A keystroke need not wait until all of it is given back.
+        thread::spawn(move || drop(old));
     }
 
     /// Whether a snapshot is still at work; each shares the folders.
@@ -248,6 +279,7 @@ impl Host {
         let gpu = self.options.gpu.as_deref().and_then(Gpu::find);
         Analysis {
             db: self.db.clone(),
+            generation: self.generation,
             options: self.options.clone(),
             roots: Arc::clone(&self.roots),
             artefacts: Arc::clone(&self.artefacts),
@@ -270,6 +302,8 @@ fn default_gpu() -> Gpu {
 #[derive(Clone)]
 pub struct Analysis {
     db: Database,
+    /// Which of the host's databases it is.
+    generation: u64,
     options: Options,
     roots: Arc<[PathBuf]>,
     artefacts: Arc<Artefacts>,

@@ -119,6 +119,19 @@ impl Database {
         db
     }
 
+    /// A database with the same settings and, of the files, these alone, in which nothing was worked out yet. Its ids are others.
+    #[must_use]
+    pub fn renewed<'p>(&self, paths: impl IntoIterator<Item = &'p PathBuf>) -> Database {
+        let mut fresh = Database::new(Arc::clone(&self.system));
+        fresh.choose(self.settings().chosen(self).clone());
+        for (path, file) in paths.into_iter().filter_map(|path| Some((path, self.known(path)?))) {
+            let (text, sidecar) = (file.text(self).clone(), file.sidecar(self).clone());
+            let same = SourceFile::new(&fresh, file.path(self).clone(), text, sidecar, file.undecodable(self).clone());
+            fresh.files().insert(self.system.absolute(path), same);
+        }
+        fresh
+    }
+
     /// Sets a file's text (an editor's buffer), making the file known.
     pub fn set_text(&mut self, path: &Path, text: String) -> SourceFile {
         let path = self.system.absolute(path);

@@ -3,8 +3,8 @@
 //! **Invariant:** the constexprs and argument facts that a body can read, and the language version; `num_warps`, `num_stages`, `maxnreg`
 //! and the board are not part of it.
 //!
-//! Both are interned for good (`revisions = usize::MAX`), which is what makes ids without a lifetime sound; their number is bounded by the
-//! functions and specialisations a session has seen, not by keystrokes.
+//! Both are interned for good (`revisions = usize::MAX`), which is what makes ids without a lifetime sound. A person who types names and
+//! numbers makes one after another; their number is bounded because a language server makes its database anew every so many changes.
 
 mod spelling;
 

@@ -92,10 +92,15 @@ impl Diagnostic {
 }
 
 /// What is remembered of a file's kernels, to answer the next keystroke soon.
-pub type Known = HashMap<Function, Remembered>;
+#[derive(Clone, Default)]
+pub struct Known {
+    /// The database that its ids are of.
+    generation: u64,
+    kernels: HashMap<Function, Remembered>,
+}
 
 #[derive(Clone)]
-pub struct Remembered {
+struct Remembered {
     text: u64,
     /// The active specialisation.
     look: Look,
@@ -117,8 +122,8 @@ impl Analysis {
 
     /// What the rules about resources find.
     pub fn remarks(&self, path: &Path) -> Remarks {
-        let text = self.file(path).map_or("", |file| file.text(self.db()));
-        Remarks::new(text, self.resource_diagnostics(path))
+        let Some(file) = self.file(path) else { return Remarks::default() };
+        Remarks::new(file, file.text(self.db()), self.resource_diagnostics(path))
     }
 
     /// Those for which no code is generated, and these remarks.
@@ -129,7 +134,7 @@ impl Analysis {
     }
 
     fn all_of(&self, file: SourceFile, mut found: Vec<check::Diagnostic>, remarks: &Remarks) -> Vec<check::Diagnostic> {
-        found.extend(remarks.found.iter().cloned());
+        found.extend(remarks.of(file));
         found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
         // A comment that silences a remark that is not at hand is no idle one.
         let is_not_looked_for = if remarks.is_whole { |_| false } else { Code::is_resource };
@@ -152,8 +157,11 @@ impl Analysis {
     /// there is no such kernel, so that [`Analysis::diagnostics`] answers soon.
     pub fn first_diagnostics(&self, path: &Path, known: &Known, remarks: &Remarks) -> Option<Vec<Diagnostic>> {
         let (db, file) = (self.db(), self.file(path)?);
+        if known.generation != self.generation {
+            return None;
+        }
         let slow = |kernel: &Function| {
-            let old = known.get(kernel)?;
+            let old = known.kernels.get(kernel)?;
             (old.is_slow && old.text != items::text_hash(db, *kernel) && old.look.fits(db)).then_some(&old.look)
         };
         let looks: Vec<&Look> = items::kernels(db, file).iter().filter_map(slow).collect();
@@ -175,15 +183,19 @@ impl Analysis {
     pub fn look_at_all(&self, path: &Path, known: &mut Known) {
         let db = self.db();
         let Some(file) = self.file(path) else { return };
-        let old = std::mem::take(known);
+        let mut old = std::mem::take(known);
+        if old.generation != self.generation {
+            old.kernels.clear();
+        }
+        known.generation = self.generation;
         for &kernel in items::kernels(db, file) {
             let start = Instant::now();
             check::look_at(db, kernel);
             let (took, text) = (start.elapsed(), items::text_hash(db, kernel));
             let look = self.active(kernel).and_then(|active| Look::new(db, kernel, active.instance));
             if let Some(look) = look {
-                let is_slow = old.get(&kernel).is_some_and(|old| old.text == text && old.is_slow) || took > SLOW;
-                known.insert(kernel, Remembered { text, look, is_slow });
+                let is_slow = old.kernels.get(&kernel).is_some_and(|old| old.text == text && old.is_slow) || took > SLOW;
+                known.kernels.insert(kernel, Remembered { text, look, is_slow });
             }
         }
     }

@@ -8,7 +8,10 @@
 
 use std::{ops::Range, sync::Arc};
 
-use tritium_semantics::check::{Diagnostic, FileEdit};
+use tritium_semantics::{
+    SourceFile,
+    check::{Diagnostic, FileEdit},
+};
 
 /// The remarks of one file and the text that they are about. All their places are in that file.
 #[derive(Debug, Clone, Default)]
@@ -20,8 +23,21 @@ pub struct Remarks {
 }
 
 impl Remarks {
-    pub(crate) fn new(text: &str, found: Vec<Diagnostic>) -> Remarks {
+    pub(crate) fn new(file: SourceFile, text: &str, mut found: Vec<Diagnostic>) -> Remarks {
+        for remark in &mut found {
+            remark.related.retain(|related| related.file == file);
+            remark.fixes.retain(|fix| fix.edits.iter().all(|edit| edit.file == file));
+        }
         Remarks { text: text.into(), found, is_whole: true }
+    }
+
+    /// As those of this file, which may be known by another id by now.
+    pub(crate) fn of(&self, file: SourceFile) -> impl Iterator<Item = Diagnostic> {
+        self.found.iter().cloned().map(move |mut remark| {
+            remark.related.iter_mut().for_each(|related| related.file = file);
+            remark.fixes.iter_mut().flat_map(|fix| &mut fix.edits).for_each(|edit| edit.file = file);
+            remark
+        })
     }
 
     /// The same in a newer text.
