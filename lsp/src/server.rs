@@ -47,9 +47,8 @@ pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpi
         .custom_method(ranged::HOVER_SELECTION, backend::Backend::hover_selection);
     let (service, socket) = views::serve(service).finish();
     let owner = service.inner().owner.clone();
-    let ended = transport::serve(input, &out, ranged::Ranged(service), socket).await;
+    let ended = transport::serve(input, out, ranged::Ranged(service), socket).await;
     owner.send(analysis::Task::Stop);
-    drop(out);
     let _ = timeout(LAST_WORDS, written).await;
     ended
 }

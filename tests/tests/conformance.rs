@@ -287,6 +287,8 @@ fn every_request(name: &str) {
     assert!(matches!(report, lsp::WorkspaceDiagnosticReportResult::Report(report) if report.items.len() == 1));
     let progress = s.client.take_notifications("$/progress");
     assert!(progress.len() >= 2 && progress.iter().all(|p| p["token"] == json!("check")), "{progress:?}");
+    // A token is good for no longer than the request.
+    assert_eq!(progress.last().map(|p| &p["value"]["kind"]), Some(&json!("end")), "{progress:?}");
 
     // A range for a position gives the sum of the selection.
     let mut selection = s.whole();

@@ -5,8 +5,12 @@
 
 use std::{future::poll_fn, panic::AssertUnwindSafe, sync::Arc, task::Poll};
 
-use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
-use tokio::{io::AsyncRead, sync::Semaphore, task::JoinSet};
+use futures_util::{FutureExt as _, Sink, SinkExt as _, Stream, StreamExt as _};
+use tokio::{
+    io::AsyncRead,
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
 use tower_lsp::{
     ClientSocket, ExitedError,
     jsonrpc::{Error, Request, Response},
@@ -30,21 +34,49 @@ pub enum Ended {
     Abruptly(String),
 }
 
-pub(super) async fn serve<S>(input: impl AsyncRead + Unpin, out: &Pump, mut service: S, client: ClientSocket) -> Ended
+pub(super) async fn serve<S>(input: impl AsyncRead + Unpin, out: Pump, service: S, client: ClientSocket) -> Ended
+where
+    S: Service<Request, Response = Option<Response>, Error = ExitedError>,
+    S::Future: Send + 'static,
+{
+    let (asked, heard) = client.split();
+    let (answers, to_send) = mpsc::unbounded_channel();
+    let (closed, writing) = (out.clone(), tokio::spawn(write(asked, to_send, out)));
+    let ended = read(input, service, heard, &answers, &closed).await;
+    drop(answers);
+    // It ends when nobody can answer any more.
+    let _ = writing.await;
+    ended
+}
+
+/// What a handler has sent before its answer goes out before it.
+async fn write(mut asked: impl Stream<Item = Request> + Unpin, mut answers: mpsc::UnboundedReceiver<Response>, out: Pump) {
+    loop {
+        tokio::select! {
+            biased;
+            Some(request) = asked.next() => out.send(&request),
+            answer = answers.recv() => match answer {
+                Some(answer) => out.send(&answer),
+                None => return,
+            },
+        }
+    }
+}
+
+async fn read<S>(
+    input: impl AsyncRead + Unpin,
+    mut service: S,
+    mut heard: impl Sink<Response> + Unpin,
+    answers: &mpsc::UnboundedSender<Response>,
+    out: &Pump,
+) -> Ended
 where
     S: Service<Request, Response = Option<Response>, Error = ExitedError>,
     S::Future: Send + 'static,
 {
     let mut frames = Frames::new(input);
-    let (mut asked, mut answers) = client.split();
-    // Everything in here ends with this function.
+    // What is under way ends with this function.
     let mut tasks = JoinSet::new();
-    let to_client = out.clone();
-    tasks.spawn(async move {
-        while let Some(request) = asked.next().await {
-            to_client.send(&request);
-        }
-    });
     let places = Arc::new(Semaphore::new(MAX_REQUESTS));
     let mut is_shut_down = false;
     loop {
@@ -57,11 +89,11 @@ where
             Ok(Frame::Request(request)) => request,
             Ok(Frame::Response(response)) => {
                 // It fails only after `exit`.
-                let _ = answers.send(response).await;
+                let _ = heard.send(response).await;
                 continue;
             }
             Ok(Frame::Malformed(answer)) => {
-                out.send(&answer);
+                let _ = answers.send(answer);
                 continue;
             }
             Ok(Frame::End) if is_shut_down => return Ended::Orderly,
@@ -77,35 +109,33 @@ where
             return Ended::Abruptly("the service ended".to_owned());
         }
         let (id, method) = (request.id().cloned(), request.method().to_owned());
+        let is_shutdown = method == "shutdown" && id.is_some();
+        let changes_state = is_shutdown || method == "initialize" && id.is_some();
         let place = match id {
             // There are as many as were made until this function ends.
             Some(_) => Arc::clone(&places).acquire_owned().await.ok(),
             None => None,
         };
         let handled = AssertUnwindSafe(service.call(request)).catch_unwind();
-        let to_client = out.clone();
-        let answering = {
-            let (id, method) = (id.clone(), method.clone());
-            async move {
-                let answer = match handled.await {
-                    Ok(answer) => answer.ok().flatten(),
-                    Err(_) => {
-                        tracing::error!(method, "a handler panicked");
-                        id.map(|id| Response::from_error(id, Error::internal_error()))
-                    }
-                };
-                let is_good = answer.as_ref().is_some_and(Response::is_ok);
-                if let Some(answer) = answer {
-                    to_client.send(&answer);
+        let answers = answers.clone();
+        let mut answering = Box::pin(async move {
+            let answer = match handled.await {
+                Ok(answer) => answer.ok().flatten(),
+                Err(_) => {
+                    tracing::error!(method, "a handler panicked");
+                    id.map(|id| Response::from_error(id, Error::internal_error()))
                 }
-                drop(place);
-                is_good
+            };
+            let is_good = answer.as_ref().is_some_and(Response::is_ok);
+            if let Some(answer) = answer {
+                let _ = answers.send(answer);
             }
-        };
-        let mut answering = Box::pin(answering);
-        // The state that these two leave is asked for with the next message.
-        if matches!(method.as_str(), "initialize" | "shutdown") && id.is_some() {
-            is_shut_down |= answering.await && method == "shutdown";
+            drop(place);
+            is_good
+        });
+        // The state that these leave is asked for with the next message.
+        if changes_state {
+            is_shut_down |= answering.await && is_shutdown;
             continue;
         }
         let first = poll_fn(|context| Poll::Ready(answering.poll_unpin(context))).await;
