@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use tritium_codegen as codegen;
 use tritium_semantics::{
     Database, Instance, SourceFile,
+    diagnostics::Severity,
     dtype::DType,
     items,
-    launch::{self, Launch, LaunchArg},
+    launch::{self, Launch, LaunchArg, LaunchProblem},
     problem::At,
     specialise::specialise,
     target::Gpu,
@@ -199,8 +200,12 @@ pub fn run(job: &Job) -> Result<Report, Refusal> {
 
 fn chosen(db: &Database, file: SourceFile, name: Option<&str>) -> Result<Vec<Launch>, Refusal> {
     let found = launch::launches(db, file);
-    if let Some(problem) = found.problems.first() {
-        return Err(Refusal::new(format!("a launch of this file is not understood: {}", problem.message)));
+    let is_wrong = |problem: &&LaunchProblem| {
+        problem.severity == Severity::Error
+            && name.is_none_or(|name| problem.launch.as_deref().is_none_or(|launch| launch == name))
+    };
+    if let Some(problem) = found.problems.iter().find(is_wrong) {
+        return Err(Refusal::new(not_understood(db, file, problem)));
     }
     let names = || found.launches.iter().map(|l| l.name.as_str()).collect::<Vec<_>>().join(", ");
     match name {
@@ -219,6 +224,15 @@ fn chosen(db: &Database, file: SourceFile, name: Option<&str>) -> Result<Vec<Lau
     }
 }
 
+/// Which launch cannot be followed, where it stands, and why.
+fn not_understood(db: &Database, file: SourceFile, problem: &LaunchProblem) -> String {
+    let line = file.text(db).get(..problem.range.start).map_or(1, |before| before.matches('\n').count() + 1);
+    // A problem of a `.launch.toml` names its own line.
+    let place = if problem.range.is_empty() && problem.range.start == 0 { String::new() } else { format!("line {line}: ") };
+    let launch = problem.launch.as_ref().map_or_else(|| "a launch of this file".to_owned(), |name| format!("launch `{name}`"));
+    format!("{place}{launch} is not understood: {}", problem.message)
+}
+
 /// The kernel specialised for a launch, elaborated and free of errors.
 fn elaborated(db: &Database, launch: &Launch) -> Result<(Instance, Module), Refusal> {
     let instance = specialise(db, launch);
@@ -226,7 +240,7 @@ fn elaborated(db: &Database, launch: &Launch) -> Result<(Instance, Module), Refu
     let errors: Vec<String> = elaborated
         .problems
         .iter()
-        .filter(|p| p.code.severity() == tritium_semantics::diagnostics::Severity::Error)
+        .filter(|p| p.code.severity() == Severity::Error)
         .map(|p| format!("{}: {}", p.code.as_str(), p.message))
         .collect();
     if !errors.is_empty() || !elaborated.complete {

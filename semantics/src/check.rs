@@ -97,7 +97,8 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     }
     let mut out = undecodable.map_or_else(|| syntax_errors(db, file), |problem| vec![problem]);
     for problem in &launches(db, file).problems {
-        out.push(plain(problem.code, problem.message.clone(), problem.range.clone()));
+        let found = plain(problem.code, problem.message.clone(), problem.range.clone());
+        out.push(Diagnostic { severity: problem.severity, ..found });
     }
     let mut found = Found::default();
     let kernels = items::kernels(db, file);

@@ -1,6 +1,7 @@
 //! Values known at compile time: what a `tl.constexpr` parameter may hold, what host code computes.
 //!
-//! **Invariant:** evaluation is total and the same at check and at compile time; what cannot be known is absent, never guessed.
+//! **Invariant:** evaluation is total and the same at check and at compile time; what cannot be known is absent, never guessed. Values are
+//! trees, so what would outgrow [`MAX_NODES`] is never built.
 
 use std::fmt;
 
@@ -43,7 +44,30 @@ impl fmt::Debug for Float {
     }
 }
 
+/// Tuples and their items, counted at all depths, that one value holds.
+pub const MAX_NODES: usize = 1 << 12;
+
+/// A tuple of values; `None` where one is not known or all are too many.
+pub fn tuple(items: impl Iterator<Item = Option<Const>>) -> Option<Const> {
+    let mut left = MAX_NODES - 1;
+    let mut out = Vec::new();
+    for item in items {
+        let item = item?;
+        left = left.checked_sub(item.nodes())?;
+        out.push(item);
+    }
+    Some(Const::Tuple(out))
+}
+
 impl Const {
+    /// Tuples and their items at all depths, the value itself among them.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Const::Tuple(items) => items.iter().map(Const::nodes).sum::<usize>() + 1,
+            _ => 1,
+        }
+    }
+
     pub fn float(value: f64) -> Const {
         Const::Float(Float::new(value))
     }

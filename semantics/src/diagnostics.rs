@@ -193,7 +193,9 @@ diagnostics! {
     LCH004 "tuned-meta-also-passed" Error;
     LCH005 "cpu-tensor-argument" Error;
     LCH008 "num-warps" Error;
+    LCH009 "launch-options" Error;
     LCH011 "bad-launch-block" Error;
+    LCH012 "impossible-tensor" Error;
     // tuning
     TUN001 "key-not-a-parameter" Warning;
     TUN002 "config-kwarg-not-a-parameter" Error;
@@ -220,6 +222,7 @@ diagnostics! {
     SYN001 "syntax-error" Error;
     LIM001 "cannot-be-evaluated" Error;
     LIM002 "not-known-yet" Hint;
+    LIM003 "evaluation-limit" Hint;
 }
 
 impl Code {

@@ -6,8 +6,15 @@
 
 use smol_str::SmolStr;
 
-use crate::{Db, Function, SourceFile, body::ExprId, constant::Const, diagnostics::Code, launch::Launch};
+use crate::{
+    Db, Function, SourceFile,
+    body::ExprId,
+    constant::Const,
+    diagnostics::{Code, Severity},
+    launch::Launch,
+};
 
+mod budget;
 mod calls;
 mod device;
 mod interpret;
@@ -40,6 +47,8 @@ pub struct HostLaunch {
 pub struct HostProblem {
     pub place: HostPlace,
     pub code: Code,
+    /// How much it matters here.
+    pub severity: Severity,
     pub message: String,
 }
 
@@ -77,7 +86,42 @@ pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
     let mut host = interpret::Host::new(db, file);
     host.run();
     host.survey();
+    host.problems.extend(limits(db, file, &host));
     HostLaunches { launches: host.launches, problems: host.problems, unknown: host.unknown, sites: host.sites }
+}
+
+/// What of a file is not followed as it takes too long or grows too large: each kind once, where it begins.
+fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<HostProblem> {
+    let (steps, elements) = (interpret::FUEL, budget::MAX_ELEMENTS);
+    let left = host.exceeded.map(|place| {
+        let message = format!(
+            "from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than \
+             {steps} steps or make more than {elements} elements"
+        );
+        (place, message)
+    });
+    let outgrown = host.outgrown.map(|place| {
+        let longest = interpret::LONGEST;
+        (place, format!("this is longer than the {longest} elements that are followed, so it is unknown"))
+    });
+    let high = crate::items::declared(db, file).too_high().map(|(chunk, expr)| {
+        let most = crate::items::MAX_VALUE_HEIGHT;
+        let message =
+            format!("more than {most} values hang on one another in a row before this one, so it is unknown to kernels");
+        (HostPlace { file, chunk, expr }, message)
+    });
+    let all = left.into_iter().chain(outgrown).chain(high);
+    all.map(|(place, message)| HostProblem { place, code: Code::LIM003, severity: Severity::Hint, message }).collect()
+}
+
+/// Whether running a file's statements takes longer than anybody waits who wants to know one of its values.
+#[salsa::tracked(returns(copy), cycle_result = is_long)]
+pub(crate) fn is_long_run(db: &dyn Db, file: SourceFile) -> bool {
+    interpret::Host::new(db, file).runs_long()
+}
+
+fn is_long(_: &dyn Db, _: salsa::Id, _: SourceFile) -> bool {
+    true
 }
 
 /// Whether host code launches a kernel, wherever and with whatever: what asks no more than this is not asked again with every other

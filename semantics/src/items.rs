@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
 use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
@@ -24,14 +25,16 @@ mod decorators;
 mod names;
 mod origin;
 mod records;
+mod values;
 
 use decorators::{Decorators, Makes};
 
-pub(crate) use declare::{Bound, declared, name_of_value};
+pub(crate) use declare::{Bound, MAX_VALUE_HEIGHT, declared, name_of_value};
 pub use names::{Global, alternatives, external, member_of_file, resolve};
-pub(crate) use names::{Meaning, cdiv, imported, meanings, next_power_of_2, path, python_float, version_number};
+pub(crate) use names::{Meaning, imported, meanings, path};
 pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
+pub(crate) use values::{cdiv, next_power_of_2, python_float, version_number};
 
 /// The text of one top-level statement. It is tracked, not interned: a text that its file no longer has is let go of in the same revision,
 /// with everything that was worked out from it, while salsa reuses an interned value only where nothing older in its shard is still in use.
@@ -141,11 +144,13 @@ pub struct Items {
     /// For each of the file's `def`s: the kernel or helper it makes.
     pub(crate) of_definition: Vec<Option<Function>>,
     pub imports_triton: bool,
+    /// Places in `functions`.
+    index: FxHashMap<Function, usize>,
 }
 
 impl Items {
     pub fn function(&self, function: Function) -> Option<&FunctionItem> {
-        self.functions.iter().find(|f| f.function == function)
+        self.functions.get(*self.index.get(&function)?)
     }
 }
 
@@ -157,10 +162,17 @@ pub fn items(db: &dyn Db, file: SourceFile) -> Items {
     // Functions that are compiled after their definition: `kernel = triton.jit(function)`.
     let compiled = compiled_by_name(db, file);
     let mut decorators = Decorators::new(db, file);
+    let mut of_name: FxHashMap<SmolStr, u32> = FxHashMap::default();
     for definition in &declared.definitions {
-        let found = function_item(db, file, definition, &items, &compiled, &mut decorators);
+        db.unwind_if_revision_cancelled();
+        let nth = of_name.get(&definition.name).copied().unwrap_or(0);
+        let found = function_item(db, file, definition, nth, &compiled, &mut decorators);
         items.of_definition.push(found.as_ref().map(|f| f.function));
-        items.functions.extend(found);
+        if let Some(found) = found {
+            of_name.insert(definition.name.clone(), nth + 1);
+            items.index.insert(found.function, items.functions.len());
+            items.functions.push(found);
+        }
     }
     items
 }
@@ -186,7 +198,7 @@ fn function_item(
     db: &dyn Db,
     file: SourceFile,
     definition: &declare::Definition,
-    known: &Items,
+    nth: u32,
     compiled: &BTreeSet<SmolStr>,
     decorators: &mut Decorators<'_>,
 ) -> Option<FunctionItem> {
@@ -200,7 +212,6 @@ fn function_item(
     } else {
         return None;
     };
-    let nth = known.functions.iter().filter(|f| f.function.name(db) == &def.name).count() as u32;
     let function = Function::new(db, file, def.name.clone(), nth);
     let params: Vec<ParamItem> = def
         .params
@@ -307,7 +318,7 @@ pub fn chunk_map(db: &dyn Db, file: SourceFile, chunk: usize) -> Option<(u32, Ar
 /// What a module-level name is bound to in the text: the value of its assignment, or its `def`.
 pub(crate) fn range_of_global(db: &dyn Db, file: SourceFile, name: &str) -> Option<std::ops::Range<usize>> {
     let declared = declared(db, file);
-    let [binding] = &declared.names.get(name)?[..] else { return None };
+    let [binding] = declared.ways(name, None) else { return None };
     let (chunk, expr, stmt) = match &binding.to {
         Bound::Value { chunk, value } => (*chunk, Some(*value), None),
         Bound::Definition(index) => declared.definitions.get(*index).map(|d| (d.chunk, None, Some(d.stmt)))?,
@@ -330,7 +341,7 @@ pub(crate) fn binds(db: &dyn Db, file: SourceFile, name: &str) -> bool {
 pub(crate) fn host_reads(db: &dyn Db, file: SourceFile, name: &str) -> bool {
     let items = items(db, file);
     let declared = declared(db, file);
-    let own = declared.names.get(name).and_then(|all| all.first()).and_then(|binding| match &binding.to {
+    let own = declared.ways(name, None).first().and_then(|binding| match &binding.to {
         Bound::Value { chunk, .. } => Some(*chunk),
         Bound::Definition(index) => declared.definitions.get(*index).map(|d| d.chunk),
         _ => None,

@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use crate::{
     Db, Function, SourceFile,
     constant::Const,
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     dtype::DType,
     host,
     items::{self, in_file},
@@ -19,8 +19,10 @@ use crate::{
 
 mod arithmetic;
 mod block;
+mod limits;
 
 pub use block::{WrittenName, names_beside, written_names};
+pub use limits::{Impossible, grid, impossible_init, impossible_option, impossible_size, impossible_tensor, option};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
@@ -157,7 +159,11 @@ pub struct Launches {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchProblem {
     pub code: Code,
+    /// How much it matters here.
+    pub severity: Severity,
     pub message: String,
+    /// The launch of a block or sidecar that has it.
+    pub launch: Option<SmolStr>,
     /// Bytes of the file; of a sidecar's problem, the file's start.
     pub range: Range<usize>,
 }
@@ -191,7 +197,8 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
     }
     for problem in &host.problems {
         if let Some(range) = range(problem.place) {
-            out.problems.push(LaunchProblem { code: problem.code, message: problem.message.clone(), range });
+            let (code, severity, message) = (problem.code, problem.severity, problem.message.clone());
+            out.problems.push(LaunchProblem { code, severity, message, launch: None, range });
         }
     }
     for unknown in &host.unknown {

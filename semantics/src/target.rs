@@ -77,6 +77,8 @@ impl Sm {
 
 /// Programs along y or z that CUDA launches, on every SM.
 pub const MOST_PROGRAMS: u64 = 65_535;
+/// Programs along x.
+pub const MAX_PROGRAMS_X: u64 = (1 << 31) - 1;
 
 const KIB: u32 = 1024;
 

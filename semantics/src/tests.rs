@@ -8,6 +8,7 @@ mod items;
 mod lints;
 mod pages;
 mod specialise;
+mod values;
 
 use std::{
     collections::BTreeMap,

@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tritium_codegen as codegen;
-use tritium_semantics::{diagnostics::Severity, lints, target::Gpu};
+use tritium_semantics::{diagnostics::Severity, launch, lints, target::Gpu};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::ide::{
@@ -165,6 +165,13 @@ fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(
     Ok(())
 }
 
+/// What a request asks of the compiler that no launch can have.
+fn impossible(request: &Request) -> Option<String> {
+    let options = [("num_warps", request.num_warps), ("num_stages", request.num_stages), ("maxnreg", request.maxnreg)];
+    let mut given = options.into_iter().filter_map(|(name, value)| launch::impossible_option(name, i128::from(value?)));
+    given.find(|found| found.severity == Severity::Error).map(|found| found.message)
+}
+
 impl Analysis {
     fn fill(&self, request: &Request, through: Through, answer: &mut Answer) -> Result<(), String> {
         let start = Instant::now();
@@ -173,6 +180,9 @@ impl Analysis {
         let file = self.file(path).ok_or_else(|| format!("{}: cannot be read", request.file))?;
         let function = request::find_function(db, file, &request.kernel)
             .ok_or_else(|| format!("no `@triton.jit` function `{}` in {}", request.kernel, request.file))?;
+        if let Some(message) = impossible(request).filter(|_| request.launch.is_none()) {
+            return Err(message);
+        }
         let active = match &request.launch {
             Some(name) => {
                 let choice = Choice { kernel: Some(request.kernel.clone()), launch: Some(name.clone()), ..Choice::default() };

@@ -149,7 +149,8 @@ impl Analysis {
         if configs.is_empty() {
             return vec![Active::assumed(first.instance)];
         }
-        let rows = configs.iter().zip(0u32..).filter(|(_, index)| row.is_none_or(|row| row == *index));
+        let is_meant = |(config, index): &(&host::Config, u32)| row.is_none_or(|row| row == *index) && !config.is_impossible();
+        let rows = configs.iter().zip(0u32..).filter(is_meant);
         rows.take(most)
             .map(|(config, index)| {
                 let known = specialisations(db, function).iter().find(|s| s.config == Some(index)).map(|s| s.instance);

@@ -1,13 +1,13 @@
 //! Python's operators on compile-time values.
 //!
-//! **Invariant:** the answer is Python's, or `None` where Python raises, the result outgrows 128 bits, or a sequence would grow beyond
-//! [`LONGEST`].
+//! **Invariant:** the answer is Python's, or `None` where Python raises, the result outgrows 128 bits, a tuple [`MAX_NODES`] or a string
+//! [`MAX_TEXT_BYTES`].
 
-use super::Const;
+use super::{Const, MAX_NODES};
 use crate::body::{BinaryOp, CompareOp, UnaryOp};
 
-/// Elements of a tuple, bytes of a string.
-const LONGEST: usize = 1 << 16;
+/// A string that is computed.
+const MAX_TEXT_BYTES: usize = 1 << 16;
 
 pub fn unary(op: UnaryOp, operand: &Const) -> Option<Const> {
     match op {
@@ -33,19 +33,21 @@ pub fn binary(op: BinaryOp, lhs: &Const, rhs: &Const) -> Option<Const> {
             _ => {}
         },
         (Const::Str(a), Const::Str(b)) => {
-            return (op == BinaryOp::Add && a.len() + b.len() <= LONGEST).then(|| Const::Str(format!("{a}{b}")));
+            return (op == BinaryOp::Add && a.len() + b.len() <= MAX_TEXT_BYTES).then(|| Const::Str(format!("{a}{b}")));
         }
         (Const::Tuple(a), Const::Tuple(b)) => {
-            return (op == BinaryOp::Add && a.len() + b.len() <= LONGEST).then(|| Const::Tuple([&a[..], b].concat()));
+            return (op == BinaryOp::Add && lhs.nodes() + rhs.nodes() <= MAX_NODES).then(|| Const::Tuple([&a[..], b].concat()));
         }
         (Const::Tuple(items), times) | (times, Const::Tuple(items)) => {
             let times = usize::try_from(times.as_int()?.max(0)).ok()?;
-            return (op == BinaryOp::Mul && items.len().checked_mul(times)? <= LONGEST)
+            let nodes = items.iter().map(Const::nodes).sum::<usize>();
+            return (op == BinaryOp::Mul && nodes.checked_mul(times)? < MAX_NODES)
                 .then(|| Const::Tuple(std::iter::repeat_n(items, times).flatten().cloned().collect()));
         }
         (Const::Str(text), times) | (times, Const::Str(text)) => {
             let times = usize::try_from(times.as_int()?.max(0)).ok()?;
-            return (op == BinaryOp::Mul && text.len().checked_mul(times)? <= LONGEST).then(|| Const::Str(text.repeat(times)));
+            return (op == BinaryOp::Mul && text.len().checked_mul(times)? <= MAX_TEXT_BYTES)
+                .then(|| Const::Str(text.repeat(times)));
         }
         _ => {}
     }

@@ -7,6 +7,7 @@ use std::{cell::RefCell, rc::Rc};
 use indexmap::IndexMap;
 
 use super::{
+    budget,
     interpret::{Frame, Host, LONGEST, python_str, reason},
     statements::Flow,
     torch::{self, Args},
@@ -51,7 +52,7 @@ impl Host<'_> {
 
     /// `Class(…)`
     fn instantiate(&mut self, class: &Rc<Class>, args: &Args) -> Value {
-        let object = Value::Object(Rc::new(Object { class: Some(class.clone()), fields: RefCell::default() }));
+        let object = Value::Object(budget::keep(Object { class: Some(class.clone()), fields: RefCell::default() }));
         if let Some(Value::Closure(init)) = class.members.get("__init__") {
             self.call_closure(&init.clone(), args, std::slice::from_ref(&object));
         } else if !args.positional.is_empty() || !args.keywords.is_empty() {
@@ -93,9 +94,7 @@ impl Host<'_> {
             let value = match param.kind {
                 _ if is_open => Value::unknown(format!("`{}` is not known", param.name)),
                 ParamKind::Rest => Value::tuple(positional.by_ref().collect()),
-                ParamKind::RestKeywords => Value::Dict(Rc::new(
-                    keywords.drain(..).map(|(k, v)| (Const::Str(k.to_string()), v)).collect::<IndexMap<_, _>>().into(),
-                )),
+                ParamKind::RestKeywords => Value::dict(keywords.drain(..).map(|(k, v)| (Const::Str(k.to_string()), v)).collect()),
                 ParamKind::KeywordOnly | ParamKind::Normal | ParamKind::PositionalOnly => {
                     let given = if param.kind == ParamKind::KeywordOnly { None } else { positional.next() };
                     let named = keywords.iter().position(|(k, _)| *k == param.name);
@@ -131,9 +130,12 @@ impl Host<'_> {
 
     fn call_method(&mut self, receiver: &Value, name: &str, args: &Args) -> Value {
         let found = match receiver {
-            Value::Tensor(t) => torch::method(t, name, args),
+            Value::Tensor(t) => {
+                let made = torch::method(t, name, args);
+                self.possible(name, args, made)
+            }
             Value::Class(class) if name == "apply" => {
-                let context = Value::Object(Rc::default());
+                let context = Value::Object(budget::keep(Object::default()));
                 match class.members.get("forward") {
                     Some(Value::Closure(forward)) => Some(self.call_closure(&forward.clone(), args, &[context])),
                     _ => None,
@@ -165,7 +167,9 @@ impl Host<'_> {
             },
             Value::Const(Const::Str(text)) => string_method(text, name, args),
             Value::List(items) => match (name, &args.positional[..]) {
-                ("append", [item]) if items.borrow().len() < LONGEST => {
+                ("append" | "insert" | "extend", [.., more]) if !has_room(items, name, more) => None,
+                ("index" | "count", [_]) if !budget::visit(items.borrow().len()) => None,
+                ("append", [item]) => {
                     items.borrow_mut().push(item.clone());
                     Some(Value::NONE)
                 }
@@ -179,7 +183,7 @@ impl Host<'_> {
                     Value::NONE
                 }),
                 ("pop", []) => items.borrow_mut().pop(),
-                ("extend", [more]) => more.items().filter(|m| m.len() + items.borrow().len() <= LONGEST).map(|more| {
+                ("extend", [more]) => more.items().map(|more| {
                     items.borrow_mut().extend(more);
                     Value::NONE
                 }),
@@ -198,7 +202,12 @@ impl Host<'_> {
                 ("items", []) => Some(Value::list(
                     items.borrow().iter().map(|(k, v)| Value::tuple(vec![Value::from_const(k.clone()), v.clone()])).collect(),
                 )),
-                ("copy", []) => Some(Value::Dict(Rc::new(items.borrow().clone().into()))),
+                ("copy", []) => Some(Value::dict(items.borrow().clone())),
+                ("update", given)
+                    if !budget::take(2 * (given.first().and_then(Value::len).unwrap_or(0) + args.keywords.len())) =>
+                {
+                    None
+                }
                 ("update", given) => match given {
                     [] | [Value::Dict(_)] => {
                         let more =
@@ -210,6 +219,7 @@ impl Host<'_> {
                     _ => None,
                 },
                 ("setdefault", [key, default]) => {
+                    budget::take(2);
                     key.to_const().map(|k| items.borrow_mut().entry(k).or_insert_with(|| default.clone()).clone())
                 }
                 ("pop", [key, rest @ ..]) => {
@@ -236,23 +246,28 @@ impl Host<'_> {
 
 fn string_method(text: &str, name: &str, args: &Args) -> Option<Value> {
     match (name, &args.positional[..]) {
-        ("format", _) => return Some(Value::Const(Const::Str(formatted(text, args)?))),
+        ("format", _) => return Some(Value::text(formatted(text, args)?)),
         ("join", [items]) => {
             let items: Option<Vec<String>> = items.items()?.iter().map(|item| python_str(&item.to_const()?)).collect();
-            return Some(Value::Const(Const::Str(items?.join(text))));
+            let items = items?;
+            let bytes: usize = items.iter().map(|item| item.len() + text.len()).sum();
+            return (bytes <= MAX_TEXT_BYTES).then(|| Value::text(items.join(text)));
         }
         _ => {}
     }
     let strings: Option<Vec<String>> = args.positional.iter().map(|v| python_str(&v.to_const()?)).collect();
     let strings = strings?;
     let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
-    let str = |text: String| Some(Value::Const(Const::Str(text)));
+    let str = |text: String| Some(Value::text(text));
     let list = |parts: Vec<&str>| Some(Value::list(parts.into_iter().map(|p| Value::Const(Const::Str(p.to_owned()))).collect()));
     match (name, &strings[..]) {
         ("lower", []) => str(text.to_lowercase()),
         ("upper", []) => str(text.to_uppercase()),
         ("strip", []) => str(text.trim().to_owned()),
-        ("replace", [from, to]) if !from.is_empty() => str(text.replace(from, to)),
+        ("replace", [from, to]) if !from.is_empty() => {
+            let bytes = text.len() + text.matches(from).count() * to.len();
+            if bytes <= MAX_TEXT_BYTES { str(text.replace(from, to)) } else { None }
+        }
         ("startswith", [prefix]) => Some(Value::bool(text.starts_with(prefix))),
         ("endswith", [suffix]) => Some(Value::bool(text.ends_with(suffix))),
         ("isdigit", []) => Some(Value::bool(!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))),
@@ -283,12 +298,22 @@ fn formatted(template: &str, args: &Args) -> Option<String> {
             '}' => return None,
             c => out.push(c),
         }
-        if out.len() > LONGEST_TEXT {
+        if out.len() > MAX_TEXT_BYTES {
             return None;
         }
     }
     Some(out)
 }
 
-/// A text that host code makes and that is followed, in bytes.
-const LONGEST_TEXT: usize = 1 << 20;
+/// A text that host code makes and that is followed.
+pub(super) const MAX_TEXT_BYTES: usize = 1 << 16;
+
+/// Whether a list may grow; where it may not nothing is known any more, as it would be too short.
+fn has_room(items: &RefCell<Vec<Value>>, method: &str, more: &Value) -> bool {
+    let more = if method == "extend" { more.len().unwrap_or(0) } else { 1 };
+    let has = items.borrow().len() + more <= LONGEST && budget::take(more);
+    if !has {
+        budget::exhaust();
+    }
+    has
+}

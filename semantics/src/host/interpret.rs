@@ -15,7 +15,10 @@ use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 
 use super::{
-    HostLaunch, HostPlace, HostProblem, HostUnknown, Site, device,
+    HostLaunch, HostPlace, HostProblem, HostUnknown, Site,
+    budget::{self, Evaluation},
+    calls::MAX_TEXT_BYTES,
+    device, is_long_run,
     statements::Flow,
     torch::{self, Args},
     value::{Class, Closure, Code, Method, Scope, Value},
@@ -28,11 +31,15 @@ use crate::{
 };
 
 /// Statements and expressions evaluated before the rest is unknown.
-const FUEL: u32 = 400_000;
+pub(super) const FUEL: u32 = 400_000;
 /// The same, of a function that is entered without knowing its arguments.
 const SURVEY_FUEL: u32 = 20_000;
+/// Values that wait for one another.
+const MAX_LOOKUPS: usize = 256;
 /// Calls within calls.
 const DEPTH: usize = 48;
+/// Statements and expressions of a module that are run to know one of its values; a longer run is made once, for launches.
+const LONG_RUN: u32 = 50_000;
 /// Items of a list that host code may build.
 pub(super) const LONGEST: usize = 1 << 16;
 
@@ -64,6 +71,12 @@ pub(crate) struct Host<'db> {
     calls: Vec<HostPlace>,
     /// Names being looked up lazily, so that one defined by itself ends.
     looking_up: Vec<(SourceFile, SmolStr)>,
+    /// Gives back what was made.
+    _evaluation: Evaluation,
+    /// Where the file's own statements were left, as they take too long or make too much.
+    pub(crate) exceeded: Option<HostPlace>,
+    /// A value of the file's own statements that is larger than is followed.
+    pub(crate) outgrown: Option<HostPlace>,
     pub(crate) launches: Vec<HostLaunch>,
     pub(crate) problems: Vec<HostProblem>,
     pub(crate) unknown: Vec<HostUnknown>,
@@ -106,10 +119,20 @@ impl<'db> Host<'db> {
             is_open_call: false,
             calls: vec![],
             looking_up: vec![],
+            _evaluation: Evaluation::begin(),
+            exceeded: None,
+            outgrown: None,
             launches: vec![],
             problems: vec![],
             unknown: vec![],
         }
+    }
+
+    /// Whether the statements of the file run for longer than anybody waits who wants to know one value.
+    pub(crate) fn runs_long(&mut self) -> bool {
+        self.fuel = LONG_RUN;
+        self.run();
+        self.fuel == 0 || budget::is_exhausted()
     }
 
     /// Runs the file's own statements, in order, as a script.
@@ -126,14 +149,18 @@ impl<'db> Host<'db> {
         }
         let scope = self.module(file);
         let functions = &items_of(self.db, file).functions;
+        let alone: HashSet<usize, FxBuildHasher> = functions.iter().filter(|f| f.is_alone).map(|f| f.chunk).collect();
         for chunk in 0..items::chunk_count(self.db, file) {
             // A chunk that is a kernel is not read here, so that typing in a kernel does not run the host code again.
-            if functions.iter().any(|f| f.chunk == chunk && f.is_alone) {
+            if alone.contains(&chunk) {
                 continue;
             }
             let Some(body) = chunk_body(self.db, file, chunk) else { continue };
             let frame = Frame::new(file, chunk, body.clone(), scope.clone());
             if let Flow::Abandon(_) = self.block(&frame, &body.root) {
+                if (self.fuel == 0 || budget::is_exhausted()) && !body.exprs.is_empty() {
+                    self.exceed(&frame, ExprId(0));
+                }
                 break;
             }
         }
@@ -142,6 +169,8 @@ impl<'db> Host<'db> {
     /// Enters the functions that nothing has called with known arguments: what their launches give is known in part.
     pub(crate) fn survey(&mut self) {
         self.is_survey = true;
+        budget::refill();
+        let mut fuel_left = FUEL;
         // Who calls them may have chosen a default device.
         self.default_is_cpu = false;
         let definitions = &items::declared(self.db, self.file).definitions;
@@ -155,7 +184,9 @@ impl<'db> Host<'db> {
             if !self.may_launch(&body, definition.stmt) {
                 continue;
             }
-            self.fuel = SURVEY_FUEL;
+            self.db.unwind_if_revision_cancelled();
+            self.fuel = SURVEY_FUEL.min(fuel_left);
+            let before = self.fuel;
             self.doubts = vec!["the arguments of the function around it are not known".into()];
             let scope = self.module(self.file);
             let closure = Closure {
@@ -168,6 +199,7 @@ impl<'db> Host<'db> {
             };
             self.is_open_call = true;
             self.call_closure(&closure, &Args::default(), &[]);
+            fuel_left -= before - self.fuel;
             self.doubts.clear();
         }
     }
@@ -202,9 +234,19 @@ impl<'db> Host<'db> {
         Frame::new(file, chunk, body, self.module(file))
     }
 
+    /// Remembers where the run was left, as the file's own text has it.
+    pub(super) fn exceed(&mut self, frame: &Frame, expr: ExprId) {
+        if self.is_survey || self.exceeded.is_some() {
+            return;
+        }
+        let here = HostPlace { file: frame.file, chunk: frame.chunk, expr };
+        let place = if frame.file == self.file { Some(here) } else { self.place() };
+        self.exceeded = place;
+    }
+
     pub(super) fn burn(&mut self) -> bool {
         self.fuel = self.fuel.saturating_sub(1);
-        self.fuel > 0
+        self.fuel > 0 && !budget::is_exhausted()
     }
 
     /// The value of a `def`: a kernel, a function, or unknown under decorators that are not followed.
@@ -213,7 +255,7 @@ impl<'db> Host<'db> {
             return Value::Const(Const::Function(function));
         }
         let is = |word: &str| decorators.iter().any(|&d| matches!(frame.body.expr(d), Expr::Name(n) if n == word));
-        let mut value = Value::Closure(Rc::new(Closure {
+        let mut value = Value::Closure(budget::keep(Closure {
             file: frame.file,
             chunk: frame.chunk,
             body: frame.body.clone(),
@@ -261,12 +303,11 @@ impl<'db> Host<'db> {
         if let Some(found) = module.names.borrow().get(name) {
             return Some(found.clone());
         }
-        let key = (file, name.clone());
-        if self.looking_up.contains(&key) {
-            return Some(Value::unknown(format!("`{name}` is defined by itself")));
-        }
         // A list that later statements fill is only known once they have run.
         if items::declared(self.db, file).changes.contains(name) && !self.ran.contains(&file) {
+            if is_long_run(self.db, file) {
+                return Some(Value::unknown(format!("`{name}` is known after too many statements")));
+            }
             self.run_module(file);
             if let Some(found) = module.names.borrow().get(name) {
                 return Some(found.clone());
@@ -287,6 +328,20 @@ impl<'db> Host<'db> {
     }
 
     fn meaning(&mut self, file: SourceFile, name: &SmolStr, meaning: &Meaning) -> Value {
+        let key = (file, name.clone());
+        if self.looking_up.contains(&key) {
+            return Value::unknown(format!("`{name}` is defined by itself"));
+        }
+        if self.looking_up.len() >= MAX_LOOKUPS {
+            return Value::unknown(format!("too many values come before `{name}`"));
+        }
+        self.looking_up.push(key);
+        let found = self.value_meant(file, name, meaning);
+        self.looking_up.pop();
+        found
+    }
+
+    fn value_meant(&mut self, file: SourceFile, name: &SmolStr, meaning: &Meaning) -> Value {
         match meaning {
             Meaning::Path(path) => Value::Path(path.clone()),
             Meaning::File(other) => Value::File(*other),
@@ -321,11 +376,7 @@ impl<'db> Host<'db> {
                 }
                 let Some(body) = chunk_body(self.db, *other, *chunk) else { return Value::NONE };
                 let frame = self.frame(*other, *chunk, body);
-                let key = (file, name.clone());
-                self.looking_up.push(key);
-                let found = self.expr(&frame, *value);
-                self.looking_up.pop();
-                found
+                self.expr(&frame, *value)
             }
             Meaning::Opaque => Value::unknown(format!("`{name}` is not followed")),
         }
@@ -333,8 +384,7 @@ impl<'db> Host<'db> {
 
     /// The kernel or helper that a `def` makes.
     fn function_at(&self, frame: &Frame, stmt: StmtId) -> Option<Function> {
-        let definitions = &items::declared(self.db, frame.file).definitions;
-        let index = definitions.iter().position(|d| d.chunk == frame.chunk && d.stmt == stmt)?;
+        let index = *items::declared(self.db, frame.file).definition_at.get(&(frame.chunk, stmt))?;
         items_of(self.db, frame.file).of_definition.get(index).copied().flatten()
     }
 
@@ -343,15 +393,17 @@ impl<'db> Host<'db> {
         let within = Frame::new(frame.file, frame.chunk, frame.body.clone(), scope.clone());
         self.block(&within, members);
         let members = scope.names.take();
-        Value::Class(Rc::new(Class { members }))
+        Value::Class(budget::keep(Class { members }))
     }
 
     // ---- expressions
 
     pub(crate) fn expr(&mut self, frame: &Frame, id: ExprId) -> Value {
         if !self.burn() {
+            self.exceed(frame, id);
             return Value::unknown("host code ran for too long");
         }
+        self.db.unwind_if_revision_cancelled();
         // Calls within calls, and expressions as deep as the parser allows, need more than a thread's stack.
         stacker::maybe_grow(256 << 10, 4 << 20, || self.expression(frame, id))
     }
@@ -372,7 +424,7 @@ impl<'db> Host<'db> {
             },
             Expr::Int(i) => Value::int(*i),
             Expr::Float(f) => Value::Const(Const::float(*f)),
-            Expr::Str(s) => Value::Const(Const::Str(s.clone())),
+            Expr::Str(s) => Value::text(s.clone()),
             Expr::Bool(b) => Value::bool(*b),
             Expr::None => Value::NONE,
             Expr::HugeInt | Expr::Imaginary(_) | Expr::Bytes(_) | Expr::Ellipsis | Expr::Slice { .. } => {
@@ -402,7 +454,7 @@ impl<'db> Host<'db> {
                         },
                     }
                 }
-                Value::Dict(Rc::new(out.into()))
+                Value::dict(out)
             }
             Expr::Comprehension { kind, key, element, clauses } => {
                 let scope = Scope::new(Some(frame.scope.clone()));
@@ -417,7 +469,7 @@ impl<'db> Host<'db> {
                         ComprehensionKind::Dict => {
                             let entries: Option<IndexMap<Const, Value>> =
                                 out.into_iter().map(|(k, v)| Some((k?.to_const()?, v))).collect();
-                            entries.map_or_else(|| Value::unknown("a key is not known"), |e| Value::Dict(Rc::new(e.into())))
+                            entries.map_or_else(|| Value::unknown("a key is not known"), Value::dict)
                         }
                         ComprehensionKind::Set => Value::list(distinct(out.into_iter().map(|e| e.1).collect())),
                     },
@@ -438,6 +490,9 @@ impl<'db> Host<'db> {
             }
             Expr::Binary { op, lhs, rhs } => {
                 let (lhs, rhs) = (self.expr(frame, *lhs), self.expr(frame, *rhs));
+                if frame.file == self.file && !self.is_survey && self.outgrown.is_none() && outgrows(*op, &lhs, &rhs) {
+                    self.outgrown = Some(HostPlace { file: frame.file, chunk: frame.chunk, expr: id });
+                }
                 self.binary(*op, lhs, rhs)
             }
             Expr::Bool2 { op, lhs, rhs } => {
@@ -477,7 +532,7 @@ impl<'db> Host<'db> {
                     None => Value::Unknown(reason(&value, "the condition").into()),
                 }
             }
-            Expr::Lambda { .. } => Value::Closure(Rc::new(Closure {
+            Expr::Lambda { .. } => Value::Closure(budget::keep(Closure {
                 file: frame.file,
                 chunk: frame.chunk,
                 body: frame.body.clone(),
@@ -554,14 +609,15 @@ impl<'db> Host<'db> {
                 FStringPart::Value { value, conversion: None, format: None } => {
                     let value = self.expr(frame, *value);
                     match value.to_const().and_then(|c| python_str(&c)) {
-                        Some(piece) => text += &piece,
+                        Some(piece) if text.len() + piece.len() <= MAX_TEXT_BYTES => text += &piece,
+                        Some(_) => return Value::unknown("a string grows too long"),
                         None => return Value::Unknown(reason(&value, "a part of a string").into()),
                     }
                 }
                 FStringPart::Value { .. } => return Value::unknown("a formatted value is not followed"),
             }
         }
-        Value::Const(Const::Str(text))
+        Value::text(text)
     }
 
     fn spread_of_unknown(&mut self, frame: &Frame, call: ExprId, callee: &Value, value: &Value) -> Value {
@@ -641,20 +697,21 @@ impl<'db> Host<'db> {
         if let (Value::List(a), Value::List(b)) = (&lhs, &rhs)
             && op == BinaryOp::Add
         {
-            let joined: Vec<Value> = a.borrow().iter().chain(b.borrow().iter()).cloned().collect();
-            return if joined.len() > LONGEST { Value::unknown("a list grows too long") } else { Value::list(joined) };
+            if a.borrow().len() + b.borrow().len() > LONGEST {
+                return Value::unknown("a list grows too long");
+            }
+            return Value::list(a.borrow().iter().chain(b.borrow().iter()).cloned().collect());
         }
         let known = match (&lhs, &rhs) {
             (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => {
-                let joined: Vec<Value> = a.iter().chain(b.iter()).cloned().collect();
-                (joined.len() <= LONGEST).then(|| Value::tuple(joined))
+                (a.len() + b.len() <= LONGEST).then(|| Value::tuple(a.iter().chain(b.iter()).cloned().collect()))
             }
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => torch::arithmetic(op, &lhs, &rhs),
             (Value::List(items), times) | (times, Value::List(items)) if op == BinaryOp::Mul => {
                 let times = times
                     .as_int()
                     .and_then(|t| usize::try_from(t).ok())
-                    .filter(|t| t.saturating_mul(items.borrow().len()) <= LONGEST);
+                    .filter(|t| t.saturating_mul(items.borrow().len()) <= LONGEST && budget::visit(items.borrow().len()));
                 times.map(|t| Value::list(std::iter::repeat_n(items.borrow().clone(), t).flatten().collect()))
             }
             _ => lhs.to_const().zip(rhs.to_const()).and_then(|(a, b)| constant::binary(op, &a, &b)).map(Value::from_const),
@@ -676,21 +733,20 @@ impl<'db> Host<'db> {
                     "triton.__version__" => Value::Const(Const::Str(self.triton())),
                     // Tritium speaks to NVIDIA's devices.
                     TARGET_BACKEND => Value::Const(Const::Str("cuda".into())),
+                    _ if path.len() > MAX_PATH_BYTES => Value::unknown("a member of a member is not followed that far"),
                     _ => Value::Path(path.into()),
                 }
             }
             Value::File(file) => self.global(*file, name).unwrap_or_else(|| Value::unknown(format!("`{name}` is not known"))),
-            Value::Tensor(t) => {
-                torch::attribute(t, name).unwrap_or_else(|| Value::Method(Rc::new((receiver.clone(), name.clone()))))
-            }
+            Value::Tensor(t) => torch::attribute(t, name).unwrap_or_else(|| Value::method(receiver.clone(), name)),
             Value::Class(class) => match class.members.get(name) {
                 Some(member) => member.clone(),
-                None => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+                None => Value::method(receiver.clone(), name),
             },
             Value::Object(object) => match object.fields.borrow().get(name) {
                 Some(field) => field.clone(),
                 None => match object.class.as_ref().and_then(|c| c.members.get(name)) {
-                    None | Some(Value::Closure(_)) => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+                    None | Some(Value::Closure(_)) => Value::method(receiver.clone(), name),
                     Some(member) => member.clone(),
                 },
             },
@@ -699,7 +755,7 @@ impl<'db> Host<'db> {
                 "num_warps" => Value::int(config.num_warps.unwrap_or(4)),
                 "num_stages" => Value::int(config.num_stages.unwrap_or(3)),
                 "num_ctas" => Value::int(1),
-                _ => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+                _ => Value::method(receiver.clone(), name),
             },
             Value::Either(all) => {
                 let all: Vec<Value> = all.iter().map(|v| self.attribute(v.clone(), name)).collect();
@@ -710,14 +766,14 @@ impl<'db> Host<'db> {
             Value::Const(_) if name == "value" => receiver,
             Value::Const(Const::DType(d)) if name == "itemsize" => Value::int(d.bytes()),
             Value::Const(Const::DType(d)) if name == "is_floating_point" => Value::bool(d.is_float()),
-            _ => Value::Method(Rc::new((receiver.clone(), name.clone()))),
+            _ => Value::method(receiver.clone(), name),
         }
     }
 
     fn subscript(&mut self, frame: &Frame, receiver: Value, index: ExprId) -> Value {
         if let Value::Const(Const::Function(kernel)) = receiver {
             let grid = self.expr(frame, index);
-            return Value::Gridded(kernel, Rc::new(grid));
+            return Value::Gridded(kernel, budget::keep(grid));
         }
         if let Expr::Slice { lower, upper, step: None } = frame.body.expr(index).clone() {
             let (lower, upper) = (lower.map(|e| self.expr(frame, e)), upper.map(|e| self.expr(frame, e)));
@@ -768,6 +824,9 @@ impl<'db> Host<'db> {
         found.unwrap_or_else(|| Value::Unknown(reason(&receiver, "an element").into()))
     }
 }
+
+/// The full path of a library's member.
+const MAX_PATH_BYTES: usize = 1 << 10;
 
 const TARGET_BACKEND: &str = "triton.runtime.driver.active.get_current_target.backend";
 
@@ -824,11 +883,32 @@ fn compare(op: CompareOp, lhs: &Value, rhs: &Value) -> Option<bool> {
     constant::compare(op, &lhs.to_const()?, &rhs.to_const()?)
 }
 
+/// Whether a string, a list or a tuple gets longer than is followed.
+fn outgrows(op: BinaryOp, lhs: &Value, rhs: &Value) -> bool {
+    let sequence = |value: &Value| match value {
+        Value::Const(Const::Str(text)) => Some(text.len()),
+        Value::List(_) | Value::Tuple(_) => value.len(),
+        _ => None,
+    };
+    let length = match (op, sequence(lhs), sequence(rhs)) {
+        (BinaryOp::Add, Some(a), Some(b)) => a + b,
+        (BinaryOp::Mul, Some(len), None) => len.saturating_mul(rhs.as_int().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
+        (BinaryOp::Mul, None, Some(len)) => len.saturating_mul(lhs.as_int().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
+        _ => 0,
+    };
+    length > LONGEST
+}
+
 /// Without repetitions: what a set holds, in the order of the text.
 pub(super) fn distinct(values: Vec<Value>) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
+    let mut known: HashSet<Const, FxBuildHasher> = HashSet::default();
     for value in values {
-        if !out.iter().any(|known| known.same(&value)) {
+        let is_new = match &value {
+            Value::Const(value) => known.insert(value.clone()),
+            _ => budget::visit(out.len()) && !out.iter().any(|known| known.same(&value)),
+        };
+        if is_new {
             out.push(value);
         }
     }

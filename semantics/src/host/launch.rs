@@ -16,14 +16,15 @@ use crate::{
     body::ParamKind,
     body::{ArgKind, Expr, Stmt},
     constant::Const,
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     items::{self, Annotation, FunctionItem, items as items_of},
-    launch::{Launch, LaunchArg, LaunchSource, Tensor},
-    target::MOST_PROGRAMS,
+    launch::{self, Impossible, Launch, LaunchArg, LaunchSource, Tensor},
 };
 
 /// Rows of a tuning that are followed.
 const MOST_CONFIGS: usize = 64;
+/// Parts of a tuple that a launch gives, at all depths.
+const MAX_PARTS: usize = 1 << 10;
 /// Launches of a file that are followed.
 const MOST_LAUNCHES: usize = 512;
 
@@ -111,6 +112,12 @@ enum Not {
     Right(Code, String),
 }
 
+impl From<Impossible> for Not {
+    fn from(found: Impossible) -> Not {
+        Not::Right(found.code, found.message)
+    }
+}
+
 impl Host<'_> {
     pub(crate) fn tuning(&mut self, function: Function) -> Tuning {
         let mut tuning = Tuning::default();
@@ -165,7 +172,7 @@ impl Host<'_> {
             known.iter().map(|(k, v)| (Const::Str(k.to_string()), Value::from_const(v.clone()))).collect();
         let mut out = Vec::new();
         for (name, rule) in &tuning.heuristics {
-            let args = Args { positional: vec![Value::Dict(Rc::new(bound.clone().into()))], keywords: vec![] };
+            let args = Args { positional: vec![Value::dict(bound.clone())], keywords: vec![] };
             let value = self.call(rule.clone(), args);
             if let Some(value) = value.to_const() {
                 out.push((name.clone(), value));
@@ -246,7 +253,11 @@ impl Host<'_> {
             false => vec![(None, Config::default())],
         };
         for (index, config) in rows {
-            match self.launch_under(item, grid, args, tuning, &config) {
+            if config.is_impossible() {
+                // Told where the row stands.
+                continue;
+            }
+            match self.launch_under(item, place, grid, args, tuning, &config) {
                 Ok(mut launch) => {
                     launch.config = index;
                     let same = |l: &HostLaunch| {
@@ -276,18 +287,23 @@ impl Host<'_> {
                     self.unknown.push(unknown);
                 }
             }
-            Not::Right(code, message) => {
-                let problem = HostProblem { place, code, message };
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
-            }
+            Not::Right(code, message) => self.tell(place, Impossible { code, severity: Severity::Error, message }),
+        }
+    }
+
+    /// Says once what is wrong at a place.
+    pub(super) fn tell(&mut self, place: HostPlace, found: Impossible) {
+        let Impossible { code, severity, message } = found;
+        let problem = HostProblem { place, code, severity, message };
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
         }
     }
 
     fn launch_under(
         &mut self,
         item: &FunctionItem,
+        place: HostPlace,
         grid: &Value,
         args: &Args,
         tuning: &Tuning,
@@ -305,7 +321,7 @@ impl Host<'_> {
         }
         let as_dict = |bound: &IndexMap<SmolStr, Value>| {
             let entries: IndexMap<Const, Value> = bound.iter().map(|(k, v)| (Const::Str(k.to_string()), v.clone())).collect();
-            Args { positional: vec![Value::Dict(Rc::new(entries.into()))], keywords: vec![] }
+            Args { positional: vec![Value::dict(entries)], keywords: vec![] }
         };
         for (name, rule) in &tuning.heuristics {
             let value = self.call(rule.clone(), as_dict(&bound));
@@ -315,22 +331,23 @@ impl Host<'_> {
         if !missing.is_empty() {
             return Err(Not::Known(format!("`{}` is given nothing", missing[0])));
         }
-        let option = |name: &str, tuned: Option<u32>, default: u32| match options.get(name) {
-            None => Ok(tuned.unwrap_or(default)),
-            Some(value) => {
-                value.as_int().and_then(|i| u32::try_from(i).ok()).ok_or_else(|| Not::Known(reason(value, &format!("`{name}`"))))
+        let mut option = |name: &str, tuned: Option<u32>| -> Result<Option<u32>, Not> {
+            let given = match options.get(name) {
+                None => return Ok(tuned),
+                Some(Value::Const(Const::None)) => return Ok(None),
+                Some(value) => value.as_int().ok_or_else(|| Not::Known(reason(value, &format!("`{name}`"))))?,
+            };
+            match launch::option(name, given) {
+                (_, Some(found)) if found.severity == Severity::Error => Err(found.into()),
+                (compiled, odd) => {
+                    odd.into_iter().for_each(|found| self.tell(place, found));
+                    Ok(compiled)
+                }
             }
         };
-        let num_warps = option("num_warps", config.num_warps, 4)?;
-        let num_stages = option("num_stages", config.num_stages, 3)?;
-        let max_registers = match options.get("maxnreg") {
-            None => config.max_registers,
-            Some(value) if value.to_const() == Some(Const::None) => None,
-            Some(_) => Some(option("maxnreg", None, 0)?),
-        };
-        if !num_warps.is_power_of_two() {
-            return Err(Not::Right(Code::LCH008, format!("`num_warps` is a power of two, and this is {num_warps}")));
-        }
+        let num_warps = option("num_warps", config.num_warps)?.unwrap_or(4);
+        let num_stages = option("num_stages", config.num_stages)?.unwrap_or(3);
+        let max_registers = option("maxnreg", config.max_registers)?;
         let grid = match grid {
             Value::Closure(_) => {
                 let mut all = bound.clone();
@@ -340,17 +357,8 @@ impl Host<'_> {
             }
             _ => grid.clone(),
         };
-        let grid = grid_sizes(&grid)?;
-        for (axis, size) in ["y", "z"].iter().zip(&grid[1..]) {
-            if *size > MOST_PROGRAMS {
-                return Err(Not::Right(
-                    Code::LCH003,
-                    format!(
-                        "the grid has {size} programs along {axis}, and CUDA takes {MOST_PROGRAMS} there: put the long axis first"
-                    ),
-                ));
-            }
-        }
+        let (grid, odd) = launch::grid(&grid_sizes(&grid)?)?;
+        odd.into_iter().for_each(|found| self.tell(place, found));
 
         let (mut args, mut meta, mut tensors) = (IndexMap::new(), IndexMap::new(), Tensors::default());
         for param in &item.params {
@@ -441,7 +449,7 @@ fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &
     Ok((bound, options))
 }
 
-fn grid_sizes(grid: &Value) -> Result<[u64; 3], Not> {
+fn grid_sizes(grid: &Value) -> Result<Vec<i128>, Not> {
     let sizes = match grid {
         Value::Const(Const::Int(_)) => vec![grid.clone()],
         _ => grid.items().ok_or_else(|| Not::Known(reason(grid, "the grid")))?,
@@ -449,12 +457,7 @@ fn grid_sizes(grid: &Value) -> Result<[u64; 3], Not> {
     if sizes.is_empty() || sizes.len() > 3 {
         return Err(Not::Right(Code::LCH002, format!("a grid has one to three sizes, and this one has {}", sizes.len())));
     }
-    let mut out = [1; 3];
-    for (slot, size) in out.iter_mut().zip(&sizes) {
-        let known = size.as_int().ok_or_else(|| Not::Known(reason(size, "a size of the grid")))?;
-        *slot = u64::try_from(known).map_err(|_| Not::Right(Code::LCH002, format!("a size of the grid is negative: {known}")))?;
-    }
-    Ok(out)
+    sizes.iter().map(|size| size.as_int().ok_or_else(|| Not::Known(reason(size, "a size of the grid")))).collect()
 }
 
 /// Why a descriptor cannot be made of a tensor, as `TensorDescriptor` says it.
@@ -480,6 +483,21 @@ pub(crate) fn descriptor_problem(tensor: &Tensor, block: &[u32], nan: bool) -> O
     (nan && tensor.dtype.is_int()).then(|| format!("{} has no NaN to pad with", tensor.dtype))
 }
 
+/// Whether a tuple has no more parts than a kernel may take.
+fn fits(value: &Value, parts_left: &mut usize) -> bool {
+    match (value, parts_left.checked_sub(1)) {
+        (_, None) => false,
+        (Value::Tuple(items), Some(left)) => {
+            *parts_left = left;
+            items.iter().all(|item| fits(item, parts_left))
+        }
+        (_, Some(left)) => {
+            *parts_left = left;
+            true
+        }
+    }
+}
+
 /// The tensors of one launch; one that is passed twice is there once.
 #[derive(Default)]
 struct Tensors {
@@ -498,6 +516,9 @@ impl Tensors {
                     None => LaunchArg::Descriptor { tensor, block: d.block.clone(), nan: d.nan },
                     Some(message) => return Err(Not::Known(format!("the descriptor `{param}`: {message}"))),
                 }
+            }
+            Value::Tuple(_) if !fits(value, &mut MAX_PARTS.clone()) => {
+                return Err(Not::Known(format!("`{param}` has more parts than are followed")));
             }
             Value::Tuple(items) => {
                 let parts = items.iter().enumerate().map(|(i, item)| self.argument(item, &format!("{param}_{i}").into()));

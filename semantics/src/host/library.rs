@@ -4,10 +4,10 @@
 
 use std::rc::Rc;
 
-use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
+    budget,
     interpret::{Host, LONGEST, distinct, python_str},
     torch::{self, Args},
     value::{Config, DescriptorValue, IndexMapOf, Value},
@@ -15,7 +15,9 @@ use super::{
 use crate::{
     body::{BinaryOp, CompareOp},
     constant::{self, Const},
+    diagnostics::{Code, Severity},
     items::{cdiv, next_power_of_2, python_float, version_number},
+    launch::{self, Impossible},
     project,
 };
 
@@ -32,7 +34,8 @@ impl Host<'_> {
         let int = |i: usize, name: &str| args.get(i, name).and_then(Value::as_int);
         let float = |x: Option<f64>| x.map(|x| Value::Const(Const::float(x)));
         if let Some(name) = path.strip_prefix("torch.").filter(|n| *n != "cuda.get_device_capability") {
-            return torch::call(name, args, self.default_is_cpu).unwrap_or_else(unknown);
+            let made = torch::call(name, args, self.default_is_cpu);
+            return self.possible(name, args, made).unwrap_or_else(unknown);
         }
         let found = match path {
             "triton.cdiv" => int(0, "x").zip(int(1, "y")).and_then(|(a, b)| cdiv(a, b)).map(Value::int),
@@ -54,7 +57,7 @@ impl Host<'_> {
                 .and_then(|items| items.iter().try_fold(1i128, |n, v| n.checked_mul(v.as_int()?)).map(Value::int)),
             "builtins.len" => args.positional.first().and_then(|v| match v {
                 Value::Tensor(t) => t.shape.first().map(|&d| Value::int(d)),
-                other => other.items().map(|items| Value::int(items.len() as i128)),
+                other => other.len().map(|len| Value::int(len as i128)),
             }),
             "builtins.range" => match &args.positional[..] {
                 [stop] => stop.as_int().map(|stop| Value::Range { start: 0, stop, step: 1 }),
@@ -101,7 +104,7 @@ impl Host<'_> {
             }
             "builtins.dict" => {
                 let entries = args.keywords.iter().map(|(k, v)| (Const::Str(k.to_string()), v.clone()));
-                args.positional.is_empty().then(|| Value::Dict(Rc::new(entries.collect::<IndexMap<_, _>>().into())))
+                args.positional.is_empty().then(|| Value::dict(entries.collect()))
             }
             "builtins.print" => Some(Value::NONE),
             "builtins.set" | "builtins.frozenset" => {
@@ -181,7 +184,10 @@ impl Host<'_> {
                 _ => None,
             },
             "functools.partial" => args.positional.split_first().map(|(callee, rest)| {
-                Value::Partial(Rc::new((callee.clone(), Args { positional: rest.to_vec(), keywords: args.keywords.clone() })))
+                Value::Partial(budget::keep((
+                    callee.clone(),
+                    Args { positional: rest.to_vec(), keywords: args.keywords.clone() },
+                )))
             }),
             "functools.reduce" => match &args.positional[..] {
                 [function, items, rest @ ..] => items.items().and_then(|items| {
@@ -234,6 +240,24 @@ impl Host<'_> {
 }
 
 impl Host<'_> {
+    /// A tensor that was made, unless it cannot be: then Python raises.
+    pub(super) fn possible(&mut self, name: &str, args: &Args, made: Option<Value>) -> Option<Value> {
+        let problem = match &made {
+            Some(Value::Tensor(t)) => {
+                let known = t.init().as_ref().and_then(launch::impossible_init);
+                known.or_else(|| launch::impossible_size(name, &t.shape, t.dtype.bytes()))
+            }
+            None => torch::oversized(name, args).and_then(|shape| launch::impossible_size(name, &shape, 1)),
+            _ => None,
+        };
+        let Some(message) = problem else { return made };
+        if let Some(place) = self.place() {
+            self.tell(place, Impossible { code: Code::LCH012, severity: Severity::Error, message: message.clone() });
+        }
+        self.raised = Some(message.as_str().into());
+        Some(Value::unknown(message))
+    }
+
     /// `triton.__version__`
     pub(super) fn triton(&self) -> String {
         let version = project::triton(self.db, self.file);
@@ -274,7 +298,7 @@ impl Host<'_> {
             ("multiprocessor_count", gpu.board.map(|b| b.sm_count)),
         ];
         let rows = rows.into_iter().filter_map(|(name, value)| Some((Const::Str(name.to_owned()), Value::int(value?))));
-        Some(Value::Dict(Rc::new(rows.collect::<IndexMap<_, _>>().into())))
+        Some(Value::dict(rows.collect()))
     }
 
     fn capability(&self) -> Option<Value> {
@@ -319,7 +343,8 @@ fn product(args: &Args) -> Option<Value> {
     let mut rows: Vec<Vec<Value>> = vec![vec![]];
     for column in &args.positional {
         let column = column.items()?;
-        if rows.len().saturating_mul(column.len()) > LONGEST {
+        let count = rows.len().saturating_mul(column.len());
+        if count > LONGEST || !budget::take(count.saturating_mul(rows.first().map_or(0, Vec::len) + 1)) {
             return None;
         }
         rows = rows.iter().flat_map(|row| column.iter().map(|v| [&row[..], std::slice::from_ref(v)].concat())).collect();
@@ -367,12 +392,21 @@ fn config(args: &Args) -> Option<Value> {
             _ => None,
         })
         .collect::<Option<Vec<_>>>()?;
-    let option = |index: usize, name: &str| args.get(index, name).and_then(Value::as_int).and_then(|i| u32::try_from(i).ok());
+    let mut impossible: Option<Impossible> = None;
+    let mut option = |index: usize, name: &str| {
+        let (compiled, found) = launch::option(name, args.get(index, name).and_then(Value::as_int)?);
+        if impossible.is_none() || found.as_ref().is_some_and(|f| f.severity == Severity::Error) {
+            impossible = found.or(impossible.take());
+        }
+        compiled
+    };
+    let (num_warps, num_stages, max_registers) = (option(1, "num_warps"), option(2, "num_stages"), option(4, "maxnreg"));
     Some(Value::Config(Rc::new(Config {
         meta: IndexMapOf(meta),
-        num_warps: option(1, "num_warps"),
-        num_stages: option(2, "num_stages"),
-        max_registers: option(4, "maxnreg"),
+        num_warps,
+        num_stages,
+        max_registers,
+        impossible,
         has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
         is_whole: [(1, "num_warps"), (2, "num_stages"), (4, "maxnreg")]
             .iter()
@@ -385,7 +419,7 @@ impl Config {
     /// `config.kwargs`
     pub(super) fn kwargs(&self) -> Value {
         let meta = self.meta.0.iter().map(|(k, v)| (Const::Str(k.to_string()), Value::from_const(v.clone())));
-        Value::Dict(Rc::new(meta.collect::<IndexMap<_, _>>().into()))
+        Value::dict(meta.collect())
     }
 
     /// `config.all_kwargs()`

@@ -9,12 +9,13 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
+    budget,
     interpret::{Frame, Host, reason},
-    value::Value,
+    value::{TOO_LARGE, Value},
 };
 use crate::{
     body::{Body, Expr, ExprId, Stmt, StmtId},
-    constant::Const,
+    constant::{Const, MAX_NODES},
     elaborate::OrderedMap,
     items::{self, Node},
 };
@@ -34,6 +35,11 @@ const MOST_ALTERNATIVES: usize = 8;
 
 impl Host<'_> {
     pub(super) fn block(&mut self, frame: &Frame, stmts: &[StmtId]) -> Flow {
+        // `elif` nests as deep as it is long.
+        stacker::maybe_grow(256 << 10, 4 << 20, || self.statements(frame, stmts))
+    }
+
+    fn statements(&mut self, frame: &Frame, stmts: &[StmtId]) -> Flow {
         for &id in stmts {
             self.db.unwind_if_revision_cancelled();
             if !self.burn() {
@@ -115,7 +121,10 @@ impl Host<'_> {
                 let value = self.expr(frame, *condition);
                 match value.truth() {
                     Some(true) if self.burn() => {}
-                    Some(true) => return Flow::Abandon("host code ran for too long".into()),
+                    Some(true) => {
+                        self.exceed(frame, *condition);
+                        return Flow::Abandon("host code ran for too long".into());
+                    }
                     Some(false) => return self.block(frame, otherwise),
                     None => return self.perhaps_repeated(frame, &[inner, otherwise], &reason(&value, "the condition")),
                 }
@@ -198,7 +207,7 @@ impl Host<'_> {
 
     /// Blocks of which one runs, nobody knows which.
     fn either(&mut self, frame: &Frame, blocks: &[&[StmtId]], why: &str) -> Flow {
-        let before = State::of(frame);
+        let Some(before) = State::of(frame) else { return Flow::Abandon(TOO_LARGE.into()) };
         let mut ends: Vec<State> = Vec::new();
         let mut raised = 0;
         // A block that only raises is a check of the arguments: it is taken to pass.
@@ -212,7 +221,7 @@ impl Host<'_> {
             }
             let level = self.doubts.len();
             match self.block(frame, block) {
-                Flow::Next => ends.push(State::of(frame)),
+                Flow::Next => ends.extend(State::of(frame)),
                 Flow::Return(value) => {
                     frame.early.borrow_mut().push(value);
                     leaves = true;
@@ -229,6 +238,9 @@ impl Host<'_> {
             self.doubts.truncate(level);
             if doubtful {
                 self.doubts.pop();
+            }
+            if budget::is_exhausted() {
+                return Flow::Abandon(TOO_LARGE.into());
             }
             before.restore(frame);
         }
@@ -321,7 +333,7 @@ impl Host<'_> {
             Expr::Subscript { receiver, index } => {
                 let (holder, index) = (self.expr(frame, *receiver), self.expr(frame, *index));
                 match (&holder, index.to_const()) {
-                    (Value::Dict(items), Some(key)) => {
+                    (Value::Dict(items), Some(key)) if budget::take(2) => {
                         items.borrow_mut().insert(key, value);
                     }
                     (Value::List(items), Some(Const::Int(i))) => {
@@ -406,10 +418,15 @@ struct State {
 }
 
 impl State {
-    fn of(frame: &Frame) -> State {
+    /// `None` where there is no room for it.
+    fn of(frame: &Frame) -> Option<State> {
+        let held_elements = |value: &Value| if held_in_place(value) { value.len().unwrap_or(0) } else { 0 };
+        if !budget::take(frame.scope.names.borrow().values().map(|value| 1 + held_elements(value)).sum()) {
+            return None;
+        }
         let names = frame.scope.names.borrow().clone();
         let contents = names.values().filter_map(|value| Some((value.clone(), held(value)?))).collect();
-        State { names, contents }
+        Some(State { names, contents })
     }
 
     fn restore(&self, frame: &Frame) {
@@ -428,6 +445,9 @@ impl State {
         let Some((first, rest)) = ends.split_first() else { return };
         first.restore(frame);
         if rest.is_empty() {
+            return;
+        }
+        if !budget::visit(rest.len() * first.names.len() + first.contents.len() * first.contents.len()) {
             return;
         }
         let mut merged = first.names.clone();
@@ -459,6 +479,10 @@ impl State {
     }
 }
 
+fn held_in_place(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Dict(_))
+}
+
 fn held(value: &Value) -> Option<Held> {
     match value {
         Value::List(items) => Some(Held::List(items.borrow().clone())),
@@ -482,10 +506,20 @@ impl Held {
 impl Value {
     /// Whether two values are the same one, as far as is known.
     pub(super) fn same(&self, other: &Value) -> bool {
+        self.same_within(other, &mut MAX_NODES.clone())
+    }
+
+    /// Values of more than some nodes are taken to differ.
+    fn same_within(&self, other: &Value, nodes_left: &mut usize) -> bool {
+        let Some(left) = nodes_left.checked_sub(1) else { return false };
+        *nodes_left = left;
+        let mut all = |a: &[Value], b: &[Value]| {
+            a.len() == b.len() && budget::visit(a.len()) && a.iter().zip(b).all(|(a, b)| a.same_within(b, nodes_left))
+        };
         match (self, other) {
             (Value::List(a), Value::List(b)) => Rc::ptr_eq(a, b),
             (Value::Dict(a), Value::Dict(b)) => Rc::ptr_eq(a, b),
-            (Value::Tuple(a), Value::Tuple(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.same(b)),
+            (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b) || all(a, b),
             (Value::Const(a), Value::Const(b)) => a == b,
             (Value::Path(a), Value::Path(b)) => a == b,
             (Value::File(a), Value::File(b)) => a == b,
@@ -496,7 +530,7 @@ impl Value {
             (Value::Class(a), Value::Class(b)) => Rc::ptr_eq(a, b),
             (Value::Object(a), Value::Object(b)) => Rc::ptr_eq(a, b),
             (Value::Config(a), Value::Config(b)) => a == b,
-            (Value::Either(a), Value::Either(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.same(b)),
+            (Value::Either(a), Value::Either(b)) => Rc::ptr_eq(a, b) || all(a, b),
             (Value::Range { start, stop, step }, Value::Range { start: s, stop: t, step: u }) => (start, stop, step) == (s, t, u),
             _ => false,
         }
@@ -527,6 +561,6 @@ impl Value {
             all.retain(|v| !matches!(v, Value::Unknown(_)));
             all.push(Value::unknown(why));
         }
-        Value::Either(Rc::new(all))
+        Value::Either(budget::keep(all))
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn call(name: &str, args: &Args, default_is_cpu: bool) -> Option<Valu
             Some(Value::Tensor(TensorValue::new(dtype(DType::I64)?, vec![n], Some(Init::Arange)).on_cpu(on_cpu)))
         }
         "tensor" => {
-            let (shape, value) = nested(args.positional.first()?)?;
+            let (shape, value) = nested(args.positional.first()?, MAX_RANK)?;
             let default = match value {
                 Const::Float(_) => DType::F32,
                 Const::Bool(_) => DType::I1,
@@ -135,6 +135,18 @@ pub(crate) fn call(name: &str, args: &Args, default_is_cpu: bool) -> Option<Valu
     }
 }
 
+/// The sizes that a function which makes tensors is given, where it makes none as they are too large.
+pub(crate) fn oversized(name: &str, args: &Args) -> Option<Vec<u64>> {
+    if !matches!(name, "empty" | "zeros" | "ones" | "randn" | "rand" | "full") {
+        return None;
+    }
+    let given = match (args.keyword("size"), &args.positional[..]) {
+        (Some(size), _) | (None, [size @ (Value::Tuple(_) | Value::List(_)), ..]) => size.items()?,
+        (None, sizes) => sizes.to_vec(),
+    };
+    given.iter().map(|size| u64::try_from(size.as_int()?).ok()).collect()
+}
+
 /// Whether the elements fill their memory without gaps, in some order of axes.
 fn dense(t: &TensorValue) -> bool {
     let mut axes: Vec<(u64, u64)> = t.strides.iter().copied().zip(t.shape.iter().copied()).filter(|a| a.1 > 1).collect();
@@ -142,12 +154,15 @@ fn dense(t: &TensorValue) -> bool {
     axes.iter().try_fold(1u64, |expected, &(stride, n)| if stride == expected { expected.checked_mul(n) } else { None }).is_some()
 }
 
+/// Axes of a tensor, as PyTorch has it.
+const MAX_RANK: usize = 64;
+
 /// Shape and first element of nested sequences.
-fn nested(value: &Value) -> Option<(Vec<u64>, Const)> {
+fn nested(value: &Value, axes_left: usize) -> Option<(Vec<u64>, Const)> {
     match value {
         Value::Tuple(_) | Value::List(_) => {
             let items = value.items()?;
-            let (inner, first) = nested(items.first()?)?;
+            let (inner, first) = nested(items.first()?, axes_left.checked_sub(1)?)?;
             Some(([&[items.len() as u64][..], &inner].concat(), first))
         }
         _ => value.to_const().map(|c| (vec![], c)),

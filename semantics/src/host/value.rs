@@ -11,13 +11,14 @@ use smol_str::SmolStr;
 use crate::{
     Function, SourceFile,
     body::{Body, ExprId, StmtId},
-    constant::Const,
+    constant::{self, Const},
+    diagnostics::Severity,
     dtype::DType,
     elaborate::OrderedMap,
-    launch::Init,
+    launch::{Impossible, Init},
 };
 
-use super::torch::Args;
+use super::{budget, interpret::LONGEST, torch::Args};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
@@ -68,6 +69,15 @@ pub struct Config {
     pub has_pre_hook: bool,
     /// Whether its options are all known and said above.
     pub is_whole: bool,
+    /// What is wrong with its options.
+    pub impossible: Option<Impossible>,
+}
+
+impl Config {
+    /// Nothing is compiled for it.
+    pub fn is_impossible(&self) -> bool {
+        self.impossible.as_ref().is_some_and(|found| found.severity == Severity::Error)
+    }
 }
 
 /// An [`IndexMap`] from names whose order counts when it is compared and hashed.
@@ -140,7 +150,8 @@ pub(crate) struct Scope {
 
 impl Scope {
     pub(crate) fn new(parent: Option<Rc<Scope>>) -> Rc<Scope> {
-        Rc::new(Scope { names: RefCell::default(), parent })
+        budget::take(0);
+        budget::keep(Scope { names: RefCell::default(), parent })
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Value> {
@@ -178,6 +189,11 @@ pub(crate) struct TensorValue {
     /// It lies in the host's memory for certain.
     pub(crate) on_cpu: bool,
 }
+
+/// Sequences within sequences that are one compile-time value.
+const MAX_DEPTH: usize = 64;
+/// Why something is unknown that the budget has no room for.
+pub(super) const TOO_LARGE: &str = "host code makes more than is followed";
 
 /// Elements of a tensor: beyond any device's memory, and far from overflow.
 const LARGEST: u64 = 1 << 44;
@@ -248,11 +264,24 @@ impl Value {
     }
 
     pub(crate) fn tuple(items: Vec<Value>) -> Value {
-        Value::Tuple(Rc::new(items))
+        if budget::take(items.len()) { Value::Tuple(budget::keep(items)) } else { Value::unknown(TOO_LARGE) }
     }
 
     pub(crate) fn list(items: Vec<Value>) -> Value {
-        Value::List(Rc::new(RefCell::new(items)))
+        if budget::take(items.len()) { Value::List(budget::keep(RefCell::new(items))) } else { Value::unknown(TOO_LARGE) }
+    }
+
+    pub(crate) fn dict(items: IndexMap<Const, Value>) -> Value {
+        if budget::take(2 * items.len()) { Value::Dict(budget::keep(RefCell::new(items))) } else { Value::unknown(TOO_LARGE) }
+    }
+
+    pub(crate) fn text(text: String) -> Value {
+        if budget::take_text(text.len()) { Value::Const(Const::Str(text)) } else { Value::unknown(TOO_LARGE) }
+    }
+
+    /// `receiver.name`, about to be called.
+    pub(crate) fn method(receiver: Value, name: &SmolStr) -> Value {
+        Value::Method(budget::keep((receiver, name.clone())))
     }
 
     pub(crate) fn from_const(value: Const) -> Value {
@@ -262,12 +291,25 @@ impl Value {
         }
     }
 
-    /// As a compile-time value; lists count as tuples.
+    /// As a compile-time value; lists count as tuples. `None` where it is not known, or larger than such values may be.
     pub(crate) fn to_const(&self) -> Option<Const> {
+        self.const_within(&mut constant::MAX_NODES.clone(), MAX_DEPTH)
+    }
+
+    fn const_within(&self, nodes_left: &mut usize, depth_left: usize) -> Option<Const> {
+        *nodes_left = nodes_left.checked_sub(1)?;
+        let mut sequence = |items: &[Value]| {
+            let depth_left = depth_left.checked_sub(1)?;
+            // What is too long is not begun.
+            if items.len() > *nodes_left || !budget::visit(items.len()) {
+                return None;
+            }
+            items.iter().map(|item| item.const_within(nodes_left, depth_left)).collect::<Option<_>>().map(Const::Tuple)
+        };
         match self {
             Value::Const(c) => Some(c.clone()),
-            Value::Tuple(items) => items.iter().map(Value::to_const).collect::<Option<_>>().map(Const::Tuple),
-            Value::List(items) => items.borrow().iter().map(Value::to_const).collect::<Option<_>>().map(Const::Tuple),
+            Value::Tuple(items) => sequence(items),
+            Value::List(items) => sequence(&items.borrow()),
             Value::Path(path) => {
                 path.strip_prefix("torch.").or(path.strip_prefix("triton.language.")).and_then(DType::from_name).map(Const::DType)
             }
@@ -317,7 +359,7 @@ impl Value {
             Value::Tuple(items) => Some(!items.is_empty()),
             Value::List(items) => Some(!items.borrow().is_empty()),
             Value::Dict(items) => Some(!items.borrow().is_empty()),
-            Value::Range { .. } => Some(!self.items()?.is_empty()),
+            Value::Range { .. } => Some(self.len()? > 0),
             Value::Path(_) => None,
             Value::Either(all) => {
                 let first = all.first()?.truth()?;
@@ -334,21 +376,36 @@ impl Value {
         }
     }
 
+    /// How many items a `for` loop sees.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Value::Tuple(items) => Some(items.len()),
+            Value::List(items) => Some(items.borrow().len()),
+            Value::Dict(items) => Some(items.borrow().len()),
+            Value::Const(Const::Str(text)) => Some(text.chars().count()),
+            Value::Range { start, stop, step } => {
+                let count = match step.signum() {
+                    1 => stop.checked_sub(*start)?.max(0).checked_add(step - 1)? / step,
+                    -1 => start.checked_sub(*stop)?.max(0).checked_sub(step.checked_add(1)?)? / step.checked_neg()?,
+                    _ => return None,
+                };
+                usize::try_from(count).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// What a `for` loop sees.
     pub(crate) fn items(&self) -> Option<Vec<Value>> {
+        if self.len()? > LONGEST || !budget::visit(self.len()?) {
+            return None;
+        }
         match self {
             Value::Tuple(items) => Some(items.to_vec()),
             Value::List(items) => Some(items.borrow().clone()),
             Value::Dict(items) => Some(items.borrow().keys().cloned().map(Value::from_const).collect()),
             Value::Const(Const::Str(s)) => Some(s.chars().map(|c| Value::Const(Const::Str(c.into()))).collect()),
-            Value::Range { start, stop, step } => {
-                let count = match step.signum() {
-                    1 => stop.checked_sub(*start)?.max(0).checked_add(step - 1)? / step,
-                    -1 => start.checked_sub(*stop)?.max(0).checked_sub(step + 1)? / -step,
-                    _ => return None,
-                };
-                (count <= 1 << 16).then(|| (0..count).map(|i| Value::int(start + i * step)).collect())
-            }
+            Value::Range { start, step, .. } => Some((0..self.len()? as i128).map(|i| Value::int(start + i * step)).collect()),
             _ => None,
         }
     }

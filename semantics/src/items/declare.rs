@@ -1,14 +1,15 @@
 //! What the statements of a module bind, before anybody asks what it means.
 //!
-//! **Invariant:** reads one file's statements alone, so imports in circles end; a name keeps everything it may be bound to, each with the
-//! conditions it is bound under.
+//! **Invariant:** reads one file's statements alone, so imports in circles end; a name keeps everything it is bound to in the order of the
+//! text, each with the conditions it is bound under, and every value has its time, so what it reads is what was bound before it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
-use super::{Chunk, chunk_body, chunk_count, chunks, lowered, module_blocks};
+use super::{Chunk, Node, chunk_body, chunk_count, chunks, lowered, module_blocks, walk_expr};
 use crate::{
     Db, SourceFile,
     body::{Body, Expr, ExprId, FunctionDef, Stmt, StmtId},
@@ -23,12 +24,45 @@ pub(crate) struct Condition {
     pub holds: bool,
 }
 
+/// A condition inside others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Branch {
+    pub condition: Condition,
+    /// The branch around it: an index into [`Declared::branches`].
+    pub outer: Option<usize>,
+    /// As [`Evaluated::height`].
+    height: u32,
+}
+
 /// One way a name is bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Binding {
-    pub conditions: Vec<Condition>,
+    /// The innermost condition that it stands under: an index into [`Declared::branches`].
+    pub branch: Option<usize>,
     pub to: Bound,
+    /// When the module's statements get to it.
+    time: u32,
+    /// The binding of the same name, by index, that hides those before it; its own index where it is without conditions.
+    hides_before: usize,
+    /// As [`Evaluated::height`].
+    height: u32,
 }
+
+/// When a value or a condition of the module is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Evaluated {
+    pub time: u32,
+    /// The class whose members it sees.
+    pub class: Option<StmtId>,
+    /// Values of this file that must be known first, one after the other.
+    pub height: u32,
+}
+
+/// Values that hang on one another in a row before the last is unknown: each is a query that waits for the one before it.
+pub(crate) const MAX_VALUE_HEIGHT: u32 = 256;
+
+/// Ways to bind a name that are told apart: a file that binds it over and over is not understood better by following all of them.
+const MAX_WAYS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Bound {
@@ -70,20 +104,48 @@ pub(crate) struct Definition {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Declared {
-    /// Every way each name is bound, in the order of the text; one without conditions hides those before it.
+    /// Every way each name is bound, in the order of the text.
     pub names: IndexMap<SmolStr, Vec<Binding>>,
+    pub branches: Vec<Branch>,
+    /// The values that names and members of classes are bound to, and the conditions of branches, by chunk and expression.
+    pub evaluated: FxHashMap<(usize, ExprId), Evaluated>,
     /// `from module import *`, relative if the number is not 0.
     pub stars: Vec<(u32, SmolStr)>,
     pub definitions: Vec<Definition>,
+    /// Indices into `definitions` by chunk and statement.
+    pub definition_at: FxHashMap<(usize, StmtId), usize>,
     /// Names whose values later statements change or decide: only running the module tells what they are.
     pub changes: BTreeSet<SmolStr>,
     /// `import triton`, wherever it stands.
     pub imports_triton: bool,
 }
 
+impl Declared {
+    /// How many of a name's bindings come before a time.
+    pub(crate) fn bound_before(&self, name: &str, time: u32) -> usize {
+        self.names.get(name).map_or(0, |all| all.partition_point(|binding| binding.time < time))
+    }
+
+    /// What a name may be bound to after the first `count` of its bindings, or after all.
+    pub(crate) fn ways(&self, name: &str, count: Option<usize>) -> &[Binding] {
+        let Some(all) = self.names.get(name) else { return &[] };
+        let all = &all[..count.map_or(all.len(), |n| n.min(all.len()))];
+        let Some(last) = all.last() else { return &[] };
+        let ways = &all[last.hides_before..];
+        &ways[..ways.len().min(MAX_WAYS)]
+    }
+
+    /// The first value that too many others come before.
+    pub(crate) fn too_high(&self) -> Option<(usize, ExprId)> {
+        let high = self.evaluated.iter().filter(|(_, e)| e.height > MAX_VALUE_HEIGHT);
+        high.min_by_key(|(_, e)| e.time).map(|(place, _)| *place)
+    }
+}
+
 #[salsa::tracked(returns(ref))]
 pub(crate) fn declared(db: &dyn Db, file: SourceFile) -> Declared {
     let mut out = Declared::default();
+    let mut time = 0;
     for chunk in 0..chunk_count(db, file) {
         let Some(body) = chunk_body(db, file, chunk) else { continue };
         let mut reader = Reader {
@@ -91,11 +153,13 @@ pub(crate) fn declared(db: &dyn Db, file: SourceFile) -> Declared {
             body: body.clone(),
             out: &mut out,
             ordinals: IndexMap::new(),
-            conditions: vec![],
+            time,
+            branch: None,
             repeats: 0,
             classes: vec![],
         };
         reader.block(&body.root);
+        time = reader.time;
     }
     out.imports_triton = chunks(db, file).iter().any(|(_, chunk)| imports_triton(db, *chunk));
     out
@@ -123,11 +187,13 @@ struct Reader<'a> {
     body: Arc<Body>,
     out: &'a mut Declared,
     ordinals: IndexMap<SmolStr, usize>,
-    conditions: Vec<Condition>,
+    /// Counts statements.
+    time: u32,
+    branch: Option<usize>,
     /// Inside a loop: what is assigned here is not what the name means.
     repeats: usize,
-    /// The classes around: their members are no names of the module.
-    classes: Vec<StmtId>,
+    /// The classes around, with the heights of their members so far: these are no names of the module.
+    classes: Vec<(StmtId, FxHashMap<SmolStr, u32>)>,
 }
 
 impl Reader<'_> {
@@ -135,9 +201,9 @@ impl Reader<'_> {
         let body = self.body.clone();
         for &id in stmts {
             let stmt = body.stmt(id);
+            self.time += 1;
             match stmt {
                 Stmt::Function(def) => self.function(id, def),
-                Stmt::Class { name, .. } => self.bind(name, Bound::Class { chunk: self.chunk, stmt: id }),
                 Stmt::Assign { targets, value } => targets.iter().for_each(|&t| self.target(t, Some(*value))),
                 Stmt::AnnAssign { target, value: Some(value), .. } => self.target(*target, Some(*value)),
                 // A declaration binds nothing, but somebody will.
@@ -166,7 +232,7 @@ impl Reader<'_> {
                             Some(alias) => (alias.clone(), import.path.clone()),
                             None => (root.into(), root.into()),
                         };
-                        self.bind(&name, Bound::Module(path));
+                        self.bind(&name, Bound::Module(path), 0);
                     }
                 }
                 Stmt::ImportFrom { level, module, names } => {
@@ -175,7 +241,8 @@ impl Reader<'_> {
                     }
                     for import in names {
                         let name = import.alias.clone().unwrap_or_else(|| import.path.clone());
-                        self.bind(&name, Bound::Member { level: *level, module: module.clone(), member: import.path.clone() });
+                        let member = import.path.clone();
+                        self.bind(&name, Bound::Member { level: *level, module: module.clone(), member }, 0);
                     }
                 }
                 _ => {}
@@ -190,10 +257,13 @@ impl Reader<'_> {
                     handlers.iter().for_each(|h| self.under(None, false, &h.1));
                 }
                 Stmt::Other { keyword: "match", body: inner, .. } => self.under(None, true, inner),
-                Stmt::Class { body: members, .. } => {
-                    self.classes.push(id);
+                // The name is bound when the members are.
+                Stmt::Class { name, body: members, .. } => {
+                    self.classes.push((id, FxHashMap::default()));
                     self.block(members);
-                    self.classes.pop();
+                    let height = self.classes.pop().and_then(|(_, members)| members.into_values().max()).unwrap_or(0);
+                    self.time += 1;
+                    self.bind(name, Bound::Class { chunk: self.chunk, stmt: id }, height);
                 }
                 Stmt::For { .. } | Stmt::While { .. } => {
                     self.repeats += 1;
@@ -206,21 +276,49 @@ impl Reader<'_> {
     }
 
     fn under(&mut self, expr: Option<ExprId>, holds: bool, block: &[StmtId]) {
-        self.conditions.push(Condition { chunk: self.chunk, expr, holds });
+        if block.is_empty() {
+            return;
+        }
+        let outer = self.branch;
+        let around = outer.map_or(0, |b| self.out.branches[b].height);
+        // Both branches have the condition's time: what the first binds, it does not see.
+        let evaluated = expr.map(|expr| {
+            let height = self.height_of(expr);
+            let found = Evaluated { time: self.time, class: self.classes.last().map(|c| c.0), height };
+            *self.out.evaluated.entry((self.chunk, expr)).or_insert(found)
+        });
+        let height = evaluated.map_or(0, |e| e.height).max(around);
+        self.branch = Some(self.out.branches.len());
+        self.out.branches.push(Branch { condition: Condition { chunk: self.chunk, expr, holds }, outer, height });
         self.block(block);
-        self.conditions.pop();
+        self.branch = outer;
+    }
+
+    /// How many values come one after the other before an expression's.
+    fn height_of(&self, expr: ExprId) -> u32 {
+        let mut height = 0;
+        walk_expr(&self.body, expr, &mut |node| {
+            let Node::Expr(id) = node else { return };
+            let Expr::Name(name) = self.body.expr(id) else { return };
+            let member = self.classes.last().and_then(|(_, members)| members.get(name)).copied();
+            let global = || self.out.ways(name, None).iter().map(|way| way.height).max();
+            height = height.max(member.or_else(global).unwrap_or(0) + 1);
+        });
+        height
     }
 
     fn target(&mut self, target: ExprId, value: Option<ExprId>) {
         let body = self.body.clone();
         match body.expr(target) {
-            Expr::Name(name) => {
-                let bound = match value {
-                    Some(value) if self.repeats == 0 => Bound::Value { chunk: self.chunk, value },
-                    _ => Bound::Opaque,
-                };
-                self.bind(name, bound);
-            }
+            Expr::Name(name) => match value {
+                Some(value) if self.repeats == 0 => {
+                    let found =
+                        Evaluated { time: self.time, class: self.classes.last().map(|c| c.0), height: self.height_of(value) };
+                    let height = self.out.evaluated.entry((self.chunk, value)).or_insert(found).height;
+                    self.bind(name, Bound::Value { chunk: self.chunk, value }, height);
+                }
+                _ => self.bind(name, Bound::Opaque, 0),
+            },
             Expr::Subscript { receiver, .. } => {
                 if let Expr::Name(name) = body.expr(*receiver) {
                     self.out.changes.insert(name.clone());
@@ -232,21 +330,24 @@ impl Reader<'_> {
         }
     }
 
-    fn bind(&mut self, name: &SmolStr, to: Bound) {
-        if !self.classes.is_empty() {
+    fn bind(&mut self, name: &SmolStr, to: Bound, height: u32) {
+        if let Some((_, members)) = self.classes.last_mut() {
+            members.insert(name.clone(), height);
             return;
         }
-        if to == Bound::Opaque || !self.conditions.is_empty() && !matches!(to, Bound::Module(_) | Bound::Member { .. }) {
+        let is_import = matches!(to, Bound::Module(_) | Bound::Member { .. });
+        let all = self.out.names.entry(name.clone()).or_default();
+        // What is bound again, by its old value or not, is followed from statement to statement.
+        if to == Bound::Opaque || !is_import && (self.branch.is_some() || !all.is_empty()) {
             self.out.changes.insert(name.clone());
         }
-        let ways = self.out.names.entry(name.clone()).or_default();
-        if self.conditions.is_empty() {
-            ways.clear();
-        }
-        // A file that binds one name over and over is not understood better by keeping all of it.
-        if ways.len() < 16 {
-            ways.push(Binding { conditions: self.conditions.clone(), to });
-        }
+        let index = all.len();
+        let hides_before = match self.branch {
+            Some(_) => all.last().map_or(index, |before| before.hides_before),
+            None => index,
+        };
+        let around = self.branch.map_or(0, |b| self.out.branches[b].height);
+        all.push(Binding { branch: self.branch, to, time: self.time, hides_before, height: height.max(around) });
     }
 
     fn function(&mut self, stmt: StmtId, def: &FunctionDef) {
@@ -254,14 +355,15 @@ impl Reader<'_> {
         let ordinal = *next;
         *next += 1;
         let index = self.out.definitions.len();
+        self.out.definition_at.insert((self.chunk, stmt), index);
         self.out.definitions.push(Definition {
             name: def.name.clone(),
             chunk: self.chunk,
             stmt,
             ordinal,
-            class: self.classes.last().copied(),
-            is_conditional: !self.conditions.is_empty(),
+            class: self.classes.last().map(|c| c.0),
+            is_conditional: self.branch.is_some(),
         });
-        self.bind(&def.name, Bound::Definition(index));
+        self.bind(&def.name, Bound::Definition(index), 0);
     }
 }

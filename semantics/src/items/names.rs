@@ -16,12 +16,13 @@ use super::{
     FunctionKind, RecordClass, chunk_body, conventional,
     declare::{Binding, Bound, Condition, declared},
     items, records,
+    values::{self, Asked, folded, value_of},
 };
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, Body, BoolOp, Expr, ExprId, Stmt, UnaryOp},
+    body::{Body, Expr, ExprId},
     builtins,
-    constant::{self, Const},
+    constant::Const,
     dtype::DType,
     project,
 };
@@ -68,12 +69,24 @@ pub(crate) enum Meaning {
     Opaque,
 }
 
-/// What a module-level name may stand for, the likeliest first; empty if the file does not bind it. `deep`: host code is run to decide
-/// conditions; it asks for what is not.
-#[salsa::tracked(returns(ref), cycle_result = circular)]
-pub(crate) fn meanings(db: &dyn Db, file: SourceFile, name: SmolStr, deep: bool) -> Vec<Meaning> {
-    let declared = declared(db, file);
-    let Some(ways) = declared.names.get(&name) else { return through_stars(db, file, &name, deep) };
+/// What a module-level name may stand for once the module has run, the likeliest first; empty if the file does not bind it. `deep`: host
+/// code is run to decide conditions; it asks for what is not.
+pub(crate) fn meanings(db: &dyn Db, file: SourceFile, name: SmolStr, deep: bool) -> &[Meaning] {
+    meanings_after(db, file, name, None, deep)
+}
+
+/// The same after the first `count` of the name's bindings.
+#[salsa::tracked(returns(deref), cycle_result = circular)]
+fn meanings_after(db: &dyn Db, file: SourceFile, name: SmolStr, count: Option<usize>, deep: bool) -> Vec<Meaning> {
+    // Imports lead from file to file.
+    stacker::maybe_grow(256 << 10, 4 << 20, || ways_followed(db, file, &name, count, deep))
+}
+
+fn ways_followed(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<usize>, deep: bool) -> Vec<Meaning> {
+    let ways = declared(db, file).ways(name, count);
+    if ways.is_empty() {
+        return through_stars(db, file, name, deep);
+    }
     let mut found: Vec<(Rank, Meaning)> = Vec::new();
     for way in ways {
         let rank = match standing(db, file, way, deep) {
@@ -85,7 +98,7 @@ pub(crate) fn meanings(db: &dyn Db, file: SourceFile, name: SmolStr, deep: bool)
             Standing::Open { unlikely } => Rank { unlikely, ..Rank::default() },
         };
         let imported = matches!(way.to, Bound::Module(_) | Bound::Member { .. });
-        for meaning in followed(db, file, &name, &way.to, deep) {
+        for meaning in followed(db, file, name, &way.to, deep) {
             // What is imported is what is meant: `try: import x` / `except ImportError: x = None`.
             let rank = Rank { absent: is_absent(&meaning), made_up: !imported, ..rank };
             if found.iter().all(|f| f.1 != meaning) {
@@ -101,7 +114,7 @@ pub(crate) fn meanings(db: &dyn Db, file: SourceFile, name: SmolStr, deep: bool)
     found.into_iter().map(|f| f.1).collect()
 }
 
-fn circular(_: &dyn Db, _: salsa::Id, _: SourceFile, _: SmolStr, _: bool) -> Vec<Meaning> {
+fn circular(_: &dyn Db, _: salsa::Id, _: SourceFile, _: SmolStr, _: Option<usize>, _: bool) -> Vec<Meaning> {
     vec![Meaning::Opaque]
 }
 
@@ -131,7 +144,7 @@ fn through_stars(db: &dyn Db, file: SourceFile, name: &SmolStr, deep: bool) -> V
             Some(Meaning::File(other)) if other != file => {
                 let found = meanings(db, other, name.clone(), deep);
                 if !found.is_empty() {
-                    return found.clone();
+                    return found.to_vec();
                 }
             }
             Some(Meaning::Path(path)) if path.starts_with("triton") => {
@@ -154,26 +167,34 @@ enum Standing {
     Open { unlikely: bool },
 }
 
+/// Conditions around one binding that are asked; with more, the others may hold or not.
+const MAX_CONDITIONS: usize = 128;
+
 fn standing(db: &dyn Db, file: SourceFile, way: &Binding, deep: bool) -> Standing {
     let (mut open, mut unlikely) = (false, false);
-    for condition in &way.conditions {
-        match condition_holds(db, file, *condition, false, deep) {
+    let branches = &declared(db, file).branches;
+    let around = std::iter::successors(way.branch, |&branch| branches[branch].outer);
+    for (nth, branch) in around.enumerate() {
+        if nth == MAX_CONDITIONS {
+            open = true;
+            break;
+        }
+        let condition = branches[branch].condition;
+        match condition_holds(db, file, condition, Asked::ByItems, deep) {
             Some(true) => {}
             Some(false) => return Standing::Fails,
             None => {
                 open = true;
-                unlikely |= condition_holds(db, file, *condition, true, false) == Some(false);
+                unlikely |= condition_holds(db, file, condition, Asked::ByDefault, false) == Some(false);
             }
         }
     }
     if open { Standing::Open { unlikely } } else { Standing::Holds }
 }
 
-/// `defaults`: environment variables are taken not to be set.
-fn condition_holds(db: &dyn Db, file: SourceFile, condition: Condition, defaults: bool, deep: bool) -> Option<bool> {
-    let body = chunk_body(db, file, condition.chunk)?;
+fn condition_holds(db: &dyn Db, file: SourceFile, condition: Condition, asked: Asked, deep: bool) -> Option<bool> {
     let expr = condition.expr?;
-    let truth = match (Folder { db, file, body: &body, defaults }).fold(expr) {
+    let truth = match folded(db, file, condition.chunk, expr, asked) {
         Some(value) => value.truth(),
         None if deep => crate::host::condition(db, file, condition.chunk, expr)?,
         None => return None,
@@ -197,8 +218,11 @@ fn followed(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound, deep: 
             // Another name for something.
             match body.expr(*value) {
                 Expr::Name(_) | Expr::Attribute { .. } => {
-                    let found = meanings_of(db, file, &body, *value, deep);
-                    if found.is_empty() { vec![Meaning::Value(file, *chunk, *value)] } else { found }
+                    let Some(time) = values::time_of(db, file, *chunk, *value) else { return vec![Meaning::Opaque] };
+                    let found = meanings_at(db, file, &body, *value, Some(time), deep);
+                    // What is no name for anything may still have a value: a member of a class.
+                    let is_name = found.iter().any(|meaning| *meaning != Meaning::Opaque);
+                    if is_name { found } else { vec![Meaning::Value(file, *chunk, *value)] }
                 }
                 _ => vec![Meaning::Value(file, *chunk, *value)],
             }
@@ -207,24 +231,45 @@ fn followed(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound, deep: 
     }
 }
 
-/// What `a.b.c` may stand for in a module's scope; empty if nothing known is bound to `a`.
+/// What `a.b.c` may stand for in a module's scope once the module has run; empty if nothing known is bound to `a`.
 pub(crate) fn meanings_of(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId, deep: bool) -> Vec<Meaning> {
+    meanings_at(db, file, body, expr, None, deep)
+}
+
+/// The same when the module's statements have come as far as `time`.
+pub(super) fn meanings_at(
+    db: &dyn Db,
+    file: SourceFile,
+    body: &Body,
+    expr: ExprId,
+    time: Option<u32>,
+    deep: bool,
+) -> Vec<Meaning> {
     match body.expr(expr) {
         Expr::Name(name) => {
-            let found = meanings(db, file, name.clone(), deep);
+            let declared = declared(db, file);
+            // What is bound later on makes no difference to the question.
+            let count = time.map(|time| declared.bound_before(name, time));
+            let count = count.filter(|&count| count < declared.names.get(name).map_or(0, Vec::len));
+            let found = meanings_after(db, file, name.clone(), count, deep);
             if found.is_empty() {
                 // A snippet without its imports still says what it means.
                 return conventional(name).map(|path| Meaning::Path(path.into())).into_iter().collect();
             }
-            found.clone()
+            found.to_vec()
         }
         Expr::Attribute { receiver, name } => {
             let mut out = Vec::new();
-            for receiver in meanings_of(db, file, body, *receiver, deep) {
-                match receiver {
-                    Meaning::Path(path) => out.push(member_of_path(db, file, &path, name)),
-                    Meaning::File(other) => out.extend(members(db, other, name, deep)),
-                    _ => out.push(Meaning::Opaque),
+            for receiver in meanings_at(db, file, body, *receiver, time, deep) {
+                let found = match receiver {
+                    Meaning::Path(path) => vec![member_of_path(db, file, &path, name)],
+                    Meaning::File(other) => members(db, other, name, deep),
+                    _ => vec![Meaning::Opaque],
+                };
+                for meaning in found {
+                    if !out.contains(&meaning) {
+                        out.push(meaning);
+                    }
                 }
             }
             out
@@ -244,7 +289,11 @@ pub(crate) fn imported(db: &dyn Db, file: SourceFile, level: u32, module: &SmolS
 
 /// The full path outside the workspace that `a.b.c` means, where it means one.
 pub(crate) fn path(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<String> {
-    match meanings_of(db, file, body, expr, false).first()? {
+    path_at(db, file, body, expr, None)
+}
+
+pub(super) fn path_at(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId, time: Option<u32>) -> Option<String> {
+    match meanings_at(db, file, body, expr, time, false).first()? {
         Meaning::Path(path) => Some(path.to_string()),
         _ => None,
     }
@@ -254,7 +303,7 @@ pub(crate) fn path(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> 
 fn members(db: &dyn Db, file: SourceFile, name: &str, deep: bool) -> Vec<Meaning> {
     let found = meanings(db, file, name.into(), deep);
     if !found.is_empty() {
-        return found.clone();
+        return found.to_vec();
     }
     let path = file.path(db);
     if path.file_name().is_some_and(|n| n == "__init__.py")
@@ -291,7 +340,7 @@ fn unknown(_: &dyn Db, _: salsa::Id, _: SourceFile, _: SmolStr) -> Option<Global
 }
 
 /// The likeliest of several meanings; values that differ are not guessed.
-fn one_of(db: &dyn Db, meanings: &[Meaning]) -> Global {
+pub(super) fn one_of(db: &dyn Db, meanings: &[Meaning]) -> Global {
     let mut all = meanings.iter().map(|m| global(db, m));
     let Some(first) = all.next() else { return Global::Opaque };
     match first {
@@ -300,7 +349,7 @@ fn one_of(db: &dyn Db, meanings: &[Meaning]) -> Global {
     }
 }
 
-fn global(db: &dyn Db, meaning: &Meaning) -> Global {
+pub(super) fn global(db: &dyn Db, meaning: &Meaning) -> Global {
     match meaning {
         Meaning::Path(path) => external(path),
         Meaning::File(file) => Global::File(*file),
@@ -322,7 +371,7 @@ fn global(db: &dyn Db, meaning: &Meaning) -> Global {
         Meaning::Value(file, chunk, value) => match chunk_body(db, *file, *chunk) {
             Some(body) => match records::of_call(db, *file, *chunk, &body, *value) {
                 Some(class) => Global::Record(Arc::new(class)),
-                None => value_of(db, *file, *chunk, &body, *value),
+                None => value_of(db, *file, *chunk, *value),
             },
             None => Global::Opaque,
         },
@@ -497,223 +546,4 @@ fn find_module(db: &dyn Db, folder: &Path, parts: &[&str]) -> Option<SourceFile>
     let candidates = if parts.is_empty() { vec![package] } else { vec![package, path.with_extension("py")] };
     let found = candidates.into_iter().find(|p| db.system().is_file(p)).and_then(|p| db.file(&p))?;
     (found.text(db).len() <= LARGEST).then_some(found)
-}
-
-/// What the value of a module-level assignment means.
-fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, body: &Body, value: ExprId) -> Global {
-    if let Expr::Call { callee, args } = body.expr(value) {
-        let path = path(db, file, body, *callee);
-        if path.as_deref().is_some_and(|p| p == "triton.language.constexpr" || p == "triton.language.core.constexpr") {
-            return match &args[..] {
-                [arg] if arg.kind == ArgKind::Positional || matches!(&arg.kind, ArgKind::Keyword(k) if k == "value") => {
-                    let known = fold(db, file, body, arg.value).or_else(|| crate::host::constant(db, file, chunk, arg.value));
-                    known.map_or(Global::Opaque, Global::Constexpr)
-                }
-                _ => Global::Opaque,
-            };
-        }
-        // `kernel = triton.jit(function)`
-        if let [arg] = &args[..]
-            && let Expr::Name(_) = body.expr(arg.value)
-            && super::decorators::compiles(db, file, body, *callee)
-            && let Some(found) = meanings_of(db, file, body, arg.value, false).first()
-        {
-            return match global(db, found) {
-                found @ Global::Function(_) => found,
-                _ => Global::Opaque,
-            };
-        }
-    }
-    match fold(db, file, body, value) {
-        Some(Const::None) => Global::Constexpr(Const::None),
-        Some(known) => Global::Value(Some(known)),
-        None => match body.expr(value) {
-            Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::FString(_) | Expr::Lambda { .. } => Global::Value(None),
-            _ => Global::Opaque,
-        },
-    }
-}
-
-/// The value of a module-level expression that needs nothing but literals and other such values.
-fn fold(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<Const> {
-    Folder { db, file, body, defaults: false }.fold(expr)
-}
-
-struct Folder<'a> {
-    db: &'a dyn Db,
-    file: SourceFile,
-    body: &'a Body,
-    /// Environment variables are taken not to be set.
-    defaults: bool,
-}
-
-impl Folder<'_> {
-    fn fold(&self, expr: ExprId) -> Option<Const> {
-        stacker::maybe_grow(128 << 10, 2 << 20, || self.folded(expr))
-    }
-
-    fn path(&self, expr: ExprId) -> String {
-        path(self.db, self.file, self.body, expr).unwrap_or_default()
-    }
-
-    fn folded(&self, expr: ExprId) -> Option<Const> {
-        let go = |e: ExprId| self.fold(e);
-        match self.body.expr(expr) {
-            Expr::Int(i) => Some(Const::Int(*i)),
-            Expr::Float(f) => Some(Const::float(*f)),
-            Expr::Str(s) => Some(Const::Str(s.clone())),
-            Expr::Bool(b) => Some(Const::Bool(*b)),
-            Expr::None => Some(Const::None),
-            Expr::Tuple(items) => items.iter().map(|&i| go(i)).collect::<Option<_>>().map(Const::Tuple),
-            Expr::Unary { op: UnaryOp::Not, operand } => Some(Const::Bool(!go(*operand)?.truth())),
-            Expr::Unary { op, operand } => constant::unary(*op, &go(*operand)?),
-            Expr::Binary { op, lhs, rhs } => constant::binary(*op, &go(*lhs)?, &go(*rhs)?),
-            // Either side alone may decide.
-            Expr::Bool2 { op, lhs, rhs } => {
-                let decides = |v: &Const| v.truth() == (*op == BoolOp::Or);
-                match (go(*lhs), go(*rhs)) {
-                    (Some(lhs), _) if decides(&lhs) => Some(lhs),
-                    (Some(_), rhs) => rhs,
-                    (None, Some(rhs)) if decides(&rhs) => Some(Const::Bool(rhs.truth())),
-                    (None, _) => None,
-                }
-            }
-            Expr::Compare { first, rest } if rest.len() == 1 => {
-                constant::compare(rest[0].0, &go(*first)?, &go(rest[0].1)?).map(Const::Bool)
-            }
-            Expr::If { condition, then, otherwise } => go(if go(*condition)?.truth() { *then } else { *otherwise }),
-            Expr::Name(_) => self.named(expr),
-            Expr::Attribute { receiver, name } => match self.named(expr) {
-                None if name == "value" => self.class_attribute(*receiver, true).or_else(|| go(*receiver)),
-                None => self.class_attribute(expr, false),
-                found => found,
-            },
-            Expr::Call { callee, args } => self.call(*callee, args),
-            _ => None,
-        }
-    }
-
-    /// `a` or `a.b.c`
-    fn named(&self, expr: ExprId) -> Option<Const> {
-        let found = meanings_of(self.db, self.file, self.body, expr, false);
-        match &found[..] {
-            [Meaning::Path(path)] if path == "triton.__version__" => Some(Const::Str(self.triton())),
-            [Meaning::Value(file, chunk, value)] if self.defaults => {
-                let body = chunk_body(self.db, *file, *chunk)?;
-                Folder { db: self.db, file: *file, body: &body, defaults: true }.fold(*value)
-            }
-            _ => constant_of(one_of(self.db, &found)),
-        }
-    }
-
-    /// `Kind.FAST` of a class with constants in it; of an enumeration only with `.value`.
-    fn class_attribute(&self, expr: ExprId, value: bool) -> Option<Const> {
-        let Expr::Attribute { receiver, name } = self.body.expr(expr) else { return None };
-        let found = meanings_of(self.db, self.file, self.body, *receiver, false);
-        let [Meaning::Class(file, chunk, stmt)] = found[..] else { return None };
-        let body = chunk_body(self.db, file, chunk)?;
-        let Stmt::Class { bases, body: members, .. } = body.stmt(stmt) else { return None };
-        let is_enum = bases.iter().any(|base| match body.expr(base.value) {
-            Expr::Name(name) | Expr::Attribute { name, .. } => {
-                matches!(name.as_str(), "Enum" | "IntEnum" | "StrEnum" | "IntFlag" | "Flag")
-            }
-            _ => false,
-        });
-        if is_enum != value {
-            return None;
-        }
-        let mut assigned = members.iter().filter_map(|&member| match body.stmt(member) {
-            Stmt::Assign { targets, value } => {
-                matches!(&targets[..], [target] if *body.expr(*target) == Expr::Name(name.clone())).then_some(*value)
-            }
-            _ => None,
-        });
-        let value = assigned.next_back()?;
-        Folder { db: self.db, file, body: &body, defaults: self.defaults }.fold(value)
-    }
-
-    /// `3.6.0`: what the package says of itself under the project's version.
-    fn triton(&self) -> String {
-        let version = project::triton(self.db, self.file);
-        if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
-    }
-
-    fn call(&self, callee: ExprId, args: &[crate::body::Arg]) -> Option<Const> {
-        let path = self.path(callee);
-        let name = match self.body.expr(callee) {
-            Expr::Name(name) if path.is_empty() => name.as_str(),
-            _ => "",
-        };
-        if name == "hasattr"
-            && let [module, member] = args
-            && let Some(Const::Str(member)) = self.fold(member.value)
-        {
-            let module = self.path(module.value);
-            let known = module.starts_with("triton.language") || matches!(module.as_str(), "triton.Config" | "triton.autotune");
-            return known.then(|| Const::Bool(builtins::find(&format!("{module}.{member}")).is_some()));
-        }
-        let args: Vec<Const> =
-            args.iter().map(|a| if a.kind == ArgKind::Positional { self.fold(a.value) } else { None }).collect::<Option<_>>()?;
-        match (name, path.as_str(), &args[..]) {
-            ("float", _, [Const::Str(text)]) => python_float(text),
-            ("float", _, [x]) => x.as_float().map(Const::float),
-            ("int", _, [x]) => match x {
-                Const::Float(f) if f.get().is_finite() && f.get().abs() < 1e30 => Some(Const::Int(f.get().trunc() as i128)),
-                Const::Str(text) => text.trim().parse().ok().map(Const::Int),
-                _ => x.as_int().map(Const::Int),
-            },
-            ("bool", _, [x]) => Some(Const::Bool(x.truth())),
-            (_, "triton.language.constexpr", [x]) => Some(x.clone()),
-            (_, "math.log", [x]) => x.as_float().map(|x| Const::float(x.ln())),
-            (_, "math.log2", [x]) => x.as_float().map(|x| Const::float(x.log2())),
-            (_, "math.sqrt", [x]) => x.as_float().map(|x| Const::float(x.sqrt())),
-            (_, "triton.next_power_of_2", [x]) => next_power_of_2(x.as_int()?).map(Const::Int),
-            (_, "triton.cdiv", [a, b]) => cdiv(a.as_int()?, b.as_int()?).map(Const::Int),
-            (_, "os.environ.get" | "os.getenv", [_, default]) if self.defaults => Some(default.clone()),
-            (_, "os.environ.get" | "os.getenv", [_]) if self.defaults => Some(Const::None),
-            (_, "packaging.version.parse" | "packaging.version.Version", [Const::Str(text)]) => version_number(text),
-            _ => None,
-        }
-    }
-}
-
-/// A version as numbers that compare: `3.6.0.post1` is `(3, 6, 0)`.
-pub(crate) fn version_number(text: &str) -> Option<Const> {
-    let mut parts: Vec<i128> = text.split(['.', '+', '-']).map_while(|p| p.parse().ok()).take(3).collect();
-    (!parts.is_empty()).then(|| {
-        parts.resize(3, 0);
-        Const::Tuple(parts.into_iter().map(Const::Int).collect())
-    })
-}
-
-/// As Python reads the text of a float.
-pub(crate) fn python_float(text: &str) -> Option<Const> {
-    let text = text.trim();
-    match text.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
-        "inf" | "infinity" => Some(Const::float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY })),
-        _ => text.replace('_', "").parse().ok().map(Const::float),
-    }
-}
-
-pub(crate) fn next_power_of_2(n: i128) -> Option<i128> {
-    u64::try_from(n.max(1)).ok()?.checked_next_power_of_two().map(i128::from)
-}
-
-pub(crate) fn cdiv(a: i128, b: i128) -> Option<i128> {
-    constant::binary(crate::body::BinaryOp::FloorDiv, &Const::Int(a.checked_add(b)?.checked_sub(1)?), &Const::Int(b))?.as_int()
-}
-
-fn constant_of(global: Global) -> Option<Const> {
-    match global {
-        Global::Constexpr(known) | Global::Value(Some(known)) => Some(known),
-        Global::Function(f) => Some(Const::Function(f)),
-        Global::External(path) => match path.as_str() {
-            "math.pi" => Some(Const::float(std::f64::consts::PI)),
-            "math.e" => Some(Const::float(std::f64::consts::E)),
-            "math.inf" => Some(Const::float(f64::INFINITY)),
-            "math.nan" => Some(Const::float(f64::NAN)),
-            path => path.strip_prefix("torch.").and_then(DType::from_name).map(Const::DType),
-        },
-        _ => None,
-    }
 }

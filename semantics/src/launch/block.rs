@@ -14,13 +14,14 @@ use toml::{
 };
 
 use super::{
-    Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
+    Impossible, Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
     arithmetic::{Reader, evaluate},
+    limits,
 };
 use crate::{
     Db, SourceFile,
     constant::Const,
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     dtype::DType,
     host,
     items::{Annotation, FunctionItem, items},
@@ -92,7 +93,8 @@ impl Block {
     /// A span of the TOML as a range of the file.
     fn range(&self, span: Range<usize>) -> Range<usize> {
         let place = |at: usize| {
-            let line = self.lines.iter().rev().find(|(toml, _)| *toml <= at);
+            let after = self.lines.partition_point(|(toml, _)| *toml <= at);
+            let line = after.checked_sub(1).map(|index| self.lines[index]);
             line.map_or(0, |(toml, file)| file + (at - toml))
         };
         let start = place(span.start);
@@ -107,63 +109,87 @@ impl Block {
 /// What is wrong, and where in the TOML.
 struct Wrong {
     code: Code,
+    severity: Severity,
     message: String,
     span: Range<usize>,
 }
 
+impl Wrong {
+    fn new(code: Code, message: String, span: Range<usize>) -> Wrong {
+        Wrong { code, severity: Severity::Error, message, span }
+    }
+
+    fn of(found: Impossible, span: Range<usize>) -> Wrong {
+        Wrong { code: found.code, severity: found.severity, message: found.message, span }
+    }
+}
+
 fn wrong<T>(span: Range<usize>, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { code: Code::LCH011, message: message.into(), span })
+    Err(Wrong::new(Code::LCH011, message.into(), span))
 }
 
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, out: &mut Launches) {
-    let mut problems = Vec::new();
+    let mut problems: Vec<(Option<SmolStr>, Wrong)> = Vec::new();
     if let Some(opening) = &block.open {
         let message = "the launch block is not closed: write `# ///` after its last line".to_owned();
-        out.problems.push(LaunchProblem { code: Code::LCH011, message, range: opening.clone() });
+        let range = opening.clone();
+        out.problems.push(LaunchProblem { code: Code::LCH011, severity: Severity::Error, message, launch: None, range });
         return;
     }
     match DeTable::parse(&block.toml) {
         Err(error) => {
             let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
-            problems.push(Wrong { code: Code::LCH011, message, span: error.span().unwrap_or(0..0) });
+            problems.push((None, Wrong::new(Code::LCH011, message, error.span().unwrap_or(0..0))));
         }
         Ok(table) => {
             for (key, value) in table.get_ref() {
                 match (key.get_ref().as_ref(), value.get_ref()) {
                     ("launch", DeValue::Table(table)) => {
                         for entry in table {
-                            match launch(db, file, entry, &block.source) {
-                                Ok(launches) => out.launches.extend(launches),
-                                Err(all) => problems.extend(all),
-                            }
+                            db.unwind_if_revision_cancelled();
+                            let (launches, all) = launch(db, file, entry, &block.source);
+                            out.launches.extend(launches);
+                            let name: SmolStr = entry.0.get_ref().as_ref().into();
+                            problems.extend(all.into_iter().map(|found| (Some(name.clone()), found)));
                         }
                     }
                     ("launch", _) => {
-                        problems.extend(wrong::<()>(value.span(), "`launch` is a table: write `[launch.NAME]`").err())
+                        let message = "`launch` is a table: write `[launch.NAME]`".to_owned();
+                        problems.push((None, Wrong::new(Code::LCH011, message, value.span())));
                     }
-                    (other, _) => problems
-                        .extend(wrong::<()>(key.span(), format!("`{other}` is not known here: write `[launch.NAME]`")).err()),
+                    (other, _) => {
+                        let message = format!("`{other}` is not known here: write `[launch.NAME]`");
+                        problems.push((None, Wrong::new(Code::LCH011, message, key.span())));
+                    }
                 }
             }
         }
     }
-    for Wrong { code, message, span } in problems {
-        let problem = match block.source {
-            LaunchSource::Sidecar => LaunchProblem {
-                code,
-                message: format!("{message} (line {} of the `.launch.toml`)", block.line(span.start)),
-                range: 0..0,
-            },
-            LaunchSource::Block | LaunchSource::Host { .. } => LaunchProblem { code, message, range: block.range(span) },
+    for (launch, Wrong { code, severity, message, span }) in problems {
+        let (message, range) = match block.source {
+            LaunchSource::Sidecar => (format!("{message} (line {} of the `.launch.toml`)", block.line(span.start)), 0..0),
+            LaunchSource::Block | LaunchSource::Host { .. } => (message, block.range(span)),
         };
-        out.problems.push(problem);
+        out.problems.push(LaunchProblem { code, severity, message, launch, range });
     }
 }
 
-/// One `[launch.NAME]`.
-fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &LaunchSource) -> Result<Vec<Launch>, Vec<Wrong>> {
+/// One `[launch.NAME]`: its launches, none where something is wrong with it, and what is wrong or odd.
+fn launch(db: &dyn Db, file: SourceFile, entry: Entry<'_, '_>, source: &LaunchSource) -> (Vec<Launch>, Vec<Wrong>) {
+    match launches_of(db, file, entry, source) {
+        Ok((launches, odd)) => (launches, odd),
+        Err(problems) => (vec![], problems),
+    }
+}
+
+fn launches_of(
+    db: &dyn Db,
+    file: SourceFile,
+    (name, value): Entry<'_, '_>,
+    source: &LaunchSource,
+) -> Result<(Vec<Launch>, Vec<Wrong>), Vec<Wrong>> {
     let mut problems = Vec::new();
     let DeValue::Table(table) = value.get_ref() else {
         return Err(wrong::<()>(value.span(), "a launch is a table: write `[launch.NAME]`").err().into_iter().collect());
@@ -241,13 +267,11 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
 
     let mut option = |name: &str| match fields.get(name).map(|e| (e.1.span(), integer(e.1, &sizes))) {
         None => None,
-        Some((span, Ok(i))) => match u32::try_from(i).ok().filter(|&i| i > 0) {
-            Some(i) => Some(i),
-            None => {
-                take(wrong(span, format!("`{name}` is a positive number")));
-                None
-            }
-        },
+        Some((span, Ok(given))) => {
+            let (compiled, found) = limits::option(name, given);
+            take(found.map_or(Ok(()), |found| Err(Wrong::of(found, span))));
+            compiled
+        }
         Some((_, Err(w))) => {
             take(Err(w));
             None
@@ -267,8 +291,11 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
         }
     }
     let tolerance = fields.get("tolerance").and_then(|(_, value)| match number(value) {
-        Some(Const::Float(f)) => Some(f.get()),
-        Some(other) => other.as_float(),
+        Some(known) if known.as_float().is_some_and(|bound| bound >= 0.0 && bound.is_finite()) => known.as_float(),
+        Some(known) => {
+            take(wrong(value.span(), format!("`tolerance` is a relative error, 0 or more and finite, and this is {known}")));
+            None
+        }
         None => {
             take(wrong(value.span(), "`tolerance` is a number"));
             None
@@ -285,6 +312,10 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
     let mut out = Vec::new();
     for config in rows {
         let row = config.map(|i| &configs[i as usize]);
+        if row.is_some_and(host::Config::is_impossible) {
+            // Told where the row stands.
+            continue;
+        }
         let mut meta = meta.clone();
         if let Some(row) = row {
             for (name, value) in &row.meta.0 {
@@ -321,15 +352,20 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
             .filter(|p| !args.contains_key(&p.name) && !meta.contains_key(&p.name))
             .map(|p| format!("`{}`", p.name))
             .collect();
-        if !missing.is_empty() && problems.is_empty() {
+        if !missing.is_empty() && is_right(&problems) {
             let message = format!("the launch of `{}` gives no argument for {}", kernel.name(db), missing.join(", "));
-            problems.push(Wrong { code: Code::LCH001, message, span: name.span() });
+            problems.push(Wrong::new(Code::LCH001, message, name.span()));
         }
         let mut names = sizes.clone();
         names.extend(args.iter().filter_map(|(n, a)| Some((n.to_string(), constant(a)?))));
         names.extend(meta.iter().map(|(n, v)| (n.to_string(), v.clone())));
         let grid = match grid_of(grid, &names) {
-            Ok(grid) => grid,
+            Ok((grid, odd)) => {
+                if config.is_none_or(|row| row == 0) {
+                    problems.extend(odd);
+                }
+                grid
+            }
             Err(w) => {
                 problems.push(w);
                 break;
@@ -354,7 +390,12 @@ fn launch(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>, source: &
             source: source.clone(),
         });
     }
-    if problems.is_empty() { Ok(out) } else { Err(problems) }
+    if is_right(&problems) { Ok((out, problems)) } else { Err(problems) }
+}
+
+/// Whether nothing is wrong, but perhaps odd.
+fn is_right(problems: &[Wrong]) -> bool {
+    problems.iter().all(|found| found.severity != Severity::Error)
 }
 
 /// The kernel that a launch names; the file's only one if it names none.
@@ -374,6 +415,7 @@ fn kernel<'db>(
         None => match crate::items::kernels(db, file).as_slice() {
             [only] => functions.iter().find(|f| f.function == *only).ok_or_else(|| Wrong {
                 code: Code::LCH011,
+                severity: Severity::Error,
                 message: "this file has no kernel".to_owned(),
                 span: launch.span(),
             }),
@@ -560,7 +602,7 @@ fn argument(name: &str, value: &Spanned<DeValue<'_>>, sizes: &IndexMap<String, C
             .and_then(|v| scalar(&v).ok_or_else(|| "expected a number".to_owned()))
             .map(Given::Value)
     };
-    result.map_err(|message| Wrong { code: Code::LCH011, message, span: value.span() })
+    result.map_err(|message| Wrong::new(Code::LCH011, message, value.span()))
 }
 
 /// `f32[M, N] = normal(0, 1)`
@@ -580,12 +622,10 @@ fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Ten
             break;
         }
     }
-    if shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d.max(1)).filter(|&n| n < 1 << 44)).is_none() {
-        return Err(format!("`{name}` would not fit any memory"));
-    }
     let init = if reader.eat("=") { initialiser(&mut reader, &names)? } else { Init::Empty };
     reader.end()?;
-    Ok(Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init })
+    let tensor = Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init };
+    limits::impossible_tensor(&tensor).map_or(Ok(tensor), Err)
 }
 
 fn initialiser(reader: &mut Reader<'_>, names: &dyn Fn(&str) -> Option<Const>) -> Result<Init, String> {
@@ -610,7 +650,10 @@ fn initialiser(reader: &mut Reader<'_>, names: &dyn Fn(&str) -> Option<Const>) -
         ("normal", &[mean, std]) => Ok(Init::Normal { mean, std }),
         ("uniform", []) => Ok(Init::Uniform { low: 0.0, high: 1.0 }),
         ("uniform", &[low, high]) => Ok(Init::Uniform { low, high }),
-        ("randint", &[low, high]) => Ok(Init::RandInt { low: low as i64, high: high as i64 }),
+        ("randint", &[low, high]) => match (whole(low), whole(high)) {
+            (Some(low), Some(high)) => Ok(Init::RandInt { low, high }),
+            _ => Err(format!("`randint({low}, {high})` takes two whole numbers of 64 bits")),
+        },
         ("arange", []) => Ok(Init::Arange),
         ("zeros", []) => Ok(Init::Zeros),
         ("ones", []) => Ok(Init::Ones),
@@ -622,7 +665,12 @@ fn initialiser(reader: &mut Reader<'_>, names: &dyn Fn(&str) -> Option<Const>) -
     }
 }
 
-fn grid_of(value: &Spanned<DeValue<'_>>, names: &IndexMap<String, Const>) -> Result<[u64; 3], Wrong> {
+/// A number without a fraction.
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() < 9.2e18).then_some(number as i64)
+}
+
+fn grid_of(value: &Spanned<DeValue<'_>>, names: &IndexMap<String, Const>) -> Result<([u64; 3], Option<Wrong>), Wrong> {
     let one = std::slice::from_ref(value);
     let items: &[Spanned<DeValue<'_>>] = match value.get_ref() {
         DeValue::Array(items) => items,
@@ -630,16 +678,11 @@ fn grid_of(value: &Spanned<DeValue<'_>>, names: &IndexMap<String, Const>) -> Res
     };
     if items.is_empty() || items.len() > 3 {
         let message = format!("a grid has one to three sizes, and this one has {}", items.len());
-        return Err(Wrong { code: Code::LCH002, message, span: value.span() });
+        return Err(Wrong::new(Code::LCH002, message, value.span()));
     }
-    let mut out = [1; 3];
-    for (slot, item) in out.iter_mut().zip(items) {
-        let size = integer(item, names)?;
-        *slot = u64::try_from(size).map_err(|_| Wrong {
-            code: Code::LCH002,
-            message: format!("a size of the grid is negative: {size}"),
-            span: item.span(),
-        })?;
+    let sizes: Vec<i128> = items.iter().map(|item| integer(item, names)).collect::<Result<_, _>>()?;
+    match limits::grid(&sizes) {
+        Ok((grid, odd)) => Ok((grid, odd.map(|found| Wrong::of(found, value.span())))),
+        Err(found) => Err(Wrong::of(found, value.span())),
     }
-    Ok(out)
 }

@@ -146,27 +146,28 @@ impl Tuner<'_> {
         let Some(configs) = self.argument("configs", 0) else { return };
         let (place, params) = (self.place(configs), self.params());
         let name = self.function.name(self.db);
-        let mut found: Vec<(Code, String)> = Vec::new();
+        let mut found: Vec<(Code, Option<Severity>, String)> = Vec::new();
         for row in &tuned.configs {
             for (meta, _) in &row.meta.0 {
                 if !params.contains(&meta.as_str()) && !OPTIONS.contains(&meta.as_str()) {
                     let nearest = builtins::closest(meta, params.iter().copied());
                     let hint = nearest.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-                    found
-                        .push((Code::TUN002, format!("a configuration gives `{meta}`, which is no parameter of `{name}`{hint}")));
+                    let message = format!("a configuration gives `{meta}`, which is no parameter of `{name}`{hint}");
+                    found.push((Code::TUN002, None, message));
                 }
             }
-            if let Some(warps) = row.num_warps.filter(|w| !w.is_power_of_two()) {
-                found.push((Code::LCH008, format!("`num_warps` is a power of two, and a configuration has {warps}")));
+            if let Some(impossible) = &row.impossible {
+                let message = format!("of a configuration: {}", impossible.message);
+                found.push((impossible.code, Some(impossible.severity), message));
             }
         }
         found.dedup();
         // One mistake, one message, however many rows have it.
         let mut said: Vec<Code> = Vec::new();
-        for (code, message) in found {
+        for (code, level, message) in found {
             if !said.contains(&code) {
                 said.push(code);
-                self.say(code, None, place, message, vec![]);
+                self.say(code, level, place, message, vec![]);
             }
         }
     }

@@ -1,0 +1,307 @@
+//! The values of a module's own expressions: what names and members of classes are assigned, and conditions.
+//!
+//! **Invariant:** a value hangs on values before it in the text or in other files, each a query, so equal questions are asked once; what goes
+//! round, hangs on too many others in a row or outgrows [`constant::MAX_NODES`] is unknown.
+
+use super::{
+    chunk_body,
+    declare::{Evaluated, MAX_VALUE_HEIGHT, declared},
+    names::{Global, Meaning, external, global, meanings_at, one_of, path_at},
+};
+use crate::{
+    Db, SourceFile,
+    body::{Arg, ArgKind, Body, BoolOp, Expr, ExprId, Stmt, StmtId, UnaryOp},
+    builtins,
+    constant::{self, Const},
+    dtype::DType,
+    project,
+};
+
+/// Who wants to know a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    /// Those who find out which functions are kernels: no function is one yet.
+    ByItems,
+    /// The same, and environment variables are taken not to be set.
+    ByDefault,
+    ByKernels,
+}
+
+/// When a value of a module is evaluated; `None` where it is not followed.
+pub(super) fn time_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<u32> {
+    evaluated(db, file, chunk, value).map(|e| e.time)
+}
+
+fn evaluated(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<Evaluated> {
+    declared(db, file).evaluated.get(&(chunk, value)).copied().filter(|e| e.height <= MAX_VALUE_HEIGHT)
+}
+
+/// What the value of a module-level assignment means.
+#[salsa::tracked(returns(clone), cycle_result = opaque)]
+pub(super) fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Global {
+    let Some(body) = chunk_body(db, file, chunk) else { return Global::Opaque };
+    let Some(folder) = Folder::new(db, file, chunk, &body, value, Asked::ByKernels) else { return Global::Opaque };
+    if let Expr::Call { callee, args } = body.expr(value) {
+        let path = folder.path(*callee);
+        if path == "triton.language.constexpr" || path == "triton.language.core.constexpr" {
+            return match &args[..] {
+                [arg] if arg.kind == ArgKind::Positional || matches!(&arg.kind, ArgKind::Keyword(k) if k == "value") => {
+                    let known = folder.fold(arg.value).or_else(|| crate::host::constant(db, file, chunk, arg.value));
+                    known.map_or(Global::Opaque, Global::Constexpr)
+                }
+                _ => Global::Opaque,
+            };
+        }
+        // `kernel = triton.jit(function)`
+        if let [arg] = &args[..]
+            && let Expr::Name(_) = body.expr(arg.value)
+            && super::decorators::compiles(db, file, &body, *callee)
+            && let Some(found) = folder.meanings(arg.value).first()
+        {
+            return match global(db, found) {
+                found @ Global::Function(_) => found,
+                _ => Global::Opaque,
+            };
+        }
+    }
+    match folder.fold(value) {
+        Some(Const::None) => Global::Constexpr(Const::None),
+        Some(known) => Global::Value(Some(known)),
+        None => match body.expr(value) {
+            Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::FString(_) | Expr::Lambda { .. } => Global::Value(None),
+            _ => Global::Opaque,
+        },
+    }
+}
+
+fn opaque(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) -> Global {
+    Global::Opaque
+}
+
+/// The value of a module-level expression that needs nothing but literals and other such values.
+#[salsa::tracked(returns(clone), cycle_result = not_known)]
+pub(super) fn folded(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId, asked: Asked) -> Option<Const> {
+    let body = chunk_body(db, file, chunk)?;
+    Folder::new(db, file, chunk, &body, value, asked)?.fold(value)
+}
+
+fn not_known(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId, _: Asked) -> Option<Const> {
+    None
+}
+
+struct Folder<'a> {
+    db: &'a dyn Db,
+    file: SourceFile,
+    chunk: usize,
+    body: &'a Body,
+    /// The assignment or condition that is evaluated: what it reads was bound before.
+    value: ExprId,
+    time: u32,
+    class: Option<StmtId>,
+    asked: Asked,
+}
+
+impl<'a> Folder<'a> {
+    fn new(db: &'a dyn Db, file: SourceFile, chunk: usize, body: &'a Body, value: ExprId, asked: Asked) -> Option<Folder<'a>> {
+        let Evaluated { time, class, .. } = evaluated(db, file, chunk, value)?;
+        Some(Folder { db, file, chunk, body, value, time, class, asked })
+    }
+
+    fn fold(&self, expr: ExprId) -> Option<Const> {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.folded(expr))
+    }
+
+    fn meanings(&self, expr: ExprId) -> Vec<Meaning> {
+        meanings_at(self.db, self.file, self.body, expr, Some(self.time), false)
+    }
+
+    fn path(&self, expr: ExprId) -> String {
+        path_at(self.db, self.file, self.body, expr, Some(self.time)).unwrap_or_default()
+    }
+
+    fn folded(&self, expr: ExprId) -> Option<Const> {
+        let go = |e: ExprId| self.fold(e);
+        match self.body.expr(expr) {
+            Expr::Int(i) => Some(Const::Int(*i)),
+            Expr::Float(f) => Some(Const::float(*f)),
+            Expr::Str(s) => Some(Const::Str(s.clone())),
+            Expr::Bool(b) => Some(Const::Bool(*b)),
+            Expr::None => Some(Const::None),
+            Expr::Tuple(items) => constant::tuple(items.iter().map(|&i| go(i))),
+            Expr::Unary { op: UnaryOp::Not, operand } => Some(Const::Bool(!go(*operand)?.truth())),
+            Expr::Unary { op, operand } => constant::unary(*op, &go(*operand)?),
+            Expr::Binary { op, lhs, rhs } => constant::binary(*op, &go(*lhs)?, &go(*rhs)?),
+            // Either side alone may decide.
+            Expr::Bool2 { op, lhs, rhs } => {
+                let decides = |v: &Const| v.truth() == (*op == BoolOp::Or);
+                match (go(*lhs), go(*rhs)) {
+                    (Some(lhs), _) if decides(&lhs) => Some(lhs),
+                    (Some(_), rhs) => rhs,
+                    (None, Some(rhs)) if decides(&rhs) => Some(Const::Bool(rhs.truth())),
+                    (None, _) => None,
+                }
+            }
+            Expr::Compare { first, rest } if rest.len() == 1 => {
+                constant::compare(rest[0].0, &go(*first)?, &go(rest[0].1)?).map(Const::Bool)
+            }
+            Expr::If { condition, then, otherwise } => go(if go(*condition)?.truth() { *then } else { *otherwise }),
+            Expr::Name(_) => self.named(expr),
+            Expr::Attribute { receiver, name } => match self.named(expr) {
+                None if name == "value" => self.class_attribute(*receiver, true).or_else(|| go(*receiver)),
+                None => self.class_attribute(expr, false),
+                found => found,
+            },
+            Expr::Call { callee, args } => self.call(*callee, args),
+            _ => None,
+        }
+    }
+
+    /// `a` or `a.b.c`
+    fn named(&self, expr: ExprId) -> Option<Const> {
+        if let (Expr::Name(name), Some(class)) = (self.body.expr(expr), self.class)
+            && let Some(member) = self.member(class, name, self.value)
+        {
+            return folded(self.db, self.file, self.chunk, member, self.asked);
+        }
+        let found = self.meanings(expr);
+        if self.asked == Asked::ByKernels {
+            return match &found[..] {
+                [Meaning::Path(path)] if path == "triton.__version__" => Some(Const::Str(self.triton())),
+                _ => constant_of(one_of(self.db, &found)),
+            };
+        }
+        let mut all = found.iter().map(|meaning| match meaning {
+            Meaning::Path(path) if path == "triton.__version__" => Some(Const::Str(self.triton())),
+            Meaning::Path(path) => constant_of(external(path)),
+            Meaning::Value(file, chunk, value) => folded(self.db, *file, *chunk, *value, self.asked),
+            _ => None,
+        });
+        let first = all.next()??;
+        all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+    }
+
+    /// `Kind.FAST` of a class with constants in it; of an enumeration only with `.value`.
+    fn class_attribute(&self, expr: ExprId, value: bool) -> Option<Const> {
+        let Expr::Attribute { receiver, name } = self.body.expr(expr) else { return None };
+        let found = self.meanings(*receiver);
+        let [Meaning::Class(file, chunk, stmt)] = found[..] else { return None };
+        let body = chunk_body(self.db, file, chunk)?;
+        let Stmt::Class { bases, .. } = body.stmt(stmt) else { return None };
+        let is_enum = bases.iter().any(|base| match body.expr(base.value) {
+            Expr::Name(name) | Expr::Attribute { name, .. } => {
+                matches!(name.as_str(), "Enum" | "IntEnum" | "StrEnum" | "IntFlag" | "Flag")
+            }
+            _ => false,
+        });
+        if is_enum != value {
+            return None;
+        }
+        let member = member(&body, stmt, name, None)?;
+        folded(self.db, file, chunk, member, self.asked)
+    }
+
+    /// What the class around has bound a name to before a value of its own.
+    fn member(&self, class: StmtId, name: &str, before: ExprId) -> Option<ExprId> {
+        member(self.body, class, name, Some(before))
+    }
+
+    /// `3.6.0`: what the package says of itself under the project's version.
+    fn triton(&self) -> String {
+        let version = project::triton(self.db, self.file);
+        if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
+    }
+
+    fn call(&self, callee: ExprId, args: &[Arg]) -> Option<Const> {
+        let path = self.path(callee);
+        let name = match self.body.expr(callee) {
+            Expr::Name(name) if path.is_empty() => name.as_str(),
+            _ => "",
+        };
+        if name == "hasattr"
+            && let [module, member] = args
+            && let Some(Const::Str(member)) = self.fold(member.value)
+        {
+            let module = self.path(module.value);
+            let known = module.starts_with("triton.language") || matches!(module.as_str(), "triton.Config" | "triton.autotune");
+            return known.then(|| Const::Bool(builtins::find(&format!("{module}.{member}")).is_some()));
+        }
+        let args: Vec<Const> =
+            args.iter().map(|a| if a.kind == ArgKind::Positional { self.fold(a.value) } else { None }).collect::<Option<_>>()?;
+        match (name, path.as_str(), &args[..]) {
+            ("float", _, [Const::Str(text)]) => python_float(text),
+            ("float", _, [x]) => x.as_float().map(Const::float),
+            ("int", _, [x]) => match x {
+                Const::Float(f) if f.get().is_finite() && f.get().abs() < 1e30 => Some(Const::Int(f.get().trunc() as i128)),
+                Const::Str(text) => text.trim().parse().ok().map(Const::Int),
+                _ => x.as_int().map(Const::Int),
+            },
+            ("bool", _, [x]) => Some(Const::Bool(x.truth())),
+            (_, "triton.language.constexpr", [x]) => Some(x.clone()),
+            (_, "math.log", [x]) => x.as_float().map(|x| Const::float(x.ln())),
+            (_, "math.log2", [x]) => x.as_float().map(|x| Const::float(x.log2())),
+            (_, "math.sqrt", [x]) => x.as_float().map(|x| Const::float(x.sqrt())),
+            (_, "triton.next_power_of_2", [x]) => next_power_of_2(x.as_int()?).map(Const::Int),
+            (_, "triton.cdiv", [a, b]) => cdiv(a.as_int()?, b.as_int()?).map(Const::Int),
+            (_, "os.environ.get" | "os.getenv", [_, default]) if self.asked == Asked::ByDefault => Some(default.clone()),
+            (_, "os.environ.get" | "os.getenv", [_]) if self.asked == Asked::ByDefault => Some(Const::None),
+            (_, "packaging.version.parse" | "packaging.version.Version", [Const::Str(text)]) => version_number(text),
+            _ => None,
+        }
+    }
+}
+
+/// The last assignment of a class to one of its names, or the last before a value of its own.
+fn member(body: &Body, class: StmtId, name: &str, before: Option<ExprId>) -> Option<ExprId> {
+    let Stmt::Class { body: members, .. } = body.stmt(class) else { return None };
+    let assigned = members.iter().filter_map(|&member| match body.stmt(member) {
+        Stmt::Assign { targets, value } => Some((targets.as_slice(), *value)),
+        Stmt::AnnAssign { target, value: Some(value), .. } => Some((std::slice::from_ref(target), *value)),
+        _ => None,
+    });
+    assigned
+        .take_while(|(_, value)| before.is_none_or(|before| *value != before))
+        .filter(|(targets, _)| targets.iter().any(|&target| matches!(body.expr(target), Expr::Name(n) if n == name)))
+        .last()
+        .map(|(_, value)| value)
+}
+
+/// A version as numbers that compare: `3.6.0.post1` is `(3, 6, 0)`.
+pub(crate) fn version_number(text: &str) -> Option<Const> {
+    let mut parts: Vec<i128> = text.split(['.', '+', '-']).map_while(|p| p.parse().ok()).take(3).collect();
+    (!parts.is_empty()).then(|| {
+        parts.resize(3, 0);
+        Const::Tuple(parts.into_iter().map(Const::Int).collect())
+    })
+}
+
+/// As Python reads the text of a float.
+pub(crate) fn python_float(text: &str) -> Option<Const> {
+    let text = text.trim();
+    match text.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
+        "inf" | "infinity" => Some(Const::float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY })),
+        _ => text.replace('_', "").parse().ok().map(Const::float),
+    }
+}
+
+pub(crate) fn next_power_of_2(n: i128) -> Option<i128> {
+    u64::try_from(n.max(1)).ok()?.checked_next_power_of_two().map(i128::from)
+}
+
+pub(crate) fn cdiv(a: i128, b: i128) -> Option<i128> {
+    constant::binary(crate::body::BinaryOp::FloorDiv, &Const::Int(a.checked_add(b)?.checked_sub(1)?), &Const::Int(b))?.as_int()
+}
+
+fn constant_of(global: Global) -> Option<Const> {
+    match global {
+        Global::Constexpr(known) | Global::Value(Some(known)) => Some(known),
+        Global::Function(f) => Some(Const::Function(f)),
+        Global::External(path) => match path.as_str() {
+            "math.pi" => Some(Const::float(std::f64::consts::PI)),
+            "math.e" => Some(Const::float(std::f64::consts::E)),
+            "math.inf" => Some(Const::float(f64::INFINITY)),
+            "math.nan" => Some(Const::float(f64::NAN)),
+            path => path.strip_prefix("torch.").and_then(DType::from_name).map(Const::DType),
+        },
+        _ => None,
+    }
+}
