@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** nothing here says where in its file a kernel stands, so a kernel that only moves is not looked at again.
 
+use std::collections::BTreeMap;
+
 use indexmap::{IndexMap, IndexSet};
 
 use super::range_in_chunk;
@@ -237,28 +239,30 @@ pub(crate) fn reaches(db: &dyn Db, elaborated: &Elaborated, problem: &Problem) -
             let function = problem.place.function;
             has(elaborated, problem)
                 || elaborated.types.get(&function).is_some_and(|types| {
-                    types.get(id).is_some() || assigned_to(db, function, id).is_some_and(|value| types.get(value).is_some())
+                    types.get(id).is_some()
+                        || assigned_values(db, function).get(&id).is_some_and(|value| types.get(*value).is_some())
                 })
         }
         At::Stmt(_) | At::Param(_) | At::Name => true,
     }
 }
 
-/// What is assigned to a target: targets have no types of their own.
-fn assigned_to(db: &dyn Db, function: Function, target: ExprId) -> Option<ExprId> {
-    let (body, stmt) = items::function_body(db, function)?;
-    let Stmt::Function(def) = body.stmt(stmt) else { return None };
-    let mut found = None;
+/// What is assigned to each target of a function: targets have no types of their own.
+#[salsa::tracked(returns(ref))]
+fn assigned_values(db: &dyn Db, function: Function) -> BTreeMap<ExprId, ExprId> {
+    let mut values = BTreeMap::new();
+    let Some((body, stmt)) = items::function_body(db, function) else { return values };
+    let Stmt::Function(def) = body.stmt(stmt) else { return values };
     items::walk(&body, &def.body, &mut |node| {
         if let Node::Stmt(id) = node {
             match body.stmt(id) {
-                Stmt::Assign { targets, value } if targets.contains(&target) => found = Some(*value),
-                Stmt::AugAssign { target: other, value, .. } if *other == target => found = Some(*value),
+                Stmt::Assign { targets, value } => values.extend(targets.iter().map(|target| (*target, *value))),
+                Stmt::AugAssign { target, value, .. } => _ = values.insert(*target, *value),
                 _ => {}
             }
         }
     });
-    found
+    values
 }
 
 /// Whether other arguments make what a problem is about right: they come to its place, and nothing is wrong there.
