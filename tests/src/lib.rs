@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod limits;
+pub mod mutants;
 pub mod numerics;
 pub mod pages;
 

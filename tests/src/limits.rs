@@ -14,11 +14,17 @@ use std::{
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
-/// A run that takes longer hangs: the machine may be slow, and the program unoptimised.
-pub const HANGS_AFTER: Duration = Duration::from_secs(120);
+/// What ends a run that does not end by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// A run that takes longer hangs.
+    pub hangs_after: Duration,
+    /// Of a process. Much of its address space is reserved and never used, so this only stops what runs away.
+    pub address_space_bytes: u64,
+}
 
-/// The address space of a process. Much of it is reserved and never used, so this only stops what runs away.
-pub const ADDRESS_SPACE_BYTES: u64 = 4 << 30;
+/// For a machine that may be slow, and a program that may be unoptimised.
+pub const GENEROUS: Limits = Limits { hangs_after: Duration::from_secs(120), address_space_bytes: 4 << 30 };
 
 /// How a run ended, what it said and what it took.
 pub struct Ended {
@@ -29,6 +35,8 @@ pub struct Ended {
     /// The most memory that it, or a process that it started, held at once.
     pub peak_mb: u64,
     pub took: Duration,
+    /// Processor time, with that of the processes that it started: what others do on the machine does not lengthen it.
+    pub processor_time: Duration,
 }
 
 /// Words that a user should never read.
@@ -51,7 +59,7 @@ impl Ended {
 
 /// Runs `tritium` in a folder, under the limits.
 #[expect(clippy::zombie_processes, reason = "it is waited for by number, to learn what it took")]
-pub fn run(arguments: &[&str], folder: &Path) -> Ended {
+pub fn run(arguments: &[&str], folder: &Path, limits: Limits) -> Ended {
     let output = || tempfile::tempfile().expect("a temporary file");
     let (mut stdout, mut stderr) = (output(), output());
     let mut command = Command::new(crate::tritium());
@@ -61,7 +69,7 @@ pub fn run(arguments: &[&str], folder: &Path) -> Ended {
     let child = command.process_group(0).spawn().expect("tritium starts");
     let start = Instant::now();
     let pid = Pid::from_child(&child);
-    limit_memory(pid);
+    limit_memory(pid, limits);
     let (sender, receiver) = mpsc::channel();
     let waiting = thread::spawn(move || {
         let ended = wait(pid);
@@ -69,18 +77,31 @@ pub fn run(arguments: &[&str], folder: &Path) -> Ended {
         let _ = sender.send(());
         ended
     });
-    let hangs = receiver.recv_timeout(HANGS_AFTER).is_err();
+    let hangs = receiver.recv_timeout(limits.hangs_after).is_err();
     if hangs {
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     }
-    let (status, peak_mb) = waiting.join().expect("it only waits");
+    let (status, usage) = waiting.join().expect("it only waits");
     let took = start.elapsed();
-    Ended { status: (!hangs).then_some(status), stdout: text(&mut stdout), stderr: text(&mut stderr), peak_mb, took }
+    let part = |time: libc::timeval| {
+        let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
+        whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or_default())
+    };
+    Ended {
+        status: (!hangs).then_some(status),
+        stdout: text(&mut stdout),
+        stderr: text(&mut stderr),
+        // Linux counts it in KiB.
+        peak_mb: u64::try_from(usage.ru_maxrss).unwrap_or_default() / 1024,
+        took,
+        processor_time: part(usage.ru_utime) + part(usage.ru_stime),
+    }
 }
 
 /// Keeps a process, and what it starts, from taking the machine's memory.
-pub fn limit_memory(pid: Pid) {
-    let limit = Rlimit { current: Some(ADDRESS_SPACE_BYTES), maximum: Some(ADDRESS_SPACE_BYTES) };
+pub fn limit_memory(pid: Pid, limits: Limits) {
+    let bytes = Some(limits.address_space_bytes);
+    let limit = Rlimit { current: bytes, maximum: bytes };
     // A process that has ended already needs no limit.
     let _ = rustix::process::prlimit(Some(pid), Resource::As, limit);
 }
@@ -95,8 +116,8 @@ fn text(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for a child; its status, and the most megabytes that it or one of its own children held.
-fn wait(pid: Pid) -> (ExitStatus, u64) {
+/// Waits for a child; its status, and what it and its own children took.
+fn wait(pid: Pid) -> (ExitStatus, libc::rusage) {
     let mut status = 0;
     // SAFETY: `rusage` is plain numbers, for which zeros are values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -104,7 +125,7 @@ fn wait(pid: Pid) -> (ExitStatus, u64) {
         // SAFETY: both pointers are to variables of this function that outlive the call.
         let done = unsafe { libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, 0, &raw mut usage) };
         if done > 0 {
-            return (ExitStatus::from_raw(status), u64::try_from(usage.ru_maxrss).unwrap_or_default() / 1024);
+            return (ExitStatus::from_raw(status), usage);
         }
         let error = std::io::Error::last_os_error();
         assert_eq!(error.kind(), std::io::ErrorKind::Interrupted, "our own child can be waited for: {error}");

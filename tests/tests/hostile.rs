@@ -143,7 +143,10 @@ fn through_commands(cases: &[Case]) -> Result<(), Failed> {
         .collect();
     for command in TOGETHER {
         // One process for all; where it fails, one for each, to name the case.
-        if !reports && cases.len() > 1 && wrong(&limits::run(&[command, &["."][..]].concat(), folder.path())).is_none() {
+        if !reports
+            && cases.len() > 1
+            && wrong(&limits::run(&[command, &["."][..]].concat(), folder.path(), limits::GENEROUS)).is_none()
+        {
             continue;
         }
         for (case, (place, _)) in cases.iter().zip(&numbered) {
@@ -160,7 +163,7 @@ fn through_commands(cases: &[Case]) -> Result<(), Failed> {
 }
 
 fn look(case: &Case, command: &[&str], path: &str, folder: &Path, reports: bool, failures: &mut Vec<String>) {
-    let ended = limits::run(&[command, &[path][..]].concat(), folder);
+    let ended = limits::run(&[command, &[path][..]].concat(), folder, limits::GENEROUS);
     if reports {
         eprintln!("{:>6.2} s {:>5} MB  {}  {}", ended.took.as_secs_f64(), ended.peak_mb, command.join(" "), case.name);
     }

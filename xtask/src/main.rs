@@ -1,5 +1,5 @@
 //! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`,
-//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`, `cargo xtask fuzz`.
+//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`, `cargo xtask fuzz`, `cargo xtask mutants`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
 mod accuracy;
@@ -26,10 +26,11 @@ fn main() -> ExitCode {
         Some("corpora") => finish(corpora::run()),
         Some("fuzz") => finish(fuzz::run(arguments)),
         Some("verdicts") => finish(syntax_verdicts::run()),
-        Some("gpu-suite") => finish(gpu_suite(arguments)),
+        Some("gpu-suite") => finish(with_compiler("gpu-suite", arguments)),
+        Some("mutants") => finish(with_compiler("mutants", arguments)),
         _ => {
             eprintln!(
-                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts | fuzz --seeds A..B | gpu-suite OUT [FAMILY…]"
+                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts | fuzz --seeds A..B | gpu-suite OUT [FAMILY…] | mutants --numbers A..B"
             );
             ExitCode::from(2)
         }
@@ -51,13 +52,14 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lives in the repository").to_owned()
 }
 
-/// Packs the numerics suite for a machine with a GPU; see `tests/run/gpu.py`. Its own program, because it needs the compiler and chores do not.
-fn gpu_suite(arguments: impl Iterator<Item = String>) -> Result<(), String> {
+/// `gpu-suite` packs the numerics suite for a machine with a GPU (see `tests/run/gpu.py`), `mutants` sends broken programs through `tritium`:
+/// programs of their own, because they need the compiler and chores do not.
+fn with_compiler(program: &str, arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--package", "tritium-tests", "--bin", "gpu-suite", "--"]).args(arguments);
+    cargo.args(["run", "--quiet", "--package", "tritium-tests", "--bin", program, "--"]).args(arguments);
     match cargo.current_dir(root()).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("gpu-suite: {status}")),
+        Ok(status) => Err(format!("{program}: {status}")),
         Err(error) => Err(format!("cannot run cargo: {error}")),
     }
 }

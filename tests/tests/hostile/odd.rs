@@ -60,7 +60,7 @@ fn what_cannot_be_read_costs_only_itself() -> Result<(), Failed> {
     let names = odd.iter().map(|(name, _)| *name);
     let files: Vec<&str> = ["a.py"].into_iter().chain(names).chain(["b.py"]).collect();
     for command in [&["check", "--output-format", "concise"][..], &["report"], &["stats"], &["configs"]] {
-        let ended = limits::run(&[command, &files].concat(), folder.path());
+        let ended = limits::run(&[command, &files].concat(), folder.path(), limits::GENEROUS);
         assert_eq!(wrong(&ended), None, "{command:?}: {}", ended.stderr);
         assert_eq!(ended.status.and_then(|status| status.code()), Some(2), "{command:?}: {}", ended.stderr);
         for (name, why) in &odd {
@@ -70,7 +70,7 @@ fn what_cannot_be_read_costs_only_itself() -> Result<(), Failed> {
         // Nothing that cannot be read is in a folder, as far as a folder's files are looked at.
         assert!(ended.stdout.contains("kernel") || command[0] == "check", "{command:?}: {}", ended.stdout);
     }
-    let ended = limits::run(&[&["check", "--output-format", "concise"], &files[..]].concat(), folder.path());
+    let ended = limits::run(&[&["check", "--output-format", "concise"], &files[..]].concat(), folder.path(), limits::GENEROUS);
     let found: Vec<&str> = ended.stdout.lines().map(|line| line.split(' ').take(2).last().unwrap_or_default()).collect();
     assert_eq!(found, ["MSK001", "MSK001"], "{}", ended.stdout);
     Ok(())
@@ -92,14 +92,14 @@ fn what_is_no_text_is_named() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     for (name, bytes, word) in &cases {
         fs::write(folder.path().join(name), bytes)?;
-        let ended = limits::run(&["check", "--output-format", "concise", name], folder.path());
+        let ended = limits::run(&["check", "--output-format", "concise", name], folder.path(), limits::GENEROUS);
         assert_eq!(wrong(&ended), None, "{name}: {}", ended.stderr);
         assert_eq!(ended.status.and_then(|status| status.code()), Some(1), "{name}: {}", ended.stderr);
         assert!(ended.stdout.contains("SYN001") && ended.stdout.contains(word), "{name}: {}", ended.stdout);
         assert_eq!(ended.stdout.lines().count(), 1, "{name}: {}", ended.stdout);
     }
     // In a folder, those that are about Triton as far as one can read.
-    let ended = limits::run(&["check", "--output-format", "concise", "."], folder.path());
+    let ended = limits::run(&["check", "--output-format", "concise", "."], folder.path(), limits::GENEROUS);
     let mut found: Vec<&str> = ended.stdout.lines().filter_map(|line| line.trim_start_matches("./").split(':').next()).collect();
     found.sort_unstable();
     assert_eq!(found, ["after.py", "big.py", "little.py"], "{}", ended.stdout);
@@ -113,7 +113,7 @@ fn every_command_refuses_what_is_no_file() -> Result<(), Failed> {
     fs::create_dir(folder.path().join("folder.py"))?;
     for (name, why) in odd.iter().chain(&[("folder.py", "folder")]) {
         for command in ["emit", "run", "roofline", "occupancy"] {
-            let ended = limits::run(&[command, name], folder.path());
+            let ended = limits::run(&[command, name], folder.path(), limits::GENEROUS);
             assert_eq!(wrong(&ended), None, "{command} {name}: {}", ended.stderr);
             assert_eq!(ended.status.and_then(|status| status.code()), Some(2), "{command} {name}: {}", ended.stderr);
             let told = ended.stderr.lines().any(|line| line.contains(name) && line.contains(why));
@@ -145,7 +145,7 @@ fn long_files_are_answered() -> Result<(), Failed> {
     for (name, text) in &cases {
         let file = format!("{name}.py");
         fs::write(folder.path().join(&file), text)?;
-        let ended = limits::run(&["check", "--output-format", "concise", &file], folder.path());
+        let ended = limits::run(&["check", "--output-format", "concise", &file], folder.path(), limits::GENEROUS);
         assert_eq!(wrong(&ended), None, "{name}: {}", ended.stderr);
     }
     Ok(())

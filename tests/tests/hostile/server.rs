@@ -19,7 +19,7 @@ pub(super) fn answers_meanwhile(cases: &[Case]) -> Result<(), Failed> {
     let text = fs::read_to_string(&other)?;
     let mut client = Client::start(&[("TRITIUM_CACHE", "off")], &json!({}));
     let process = Pid::from_raw(i32::try_from(client.process())?).expect("a process has a number");
-    limits::limit_memory(process);
+    limits::limit_memory(process, limits::GENEROUS);
     let other_uri = client.open(&other, &text);
     client.diagnostics(&other_uri, 1);
     for (number, case) in cases.iter().enumerate() {
