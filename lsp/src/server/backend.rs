@@ -131,10 +131,10 @@ impl Backend {
     /// Everything that settings and files decide is asked for again.
     pub(super) fn refresh(&self) {
         refresh(&self.client, &self.facts, &tokio::runtime::Handle::current());
-        let (client, facts) = (self.client.clone(), self.client_facts());
+        let (client, facts, tokens) = (self.client.clone(), self.client_facts(), Arc::clone(&self.last_tokens));
         tokio::spawn(async move {
             if facts.refreshes("semanticTokens") {
-                let _ = client.semantic_tokens_refresh().await;
+                tokens.refresh(&client).await;
             }
             if facts.refreshes("diagnostics") && !facts.takes_pushes() {
                 let _ = client.workspace_diagnostic_refresh().await;

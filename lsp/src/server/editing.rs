@@ -2,11 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use serde_json::json;
-use tower_lsp::{jsonrpc::Result, ls_types as lsp};
+use tower_lsp::{Client, jsonrpc::Result, ls_types as lsp};
 
 use super::{
     backend::{Backend, to_error},
@@ -22,6 +25,9 @@ type Told = BTreeMap<String, (u64, Vec<lsp::SemanticToken>)>;
 #[derive(Default)]
 pub(super) struct LastTokens {
     state: Mutex<(u64, Told)>,
+    /// How often the client was asked to forget its tokens, and how often it has done so.
+    asked_to_forget: AtomicU64,
+    forgotten: AtomicU64,
 }
 
 impl LastTokens {
@@ -37,6 +43,19 @@ impl LastTokens {
         let id = state.0;
         let old = state.1.insert(uri.as_str().to_owned(), (id, tokens.to_vec()));
         (id.to_string(), old.filter(|(id, _)| Some(id.to_string().as_str()) == previous).map(|(_, tokens)| tokens))
+    }
+
+    /// How often the client has forgotten its tokens, unless it is about to: then a difference would be one from nothing.
+    fn is_kept(&self) -> Option<u64> {
+        let asked = self.asked_to_forget.load(Ordering::SeqCst);
+        (asked == self.forgotten.load(Ordering::SeqCst)).then_some(asked)
+    }
+
+    /// Has the client ask for all tokens again.
+    pub(super) async fn refresh(&self, client: &Client) {
+        self.asked_to_forget.fetch_add(1, Ordering::SeqCst);
+        let _ = client.semantic_tokens_refresh().await;
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn forget(&self, uri: &lsp::Uri) {
@@ -126,8 +145,10 @@ impl Backend {
         params: lsp::SemanticTokensDeltaParams,
     ) -> Result<Option<lsp::SemanticTokensFullDeltaResult>> {
         let uri = params.text_document.uri;
+        let kept = self.last_tokens.is_kept();
         let Some(data) = self.tokens(uri.clone(), None).await? else { return Ok(None) };
-        let (id, old) = self.last_tokens.replace(&uri, &data, Some(&params.previous_result_id));
+        let previous = (kept.is_some() && self.last_tokens.is_kept() == kept).then_some(params.previous_result_id.as_str());
+        let (id, old) = self.last_tokens.replace(&uri, &data, previous);
         Ok(Some(match old {
             None => lsp::SemanticTokens { result_id: Some(id), data }.into(),
             Some(old) => lsp::SemanticTokensDelta { result_id: Some(id), edits: delta(&old, &data) }.into(),
