@@ -86,6 +86,49 @@ local function float_text()
   return window and lines(vim.api.nvim_win_get_buf(window))
 end
 
+--- The text of the float that `ask` opens. It is asked again where a newer state of things made the answer pointless: then none opens.
+local function opened(what, ask)
+  close_floats()
+  return wait(what .. ' opens', function()
+    ask()
+    local ok, text = pcall(wait, what .. ' opens', float_text, 3000)
+    return ok and text
+  end)
+end
+
+--- Waits until nothing has changed what is told of mistakes for so many milliseconds.
+local function calm(milliseconds)
+  local last = vim.uv.hrtime()
+  local watch = vim.api.nvim_create_autocmd('DiagnosticChanged', {
+    callback = function()
+      last = vim.uv.hrtime()
+    end,
+  })
+  local ok, err = pcall(wait, 'nothing changes any more', function()
+    return (vim.uv.hrtime() - last) / 1e6 > milliseconds
+  end)
+  vim.api.nvim_del_autocmd(watch)
+  expect(ok, err)
+end
+
+--- Of each buffer the version that the last diagnostics of our server were about.
+local told = {}
+local publish = vim.lsp.handlers['textDocument/publishDiagnostics']
+vim.lsp.handlers['textDocument/publishDiagnostics'] = function(err, result, context, ...)
+  local client = vim.lsp.get_client_by_id(context.client_id)
+  if client and client.name == 'tritium' and result then
+    told[vim.uri_to_bufnr(result.uri)] = result.version
+  end
+  return publish(err, result, context, ...)
+end
+
+--- Waits until our server has told what it finds in a buffer's newest text.
+local function wait_until_told(buffer)
+  wait('the newest text is looked at', function()
+    return told[buffer] == vim.lsp.util.buf_versions[buffer]
+  end)
+end
+
 --- Ends our servers and forgets all buffers.
 local function stop_all()
   for _, client in ipairs(vim.lsp.get_clients({ name = 'tritium' })) do
@@ -104,6 +147,7 @@ local function finish()
 end
 
 return {
+  calm = calm,
   check = check,
   close_floats = close_floats,
   edit = edit,
@@ -113,8 +157,10 @@ return {
   floats = floats,
   go = go,
   lines = lines,
+  opened = opened,
   say = say,
   stop_all = stop_all,
   wait = wait,
+  wait_until_told = wait_until_told,
   workspace = workspace,
 }

@@ -205,7 +205,7 @@ check('no mistake is told twice', function()
       return #by(false) > 0
     end)
     -- Late ones count too.
-    vim.wait(1500)
+    t.calm(1500)
     ours, theirs = ours + #by(true), theirs + #by(false)
     for _, own in ipairs(by(true)) do
       for _, other in ipairs(by(false)) do
@@ -256,8 +256,7 @@ check("our hover's first line is seen, and no line twice", function()
   for _, needle in ipairs({ 'x = tl.load', 'def softmax', 'numerator = ' }) do
     t.close_floats()
     go(buffer, needle, needle:find('^def') and 4 or 0)
-    vim.lsp.buf.hover()
-    local text = wait('a hover opens', t.float_text)
+    local text = t.opened('a hover', vim.lsp.buf.hover)
     local first = value(answer(buffer, 'tritium', 'textDocument/hover', vim.api.nvim_win_get_cursor(0)[1] - 1, vim.api.nvim_win_get_cursor(0)[2]))
     local fact = vim.iter(first):find(function(line)
       return line:find('%w') and not line:find('^```')

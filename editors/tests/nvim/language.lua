@@ -103,8 +103,7 @@ return function(t)
     for needle, words in pairs({ ['tl.load(x'] = 'tl.load(', ['scale[grid](y'] = 'scale[grid](y, x, n, BLOCK: tl.constexpr)' }) do
       t.close_floats()
       go(buffer, needle, #needle - 1)
-      vim.lsp.buf.signature_help()
-      local text = wait('a signature opens', t.float_text)
+      local text = t.opened('a signature', vim.lsp.buf.signature_help)
       expect(text:find(words, 1, true), text)
     end
     t.close_floats()
@@ -245,7 +244,7 @@ return function(t)
         return #hints(buffer) > 0
       end)
     end
-    vim.wait(500)
+    t.wait_until_told(buffer)
     vim.api.nvim_del_autocmd(group)
     expect(vim.iter(counts):all(function(count)
       return count == 1

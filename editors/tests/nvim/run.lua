@@ -6,14 +6,8 @@ local t = dofile(here .. '/checks.lua')
 local check, close_floats, edit, expect, finish, float_text, go, lines, wait =
   t.check, t.close_floats, t.edit, t.expect, t.finish, t.float_text, t.go, t.lines, t.wait
 
---- Asks again where a newer state of things made the answer pointless: then no float opens.
 local function hover()
-  close_floats()
-  local text = wait('a hover opens', function()
-    vim.lsp.buf.hover()
-    local ok, text = pcall(wait, 'a hover opens', float_text, 3000)
-    return ok and text
-  end)
+  local text = t.opened('a hover', vim.lsp.buf.hover)
   close_floats()
   return text
 end

@@ -230,7 +230,9 @@ module.exports = ({ ask, hover, hints, label, lenses, place, problems, show, unt
           await file.editor.edit((edit) => edit.insert(place(file.document, '    inner = tl.arange'), `    # Typed: ${i}.\n`));
           await hints(file);
         }
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        // What is told of the last text stands a line lower than what was told before it.
+        await file.editor.edit((edit) => edit.insert(new vscode.Position(0, 0), '# Typed above.\n'));
+        await until('the newest text is told about', () => problems(file.uri)[0]?.range.start.line === place(file.document, '"BN": 256').line);
         listener.dispose();
         assert.ok(seen.length > 0 && seen.every((count) => count === 1), `the list changes: ${seen}`);
         assert.equal(problems(file.uri)[0].range.start.line, place(file.document, '"BN": 256').line);
