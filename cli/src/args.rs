@@ -124,7 +124,7 @@ pub(crate) enum Command {
         /// Not these codes or families.
         #[arg(long, value_delimiter = ',')]
         ignore: Vec<String>,
-        /// Apply the safe fixes.
+        /// Make the fixes that change what no correct kernel does.
         #[arg(long)]
         fix: bool,
         /// Preview another version of Triton: hints where types or diagnostics differ.

@@ -10,9 +10,9 @@ use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use rayon::{ThreadPoolBuilder, prelude::*};
 use serde_json::{Value, json};
 use tritium_lsp::ide::{
-    Analysis, Diagnostic, Host, Severity, TextEdit,
+    Analysis, Applicability, Diagnostic, Host, Severity, TextEdit,
     baseline::Baseline,
-    code_actions::{applied, safe_fixes},
+    code_actions::{Fixable, applied},
     guarded,
 };
 use tritium_syntax::{Encoding, LineIndex, TextSize};
@@ -48,15 +48,7 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
     let mut fixed = 0;
     if *fix {
         for result in &mut checked {
-            // Fixes can uncover or overlap others: apply what does not overlap, look again, a few times.
-            for _ in 0..10 {
-                let Some((text, count)) = apply_safe_fixes(&result.text, &result.diagnostics) else { break };
-                let Some(bytes) = encoded(&result.path, &text)? else { break };
-                fs::write(&result.path, bytes).map_err(|e| Failure::io(&result.path, &e))?;
-                fixed += count;
-                host.set_text(&result.path, text);
-                *result = check_file(host.snapshot(), &result.path, true)?;
-            }
+            fixed += fix_file(&mut host, result)?;
         }
     }
     if let Some(path) = &request.write_baseline {
@@ -175,10 +167,34 @@ fn encoded(path: &Path, text: &str) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(source.encode()))
 }
 
-/// The text after every safe fix that overlaps none before it, and how many; `None` if there is nothing to do.
-fn apply_safe_fixes(text: &str, diagnostics: &[Diagnostic]) -> Option<(String, usize)> {
-    let (edits, count) = safe_fixes(diagnostics);
-    (count > 0).then(|| (applied(text, &edits), count))
+/// Makes the safe fixes of what is found in a file, and looks at it again; what they uncover is told and left. A text without an error
+/// never becomes one with an error. How many fixes were made.
+fn fix_file(host: &mut Host, file: &mut Checked) -> Result<usize, Failure> {
+    let mut left = Fixable::of(&file.diagnostics);
+    let mut fixed = 0;
+    loop {
+        // Of fixes that overlap one is made, and the others when their places are known anew.
+        let (edits, count) = left.take(&file.diagnostics);
+        if count == 0 {
+            return Ok(fixed);
+        }
+        let text = applied(&file.text, &edits);
+        let Some(bytes) = encoded(&file.path, &text)? else { return Ok(fixed) };
+        host.set_text(&file.path, text);
+        let after = check_file(host.snapshot(), &file.path, true)?;
+        if let (None, Some(new)) = (error_of(&file.diagnostics), error_of(&after.diagnostics)) {
+            host.set_text(&file.path, file.text.clone());
+            eprintln!("{}: left as it is, as its fixes bring an error: {}", file.path.display(), new.message);
+            return Ok(fixed);
+        }
+        fs::write(&file.path, bytes).map_err(|e| Failure::io(&file.path, &e))?;
+        fixed += count;
+        *file = after;
+    }
+}
+
+fn error_of(diagnostics: &[Diagnostic]) -> Option<&Diagnostic> {
+    diagnostics.iter().find(|d| d.severity == Severity::Error)
 }
 
 fn plural(n: usize, one: &str) -> String {
@@ -300,8 +316,14 @@ fn to_json(checked: &[Checked]) -> Value {
             let edits = |edits: &[TextEdit]| -> Vec<Value> {
                 edits.iter().map(|e| json!({ "file": path, "range": range(&e.range), "new_text": e.new_text })).collect()
             };
-            let fixes: Vec<Value> =
-                d.fixes.iter().map(|f| json!({ "title": f.title, "safe": f.safe, "edits": edits(&f.edits) })).collect();
+            let fixes: Vec<Value> = d
+                .fixes
+                .iter()
+                .map(|f| {
+                    let safe = f.applicability == Applicability::Safe;
+                    json!({ "title": f.title, "safe": safe, "edits": edits(&f.edits) })
+                })
+                .collect();
             diagnostics.push(json!({
                 "code": d.code, "name": d.name, "severity": d.severity.name(), "message": d.message,
                 "file": path, "range": range(&d.range), "kernel": d.kernel, "configs": d.configs, "assumed": d.assumed,

@@ -54,7 +54,7 @@ pub use code_lens::Lens;
 pub use coexistence::{Feature, Python};
 pub use completion::{Completion, CompletionKind};
 pub use definition::Target;
-pub use diagnostics::{Diagnostic, Fix, Related, Severity, TextEdit};
+pub use diagnostics::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};
 pub use exact::Artefacts;
 pub use folding::{Fold, FoldKind};
 pub use hover::Hover;

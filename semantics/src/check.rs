@@ -21,7 +21,7 @@ use crate::{
     items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::launches,
     lints,
-    problem::{At, Place},
+    problem::{Applicability, At, Place},
 };
 
 use assembly::Found;
@@ -59,8 +59,7 @@ pub struct Related {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFix {
     pub title: String,
-    /// Changes nothing but what is wrong.
-    pub safe: bool,
+    pub applicability: Applicability,
     pub edits: Vec<FileEdit>,
 }
 

@@ -43,6 +43,7 @@ mod shapes;
 mod sort;
 mod statements;
 mod types;
+mod undefined;
 mod value;
 
 pub(crate) use expressions::source_text;

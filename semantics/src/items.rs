@@ -337,21 +337,6 @@ pub(crate) fn binds(db: &dyn Db, file: SourceFile, name: &str) -> bool {
     declared(db, file).names.contains_key(name)
 }
 
-/// Whether the host's part of a file, all but its kernels and the name's own definition, reads a module-level name.
-pub(crate) fn host_reads(db: &dyn Db, file: SourceFile, name: &str) -> bool {
-    let items = items(db, file);
-    let declared = declared(db, file);
-    let own = declared.ways(name, None).first().and_then(|binding| match &binding.to {
-        Bound::Value { chunk, .. } => Some(*chunk),
-        Bound::Definition(index) => declared.definitions.get(*index).map(|d| d.chunk),
-        _ => None,
-    });
-    (0..chunk_count(db, file))
-        .filter(|&chunk| Some(chunk) != own && items.functions.iter().all(|f| f.chunk != chunk))
-        .filter_map(|chunk| chunk_body(db, file, chunk))
-        .any(|body| body.exprs.iter().any(|e| matches!(e, Expr::Name(n) if n == name)))
-}
-
 /// Whether a file hands a function around by name, or launches it with a list that it unpacks: launches that nobody sees decide about its
 /// parameters.
 pub(crate) fn is_passed_around(db: &dyn Db, file: SourceFile, name: &str) -> bool {

@@ -4,6 +4,7 @@
 //! file a rule. **Invariant:** a rule reads nothing but the [`Kernel`] it is given, so it runs again only when that kernel, a helper it
 //! calls, or the launches that run it change; it stays silent where it does not know.
 
+mod allow_tf32;
 mod asymmetric_mask;
 mod chained_boolean;
 mod dependence;

@@ -52,9 +52,21 @@ pub enum At {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fix {
     pub title: String,
-    /// Applied by `--fix` and offered first.
-    pub safe: bool,
+    pub applicability: Applicability,
     pub edits: Vec<Edit>,
+}
+
+/// Who decides that a fix is made.
+///
+/// A fix is safe only if its producer can say why every correct program means the same after it, whatever its arguments are. Nothing that
+/// draws on the arguments that were looked at is: neither an element type nor a value, and no guess at what was meant. What only assumed
+/// arguments show is demoted where diagnostics are assembled ([`crate::check`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Applicability {
+    /// The meaning of a correct program cannot change: `--fix` and fixing all at once make it.
+    Safe,
+    /// Perhaps what was meant: a person chooses it.
+    Suggested,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -8,12 +8,13 @@ use smol_str::SmolStr;
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
     constant::Const,
-    diagnostics::Severity,
+    diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::elaborate,
     host,
     items::{Annotation, FunctionItem, ParamItem, items},
     launch::{Launch, LaunchArg, unplaced},
+    problem::Problem,
     project,
 };
 
@@ -23,7 +24,7 @@ mod repair;
 use flow::{Flow, Role};
 use repair::Repairs;
 
-pub(crate) use flow::effects;
+pub(crate) use flow::{effects, sources};
 pub(crate) use repair::hangs_on_arguments;
 
 /// Distinct instances of a kernel that are followed.
@@ -180,6 +181,32 @@ pub(crate) fn with_elements(db: &dyn Db, instance: Instance, elements: &[DType])
         Instance::new(db, instance.function(db), arguments.collect::<Vec<_>>(), instance.triton(db).clone())
     };
     elements.iter().copied().map(under).filter(|i| *i != instance).collect()
+}
+
+/// The instance of an assumed specialisation with nothing known of the numbers that were assumed for what a problem is made of; `None` if
+/// there are none.
+pub(crate) fn without_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem: &Problem) -> Option<Instance> {
+    let instance = specialisation.instance;
+    let kernel = instance.function(db);
+    let item = items(db, kernel.file(db)).function(kernel)?;
+    let row = specialisation.config.and_then(|row| host::configs(db, kernel).get(row as usize));
+    let mut arguments = instance.arguments(db).clone();
+    for i in repair::sources(db, kernel, problem) {
+        let (Some(param), Some(argument)) = (item.params.get(i), arguments.get_mut(i)) else { continue };
+        let is_assumed = matches!(param.annotation, Annotation::None | Annotation::Constexpr)
+            && row.is_none_or(|row| row.meta.get(&param.name).is_none())
+            && host::default_of(db, kernel, i).is_none();
+        let is_number = match argument {
+            Argument::Constexpr(_) => true,
+            // That it is known at run time only is no assumption of a value.
+            Argument::Runtime { ty: ArgType::Scalar(_), .. } => problem.code != Code::CXP001,
+            _ => false,
+        };
+        if is_assumed && is_number {
+            *argument = Argument::Unknown;
+        }
+    }
+    (arguments != *instance.arguments(db)).then(|| Instance::new(db, kernel, arguments, instance.triton(db).clone()))
 }
 
 /// How the compile-time parameters that no launch gives are chosen.

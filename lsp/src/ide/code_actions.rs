@@ -2,9 +2,9 @@
 //
 //! The fixes of the diagnostics that touch a range, every safe fix of the file at once, and [refactorings](super::refactor).
 
-use std::{ops::Range, path::Path};
+use std::{collections::HashMap, ops::Range, path::Path};
 
-use crate::ide::{Analysis, Diagnostic, Remarks, TextEdit, refactor::RefactorKind};
+use crate::ide::{Analysis, Applicability, Diagnostic, Fix, Remarks, TextEdit, refactor::RefactorKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionKind {
@@ -18,7 +18,7 @@ pub enum ActionKind {
 pub struct Action {
     pub title: String,
     pub kind: ActionKind,
-    pub safe: bool,
+    pub applicability: Applicability,
     pub edits: Vec<TextEdit>,
     /// What it puts right.
     pub diagnostic: Option<Diagnostic>,
@@ -43,21 +43,21 @@ impl Analysis {
                         actions.push(Action {
                             title: fix.title.clone(),
                             kind: ActionKind::QuickFix,
-                            safe: fix.safe,
+                            applicability: fix.applicability,
                             edits: fix.edits.clone(),
                             diagnostic: Some(diagnostic.clone()),
                         });
                     }
                 }
                 // What is certainly right comes first.
-                actions.sort_by_key(|action| !action.safe);
+                actions.sort_by_key(|action| action.applicability != Applicability::Safe);
             }
             let (edits, fixed) = safe_fixes(&diagnostics);
             if wants(ActionKind::FixAll) && fixed > 0 {
                 actions.push(Action {
                     title: format!("Fix all of Tritium's {fixed} safely fixable problems"),
                     kind: ActionKind::FixAll,
-                    safe: true,
+                    applicability: Applicability::Safe,
                     edits,
                     diagnostic: None,
                 });
@@ -70,7 +70,13 @@ impl Analysis {
                     RefactorKind::Rewrite => ActionKind::Rewrite,
                 };
                 if wants(kind) {
-                    actions.push(Action { title: refactor.title, kind, safe: false, edits: refactor.edits, diagnostic: None });
+                    actions.push(Action {
+                        title: refactor.title,
+                        kind,
+                        applicability: Applicability::Suggested,
+                        edits: refactor.edits,
+                        diagnostic: None,
+                    });
                 }
             }
         }
@@ -80,19 +86,47 @@ impl Analysis {
 
 /// Every safe fix that overlaps none before it, in the order of the text, and how many they are.
 pub fn safe_fixes(diagnostics: &[Diagnostic]) -> (Vec<TextEdit>, usize) {
-    let mut taken: Vec<TextEdit> = Vec::new();
-    let mut count = 0;
-    for fix in diagnostics.iter().filter_map(|d| d.fixes.iter().find(|f| f.safe)) {
-        let overlaps = |edit: &TextEdit| {
-            taken.iter().any(|t| t.range == edit.range || (t.range.start < edit.range.end && edit.range.start < t.range.end))
-        };
-        if !fix.edits.is_empty() && !fix.edits.iter().any(overlaps) {
-            taken.extend(fix.edits.iter().cloned());
-            count += 1;
+    let mut known = Fixable::of(diagnostics);
+    known.take(diagnostics)
+}
+
+/// What was safely fixable before any fix was made: fixes that overlap are made in turn, and what a fix uncovers is not among them.
+pub struct Fixable(HashMap<(&'static str, String), usize>);
+
+impl Fixable {
+    pub fn of(diagnostics: &[Diagnostic]) -> Fixable {
+        let mut left = HashMap::new();
+        for diagnostic in diagnostics.iter().filter(|d| safe_fix(d).is_some()) {
+            *left.entry((diagnostic.code, diagnostic.message.clone())).or_default() += 1;
         }
+        Fixable(left)
     }
-    taken.sort_by_key(|edit| (edit.range.start, edit.range.end));
-    (taken, count)
+
+    /// The edits that can be made to the text that these diagnostics are about, in its order, and of how many fixes they are.
+    pub fn take(&mut self, diagnostics: &[Diagnostic]) -> (Vec<TextEdit>, usize) {
+        let mut taken: Vec<TextEdit> = Vec::new();
+        let mut count = 0;
+        for diagnostic in diagnostics {
+            let Some(fix) = safe_fix(diagnostic) else { continue };
+            let Some(left) = self.0.get_mut(&(diagnostic.code, diagnostic.message.clone())).filter(|left| **left > 0) else {
+                continue;
+            };
+            let overlaps = |edit: &TextEdit| {
+                taken.iter().any(|t| t.range == edit.range || (t.range.start < edit.range.end && edit.range.start < t.range.end))
+            };
+            if !fix.edits.iter().any(overlaps) {
+                *left -= 1;
+                taken.extend(fix.edits.iter().cloned());
+                count += 1;
+            }
+        }
+        taken.sort_by_key(|edit| (edit.range.start, edit.range.end));
+        (taken, count)
+    }
+}
+
+fn safe_fix(diagnostic: &Diagnostic) -> Option<&Fix> {
+    diagnostic.fixes.iter().find(|fix| fix.applicability == Applicability::Safe && !fix.edits.is_empty())
 }
 
 /// The text after edits that do not overlap, in the order of the text.

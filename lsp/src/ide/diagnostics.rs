@@ -21,7 +21,7 @@ use tritium_semantics::{
     upgrade,
 };
 
-pub use tritium_semantics::diagnostics::Severity;
+pub use tritium_semantics::{diagnostics::Severity, problem::Applicability};
 
 use crate::ide::{Analysis, Remarks};
 
@@ -55,7 +55,7 @@ pub struct Related {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fix {
     pub title: String,
-    pub safe: bool,
+    pub applicability: Applicability,
     pub edits: Vec<TextEdit>,
 }
 
@@ -285,7 +285,7 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         configs: found.configs.clone(),
         assumed: found.assumed,
         related: related.map(|r| Related { range: r.range.clone(), message: r.message.clone() }).collect(),
-        fixes: fixes.map(|f| Fix { title: f.title.clone(), safe: f.safe, edits: edits(&f.edits) }).collect(),
+        fixes: fixes.map(|f| Fix { title: f.title.clone(), applicability: f.applicability, edits: edits(&f.edits) }).collect(),
         href: format!("{PAGES}/{}", found.code.as_str()),
     }
 }

@@ -98,7 +98,9 @@ impl Backend {
                             changes: Some([(document.uri.clone(), edits)].into_iter().collect()),
                             ..Default::default()
                         }),
-                        is_preferred: Some(action.safe && action.kind == ActionKind::QuickFix),
+                        is_preferred: Some(
+                            action.applicability == ide::Applicability::Safe && action.kind == ActionKind::QuickFix,
+                        ),
                         ..Default::default()
                     })
                 })

@@ -19,7 +19,7 @@ use crate::{
     items,
     launch::{LaunchSource, launches},
     lints,
-    problem::{Edit, Piece, Place, Problem},
+    problem::{Applicability, Edit, Piece, Place, Problem},
 };
 
 /// One problem of a file, as many kernels as have it.
@@ -41,6 +41,9 @@ impl Found {
         let Finding { problem, place, seen, .. } = finding;
         let new = || Entry { problem: problem.clone(), place: *place, kernels: vec![], launch: None };
         let entry = self.entries.entry((range.start, range.end, problem.code)).or_insert_with(new);
+        if problem.severity() < entry.problem.severity() {
+            entry.problem = problem.clone();
+        }
         match entry.kernels.iter_mut().find(|(other, _)| *other == kernel) {
             Some((_, other)) => other.labels.extend(seen.labels.iter().cloned()),
             None => entry.kernels.push((kernel, seen.clone())),
@@ -117,6 +120,8 @@ impl Entry {
         if certain {
             related.extend(self.launch.clone());
         }
+        // What only assumed arguments show may be no mistake at all.
+        let is_known = certain && self.seen().all(|s| !s.is_assumed);
         let fixes = problem
             .fixes
             .iter()
@@ -125,7 +130,7 @@ impl Entry {
                 let edits = edits.map(|e| e.concat());
                 Some(FileFix {
                     title: fix.title.clone(),
-                    safe: fix.safe && certain,
+                    applicability: if is_known { fix.applicability } else { Applicability::Suggested },
                     edits: edits.filter(|e| e.iter().all(|e| e.file == file))?,
                 })
             })
@@ -144,6 +149,30 @@ impl Entry {
     }
 }
 
+/// Tells what a file is full of once, at its first place, with the fixes of all.
+pub(super) fn tell_once(found: &mut Vec<Diagnostic>) {
+    for code in [Code::DOT007] {
+        let (mut all, others): (Vec<_>, Vec<_>) = std::mem::take(found).into_iter().partition(|d| d.code == code);
+        *found = others;
+        if all.is_empty() {
+            continue;
+        }
+        let mut first = all.remove(0);
+        if !all.is_empty() {
+            first.message.push_str(&format!(" (and at {} more places of this file)", all.len()));
+        }
+        for fix in all.into_iter().flat_map(|d| d.fixes) {
+            let same = |f: &&mut FileFix| f.title == fix.title && f.applicability == fix.applicability;
+            match first.fixes.iter_mut().find(same) {
+                Some(known) => known.edits.extend(fix.edits),
+                None => first.fixes.push(fix),
+            }
+        }
+        let at = found.partition_point(|d| d.range.start < first.range.start);
+        found.insert(at, first);
+    }
+}
+
 /// Where a row of a tuner stands, if its rows are written out.
 pub fn place_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<Place> {
     lints::row_of_tuner(db, kernel, config as usize)
@@ -153,7 +182,7 @@ pub fn place_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<Place>
 pub fn removal_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<FileFix> {
     let place = lints::row_of_tuner(db, kernel, config as usize)?;
     let edits = file_edits(db, &Edit::RemoveArgument(place))?;
-    Some(FileFix { title: format!("Remove {}[{config}]", kernel.name(db)), safe: false, edits })
+    Some(FileFix { title: format!("Remove {}[{config}]", kernel.name(db)), applicability: Applicability::Suggested, edits })
 }
 
 /// `None` where the edit cannot be made without losing something the user wrote.

@@ -17,7 +17,9 @@ use crate::{
     launch::{Launch, launches, unplaced},
     lints::{self, Circumstances, circumstances, lint},
     problem::{At, Place, Problem},
-    specialise::{Specialisation, hangs_on_arguments, specialisations, with_elements, with_other_elements},
+    specialise::{
+        Specialisation, hangs_on_arguments, sources, specialisations, with_elements, with_other_elements, without_assumed_values,
+    },
 };
 
 /// Works out what [`unsilenced_partly`] needs beside its looks.
@@ -168,8 +170,10 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
         let specialisation = visit.specialisation;
         let of_target = lints::of_target(db, visit.elaborated);
         for problem in visit.elaborated.problems.iter().chain(visit.lints).chain(&of_target) {
-            // A wish about values that were only assumed.
-            if specialisation.is_assumed() && problem.code == Code::LNG017 {
+            // A wish about values that were only assumed, or what only such values bring.
+            if specialisation.is_assumed()
+                && (problem.code == Code::LNG017 || rests_on_assumed_values(db, specialisation, problem))
+            {
                 continue;
             }
             // In a helper of another file it is shown where this file calls it.
@@ -192,6 +196,10 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
                 let seen = Seen { is_assumed: specialisation.is_assumed(), labels: IndexSet::new(), reach, refuted };
                 Finding { problem: problem.clone(), place, seen, launch: None }
             });
+            // Of several at one place the one that matters most is told.
+            if problem.severity() < finding.problem.severity() {
+                finding.problem = problem.clone();
+            }
             if finding.launch.is_none() && is_error(problem) && has(visit.elaborated, problem) {
                 finding.launch = launch_to_blame(db, kernel, specialisation, problem);
             }
@@ -296,6 +304,38 @@ fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation, index: 
         // Assumed ones have no name of their own: their order tells them apart.
         None => format!("assumed#{}", index + 1),
     }
+}
+
+/// Whether an error is gone once nothing is known of the numbers that were assumed for what its place is made of.
+fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem: &Problem) -> bool {
+    if problem.severity() != Severity::Error || !hangs_on_values(problem.code) {
+        return false;
+    }
+    // What is written out where the problem stands is no assumption, whatever the function is given.
+    let Place { function, at } = problem.place;
+    let is_given = match at {
+        At::Expr(id) | At::Argument(id) => !sources(db, function, id).is_empty(),
+        At::Stmt(_) | At::Param(_) | At::Name => true,
+    };
+    is_given && without_assumed_values(db, specialisation, problem).is_some_and(|instance| !has(elaborate(db, instance), problem))
+}
+
+/// Whether the value of a number may decide about it: an axis, an order, a permutation, a product of extents, a word.
+fn hangs_on_values(code: Code) -> bool {
+    matches!(
+        code,
+        Code::SHP004
+            | Code::SHP005
+            | Code::SHP006
+            | Code::SHP010
+            | Code::LNG010
+            | Code::LNG011
+            | Code::DTY011
+            | Code::CXP001
+            | Code::TMA001
+            | Code::TMA002
+            | Code::CTL009
+    )
 }
 
 /// Whether the types of the elements that pointers lead to decide about it.

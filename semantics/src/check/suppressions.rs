@@ -4,11 +4,17 @@
 
 use std::ops::Range;
 
-use super::{Diagnostic, FileEdit, FileFix, plain};
-use crate::{Db, SourceFile, diagnostics::Code, items::is_triton_file};
+use super::{Diagnostic, FileEdit, FileFix, assembly::tell_once, plain};
+use crate::{Db, SourceFile, diagnostics::Code, items::is_triton_file, problem::Applicability};
 
-/// Takes out what comments silence, and tells of comments that silence nothing; those of codes that were not looked for may.
+/// Takes out what comments silence, and tells of comments that silence nothing; those of codes that were not looked for may. What is left
+/// of what a file is full of is told once.
 pub fn silence(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_not_looked_for: fn(Code) -> bool) {
+    silence_lines(db, file, found, is_not_looked_for);
+    tell_once(found);
+}
+
+fn silence_lines(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_not_looked_for: fn(Code) -> bool) {
     let text = file.text(db);
     if !is_triton_file(db, file) {
         return;
@@ -73,7 +79,11 @@ fn unused_suppression(file: SourceFile, text: &str, suppression: &Suppression, u
         FileEdit { file, range: comment.clone(), new_text: new_text.trim_end().to_owned() }
     };
     let mut diagnostic = plain(Code::SUP001, message, comment);
-    diagnostic.fixes.push(FileFix { title: "Remove what is unused".to_owned(), safe: true, edits: vec![edit] });
+    diagnostic.fixes.push(FileFix {
+        title: "Remove what is unused".to_owned(),
+        applicability: Applicability::Safe,
+        edits: vec![edit],
+    });
     Some(diagnostic)
 }
 

@@ -18,7 +18,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::Element,
 };
 
@@ -176,7 +176,11 @@ impl Evaluator<'_> {
                 .collect();
             let new = format!("{}({})", self.text(*callee), args.join(", "));
             if !new.contains('…') {
-                report = report.fix(format!("Change to `{nearest}`"), true, vec![Edit::Replace(self.place(call), new)]);
+                report = report.fix(
+                    format!("Change to `{nearest}`"),
+                    Applicability::Suggested,
+                    vec![Edit::Replace(self.place(call), new)],
+                );
             }
         }
         self.report(report);

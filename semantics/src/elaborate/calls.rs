@@ -21,7 +21,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::{Edit, Fix},
+    problem::{Applicability, Edit, Fix},
     types::{Element, TileType, same_shape},
 };
 
@@ -95,10 +95,7 @@ impl<'a> Evaluator<'a> {
                 let values: Vec<Value> = positional.into_iter().map(|(v, _)| v).collect();
                 self.math_call(&path, &values, expr)
             }
-            Value::Module(path) => {
-                let values: Vec<Value> = positional.into_iter().map(|(v, _)| v).collect();
-                Err(self.host_call(&path, expr, &values))
-            }
+            Value::Module(path) => Err(self.host_call(&path, expr)),
             Value::PythonFunction(name) => Err(self.call_of_python(expr, &name)),
             other => {
                 let place = self.place(expr);
@@ -562,7 +559,7 @@ impl<'a> Evaluator<'a> {
         };
         let title =
             if same_shape(&old.shape, &new.shape) { format!("Start it as {dtype}") } else { format!("Start it as {new}") };
-        Some(Fix { title, safe: true, edits: vec![edit] })
+        Some(Fix { title, applicability: Applicability::Suggested, edits: vec![edit] })
     }
 
     fn zeros(&self, at: ExprId, ty: &TileType, dtype: &str) -> Edit {

@@ -51,7 +51,7 @@ impl<'a> Evaluator<'a> {
             if arguments.iter().any(Value::has_unknown) {
                 return Err(Silenced);
             }
-            return Err(self.host_call(path, at, arguments));
+            return Err(self.host_call(path, at));
         };
         match math_function(path, &numbers) {
             Some(value) => Ok(Value::constant(value)),

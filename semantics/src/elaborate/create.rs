@@ -15,7 +15,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::{Dim, Dims, TileType},
 };
 
@@ -186,9 +186,14 @@ impl<'a> Evaluator<'a> {
                 let text = self.text(shape_expr);
                 let place = self.place(shape_expr);
                 let new = format!("({text},)");
+                // A name may stand for a tuple elsewhere.
+                let applicability = match self.body.expr(shape_expr) {
+                    crate::body::Expr::Int(_) => Applicability::Safe,
+                    _ => Applicability::Suggested,
+                };
                 self.report(problem(Code::LNG011, place, format!("a shape is a tuple: write `{new}`")).fix(
                     "Make it a tuple",
-                    true,
+                    applicability,
                     vec![Edit::Replace(place, new)],
                 ));
                 Err(Silenced)

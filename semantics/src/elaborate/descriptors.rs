@@ -21,6 +21,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
+    problem::Applicability,
     types::{Element, TileType, same_shape, shape_text},
 };
 
@@ -206,7 +207,7 @@ impl<'a> Evaluator<'a> {
                 tile.ty
             );
             let edits = self.append(expr, ".to(tl.int32)");
-            self.report(problem(Code::TMA005, place, message).fix("Cast to i32", true, edits));
+            self.report(problem(Code::TMA005, place, message).fix("Cast to i32", Applicability::Suggested, edits));
             return Err(Silenced);
         }
         self.cast(tile, DType::I32.into(), expr)
@@ -418,7 +419,7 @@ impl<'a> Evaluator<'a> {
             let message =
                 format!("`{}` is {}, and a scatter into {elem} does not convert it: cast it", self.text(expr), value.ty);
             let edits = self.append(expr, &format!(".to({})", crate::builtins::dtype_spelling(elem)));
-            self.report(problem(Code::TMA005, place, message).fix(format!("Cast to {elem}"), true, edits));
+            self.report(problem(Code::TMA005, place, message).fix(format!("Cast to {elem}"), Applicability::Suggested, edits));
             return Err(Silenced);
         }
         let operands: Vec<_> = [address.id, value.id].into_iter().chain(mask.map(|m| m.id)).collect();

@@ -7,6 +7,7 @@ use tritium_tile::{OpKind, ops::DotPrecision};
 use super::{
     builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    undefined::Neutral,
     value::{Tile, Value},
 };
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::{TileType, same_shape, shape_text, symbolic_shape},
 };
 
@@ -102,7 +103,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::LNG011, place, message));
         }
         if out == DType::BF16 && elem_a.is_float() {
-            return Err(self.bf16_out(arguments, acc.is_some(), at));
+            return Err(self.bf16_out(arguments, at));
         }
         let result = match elem_a {
             DType::I8 => DType::I32,
@@ -140,21 +141,25 @@ impl<'a> Evaluator<'a> {
         if arguments.value("input_precision").is_none() && arguments.value("allow_tf32").is_none() {
             self.remark_tf32(&a, &b, at);
         }
-        self.check_defined(&a, Some(batch + 1), "tl.dot", "0.0", at);
-        self.check_defined(&b, Some(batch), "tl.dot", "0.0", at);
+        self.check_defined(&a, Some(batch + 1), "tl.dot", Neutral::zero("0.0"), at);
+        self.check_defined(&b, Some(batch), "tl.dot", Neutral::zero("0.0"), at);
         let mut result = self.emit_like(OpKind::Dot { precision }, &[&a, &b, &acc], ty);
         result.varies = Tile::all_axes(rank);
         result.undefined = None;
         Ok(Value::Tile(result))
     }
 
-    fn bf16_out(&mut self, arguments: &Arguments, accumulates: bool, at: ExprId) -> Silenced {
+    fn bf16_out(&mut self, arguments: &Arguments, at: ExprId) -> Silenced {
         let expr = arguments.expr("out_dtype").unwrap_or(at);
         let place = self.argument_place(expr);
         let message =
             "tl.dot accumulates in f32 or f16, not in bf16: drop `out_dtype` and cast the result with `.to(tl.bfloat16)`";
         let edits = vec![Edit::RemoveArgument(place), Edit::InsertAfter(self.place(at), ".to(tl.bfloat16)".to_owned())];
-        self.report(problem(Code::DOT005, place, message).fix("Accumulate in f32, cast the result", !accumulates, edits));
+        self.report(problem(Code::DOT005, place, message).fix(
+            "Accumulate in f32, cast the result",
+            Applicability::Suggested,
+            edits,
+        ));
         Silenced
     }
 
@@ -189,7 +194,7 @@ impl<'a> Evaluator<'a> {
             self.text(wide.0)
         );
         let edits = self.append(wide.0, &cast);
-        self.report(problem(Code::DOT003, place, message).fix(format!("Cast to {}", narrow.2), true, edits));
+        self.report(problem(Code::DOT003, place, message).fix(format!("Cast to {}", narrow.2), Applicability::Suggested, edits));
         Silenced
     }
 
@@ -216,12 +221,7 @@ impl<'a> Evaluator<'a> {
         match arguments.value("input_precision").to_const() {
             Some(Const::None) => match arguments.value("allow_tf32").to_const() {
                 Some(Const::None) => Ok(DotPrecision::Tf32),
-                Some(value) => {
-                    if let Some(expr) = arguments.expr("allow_tf32") {
-                        self.remark_allow_tf32(expr, value.truth());
-                    }
-                    Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee })
-                }
+                Some(value) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
                 None => Err(Silenced),
             },
             Some(Const::Str(word)) => match word.to_ascii_lowercase().as_str() {

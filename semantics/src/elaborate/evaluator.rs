@@ -21,7 +21,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::{At, Edit, Fix, Place, Problem},
+    problem::{Applicability, At, Edit, Fix, Place, Problem},
     types::{Dim, Dims, TileType, Ty},
     versions::Rules,
 };
@@ -428,7 +428,12 @@ impl<'a> Evaluator<'a> {
 
     /// One message per code and place: the first stays.
     pub(super) fn report(&mut self, problem: Problem) {
-        self.problems.entry((problem.code, problem.place)).or_insert(problem);
+        // Of several at one place the one that matters most is told.
+        match self.problems.get_mut(&(problem.code, problem.place)) {
+            Some(told) if told.severity() <= problem.severity() => {}
+            Some(told) => *told = problem,
+            None => _ = self.problems.insert((problem.code, problem.place), problem),
+        }
     }
 
     pub(super) fn problem(&mut self, code: Code, place: Place, message: impl Into<String>) -> Silenced {
@@ -464,7 +469,7 @@ pub(super) fn problem(code: Code, place: Place, message: impl Into<String>) -> P
 
 pub(super) trait ProblemExt: Sized {
     fn related(self, place: Option<Place>, text: impl Into<String>) -> Self;
-    fn fix(self, title: impl Into<String>, safe: bool, edits: Vec<Edit>) -> Self;
+    fn fix(self, title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Self;
 }
 
 impl ProblemExt for Problem {
@@ -475,8 +480,8 @@ impl ProblemExt for Problem {
         self
     }
 
-    fn fix(mut self, title: impl Into<String>, safe: bool, edits: Vec<Edit>) -> Problem {
-        self.fixes.push(Fix { title: title.into(), safe, edits });
+    fn fix(mut self, title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Problem {
+        self.fixes.push(Fix { title: title.into(), applicability, edits });
         self
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     body::{Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, UnaryOp},
     constant::Const,
     diagnostics::Code,
-    problem::{Edit, Piece},
+    problem::{Applicability, Edit, Piece},
 };
 
 impl<'a> Evaluator<'a> {
@@ -242,9 +242,12 @@ impl<'a> Evaluator<'a> {
                     self.chain_pieces(first, rest),
                 ),
             };
+            // What stands in the middle is worked out twice then; Triton refuses the chain whatever it compares.
+            let is_worked_out_freely = rest[..rest.len() - 1].iter().all(|(_, middle)| self.has_no_effect(*middle));
+            let applicability = if is_worked_out_freely { Applicability::Safe } else { Applicability::Suggested };
             self.report(problem(Code::LNG012, place, message).fix(
                 "Split the comparison",
-                true,
+                applicability,
                 vec![Edit::Rewrite(place, pieces)],
             ));
             return Err(Silenced);
@@ -272,6 +275,17 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `(a <= b) & (b < c)` for `a <= b < c`.
+    /// Whether an expression is made of names and numbers alone, so that it may be worked out once more.
+    fn has_no_effect(&self, expr: ExprId) -> bool {
+        match self.body.expr(expr) {
+            Expr::Name(_) | Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) => true,
+            Expr::Attribute { receiver, .. } => self.has_no_effect(*receiver),
+            Expr::Unary { operand, .. } => self.has_no_effect(*operand),
+            Expr::Binary { lhs, rhs, .. } => self.has_no_effect(*lhs) && self.has_no_effect(*rhs),
+            _ => false,
+        }
+    }
+
     fn chain_pieces(&self, first: ExprId, rest: &[(CompareOp, ExprId)]) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut left = first;
@@ -331,7 +345,8 @@ impl<'a> Evaluator<'a> {
                 && other.ty.elem.scalar().is_some_and(|d| d.is_float())
             {
                 let new = format!("{i}.0");
-                report = report.fix(format!("Write `{new}`"), true, vec![Edit::Replace(self.place(arm), new)]);
+                report =
+                    report.fix(format!("Write `{new}`"), Applicability::Suggested, vec![Edit::Replace(self.place(arm), new)]);
             }
         }
         self.report(report);

@@ -18,7 +18,7 @@ use crate::{
     builtins::{self, Library},
     diagnostics::Code,
     dtype::DType,
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::same_shape,
 };
 
@@ -101,7 +101,7 @@ impl<'a> Evaluator<'a> {
                 .filter(|((value, _), (_, tile))| matches!(value, Value::Tile(_)) && narrow(tile))
                 .flat_map(|((_, expr), _)| self.append(*expr, ".to(tl.float32)"))
                 .collect();
-            report = report.fix("Cast to float32", true, edits);
+            report = report.fix("Cast to float32", Applicability::Suggested, edits);
         }
         self.report(report);
         Silenced

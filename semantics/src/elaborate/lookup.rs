@@ -7,6 +7,7 @@ use tritium_tile::OpKind;
 use super::{
     builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    undefined::Neutral,
     value::{Tile, Undefined, Value},
 };
 use crate::{
@@ -92,7 +93,7 @@ impl<'a> Evaluator<'a> {
             None => None,
         };
         if mask.is_none() {
-            self.check_defined(&input, Some(0), "tl.histogram", "0", at);
+            self.check_defined(&input, Some(0), "tl.histogram", Neutral::only("0"), at);
         }
         let mut operands = vec![input.id];
         operands.extend(mask.iter().map(|m| m.id));

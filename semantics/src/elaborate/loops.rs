@@ -20,7 +20,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::{Edit, Place},
+    problem::{Applicability, Edit, Place},
     types::{Element, TileType},
 };
 
@@ -131,8 +131,11 @@ impl<'a> Evaluator<'a> {
                     let place = self.place(*expr);
                     let mut report = problem(Code::CTL007, place, message);
                     if let Expr::Call { callee, .. } = self.body.expr(call) {
-                        report =
-                            report.fix("Use tl.range", true, vec![Edit::Replace(self.place(*callee), "tl.range".to_owned())]);
+                        report = report.fix(
+                            "Use tl.range",
+                            Applicability::Suggested,
+                            vec![Edit::Replace(self.place(*callee), "tl.range".to_owned())],
+                        );
                     }
                     self.report(report);
                     return Err(Silenced);
@@ -323,11 +326,8 @@ impl<'a> Evaluator<'a> {
                 "`while {text}`: `{text}` is {}, and the condition of a run-time loop must be i1: compare it (`{text} != 0`)",
                 tile.ty
             );
-            self.report(problem(Code::CTL010, place, message).fix(
-                "Compare with 0",
-                true,
-                vec![Edit::InsertAfter(place, " != 0".to_owned())],
-            ));
+            let edits = self.append_comparison(expr);
+            self.report(problem(Code::CTL010, place, message).fix("Compare with 0", Applicability::Suggested, edits));
             return Err(Silenced);
         }
         self.truth(tile, expr)

@@ -11,6 +11,7 @@ use super::{
     builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     promote::Arithmetic,
+    undefined::Neutral,
     value::{Tile, Value},
 };
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
+    problem::Applicability,
     types::Element,
 };
 
@@ -40,7 +42,7 @@ impl<'a> Evaluator<'a> {
         let mut report = problem(Code::DTY005, place, message);
         if matches!(value, Value::Tile(_)) {
             let edits = self.append(expr, ".to(tl.float32)");
-            report = report.fix("Cast to float32", true, edits);
+            report = report.fix("Cast to float32", Applicability::Suggested, edits);
         }
         self.report(report);
         Err(Silenced)
@@ -92,7 +94,7 @@ impl<'a> Evaluator<'a> {
         let text = self.text(expr);
         let axis = self.axis(&axis, arguments.expr("dim").unwrap_or(at), tile.ty.rank(), &format!("`{text}` ({})", tile.ty))?;
         let keep = self.flag(arguments, "keep_dims")?;
-        self.check_defined(&tile, Some(axis), "tl.softmax", "-float(\"inf\")", at);
+        self.check_defined(&tile, Some(axis), "tl.softmax", Neutral::only("-float(\"inf\")"), at);
         let plain = Tile { undefined: None, ..tile };
         let max = self.fold_tile(crate::builtins::Fold::Max, plain.clone(), axis);
         let max = if keep { self.insert_axis(max, axis) } else { max };

@@ -19,7 +19,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::{Element, TileType, same_shape},
 };
 
@@ -63,11 +63,8 @@ impl<'a> Evaluator<'a> {
                 let text = self.text(expr);
                 let place = self.place(expr);
                 let message = format!("a mask is i1, and `{text}` is {}: compare it, `{text} != 0`", tile.ty);
-                let mut edits = self.append(expr, " != 0");
-                if let [Edit::InsertAfter(..)] = &edits[..] {
-                    edits = vec![Edit::InsertAfter(place, " != 0".to_owned())];
-                }
-                self.report(problem(Code::DTY011, place, message).fix("Compare with 0", true, edits));
+                let edits = self.append_comparison(expr);
+                self.report(problem(Code::DTY011, place, message).fix("Compare with 0", Applicability::Suggested, edits));
                 Err(Silenced)
             }
         }
@@ -100,14 +97,18 @@ impl<'a> Evaluator<'a> {
         if !matches!(name, "cache_modifier" | "eviction_policy") {
             return self.problem(Code::LNG011, self.place(expr), message);
         }
-        let meant = words.iter().find(|w| !w.is_empty() && w.trim_start_matches('.') == word.trim_start_matches('.'));
-        let meant = meant.copied().or_else(|| crate::builtins::closest(word, words.iter().copied().filter(|w| w.len() > 3)));
+        let same = words.iter().copied().find(|w| !w.is_empty() && w.trim_start_matches('.') == word.trim_start_matches('.'));
+        let meant = same.or_else(|| crate::builtins::closest(word, words.iter().copied().filter(|w| w.len() > 3)));
+        // Only the dot is wrong, and Triton refuses the word as it is written here whatever the arguments are.
+        let is_certain = same.is_some() && matches!(self.body.expr(expr), Expr::Str(_));
+        let applicability = if is_certain { Applicability::Safe } else { Applicability::Suggested };
         let report = problem(Code::MEM006, place, message);
         self.report(match meant {
             Some(meant) => {
-                report.fix(format!("Change to \"{meant}\""), true, vec![Edit::Replace(self.place(expr), format!("\"{meant}\""))])
+                let edit = Edit::Replace(self.place(expr), format!("\"{meant}\""));
+                report.fix(format!("Change to \"{meant}\""), applicability, vec![edit])
             }
-            None => report.fix(format!("Remove `{name}`"), true, vec![Edit::RemoveArgument(place)]),
+            None => report.fix(format!("Remove `{name}`"), Applicability::Suggested, vec![Edit::RemoveArgument(place)]),
         });
         Silenced
     }
@@ -143,7 +144,7 @@ impl<'a> Evaluator<'a> {
             let place = self.argument_place(expr);
             let message = "`other` is what masked-off elements become, and this load has no mask: add one, or drop `other`";
             let report = problem(Code::MSK001, place, message);
-            self.report(report.fix("Remove `other`", true, vec![Edit::RemoveArgument(place)]));
+            self.report(report.fix("Remove `other`", Applicability::Suggested, vec![Edit::RemoveArgument(place)]));
             // The load itself is as if `other` was not there.
         }
         let mask = self.mask_argument(arguments, at);
@@ -375,46 +376,5 @@ impl<'a> Evaluator<'a> {
         let mut result = self.emit_like(OpKind::AtomicRmw { op, sem, scope }, &operands, ty);
         result.undefined = None;
         Ok(Value::Tile(result))
-    }
-
-    // ---- undefined elements
-
-    /// Elements that a mask left undefined reach a reduction along `axis`.
-    pub(super) fn check_defined(&mut self, tile: &Tile, axis: Option<usize>, what: &str, identity: &str, at: ExprId) {
-        let Some(undefined) = tile.undefined else { return };
-        let reached = match axis {
-            Some(axis) if axis < 8 => undefined.axes & (1 << axis) != 0,
-            _ => undefined.axes != 0,
-        };
-        if !reached {
-            return;
-        }
-        let load = undefined.load;
-        // What is taken in may have been computed from what was loaded; then it is not known what the load needs.
-        let mut id = tile.id;
-        while let Some(op) = self.out.def_op(id)
-            && let OpKind::Cast(_) | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Reshape { .. } = self.out.op(op).kind
-        {
-            id = self.out.op(op).operands[0];
-        }
-        let is_direct = self.out.def_op(id).is_some_and(|op| matches!(self.out.op(op).kind, OpKind::Load(_)));
-        let given = if is_direct { identity } else { "0.0" };
-        let remedy = match is_direct {
-            true => format!("give the load `other={identity}`"),
-            false => {
-                format!("give the load an `other=` that {what} passes over after what is computed of it (`other={given}`, say)")
-            }
-        };
-        let message = format!("masked-off elements of this load are undefined, and {what} takes them in: {remedy}");
-        let mut report = problem(Code::MSK003, load, message).related(Some(self.place(at)), format!("{what} takes them in here"));
-        if load.function == self.function
-            && let crate::problem::At::Expr(call) = load.at
-            && let Expr::Call { args, .. } = self.body.expr(call)
-            && let Some(last) = args.last()
-        {
-            let edit = Edit::InsertAfter(self.place(last.value), format!(", other={given}"));
-            report = report.fix(format!("Add `other={given}`"), is_direct, vec![edit]);
-        }
-        self.report(report);
     }
 }

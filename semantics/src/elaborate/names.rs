@@ -18,7 +18,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     items::{self, Global},
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::TileType,
 };
 
@@ -101,7 +101,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut report = problem(Code::LNG018, place, message);
         if let Some(nearest) = nearest {
-            report = report.fix(format!("Change to `{nearest}`"), true, vec![Edit::Replace(place, nearest)]);
+            report = report.fix(format!("Change to `{nearest}`"), Applicability::Suggested, vec![Edit::Replace(place, nearest)]);
         }
         self.report(report);
         Value::Unknown
@@ -126,7 +126,7 @@ impl<'a> Evaluator<'a> {
                 let mut report = problem(Code::LNG004, place, message);
                 if let Some(file) = self.binds(name, "tl") {
                     let edit = Edit::Around(file, name.clone(), "tl.constexpr(", ")");
-                    report = report.fix(format!("Make `{name}` a tl.constexpr"), true, vec![edit]);
+                    report = report.fix(format!("Make `{name}` a tl.constexpr"), Applicability::Suggested, vec![edit]);
                 }
                 self.report(report);
                 Value::Unknown
@@ -162,10 +162,8 @@ impl<'a> Evaluator<'a> {
         let message = format!("`{name}` is a plain Python function: decorate it with `@triton.jit` to call it from a kernel");
         let mut report = problem(Code::LNG003, place, message);
         if let Some(file) = self.binds(name, "triton") {
-            // The host could not call it any more.
-            let safe = !items::host_reads(self.db, file, name);
             let edit = Edit::Around(file, name.clone(), "@triton.jit\n", "");
-            report = report.fix(format!("Decorate `{name}` with @triton.jit"), safe, vec![edit]);
+            report = report.fix(format!("Decorate `{name}` with @triton.jit"), Applicability::Suggested, vec![edit]);
         }
         self.report(report);
         Silenced
@@ -242,7 +240,8 @@ impl<'a> Evaluator<'a> {
                 .and_then(|n| n.strip_suffix('`'))
                 .filter(|n| n.starts_with("tl.") && !n.contains(['`', '(']))
         {
-            report = report.fix(format!("Change to `{new}`"), false, vec![Edit::Replace(place, new.to_owned())]);
+            report =
+                report.fix(format!("Change to `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new.to_owned())]);
         }
         self.report(report);
         true
@@ -266,15 +265,26 @@ impl<'a> Evaluator<'a> {
             None => format!("`{text}` does not exist: triton.language has no `{name}`"),
         };
         let mut report = problem(Code::LNG010, place, message);
-        if let (Some(nearest), Expr::Attribute { receiver, .. }) = (nearest, self.body.expr(expr)) {
+        if let (Some(nearest), Some(language)) = (nearest, self.language_of(expr, path)) {
             let new = match nearest.contains('.') {
-                true => format!("{}.extra.{nearest}", self.text(*receiver)),
-                false => format!("{}.{nearest}", self.text(*receiver)),
+                true => format!("{}.extra.{nearest}", self.text(language)),
+                false => format!("{}.{nearest}", self.text(language)),
             };
-            report = report.fix(format!("Change to `{new}`"), true, vec![Edit::Replace(place, new)]);
+            report = report.fix(format!("Change to `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new)]);
         }
         self.report(report);
         Value::Unknown
+    }
+
+    /// What stands for `triton.language` itself in an expression for one of its members, `tl` in `tl.math.exp`; `None` where only a
+    /// module below it has a name.
+    fn language_of(&self, expr: ExprId, path: &str) -> Option<ExprId> {
+        let mut language = expr;
+        for _ in path.strip_prefix("triton.language.")?.split('.') {
+            let Expr::Attribute { receiver, .. } = self.body.expr(language) else { return None };
+            language = *receiver;
+        }
+        Some(language)
     }
 
     // ---- attributes

@@ -17,7 +17,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::Edit,
+    problem::{Applicability, Edit},
     types::{Element, TileType},
 };
 
@@ -250,7 +250,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut report = problem(Code::LNG005, place, message);
         if let Some(new) = new.filter(|n| !n.contains('…')) {
-            report = report.fix(format!("Replace with `{new}`"), true, vec![Edit::Replace(place, new)]);
+            report = report.fix(format!("Replace with `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new)]);
         }
         self.report(report);
         Silenced
@@ -286,7 +286,7 @@ impl<'a> Evaluator<'a> {
             let fix = format!("({text}).to(tl.int32)");
             let mut report = problem(Code::DTY001, place, message);
             if !fix.contains('…') {
-                report = report.fix("Cast to int32", true, vec![Edit::Replace(place, fix)]);
+                report = report.fix("Cast to int32", Applicability::Suggested, vec![Edit::Replace(place, fix)]);
             }
             self.report(report);
             return Err(Silenced);

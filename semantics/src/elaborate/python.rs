@@ -13,9 +13,8 @@ use crate::{
     body::{Arg, ArgKind, Body, Expr, ExprId, FStringPart, Stmt, StmtId},
     builtins::{self, Builtin, Known},
     diagnostics::Code,
-    dtype::DType,
-    problem::{At, Edit, Place},
-    types::{Element, Ty},
+    problem::{Applicability, At, Edit, Place},
+    types::Ty,
 };
 
 /// Methods of Python's lists, dictionaries and sets.
@@ -45,12 +44,6 @@ const HOST_LIBRARIES: &[&str] =
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("fabs", "abs"), ("absolute", "abs"), ("matmul", "dot"), ("mm", "dot"), ("clip", "clamp"), ("concatenate", "cat"), ("amax", "max"),
     ("amin", "min"), ("transpose", "trans"), ("view", "reshape"), ("fmax", "maximum"), ("fmin", "minimum"), ("rint", "extra.libdevice.rint"),
-];
-
-/// Functions that take the same arguments on the host and in a kernel.
-const SAME_ARGUMENTS: &[&str] = &[
-    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "erf", "floor", "ceil", "abs", "maximum", "minimum", "where",
-    "sigmoid",
 ];
 
 impl<'a> Evaluator<'a> {
@@ -92,7 +85,7 @@ impl<'a> Evaluator<'a> {
             let list = self.source(*list);
             let pieces = vec![list.clone(), text(" = "), list, text(" + ("), self.source(*value), text(",)")];
             let edit = Edit::Rewrite(self.place(ExprId(call as u32)), pieces);
-            report = report.fix("Make a longer tuple", false, vec![edit]);
+            report = report.fix("Make a longer tuple", Applicability::Suggested, vec![edit]);
         }
         self.report(report);
         true
@@ -138,7 +131,9 @@ impl<'a> Evaluator<'a> {
                 Edit::InsertBefore(self.place(from), begin.clone()),
                 Edit::InsertAfter(self.place(from), format!(", {name})")),
             ];
-            report = report.fix("Make a changed copy", !begin.contains('…'), edits);
+            if !begin.contains('…') {
+                report = report.fix("Make a changed copy", Applicability::Suggested, edits);
+            }
         }
         self.report(report);
     }
@@ -189,7 +184,7 @@ impl<'a> Evaluator<'a> {
             }
             pieces.push(text(")"));
             let edit = Edit::Rewrite(self.place(ExprId(call as u32)), pieces);
-            report = report.fix("Print the values", true, vec![edit]);
+            report = report.fix("Print the values", Applicability::Suggested, vec![edit]);
         }
         self.report(report);
         Silenced
@@ -217,7 +212,7 @@ impl<'a> Evaluator<'a> {
         let mut report = problem(Code::DBG001, place, message);
         if let Some(jit) = jit {
             let edit = Edit::InsertAfter(self.place(jit), "(debug=True)".to_owned());
-            report = report.fix("Make it a debug kernel", false, vec![edit]);
+            report = report.fix("Make it a debug kernel", Applicability::Suggested, vec![edit]);
         }
         self.report(report);
     }
@@ -248,7 +243,11 @@ impl<'a> Evaluator<'a> {
                 let mut report = problem(Code::LNG018, place, message);
                 if let Some(Known::Builtin(builtin)) = known {
                     let new = builtin.spelling();
-                    report = report.fix(format!("Change to `{new}`"), true, vec![Edit::Replace(place, new.to_owned())]);
+                    report = report.fix(
+                        format!("Change to `{new}`"),
+                        Applicability::Suggested,
+                        vec![Edit::Replace(place, new.to_owned())],
+                    );
                 }
                 self.report(report);
                 true
@@ -265,15 +264,15 @@ impl<'a> Evaluator<'a> {
         );
         let mut report = problem(Code::DBG003, place, message);
         if let Some(edit) = self.statement_of(callee).and_then(|stmt| self.removal_of(stmt)) {
-            report = report.fix("Remove it", true, vec![edit]);
+            report = report.fix("Remove it", Applicability::Suggested, vec![edit]);
         }
         self.report(report);
     }
 
     /// `torch.exp(x)`: a call of a function of another library.
-    pub(super) fn host_call(&mut self, path: &str, at: ExprId, arguments: &[Value]) -> Silenced {
+    pub(super) fn host_call(&mut self, path: &str, at: ExprId) -> Silenced {
         self.complete = false;
-        let Expr::Call { callee, args } = self.body.expr(at) else { return Silenced };
+        let Expr::Call { callee, .. } = self.body.expr(at) else { return Silenced };
         let root = path.split('.').next().unwrap_or_default();
         let place = self.place(*callee);
         if root == "pdb" {
@@ -295,12 +294,12 @@ impl<'a> Evaluator<'a> {
         }
         let name = OTHER_NAMES.iter().find(|(host, _)| *host == last).map_or(last, |(_, own)| *own);
         let written = self.text(*callee);
-        let (own, same) = match builtins::find(&format!("triton.language.{name}")) {
-            Some(Known::Builtin(builtin)) => (Some(builtin.spelling().to_owned()), SAME_ARGUMENTS.contains(&name)),
+        let own = match builtins::find(&format!("triton.language.{name}")) {
+            Some(Known::Builtin(builtin)) => Some(builtin.spelling().to_owned()),
             _ if builtins::nearest(name).is_some_and(|n| n == format!("libdevice.{name}")) => {
-                (Some(format!("tl.extra.libdevice.{name}")), false)
+                Some(format!("tl.extra.libdevice.{name}"))
             }
-            _ => (None, false),
+            _ => None,
         };
         let message = match &own {
             Some(own) => format!("`{written}` runs in Python, on the host; in a Triton function it is `{own}`"),
@@ -310,14 +309,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut report = problem(Code::LNG009, place, message);
         if let Some(own) = own {
-            // Most functions of `tl` take f32 and f64 only.
-            let narrow = |v: &Value| match v {
-                Value::Tile(t) => !matches!(t.ty.elem, Element::Scalar(DType::F32 | DType::F64)),
-                _ => true,
-            };
-            let picky = !matches!(name, "abs" | "maximum" | "minimum" | "where");
-            let safe = same && args.iter().all(|a| a.kind == ArgKind::Positional) && !(picky && arguments.iter().any(narrow));
-            report = report.fix(format!("Change to `{own}`"), safe, vec![Edit::Replace(place, own)]);
+            report = report.fix(format!("Change to `{own}`"), Applicability::Suggested, vec![Edit::Replace(place, own)]);
         }
         self.report(report);
         Silenced

@@ -9,6 +9,7 @@ use super::{
     evaluator::{Eval, Evaluator, Silenced},
     math::extremum_op,
     promote::is_unsigned,
+    undefined::Neutral,
     value::{Tile, Undefined, Value},
 };
 use crate::{
@@ -86,7 +87,7 @@ impl<'a> Evaluator<'a> {
         } else {
             Some(self.axis(axis_value, arguments.expr("axis").unwrap_or(at), rank, &format!("`{text}` ({})", tile.ty))?)
         };
-        self.check_defined(&tile, axis, name, identity(fold, wide), at);
+        self.check_defined(&tile, axis, name, neutral(fold, wide), at);
         if fold == Fold::Sum && wanted.is_none() {
             self.remark_reduction(name, &tile, axis, expr, at);
         }
@@ -311,7 +312,7 @@ impl<'a> Evaluator<'a> {
             None if fold == Fold::Sum => sum_type(dtype),
             None => dtype,
         };
-        self.check_defined(&tile, Some(axis), name, identity(fold, wide), at);
+        self.check_defined(&tile, Some(axis), name, neutral(fold, wide), at);
         let tile = self.cast(tile, wide.into(), expr)?;
         let op = combine(fold, wide);
         let mut results = self.reduction(OpKind::Scan { axis: axis as u8, reverse }, &[tile], axis, |s, args| {
@@ -359,7 +360,7 @@ impl<'a> Evaluator<'a> {
         let rank = first.ty.rank();
         let mut inputs = Vec::new();
         for tile in tiles {
-            self.check_defined(&tile, axis, name, "0.0", at);
+            self.check_defined(&tile, axis, name, Neutral::only("0.0"), at);
             match self.reducible(tile, axis) {
                 Some(tile) => inputs.push(tile),
                 None => return Err(self.scalar_reduction(name, expr)),
@@ -440,7 +441,18 @@ fn combine(fold: Fold, dtype: DType) -> TileOp {
     }
 }
 
-/// What changes nothing, as the user would write it.
+/// What changes nothing in a fold.
+fn neutral(fold: Fold, dtype: DType) -> Neutral<'static> {
+    let identity = identity(fold, dtype);
+    match fold {
+        Fold::Sum | Fold::Xor | Fold::Or => Neutral::zero(identity),
+        Fold::Max if is_unsigned(dtype) => Neutral::zero(identity),
+        Fold::Max => Neutral::of_maximum(identity),
+        Fold::ArgMax | Fold::Product | Fold::Min | Fold::ArgMin => Neutral::only(identity),
+    }
+}
+
+/// The same as the user would write it.
 pub(super) fn identity(fold: Fold, dtype: DType) -> &'static str {
     match (fold, dtype.is_float()) {
         (Fold::Sum, true) => "0.0",

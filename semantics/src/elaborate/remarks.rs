@@ -11,7 +11,7 @@ use crate::{
     builtins::{Builtin, dtype_spelling},
     diagnostics::Code,
     dtype::DType,
-    problem::{At, Edit, Piece, Place},
+    problem::{Applicability, At, Edit, Piece, Place},
     types::Element,
 };
 use tritium_tile::{OpKind, ops::CastOp};
@@ -59,7 +59,11 @@ impl<'a> Evaluator<'a> {
             self.bracketed(vec![self.source(rhs.0)], rhs.0),
         ];
         let pieces = pieces.concat();
-        self.report(problem(Code::LNG014, place, message).fix(format!("Use `{sign}`"), true, vec![Edit::Rewrite(place, pieces)]));
+        self.report(problem(Code::LNG014, place, message).fix(
+            format!("Use `{sign}`"),
+            Applicability::Suggested,
+            vec![Edit::Rewrite(place, pieces)],
+        ));
     }
 
     /// `x < n & mask` compares with `n & mask`: `&` binds tighter than comparisons.
@@ -94,7 +98,11 @@ impl<'a> Evaluator<'a> {
                     self.bracketed(second, if left { at } else { b }),
                 ]
                 .concat();
-                report = report.fix("Put each comparison in parentheses", true, vec![Edit::Rewrite(place, pieces)]);
+                report = report.fix(
+                    "Put each comparison in parentheses",
+                    Applicability::Suggested,
+                    vec![Edit::Rewrite(place, pieces)],
+                );
             }
             self.report(report);
         }
@@ -120,7 +128,7 @@ impl<'a> Evaluator<'a> {
             );
             self.report(problem(Code::LNG015, place, message).related(Some(self.place(middle)), "this is computed first").fix(
                 "Put each comparison in parentheses",
-                true,
+                Applicability::Suggested,
                 vec![Edit::Rewrite(place, pieces)],
             ));
         }
@@ -158,10 +166,10 @@ impl<'a> Evaluator<'a> {
             condition.ty
         );
         let edits = self.append_comparison(expr);
-        self.report(problem(Code::DTY010, place, message).fix("Compare with 0", true, edits));
+        self.report(problem(Code::DTY010, place, message).fix("Compare with 0", Applicability::Safe, edits));
     }
 
-    fn append_comparison(&self, expr: ExprId) -> Vec<Edit> {
+    pub(super) fn append_comparison(&self, expr: ExprId) -> Vec<Edit> {
         match &self.append(expr, " != 0")[..] {
             [Edit::InsertAfter(..)] => vec![Edit::InsertAfter(self.place(expr), " != 0".to_owned())],
             edits => edits.to_vec(),
@@ -176,7 +184,8 @@ impl<'a> Evaluator<'a> {
         let message = format!("`{}` on tiles is deprecated in Triton: use `{own}`", self.text(*callee));
         let mut report = problem(Code::VER003, place, message);
         if args.len() == 2 {
-            report = report.fix(format!("Change to `{own}`"), true, vec![Edit::Replace(place, own.to_owned())]);
+            report =
+                report.fix(format!("Change to `{own}`"), Applicability::Suggested, vec![Edit::Replace(place, own.to_owned())]);
         }
         self.report(report);
     }
@@ -203,7 +212,11 @@ impl<'a> Evaluator<'a> {
         let mut edits = self.append(input, ".to(tl.float32)");
         edits.push(Edit::InsertAfter(place, format!(".to({})", dtype_spelling(dtype))));
         // A method call reads `x.sum(axis=0)`: its input is the receiver, which the same edits fit.
-        self.report(problem(Code::DTY008, place, message).fix(format!("Add in f32, round to {dtype} once"), true, edits));
+        self.report(problem(Code::DTY008, place, message).fix(
+            format!("Add in f32, round to {dtype} once"),
+            Applicability::Suggested,
+            edits,
+        ));
     }
 
     /// A store that cuts off more than a rounding error.
@@ -230,7 +243,7 @@ impl<'a> Evaluator<'a> {
         );
         let edits = self.append(expr, &format!(".to({})", dtype_spelling(pointee)));
         let report = problem(Code::DTY006, place, message).related(Some(self.place(pointer)), format!("points to {pointee}"));
-        self.report(report.fix(format!("Cast to {pointee}"), true, edits));
+        self.report(report.fix(format!("Cast to {pointee}"), Applicability::Suggested, edits));
     }
 
     /// bf16 with f16 is f16, and 16 bits beside a literal may become 32.
@@ -252,7 +265,7 @@ impl<'a> Evaluator<'a> {
         };
         let place = self.place(at);
         let edits = [self.append(lhs.0, ".to(tl.float32)"), self.append(rhs.0, ".to(tl.float32)")].concat();
-        self.report(problem(Code::DTY007, place, message).fix("Compute in f32", false, edits));
+        self.report(problem(Code::DTY007, place, message).fix("Compute in f32", Applicability::Suggested, edits));
     }
 
     /// f32 operands of a product are rounded to tf32 unless something else is asked for.
@@ -271,7 +284,7 @@ impl<'a> Evaluator<'a> {
             let last = self.argument_place(last.value);
             for (word, what) in [("ieee", "Multiply exactly"), ("tf32", "Keep tf32")] {
                 let edit = Edit::InsertAfter(last, format!(", input_precision=\"{word}\""));
-                report = report.fix(format!("{what}: `input_precision=\"{word}\"`"), false, vec![edit]);
+                report = report.fix(format!("{what}: `input_precision=\"{word}\"`"), Applicability::Suggested, vec![edit]);
             }
         }
         self.report(report);
@@ -288,15 +301,5 @@ impl<'a> Evaluator<'a> {
             OpKind::Transpose { .. } => op.operands.first().is_some_and(|&id| self.is_widened(&Tile { id, ..tile.clone() })),
             _ => false,
         }
-    }
-
-    /// `allow_tf32=` said what `input_precision=` says now.
-    pub(super) fn remark_allow_tf32(&mut self, value: ExprId, allowed: bool) {
-        let word = if allowed { "tf32" } else { "ieee" };
-        let place = self.argument_place(value);
-        let message = format!("`allow_tf32` is the old way to say this: write `input_precision=\"{word}\"`");
-        let edit = Edit::Replace(place, format!("input_precision=\"{word}\""));
-        let literal = matches!(self.body.expr(value), Expr::Bool(_));
-        self.report(problem(Code::DOT007, place, message).fix("Say `input_precision`", literal, vec![edit]));
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     builtins::MAX_ELEMENTS,
     constant::Const,
     diagnostics::Code,
-    problem::{At, Edit, Place},
+    problem::{Applicability, At, Edit, Place},
     types::{Dim, Dims, shape_text, symbolic_shape},
 };
 
@@ -72,7 +72,7 @@ impl<'a> Evaluator<'a> {
                 .into_iter()
                 .flat_map(|(expr, index)| self.append(expr, index))
                 .collect();
-            report = report.fix("Make a column and a row", false, edits);
+            report = report.fix("Make a column and a row", Applicability::Suggested, edits);
         }
         self.report(report);
         Silenced
@@ -206,9 +206,19 @@ impl<'a> Evaluator<'a> {
             _ => format!("{what} has no axis {axis}: its axes are 0 to {}", rank - 1),
         };
         let mut report = problem(Code::SHP005, place, message);
-        if rank > 0 {
+        // What is not written as a number may be another one elsewhere.
+        let is_written = match self.body.expr(expr) {
+            Expr::Int(_) => true,
+            Expr::Unary { operand, .. } => matches!(self.body.expr(*operand), Expr::Int(_)),
+            _ => false,
+        };
+        if rank > 0 && is_written {
             let nearest = axis.clamp(-count, count - 1);
-            report = report.fix(format!("Use axis {nearest}"), true, vec![Edit::Replace(place, nearest.to_string())]);
+            report = report.fix(
+                format!("Use axis {nearest}"),
+                Applicability::Suggested,
+                vec![Edit::Replace(place, nearest.to_string())],
+            );
         }
         self.report(report);
         Err(Silenced)
@@ -291,7 +301,7 @@ impl<'a> Evaluator<'a> {
         let mut report = problem(Code::SHP002, place, message);
         if size > 0 && matches!(self.body.expr(expr), Expr::Int(_)) {
             let next = (size as u128).next_power_of_two().to_string();
-            report = report.fix(format!("Use {next}"), false, vec![Edit::Replace(place, next)]);
+            report = report.fix(format!("Use {next}"), Applicability::Suggested, vec![Edit::Replace(place, next)]);
         }
         self.report(report);
         Err(Silenced)
@@ -331,7 +341,7 @@ impl<'a> Evaluator<'a> {
             if fixable {
                 report = report.fix(
                     format!("Annotate `{name}` as tl.constexpr"),
-                    true,
+                    Applicability::Suggested,
                     vec![Edit::InsertAfter(definition, ": tl.constexpr".to_owned())],
                 );
             }

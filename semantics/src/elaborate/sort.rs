@@ -9,6 +9,7 @@ use tritium_tile::{OpKind, ops::BinaryOp as TileOp};
 use super::{
     builtin_calls::Arguments,
     evaluator::{Eval, Evaluator, Silenced},
+    undefined::Neutral,
     value::{Tile, Value},
 };
 use crate::{
@@ -55,7 +56,7 @@ impl<'a> Evaluator<'a> {
         let length = bits(&shape[rank - 1]);
         // What was never loaded must not end up among what is wanted.
         let last_in = super::reduce::identity(if descending { Fold::Max } else { Fold::Min }, dtype);
-        self.check_defined(&tile, Some(rank - 1), name, last_in, at);
+        self.check_defined(&tile, Some(rank - 1), name, Neutral::only(last_in), at);
         let undefined = tile.undefined;
         if builtin == Builtin::BitonicMerge {
             let merged = self.merge(tile, dtype, length, last);

@@ -16,7 +16,7 @@ use crate::{
     builtins::Builtin,
     constant::Const,
     diagnostics::Code,
-    problem::{Edit, Place},
+    problem::{Applicability, Edit, Place},
     types::Ty,
 };
 
@@ -291,7 +291,7 @@ impl<'a> Evaluator<'a> {
             )
             .fix(
                 format!("Annotate `{name}` as tl.constexpr"),
-                true,
+                Applicability::Suggested,
                 vec![Edit::InsertAfter(place, ": tl.constexpr".to_owned())],
             ),
         );

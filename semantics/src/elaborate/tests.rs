@@ -141,7 +141,12 @@ fn render(db: &Database, file: SourceFile, result: &Elaborated) -> String {
             let _ = writeln!(out, "    {line}: `{}`: {message}", at.lines().next().unwrap_or_default());
         }
         for fix in &problem.fixes {
-            let _ = write!(out, "    fix{}: {}:", if fix.safe { "" } else { "?" }, fix.title);
+            let _ = write!(
+                out,
+                "    fix{}: {}:",
+                if fix.applicability == crate::problem::Applicability::Safe { "" } else { "?" },
+                fix.title
+            );
             for edit in &fix.edits {
                 let _ = match edit {
                     Edit::Replace(place, new) => write!(out, " `{}` -> `{new}`", text_at(db, file, &text, *place).1),

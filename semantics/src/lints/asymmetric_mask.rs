@@ -12,7 +12,7 @@ use super::{
 use crate::{
     body::Expr,
     diagnostics::Code,
-    problem::{At, Edit, Place},
+    problem::{Applicability, At, Edit, Place},
 };
 
 struct Bounded {
@@ -70,8 +70,11 @@ fn check(kernel: &mut Kernel<'_>, store: OpId, loads: &[Bounded]) {
         let text = w.text(mask);
         if !text.contains('…') {
             let at = Place { function: place.function, at: At::Expr(last.value) };
-            problem =
-                problem.fix(format!("Store under `{text}` too"), false, vec![Edit::InsertAfter(at, format!(", mask={text}"))]);
+            problem = problem.fix(
+                format!("Store under `{text}` too"),
+                Applicability::Suggested,
+                vec![Edit::InsertAfter(at, format!(", mask={text}"))],
+            );
         }
     }
     kernel.report(problem);

@@ -185,11 +185,9 @@ fn combine(binary: BinaryOp, a: Filled, b: Filled) -> Filled {
         (BinaryOp::Or, Exactly(x), _) | (BinaryOp::Or, _, Exactly(x)) if x != 0.0 => Exactly(x),
         // `~mask`
         (BinaryOp::Xor, Exactly(x), Exactly(y)) => Exactly(f64::from(u8::from((x != 0.0) != (y != 0.0)))),
-        // An infinity stays one; a scale is taken to be positive.
-        (BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF | BinaryOp::DivF, Exactly(x), Arbitrary) if x.is_infinite() => {
-            Exactly(x)
-        }
-        (BinaryOp::AddF | BinaryOp::MulF, Arbitrary, Exactly(x)) if x.is_infinite() => Exactly(x),
+        // An infinity stays one, and what stands for one; a scale is taken to be positive.
+        (BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF | BinaryOp::DivF, Exactly(x), Arbitrary) if is_extreme(x) => Exactly(x),
+        (BinaryOp::AddF | BinaryOp::MulF, Arbitrary, Exactly(x)) if is_extreme(x) => Exactly(x),
         (
             BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF | BinaryOp::DivF | BinaryOp::DivRn,
             Exactly(_) | Arbitrary,
@@ -197,6 +195,11 @@ fn combine(binary: BinaryOp, a: Filled, b: Filled) -> Filled {
         ) => Arbitrary,
         _ => Unknown,
     }
+}
+
+/// Whether a number is one that people write for an infinity.
+fn is_extreme(x: f64) -> bool {
+    x.abs() >= 1e4
 }
 
 fn apply(unary: UnaryOp, x: f64) -> Option<f64> {

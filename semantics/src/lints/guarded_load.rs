@@ -11,7 +11,10 @@ use super::{
     kernel::{Kernel, Telling},
     masks::{bounded, conditions},
 };
-use crate::{diagnostics::Code, problem::Edit};
+use crate::{
+    diagnostics::Code,
+    problem::{Applicability, Edit},
+};
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     for op in kernel.ops() {
@@ -73,7 +76,7 @@ fn check(kernel: &mut Kernel<'_>, select: OpId, condition: ValueId, arm: ValueId
             "0"
         };
         let edit = Edit::InsertAfter(last, format!(", mask={mask}, other={other}"));
-        problem = problem.fix("Give the load the condition as its mask", false, vec![edit]);
+        problem = problem.fix("Give the load the condition as its mask", Applicability::Suggested, vec![edit]);
     }
     kernel.report(problem);
 }

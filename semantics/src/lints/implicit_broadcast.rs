@@ -9,7 +9,7 @@ use super::kernel::{Kernel, Telling};
 use crate::{
     body::{Expr, ExprId, Stmt},
     diagnostics::Code,
-    problem::{At, Place},
+    problem::{Applicability, At, Place},
 };
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
@@ -79,7 +79,7 @@ fn check(kernel: &mut Kernel<'_>, op: OpId, place: Place, vector: ExprId, matrix
     let problem = problem
         .with(reduced.and_then(|(r, _)| kernel.place(r)), "the last axis is folded here, which leaves the rows")
         .with(kernel.place_of(other).filter(|_| kernel.place_of(other) != kernel.place(user)), "the matrix is made here")
-        .fix(format!("Make `{v}` a column"), true, written.append(place.function, vector, "[:, None]"));
+        .fix(format!("Make `{v}` a column"), Applicability::Suggested, written.append(place.function, vector, "[:, None]"));
     kernel.report(problem);
 }
 

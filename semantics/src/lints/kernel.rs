@@ -19,7 +19,7 @@ use crate::{
     diagnostics::Code,
     elaborate::{Elaborated, OriginData, source_text, times_bound},
     items,
-    problem::{At, Edit, Fix, Place, Problem},
+    problem::{Applicability, At, Edit, Fix, Place, Problem},
     types::{TileType, Ty, shape_text, symbolic_shape},
 };
 
@@ -328,7 +328,7 @@ impl Written {
 /// Adds to a problem.
 pub(super) trait Telling: Sized {
     fn with(self, place: Option<Place>, text: impl Into<String>) -> Self;
-    fn fix(self, title: impl Into<String>, safe: bool, edits: Vec<Edit>) -> Self;
+    fn fix(self, title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Self;
 }
 
 impl Telling for Problem {
@@ -339,8 +339,8 @@ impl Telling for Problem {
         self
     }
 
-    fn fix(mut self, title: impl Into<String>, safe: bool, edits: Vec<Edit>) -> Problem {
-        self.fixes.push(Fix { title: title.into(), safe, edits });
+    fn fix(mut self, title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Problem {
+        self.fixes.push(Fix { title: title.into(), applicability, edits });
         self
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     diagnostics::Code,
     elaborate::removal_of,
     items,
-    problem::{At, Fix, Place, Problem},
+    problem::{Applicability, At, Fix, Place, Problem},
 };
 
 pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body: &Body, def: &FunctionDef) {
@@ -39,7 +39,11 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body
                 place,
                 related: vec![],
                 fixes: edit
-                    .map(|e| Fix { title: "Remove the print".to_owned(), safe: false, edits: vec![e] })
+                    .map(|e| Fix {
+                        title: "Remove the print".to_owned(),
+                        applicability: Applicability::Suggested,
+                        edits: vec![e],
+                    })
                     .into_iter()
                     .collect(),
                 calls: vec![],

@@ -12,7 +12,10 @@ use super::{
     kernel::{Kernel, Telling},
     masks::{bounded, conditions, is_constant, mask_of},
 };
-use crate::{diagnostics::Code, problem::Edit};
+use crate::{
+    diagnostics::Code,
+    problem::{Applicability, Edit},
+};
 
 /// An address that is computed of more values than this is looked at in part.
 const MOST_VALUES: usize = 512;
@@ -211,7 +214,7 @@ fn exchanged(kernel: &mut Kernel<'_>, all: &[Bound]) {
                 })
                 .collect();
             if let Some(edits) = edits {
-                problem = problem.fix("Exchange the bounds", false, edits);
+                problem = problem.fix("Exchange the bounds", Applicability::Suggested, edits);
             }
             kernel.report(problem);
         }

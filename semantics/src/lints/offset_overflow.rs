@@ -14,7 +14,7 @@ use super::kernel::{Kernel, Telling};
 use crate::{
     body::{BinaryOp as Operator, Expr, ExprId},
     diagnostics::{Code, Severity},
-    problem::Problem,
+    problem::{Applicability, Problem},
 };
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
@@ -112,7 +112,7 @@ fn check(kernel: &Kernel<'_>, product: OpId, address: OpId) -> Option<Problem> {
     let problem = problem.with(kernel.place(address), "added to a pointer here");
     let side: ExprId = if index == a { *lhs } else { *rhs };
     let edits = written.append(place.function, side, ".to(tl.int64)");
-    Some(problem.fix("Widen the index to 64 bits", level.is_some(), edits))
+    Some(problem.fix("Widen the index to 64 bits", Applicability::Suggested, edits))
 }
 
 fn advice(kernel: &Kernel<'_>, index: ValueId) -> String {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     diagnostics::Code,
-    problem::{At, Edit, Place},
+    problem::{Applicability, At, Edit, Place},
 };
 
 /// The numbers of what a load is given.
@@ -141,7 +141,7 @@ fn tell(kernel: &mut Kernel<'_>, first: OpId, second: OpId, writes: &Writes) {
         && one.place.function == place.function
     {
         let edit = Edit::Replace(Place { function: place.function, at: At::Expr(expr) }, name.clone());
-        problem = problem.fix(format!("Use `{name}`"), false, vec![edit]);
+        problem = problem.fix(format!("Use `{name}`"), Applicability::Suggested, vec![edit]);
     }
     kernel.report(problem);
 }

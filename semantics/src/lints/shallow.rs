@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** one file a lint; a lint changes nothing and only adds problems.
 
-use super::{chained_boolean, fp8_target, leftover_print, tuner, unused_parameter};
+use super::{allow_tf32, chained_boolean, fp8_target, leftover_print, tuner, unused_parameter};
 use crate::{Db, Function, elaborate::Elaborated, problem::Problem};
 
 /// What the statements of a `@triton.jit` function say.
@@ -11,6 +11,7 @@ pub(crate) fn of_function(db: &dyn Db, function: Function, is_kernel: bool) -> V
     let Some((body, stmt)) = crate::items::function_body(db, function) else { return vec![] };
     let crate::body::Stmt::Function(def) = body.stmt(stmt) else { return vec![] };
     let mut out = Vec::new();
+    allow_tf32::lint(db, &mut out, function, &body, def);
     chained_boolean::lint(db, &mut out, function, &body, def);
     leftover_print::lint(db, &mut out, function, &body, def);
     tuner::lint(db, &mut out, function, &body, def);

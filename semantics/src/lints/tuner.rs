@@ -9,7 +9,7 @@ use crate::{
     diagnostics::{Code, Severity},
     host,
     items::{self, items as items_of},
-    problem::{At, Edit, Fix, Place, Problem},
+    problem::{Applicability, At, Edit, Fix, Place, Problem},
     project, specialise, versions,
 };
 
@@ -136,7 +136,11 @@ impl Tuner<'_> {
             let message =
                 format!("`{word}` is in `key` but is no parameter of `{}`, and {effect}{hint}", self.function.name(self.db));
             let removal = Edit::RemoveArgument(place);
-            let fixes = vec![Fix { title: format!("Remove `{word}` from `key`"), safe: false, edits: vec![removal] }];
+            let fixes = vec![Fix {
+                title: format!("Remove `{word}` from `key`"),
+                applicability: Applicability::Suggested,
+                edits: vec![removal],
+            }];
             self.say(Code::TUN001, strict.then_some(Severity::Error), place, message, fixes);
         }
     }
@@ -199,8 +203,11 @@ impl Tuner<'_> {
         let message = format!(
             "{name}[{first}] and {name}[{later}] are the same configuration, which is compiled and timed twice: remove one"
         );
-        let remove =
-            row.map(|_| Fix { title: format!("Remove {name}[{later}]"), safe: false, edits: vec![Edit::RemoveArgument(place)] });
+        let remove = row.map(|_| Fix {
+            title: format!("Remove {name}[{later}]"),
+            applicability: Applicability::Suggested,
+            edits: vec![Edit::RemoveArgument(place)],
+        });
         self.say(Code::TUN006, None, place, message, remove.into_iter().collect());
     }
 
@@ -212,8 +219,11 @@ impl Tuner<'_> {
             let message = format!(
                 "`{word}` is reset to zero and restored: it is reset, so what it held is lost. Name it in one of the two"
             );
-            let fixes =
-                vec![Fix { title: format!("Only restore `{word}`"), safe: false, edits: vec![Edit::RemoveArgument(place)] }];
+            let fixes = vec![Fix {
+                title: format!("Only restore `{word}`"),
+                applicability: Applicability::Suggested,
+                edits: vec![Edit::RemoveArgument(place)],
+            }];
             self.say(Code::TUN008, None, place, message, fixes);
         }
     }
@@ -283,7 +293,11 @@ impl Tuner<'_> {
              launch. Say `{remedy}=[\"{param}\"]`"
         );
         let edit = Edit::InsertAfter(self.place(last.value), format!(", {remedy}=[\"{param}\"]"));
-        let fixes = vec![Fix { title: format!("Add `{remedy}=[\"{param}\"]`"), safe: false, edits: vec![edit] }];
+        let fixes = vec![Fix {
+            title: format!("Add `{remedy}=[\"{param}\"]`"),
+            applicability: Applicability::Suggested,
+            edits: vec![edit],
+        }];
         let place = Place { function: self.function, at: At::Name };
         self.say(Code::TUN003, None, place, message, fixes);
     }

@@ -29,6 +29,8 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body
         return;
     }
     let file = function.file(db);
+    let place = |index: usize| Place { function, at: At::Param(index as u32) };
+    let mut unused: Vec<usize> = Vec::new();
     for (index, param) in def.params.iter().enumerate() {
         // Names of launch options reach the compiler whether they are read or not.
         let option = matches!(param.name.as_str(), "num_warps" | "num_stages" | "num_ctas" | "maxnreg");
@@ -40,18 +42,31 @@ pub(super) fn lint(db: &dyn Db, out: &mut Vec<Problem>, function: Function, body
         if is_passed_around(db, file, &def.name) {
             return;
         }
-        let kind = match item.params.get(index).map(|p| p.annotation) {
-            Some(Annotation::Constexpr) => "and every new value of it compiles the kernel again",
-            _ => "yet passed at every launch and part of the key of what is compiled",
-        };
-        out.push(Problem {
-            code: Code::CXP004,
-            message: format!("`{}` is never read, {kind}: remove it here and from the launches", param.name),
-            place: Place { function, at: At::Param(index as u32) },
-            related: vec![],
-            fixes: vec![],
-            calls: vec![],
-            level: None,
-        });
+        unused.push(index);
     }
+    let [first, others @ ..] = &unused[..] else { return };
+    let is_constexpr = |index: usize| item.params.get(index).is_some_and(|p| p.annotation == Annotation::Constexpr);
+    let cost = match (others.is_empty(), unused.iter().any(|&index| is_constexpr(index))) {
+        (true, true) => "and every new value of it compiles the kernel again",
+        (true, false) => "yet passed at every launch and part of the key of what is compiled",
+        (false, true) => "and every new value of a `tl.constexpr` among them compiles the kernel again",
+        (false, false) => "yet passed at every launch and part of the key of what is compiled",
+    };
+    let names: Vec<String> = unused.iter().map(|&index| format!("`{}`", def.params[index].name)).collect();
+    let message = match &names[..] {
+        [name] => format!("{name} is never read, {cost}: remove it here and from the launches"),
+        [names @ .., last] => {
+            format!("{} and {last} are never read, {cost}: remove them here and from the launches", names.join(", "))
+        }
+        [] => return,
+    };
+    out.push(Problem {
+        code: Code::CXP004,
+        message,
+        place: place(*first),
+        related: others.iter().map(|&index| (place(index), "never read either".to_owned())).collect(),
+        fixes: vec![],
+        calls: vec![],
+        level: None,
+    });
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     body::Expr,
     diagnostics::Code,
-    problem::{At, Edit, Place},
+    problem::{Applicability, At, Edit, Place},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,7 @@ enum Fold {
 }
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
+    let mut told = Vec::new();
     for op in kernel.ops() {
         let OpKind::Reduce { axis } = kernel.function.op(op).kind else { continue };
         let Some(fold) = fold(kernel, op) else { continue };
@@ -45,7 +46,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
                 continue;
             }
             conditions.push(source.condition);
-            check(kernel, op, fold, input, usize::from(axis), source);
+            check(kernel, op, fold, input, usize::from(axis), source, &mut told);
         }
     }
 }
@@ -84,9 +85,27 @@ fn better(kernel: &Kernel<'_>, condition: ValueId) -> Option<Fold> {
     }
 }
 
-fn check(kernel: &mut Kernel<'_>, reduce: OpId, fold: Fold, input: ValueId, dim: usize, source: Source) {
+/// What puts a load right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Remedy {
+    /// Another `other`.
+    Other(&'static str),
+    /// A `tl.where` before the fold.
+    Where(&'static str),
+}
+
+/// `told`: what was said of which load; one remedy for several folds is told with the first of them.
+fn check(
+    kernel: &mut Kernel<'_>,
+    reduce: OpId,
+    fold: Fold,
+    input: ValueId,
+    dim: usize,
+    source: Source,
+    told: &mut Vec<(OpId, Remedy)>,
+) -> Option<()> {
     if kernel.operands(source.load).len() < 3 || mask_of(kernel, source.load).is_none_or(|m| is_true(kernel, m)) {
-        return;
+        return None;
     }
     let held = filled(kernel, input, Off { condition: source.condition, dim });
     let wrong = match (fold, held) {
@@ -99,14 +118,12 @@ fn check(kernel: &mut Kernel<'_>, reduce: OpId, fold: Fold, input: ValueId, dim:
         (Fold::Max | Fold::Min, Filled::Arbitrary) => false,
     };
     if !wrong {
-        return;
+        return None;
     }
-    let Some((written, place, call)) = kernel.expr(source.load) else { return };
-    let Some((reduction, _, reduction_call)) = kernel.expr(reduce) else { return };
-    let what = match reduction.body.expr(reduction_call) {
-        Expr::Call { callee, .. } => reduction.text(*callee),
-        _ => return,
-    };
+    let (written, place, call) = kernel.expr(source.load)?;
+    let (reduction, _, reduction_call) = kernel.expr(reduce)?;
+    let Expr::Call { callee, .. } = reduction.body.expr(reduction_call) else { return None };
+    let what = reduction.text(*callee);
     let other = written.argument(call, 2, "other");
     let given = other.map_or_else(|| "its padding".to_owned(), |o| format!("`other={}`", written.text(o)));
     let is_direct = kernel.core(through_casts(kernel, input)) == kernel.function.op(source.load).results[0];
@@ -122,43 +139,44 @@ fn check(kernel: &mut Kernel<'_>, reduce: OpId, fold: Fold, input: ValueId, dim:
         Fold::Max => "picks them over negative numbers",
         Fold::Min => "picks them over larger numbers",
     };
-    let remedy = if is_direct {
-        format!("give the load `other={identity}`")
+    let (remedy, advice) = if is_direct {
+        (Remedy::Other(identity), format!("give the load `other={identity}`"))
+    } else if fold == Fold::Sum && is_exponential(kernel, input) {
+        let advice = "give the load `other=-float(\"inf\")`, which `exp` makes 0, or put 0.0 there with `tl.where`";
+        (Remedy::Other("-float(\"inf\")"), advice.to_owned())
     } else {
-        match fold {
-            Fold::Sum if is_exponential(kernel, input) => {
-                "give the load `other=-float(\"inf\")`, which `exp` makes 0, or put 0.0 there with `tl.where`".to_owned()
-            }
-            _ => format!("put {identity} there with `tl.where(mask, …, {identity})` before folding"),
-        }
+        (Remedy::Where(identity), format!("put {identity} there with `tl.where(mask, …, {identity})` before folding"))
     };
+    if told.contains(&(source.load, remedy)) {
+        return None;
+    }
     let loaded = kernel.function.op(source.load).results[0];
-    let problem = if is_direct {
-        let message = format!("masked-off elements are {given} here, and `{what}` {effect}: {remedy}");
-        let Some(mut problem) = kernel.problem(Code::MSK004, source.load, message) else { return };
+    let mut problem = if is_direct {
+        let message = format!("masked-off elements are {given} here, and `{what}` {effect}: {advice}");
+        let mut problem = kernel.problem(Code::MSK004, source.load, message)?;
         if let Some(other) = other {
             problem.place = Place { function: place.function, at: At::Expr(other) };
         }
-        Some(problem.with(kernel.place(reduce), format!("`{what}` takes them in here")))
+        problem.with(kernel.place(reduce), format!("`{what}` takes them in here"))
     } else {
         let become_what = match held {
             Filled::Exactly(x) => format!("become {}", crate::constant::Const::float(x)),
             Filled::Arbitrary | Filled::Unknown => format!("are no longer {}", identity),
         };
         let message = format!(
-            "masked-off elements of {} (loaded with {given}) {become_what} in {}, and `{what}` {effect}: {remedy}",
+            "masked-off elements of {} (loaded with {given}) {become_what} in {}, and `{what}` {effect}: {advice}",
             kernel.say(loaded, "a load"),
             kernel.say(input, "what is folded"),
         );
-        kernel.problem(Code::MSK004, reduce, message).map(|p| p.with(Some(place), "loaded under a mask here"))
+        kernel.problem(Code::MSK004, reduce, message)?.with(Some(place), "loaded under a mask here")
     };
-    let Some(mut problem) = problem else { return };
     if let (true, Some(other)) = (is_direct, other) {
-        let alone = kernel.users[loaded.index()].len() == 1;
         let edit = Edit::Replace(Place { function: place.function, at: At::Expr(other) }, identity.to_owned());
-        problem = problem.fix(format!("Make it `other={identity}`"), alone, vec![edit]);
+        problem = problem.fix(format!("Make it `other={identity}`"), Applicability::Suggested, vec![edit]);
     }
+    told.push((source.load, remedy));
     kernel.report(problem);
+    Some(())
 }
 
 fn through_casts(kernel: &Kernel<'_>, mut value: ValueId) -> ValueId {

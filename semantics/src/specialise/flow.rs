@@ -264,7 +264,7 @@ struct Reader<'a> {
 }
 
 /// The parameters that an expression is made of, through every binding of the names in it.
-pub(super) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
+pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
     let Some((body, stmt)) = function_body(db, function) else { return out };
     let Stmt::Function(def) = body.stmt(stmt) else { return out };

@@ -201,7 +201,7 @@ fn explains(db: &dyn Db, before: &Elaborated, now: &Elaborated) -> bool {
 }
 
 /// The parameters of the kernel that a problem may come from: those its place in the kernel is made of, all if that is no expression.
-fn sources(db: &dyn Db, kernel: Function, problem: &Problem) -> BTreeSet<usize> {
+pub(super) fn sources(db: &dyn Db, kernel: Function, problem: &Problem) -> BTreeSet<usize> {
     let places = std::iter::once(problem.place).chain(problem.calls.iter().copied());
     match places.into_iter().find(|place| place.function == kernel).map(|place| place.at) {
         Some(At::Expr(id) | At::Argument(id)) => flow::sources(db, kernel, id),

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::database;
 use crate::check::check;
+use crate::problem::Applicability;
 
 pub(super) fn report(text: &str, triton: &str) -> String {
     let (mut db, file) = database(text);
@@ -26,7 +27,12 @@ pub(super) fn report(text: &str, triton: &str) -> String {
         }
         for fix in &d.fixes {
             let edits: Vec<_> = fix.edits.iter().map(|e| (&text[e.range.clone()], e.new_text.as_str())).collect();
-            let _ = writeln!(out, "    {}fix: {} {edits:?}", if fix.safe { "safe " } else { "" }, fix.title);
+            let _ = writeln!(
+                out,
+                "    {}fix: {} {edits:?}",
+                if fix.applicability == Applicability::Safe { "safe " } else { "" },
+                fix.title
+            );
         }
     }
     out
@@ -39,6 +45,48 @@ fn check_text(text: &str, expected: Expect) {
 #[test]
 fn nothing_without_triton() {
     expect![[""]].assert_eq(&report("def f(x):\n    return (\n", "3.6"));
+}
+
+/// Numbers that nobody passes decide nothing: an order, an axis, extents, a word, a type, a mask. What is written out is a mistake.
+#[test]
+fn assumed_values_bring_no_errors() {
+    check_text(
+        r#"
+@triton.jit
+def turned(x, y, A: tl.constexpr, B: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr, AXIS: tl.constexpr):
+    at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    v = tl.trans(tl.load(x + at), FIRST, SECOND)
+    tl.store(y + tl.arange(0, A), tl.sum(v, AXIS))
+
+@triton.jit
+def window(x, y, n, O0: tl.constexpr, O1: tl.constexpr):
+    b = tl.make_block_ptr(x, (n, n), (n, 1), (0, 0), (16, 16), (O0, O1))
+    tl.store(tl.make_block_ptr(y, (n, n), (n, 1), (0, 0), (16, 16), (1, 0)), tl.load(b))
+
+@triton.jit
+def folded(x, y, A: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(y + tl.arange(0, 1024), tl.reshape(tl.load(x + at), (1024,)))
+
+@triton.jit
+def chosen(x, y, KIND: tl.constexpr, NAME: tl.constexpr, MASK: tl.constexpr, SEM: tl.constexpr):
+    v = tl.full((16,), 1, KIND) + getattr(tl, NAME)(tl.load(x + tl.arange(0, 16), mask=MASK))
+    tl.atomic_add(y + tl.arange(0, 16), v, sem=SEM)
+
+@triton.jit
+def wrong(x, y, A: tl.constexpr):
+    v = tl.load(x + tl.arange(0, A))
+    tl.atomic_add(y + tl.arange(0, A), tl.expand_dims(v, 3), sem="now")
+    tl.store(y + tl.arange(0, A), tl.expm(v))
+"#,
+        expect![[r#"
+            28: error SHP005 "3": the result (f32[64] with 1 more) has no axis 3: its axes are 0 to 1
+                fix: Use axis 1 [("3", "1")]
+            28: error LNG011 "\"now\"": "now" is no sem: it is one of "relaxed", "acquire", "release", "acq_rel"
+            29: error LNG010 "tl.expm": `tl.expm` does not exist; did you mean `tl.exp`?
+                fix: Change to `tl.exp` [("tl.expm", "tl.exp")]
+        "#]],
+    );
 }
 
 #[test]
@@ -80,7 +128,7 @@ kernel[(1,)](torch.zeros(64, dtype=torch.int32, device="cuda"), y, 32)
         expect![[r#"
             7: error DTY005 "tl.load(x + at)": tl.exp needs f32 or f64, and `tl.load(x + at)` is i32[32]: cast it with `.to(tl.float32)` ["kernel#2"]
                 "kernel[(1,)](torch.zeros(64, dtype=torch.int32, device=\"cuda\"), y, 32)": for this launch: `x` is *i32, `y` is *f32
-                safe fix: Cast to float32 [("", ".to(tl.float32)")]
+                fix: Cast to float32 [("", ".to(tl.float32)")]
             8: error SHP002 "24": 24 is not a power of two: use 32 and mask what is beyond 24
                 fix: Use 32 [("24", "32")]
         "#]],

@@ -28,7 +28,7 @@ def kernel(x, bias, out, M, N, stride, B: tl.constexpr):
             11: warning SHP008 "v -= tl.max(v, 1)": `tl.max(v, 1)` has shape [B]: one number for each row of `v` ([B, B]), but shapes align at the right, so it meets the columns: element [i, j] takes `tl.max(v, 1)`[j]. Make it a column, `tl.max(v, 1)[:, None]`
                 "tl.max(v, 1)": the last axis is folded here, which leaves the rows
                 "tl.load(x + p, mask=mask, other=-float(\"inf\"))": the matrix is made here
-                safe fix: Make `tl.max(v, 1)` a column [("", "[:, None]")]
+                fix: Make `tl.max(v, 1)` a column [("", "[:, None]")]
         "#]],
     );
 }
@@ -79,6 +79,101 @@ def kernel(x, w, out, n, B: tl.constexpr):
                 "tl.load(x + i, mask=mask, other=0.0)": loaded under a mask here
             14: warning MSK004 "tl.sum((v - mean) * (v - mean))": masked-off elements of `tl.load(x + i, mask=mask, other=0.0)` (loaded with `other=0.0`) are no longer 0.0 in `(v - mean) * (v - mean)`, and `tl.sum` adds them: put 0.0 there with `tl.where(mask, …, 0.0)` before folding
                 "tl.load(x + i, mask=mask, other=0.0)": loaded under a mask here
+        "#]],
+    );
+}
+
+/// One remedy for one load is told once, and not to who follows it already.
+#[test]
+fn a_load_is_blamed_once() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, y, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    m = tl.max(v)
+    tl.store(out, m)
+    tl.store(out + 1, tl.sum(tl.exp(v - m)))
+    tl.store(out + 2, tl.sum(tl.exp2(v - m)))
+    low = tl.load(y + i, mask=i < n, other=-1e7)
+    tl.store(out + 3, tl.sum(tl.exp(low - tl.max(low))))
+"#,
+        expect![[r#"
+            7: warning MSK004 "0.0": masked-off elements are `other=0.0` here, and `tl.max` picks them over negative numbers: give the load `other=-float("inf")`
+                "tl.max(v)": `tl.max` takes them in here
+                fix: Make it `other=-float("inf")` [("0.0", "-float(\"inf\")")]
+        "#]],
+    );
+}
+
+/// What a mask leaves out is 0 on the GPUs that are meant: nothing for a sum, too much for a maximum.
+#[test]
+fn what_was_never_loaded_is_folded() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, w, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(out, tl.sum(v * v))
+    u = tl.load(x + i + 1, mask=i < n)
+    tl.store(out + 1, tl.max(tl.abs(u)))
+    t = tl.load(x + i + 2, mask=i < n)
+    tl.store(out + 2, tl.max(t))
+    s = tl.load(x + i + 3, mask=i < n)
+    tl.store(out + 3, tl.sum(tl.exp(s)))
+    r = tl.load(x + i + 4, mask=i < n)
+    tl.store(out + 4, tl.sum(r))
+    tl.store(out + 5, tl.min(r))
+"#,
+        expect![[r#"
+            5: performance CXP004 "w": `w` is never read, yet passed at every launch and part of the key of what is compiled: remove it here and from the launches
+            7: hint MSK003 "tl.load(x + i, mask=i < n)": masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0`
+                "tl.sum(v * v)": tl.sum takes them in here
+                fix: Add `other=0.0` [("", ", other=0.0")]
+            9: hint MSK003 "tl.load(x + i + 1, mask=i < n)": masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.max, but Triton promises no value: say `other=0.0`
+                "tl.max(tl.abs(u))": tl.max takes them in here
+                fix: Add `other=0.0` [("", ", other=0.0")]
+            11: warning MSK003 "tl.load(x + i + 2, mask=i < n)": masked-off elements of this load are undefined, and tl.max takes them in: give the load `other=-float("inf")`
+                "tl.max(t)": tl.max takes them in here
+                fix: Add `other=-float("inf")` [("", ", other=-float(\"inf\")")]
+            13: warning MSK003 "tl.load(x + i + 3, mask=i < n)": masked-off elements of this load are undefined, and tl.sum takes them in: give the load an `other=` that tl.sum passes over after what is computed of it
+                "tl.sum(tl.exp(s))": tl.sum takes them in here
+            15: warning MSK003 "tl.load(x + i + 4, mask=i < n)": masked-off elements of this load are undefined, and tl.min takes them in: give the load `other=float("inf")`
+                "tl.min(r)": tl.min takes them in here
+                fix: Add `other=float("inf")` [("", ", other=float(\"inf\")")]
+        "#]],
+    );
+}
+
+/// What a file or a kernel is full of is one line.
+#[test]
+fn what_is_everywhere_is_told_once() {
+    check_text(
+        r#"
+@triton.jit
+def square(x, y, stride, out, BIAS: tl.constexpr):
+    i = tl.arange(0, 32)
+    at = i[:, None] * 32 + i[None, :]
+    a = tl.load(x + at).to(tl.float16)
+    tl.store(out + at, tl.dot(a, a, allow_tf32=False))
+
+@triton.jit
+def cube(x, out):
+    i = tl.arange(0, 32)
+    at = i[:, None] * 32 + i[None, :]
+    a = tl.load(x + at).to(tl.float16)
+    b = tl.dot(a, a, allow_tf32=True).to(tl.float16)
+    tl.store(out + at, tl.dot(a, b, allow_tf32=False))
+"#,
+        expect![[r#"
+            5: performance CXP004 "y": `y`, `stride` and `BIAS` are never read, and every new value of a `tl.constexpr` among them compiles the kernel again: remove them here and from the launches
+                "stride": never read either
+                "BIAS": never read either
+            9: hint DOT007 "allow_tf32=False": `allow_tf32` is the old way to say this: write `input_precision="ieee"` (and at 2 more places of this file)
+                safe fix: Say `input_precision="ieee"` [("allow_tf32=False", "input_precision=\"ieee\""), ("allow_tf32=False", "input_precision=\"ieee\"")]
+                fix: Say `input_precision="tf32"` [("allow_tf32=True", "input_precision=\"tf32\"")]
         "#]],
     );
 }
@@ -142,7 +237,7 @@ rows[(262144,)](large, large.stride(0), 128)
         expect![[r#"
             7: error DTY012 "row * stride": `row` * `stride` is computed in 32 bits and reaches 4294950912 in this file's launches, past 2^31: it wraps, and the address is wrong. Widen the index, `row.to(tl.int64)`
                 "x + row * stride": added to a pointer here
-                safe fix: Widen the index to 64 bits [("", ".to(tl.int64)")]
+                fix: Widen the index to 64 bits [("", ".to(tl.int64)")]
         "#]],
     );
 }

@@ -179,15 +179,22 @@ fn a_helper_is_extracted() {
 #[test]
 fn all_safe_fixes_at_once() {
     refactor(
-        "@triton.jit\ndef copy(x, BLOCK):\n    offs = tl.arange(0, BLOCK)\n    v = tl.load(x + offs, other=0.0)\n    tl.store(x + offs, v, cache_modifier=\"cg\")$0\n",
+        "@triton.jit\ndef copy(x, n):\n    offs = tl.arange(0, 64)\n    v = tl.load(x + offs, mask=0 <= offs < n)\n    tl.store(x + offs, v, cache_modifier=\"cg\")$0\n\n# /// tritium\n# [launch.one]\n# kernel = \"copy\"\n# grid = [1]\n# args = { x = \"f32[64]\", n = \"64\" }\n# ///\n",
         "Fix all",
         &expect![[r#"
-        Fix all of Tritium's 3 safely fixable problems: []
+        Fix all of Tritium's 2 safely fixable problems: []
         @triton.jit
-        def copy(x, BLOCK: tl.constexpr):
-            offs = tl.arange(0, BLOCK)
-            v = tl.load(x + offs)
+        def copy(x, n):
+            offs = tl.arange(0, 64)
+            v = tl.load(x + offs, mask=(0 <= offs) & (offs < n))
             tl.store(x + offs, v, cache_modifier=".cg")
+
+        # /// tritium
+        # [launch.one]
+        # kernel = "copy"
+        # grid = [1]
+        # args = { x = "f32[64]", n = "64" }
+        # ///
     "#]],
     );
 }

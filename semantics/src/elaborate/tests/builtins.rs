@@ -432,7 +432,7 @@ fn library_functions_have_their_own_types() {
         d: i1[4]
         e: f32[4]
         9: DTY005 at `tl.extra.libdevice.tan(h)`: libdevice.tan takes (f32) or (f64), and `h` is f16: cast with `.to(tl.float32)`
-            fix: Cast to float32: `.to(tl.float32)` after `h`
+            fix?: Cast to float32: `.to(tl.float32)` after `h`
         10: DTY017 at `tl.extra.libdevice.tan(i)`: libdevice.tan takes (f32) or (f64), and `i` is i32; nothing is converted for a library function
         11: LNG011 at `tl.extra.libdevice.tan(1.0, 2.0)`: libdevice.tan takes 1 argument: `(f32) -> f32, (f64) -> f64`
         12: LNG010 at `tl.extra.libdevice.tann`: `tl.extra.libdevice.tann` does not exist: triton.language has no `tann`
@@ -498,7 +498,7 @@ fn assembly_takes_and_gives_tiles() {
         11: LNG011 at `i`: `args` is a list of tiles, `[i]`, not i32[64]
         12: CXP001 at `n`: `pack` must be known at compile time, and `n` is a run-time value: annotate it `n: tl.constexpr`
             6: `n`: the parameter `n`
-            fix: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
+            fix?: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
     "#]]
     .assert_eq(&types(
         "
@@ -540,10 +540,10 @@ fn mistakes_are_named() {
         26: LNG011 at `tl.static_assert(cond=True)`: tl.static_assert takes its arguments by position: `tl.static_assert(condition, "message")`
         27: MSK003 at `tl.load(x + i, mask=i < 3)`: masked-off elements of this load are undefined, and tl.topk takes them in: give the load `other=-2147483648`
             27: `tl.topk(tl.load(x + i, mask=i < 3), 2)`: tl.topk takes them in here
-            fix: Add `other=-2147483648`: `, other=-2147483648` after `i < 3`
+            fix?: Add `other=-2147483648`: `, other=-2147483648` after `i < 3`
         28: LNG011 at `3`: the tile has 4 elements, which are no groups of 3
         29: CXP001 at `g`: `g` is bound to a function, which exists at compile time only: annotate it `g: tl.constexpr`
-            fix: Annotate `g` as tl.constexpr: `: tl.constexpr` after `g`
+            fix?: Annotate `g` as tl.constexpr: `: tl.constexpr` after `g`
     "#]]
     .assert_eq(
         &problems(

@@ -227,7 +227,7 @@ fn what_descriptors_refuse() {
     expect![[r#"
         8: TMA005 at `[0]`: 1 offsets for a tensor descriptor of 2 axes ([16, 32]): give one for each
         8: TMA005 at `n.to(tl.int64)`: the offsets of a tensor descriptor are 32-bit, and `n.to(tl.int64)` is i64: cast it with `.to(tl.int32)`
-            fix: Cast to i32: `.to(tl.int32)` after `n.to(tl.int64)`
+            fix?: Cast to i32: `.to(tl.int32)` after `n.to(tl.int64)`
         8: TMA005 at `1.0`: `offsets` holds `1.0`, which is f32; integer scalars are needed
         8: TMA005 at `tl.zeros((16, 16), tl.float32)`: `tl.zeros((16, 16), tl.float32)` is f32[16, 16], and the block of the descriptor is [16, 32]: they must be equal
             7: `16`: the block's shape comes from here

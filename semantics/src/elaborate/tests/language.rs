@@ -32,7 +32,7 @@ fn shapes_keep_their_names() {
         line: f16[128]  [BLOCK_M]
         back: f16[32, 128]  [half, BLOCK_M]
         13: DTY008 at `tl.sum(wide, axis=1)`: tl.sum adds 32 values in f16, which keeps about 3 digits (`wide` is f16[128, 32]): add in f32 with `.to(tl.float32)`
-            fix: Add in f32, round to f16 once: `.to(tl.float32)` after `wide` `.to(tl.float16)` after `tl.sum(wide, axis=1)`
+            fix?: Add in f32, round to f16 once: `.to(tl.float32)` after `wide` `.to(tl.float16)` after `tl.sum(wide, axis=1)`
     "#]]
     .assert_eq(&types(text, "x: *f32; M: i32; BLOCK_M = 128; BLOCK_N = 64"));
 }

@@ -92,11 +92,11 @@ fn what_tuples_refuse() {
         8: LNG016 at `2`: index 2 is outside a tuple of 2
         9: CXP001 at `n`: the index of a tuple must be known at compile time, and `n` is a run-time value: annotate it `n: tl.constexpr`
             6: `n`: the parameter `n`
-            fix: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
+            fix?: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
         10: LNG016 at `::0`: the step of a slice must not be 0
         11: LNG011 at `d, e`: `(d, e)` cannot be unpacked into 2 names: it is i32, not a tuple
         12: CXP001 at `f`: `f` is bound to a compile-time tuple, which exists at compile time only: annotate it `f: tl.constexpr`
-            fix: Annotate `f` as tl.constexpr: `: tl.constexpr` after `f`
+            fix?: Annotate `f` as tl.constexpr: `: tl.constexpr` after `f`
         13: LNG001 at `t`: a loop over `t` cannot be used in a Triton function (`kernel`): loop over `range(…)`, `tl.range(…)` or `tl.static_range(…)`
         15: LNG005 at `(n, 1) < (n, 2)`: `(n, 1) < (n, 2)`: (i32, constexpr[1]) and (i32, constexpr[2]) cannot be compared
         16: DTY017 at `t`: `t` is (i32, i32), which has no run-time value: a number or a tile is needed here

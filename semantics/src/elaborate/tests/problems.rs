@@ -30,15 +30,15 @@ fn five_mistakes_five_messages() {
             fix?: Make a column and a row: `[:, None]` after `rows` `[None, :]` after `cols`
         10: CXP001 at `SIZE`: a shape must be known at compile time, and `SIZE` is a run-time value: annotate it `SIZE: tl.constexpr`
             6: `SIZE`: the parameter `SIZE`
-            fix: Annotate `SIZE` as tl.constexpr: `: tl.constexpr` after `SIZE`
+            fix?: Annotate `SIZE` as tl.constexpr: `: tl.constexpr` after `SIZE`
         11: MSK001 at `other=0.0`: `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
-            fix: Remove `other`: without `other=0.0`
+            fix?: Remove `other`: without `other=0.0`
         14: DOT001 at `tl.dot(a, b)`: the inner sizes of a matrix product must be equal: `a` is [64, 32] ([BM, BN]) and `b` is [64, 32] ([BM, BN]), so 32 meets 64
             12: `tl.zeros((BM, BN), dtype=tl.float16)`: 32 comes from BN here
             13: `tl.zeros((BM, BN), dtype=tl.float16)`: 64 comes from BM here
         17: CTL005 at `total`: `total` enters the loop as f32 and is f32[64] after a trip: the type of a carried value must stay the same. Start it with that shape
             15: `total`: `total` starts as f32 here
-            fix: Start it as f32[64]: `0.0` -> `tl.zeros((BM,), dtype=tl.float32)`
+            fix?: Start it as f32[64]: `0.0` -> `tl.zeros((BM,), dtype=tl.float32)`
     "#]].assert_eq(&problems(text, "x: *f32; out: *f32; n: i32; SIZE: i32; BM = 64; BN = 32"));
 }
 
@@ -97,7 +97,7 @@ fn control_flow() {
                 7: `tl.arange(0, B)`: its shape comes from here
         while n:⏎    n -= 1
             8: CTL010 at `n`: `while n`: `n` is i32, and the condition of a run-time loop must be i1: compare it (`n != 0`)
-                fix: Compare with 0: ` != 0` after `n`
+                fix?: Compare with 0: ` != 0` after `n`
         if n > 0:⏎    v = 1⏎tl.store(out, v)
             10: CTL003 at `v`: `v` may be undefined here: it is bound in one branch of a run-time `if` only. Give it a value before
                 9: `v`: `v` is bound here
@@ -110,15 +110,15 @@ fn control_flow() {
                 8: `if n > 0:`: the `if` joins them
         tl.store(out, 1.0 if n > 0 else 2)
             8: CTL006 at `1.0 if n > 0 else 2`: `1.0` is f32 and `2` is i32: both arms of a run-time condition must have one type
-                fix: Write `2.0`: `2` -> `2.0`
+                fix?: Write `2.0`: `2` -> `2.0`
         v = tl.zeros((64,), tl.float16)⏎for k in range(n):⏎    v += tl.load(x + i)⏎tl.store(out + i, v)
             10: CTL005 at `v`: `v` enters the loop as f16[64] and is f32[64] after a trip: the type of a carried value must stay the same. Start it as f32, or cast it back with `.to(…)`
                 8: `v`: `v` starts as f16[64] here
-                fix: Start it as f32: `tl.float16` -> `tl.float32`
+                fix?: Start it as f32: `tl.float16` -> `tl.float32`
         v = 0⏎for k in range(n):⏎    v += 0.5⏎tl.store(out, v)
             10: CTL005 at `v`: `v` enters the loop as i32 and is f32 after a trip: the type of a carried value must stay the same. Start it as f32, or cast it back with `.to(…)`
                 8: `v`: `v` starts as i32 here
-                fix: Start it as f32: `0` -> `0.0`
+                fix?: Start it as f32: `0` -> `0.0`
         for k in range(n):⏎    return
             9: LNG002 at `return`: `return` inside a run-time loop: every trip runs. Keep the result in a variable, and skip the work of later trips with a mask or `while`
         for k in range(0, 4, 0):⏎    pass
@@ -127,7 +127,7 @@ fn control_flow() {
             8: CTL009 at `1.5`: `1.5` is f32, and loop bounds and steps must be integer scalars
         for k in tl.static_range(n):⏎    pass
             8: CTL007 at `n`: `n` is i32, and the bounds of tl.static_range must be known at compile time: use `tl.range`, or make it tl.constexpr
-                fix: Use tl.range: `tl.static_range` -> `tl.range`
+                fix?: Use tl.range: `tl.static_range` -> `tl.range`
         for k in (1, 2):⏎    pass
             8: LNG001 at `(1, 2)`: a loop over `(1, 2)` cannot be used in a Triton function (`kernel`): loop over `range(…)`, `tl.range(…)` or `tl.static_range(…)`
         for k in range(n):⏎    B += 1
@@ -201,17 +201,17 @@ fn operands() {
     expect![[r#"
         a = x + n / 2
             8: DTY001 at `n / 2`: `n / 2` is f32, and the offset of a pointer counts elements: divide with `//`, or cast it with `.to(tl.int32)`
-                fix: Cast to int32: `n / 2` -> `(n / 2).to(tl.int32)`
+                fix?: Cast to int32: `n / 2` -> `(n / 2).to(tl.int32)`
         a = x + x
             8: LNG005 at `x + x`: `x + x`: *f32 + *f32 has no meaning; a pointer takes `+` or `-` with an integer offset
         a = x == None
             8: LNG005 at `x == None`: `x == None`: *f32 and constexpr[None] cannot be compared; ask `is None`
         a = i ** 2
             8: LNG005 at `i ** 2`: `**` is not an operator on tiles (`i` is i32[64]): write `i * i`
-                fix: Replace with `(i * i)`: `i ** 2` -> `(i * i)`
+                fix?: Replace with `(i * i)`: `i ** 2` -> `(i * i)`
         a = i @ i
             8: LNG005 at `i @ i`: `@` is not an operator on tiles: use `tl.dot(i, i)`
-                fix: Replace with `tl.dot(i, i)`: `i @ i` -> `tl.dot(i, i)`
+                fix?: Replace with `tl.dot(i, i)`: `i @ i` -> `tl.dot(i, i)`
         a = +i
             8: LNG005 at `+i`: unary `+` is not an operator on tiles: write `i`
         a = i // 2.0
@@ -237,18 +237,18 @@ fn operands() {
             8: LNG016 at `i[1:3]`: `i[…]` takes `None` and `:` only, not `1:3` (`i` is i32[64]): tiles are not sliced; load the part that is needed, or select with `tl.where`
         a = tl.exp(n)
             8: DTY005 at `n`: tl.exp needs f32 or f64, and `n` is i32: cast it with `.to(tl.float32)`
-                fix: Cast to float32: `.to(tl.float32)` after `n`
+                fix?: Cast to float32: `.to(tl.float32)` after `n`
         a = tl.exp(h)
             8: DTY005 at `h`: tl.exp needs f32 or f64, and `h` is f16: cast it with `.to(tl.float32)`
-                fix: Cast to float32: `.to(tl.float32)` after `h`
+                fix?: Cast to float32: `.to(tl.float32)` after `h`
         a = tl.load(n)
             8: DTY002 at `n`: tl.load needs a pointer or a tile of pointers, and `n` is i32
         a = tl.load(x + i, mask=i)
             8: DTY011 at `i`: a mask is i1, and `i` is i32[64]: compare it, `i != 0`
-                fix: Compare with 0: ` != 0` after `i`
+                fix?: Compare with 0: ` != 0` after `i`
         a = tl.load(x + i, other=0.0)
             8: MSK001 at `other=0.0`: `other` is what masked-off elements become, and this load has no mask: add one, or drop `other`
-                fix: Remove `other`: without `other=0.0`
+                fix?: Remove `other`: without `other=0.0`
         a = tl.load(x, mask=i < 3)
             8: SHP007 at `i < 3`: the pointer is a scalar (*f32) and the mask is i1[64]: add an index tile to the pointer
         tl.store(x, i)
@@ -259,28 +259,28 @@ fn operands() {
                 7: `tl.arange(0, B)`: the shape of the value comes from here
                 7: `tl.arange(0, B)`: the shape of the pointer comes from here
         a = tl.sum(tl.load(x + i, mask=i < n))
-            8: MSK003 at `tl.load(x + i, mask=i < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load `other=0.0`
+            8: MSK003 at `tl.load(x + i, mask=i < n)`: masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0`
                 8: `tl.sum(tl.load(x + i, mask=i < n))`: tl.sum takes them in here
-                fix: Add `other=0.0`: `, other=0.0` after `i < n`
+                fix?: Add `other=0.0`: `, other=0.0` after `i < n`
         a = tl.max(tl.load(x + i, i < n), axis=0)
             8: MSK003 at `tl.load(x + i, i < n)`: masked-off elements of this load are undefined, and tl.max takes them in: give the load `other=-float("inf")`
                 8: `tl.max(tl.load(x + i, i < n), axis=0)`: tl.max takes them in here
-                fix: Add `other=-float("inf")`: `, other=-float("inf")` after `i < n`
+                fix?: Add `other=-float("inf")`: `, other=-float("inf")` after `i < n`
         a = tl.sum(tl.where(i < n, tl.load(x + i, mask=i < n), 0.0))
         a = tl.sum(i, axis=1)
             8: SHP005 at `1`: `i` (i32[64]) has no axis 1: its only axis is 0
-                fix: Use axis 0: `1` -> `0`
+                fix?: Use axis 0: `1` -> `0`
         a = tl.reshape(i, (8, 4))
             8: SHP006 at `tl.reshape(i, (8, 4))`: `i` is i32[64], which has 64 elements, and [8, 4] has 32: a reshape keeps their number
                 7: `tl.arange(0, B)`: its shape comes from here
         a = tl.reshape(i, (n, 4))
             8: CXP001 at `n`: a shape must be known at compile time, and `n` is a run-time value: annotate it `n: tl.constexpr`
                 6: `n`: the parameter `n`
-                fix: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
+                fix?: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
         a = tl.arange(0, n)
             8: SHP003 at `n`: the bounds of tl.arange must be known at compile time, and `n` is a run-time value: annotate it `n: tl.constexpr`
                 6: `n`: the parameter `n`
-                fix: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
+                fix?: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
         a = tl.arange(0, 48)
             8: SHP002 at `48`: 48 is not a power of two: use 64 and mask what is beyond 48
                 fix?: Use 64: `48` -> `64`
@@ -292,20 +292,20 @@ fn operands() {
             8: DTY018 at `300`: 300 does not fit in i8 (-128 to 127) and wraps around without a word
         a = tl.load(x + i, masked=i < n)
             8: LNG011 at `i < n`: tl.load has no parameter `masked`; did you mean `mask`?
-                fix: Change to `mask`: `tl.load(x + i, masked=i < n)` -> `tl.load(x + i, mask=i < n)`
+                fix?: Change to `mask`: `tl.load(x + i, masked=i < n)` -> `tl.load(x + i, mask=i < n)`
         a = tl.lod(x + i)
             8: LNG010 at `tl.lod`: `tl.lod` does not exist; did you mean `tl.load`?
-                fix: Change to `tl.load`: `tl.lod` -> `tl.load`
+                fix?: Change to `tl.load`: `tl.lod` -> `tl.load`
         a = tl.tanh(h)
             8: LNG010 at `tl.tanh`: `tl.tanh` does not exist; `libdevice.tanh` does, from `triton.language.extra`
-                fix: Change to `tl.extra.libdevice.tanh`: `tl.tanh` -> `tl.extra.libdevice.tanh`
+                fix?: Change to `tl.extra.libdevice.tanh`: `tl.tanh` -> `tl.extra.libdevice.tanh`
         a = tl.extra.cuda.num_warps()
             8: LIM002 at `tl.extra.cuda.num_warps`: `tl.extra.cuda.num_warps` is part of Triton, but Tritium does not know it yet: what depends on it is not checked
         a = foo + 1
             8: LNG018 at `foo`: `foo` is not defined, or is a Python function that kernels cannot call
         a = hh + 1
             8: LNG018 at `hh`: `hh` is not defined; did you mean `h`?
-                fix: Change to `h`: `hh` -> `h`
+                fix?: Change to `h`: `hh` -> `h`
         a = x.to(tl.int32)
             8: DTY016 at `x`: `x` is *f32 and cannot become i32: a pointer becomes an integer through `tl.int64`
         a = tl.program_id(3)
@@ -313,7 +313,7 @@ fn operands() {
         a = tl.program_id(n)
             8: CXP001 at `n`: an axis of the grid must be known at compile time, and `n` is a run-time value: annotate it `n: tl.constexpr`
                 6: `n`: the parameter `n`
-                fix: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
+                fix?: Annotate `n` as tl.constexpr: `: tl.constexpr` after `n`
         a = float(n)
             8: LNG003 at `float(n)`: `float` converts compile-time values, and `n` is i32: use `n.to(tl.float32)`
         a = tl.atomic_add(x.to(tl.pointer_type(tl.int8)), 1)
@@ -323,13 +323,13 @@ fn operands() {
                 8: `a`: `a` is first bound here
         a = 'text'
             8: CXP001 at `a`: `a` is bound to a string, which exists at compile time only: annotate it `a: tl.constexpr`
-                fix: Annotate `a` as tl.constexpr: `: tl.constexpr` after `a`
+                fix?: Annotate `a` as tl.constexpr: `: tl.constexpr` after `a`
         a = f'{n}'
             8: LNG008 at `f'{n}'`: an f-string is made at compile time, and `n` is i32, known at run time only: print it with `tl.device_print("name", value)`
                 8: `n`: known at run time only
         i[0] = 1
             8: LNG007 at `i[0]`: a tile (`i` is i32[64]) cannot be changed in place: make a changed copy, `i = tl.where(tl.arange(0, B) == 0, …, i)`
-                fix: Make a changed copy: `i[0]` -> `i` `tl.where(tl.arange(0, B) == 0, ` before `1` `, i)` after `1`
+                fix?: Make a changed copy: `i[0]` -> `i` `tl.where(tl.arange(0, B) == 0, ` before `1` `, i)` after `1`
         tl.static_assert(B == 32, 'thirty-two')
             8: LNG017 at `tl.static_assert(B == 32, 'thirty-two')`: static_assert fails: `B == 32` is False: thirty-two
     "#]].assert_eq(&each("i = tl.arange(0, B)", "x: *f32; out: *f32; n: i32; h: f16; B = 64", &lines));
@@ -354,7 +354,7 @@ fn products() {
                 8: `tl.zeros((16, B), tl.float16)`: 16 comes from here
         c = tl.dot(a, a.to(tl.bfloat16))
             9: DOT003 at `tl.dot(a, a.to(tl.bfloat16))`: tl.dot needs operands of one type: `a` is f16[64, 64] and `a.to(tl.bfloat16)` is bf16[64, 64]; cast `a` with `.to(tl.bfloat16)`
-                fix: Cast to bf16: `.to(tl.bfloat16)` after `a`
+                fix?: Cast to bf16: `.to(tl.bfloat16)` after `a`
         c = tl.dot(a.to(tl.int32), a.to(tl.int32))
             9: DOT003 at `a.to(tl.int32)`: `a.to(tl.int32)` is i32[64, 64], and tl.dot multiplies floats and i8: cast it with `.to(tl.float16)`
         c = tl.dot(a, a, tl.zeros((B, B), tl.float16))
@@ -392,9 +392,9 @@ fn a_mask_counts_along_its_own_axis() {
         12: DOT006 at `tl.dot(columns, tl.zeros((B, B), tl.float32))`: tl.dot rounds f32 operands to tf32 (10 bits of mantissa instead of 23) unless told otherwise: say `input_precision="tf32"` if that is meant, `"ieee"` or `"tf32x3"` if not
             fix?: Multiply exactly: `input_precision="ieee"`: `, input_precision="ieee"` after `tl.zeros((B, B), tl.float32)`
             fix?: Keep tf32: `input_precision="tf32"`: `, input_precision="tf32"` after `tl.zeros((B, B), tl.float32)`
-        10: MSK003 at `tl.load(p, mask=r[None, :] < K)`: masked-off elements of this load are undefined, and tl.dot takes them in: give the load `other=0.0`
+        10: MSK003 at `tl.load(p, mask=r[None, :] < K)`: masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.dot, but Triton promises no value: say `other=0.0`
             12: `tl.dot(columns, tl.zeros((B, B), tl.float32))`: tl.dot takes them in here
-            fix: Add `other=0.0`: `, other=0.0` after `r[None, :] < K`
+            fix?: Add `other=0.0`: `, other=0.0` after `r[None, :] < K`
     "#]].assert_eq(&problems(text, "x: *f32; out: *f32; M: i32; K: i32; B = 32"));
 }
 
@@ -480,14 +480,13 @@ fn what_a_mask_leaves_out_stays_in_its_rows() {
             tl.store(out + r, tl.sum(d, axis=0))
     ";
     expect![[r#"
-        9: MSK003 at `tl.load(x + r, mask=r < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load an `other=` that tl.sum passes over after what is computed of it (`other=0.0`, say)
+        9: MSK003 at `tl.load(x + r, mask=r < n)`: masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0`
             18: `tl.sum(cube, axis=0)`: tl.sum takes them in here
             fix?: Add `other=0.0`: `, other=0.0` after `r < n`
-        19: MSK003 at `tl.load(x + c[:, None] * 4 + tl.arange(0, 4)[None, :], mask=c[:, None] < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load `other=0.0`
+        19: MSK003 at `tl.load(x + c[:, None] * 4 + tl.arange(0, 4)[None, :], mask=c[:, None] < n)`: masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0`
             20: `tl.sum(tl.reshape(flat, (64,)), axis=0)`: tl.sum takes them in here
-            fix: Add `other=0.0`: `, other=0.0` after `c[:, None] < n`
-        21: MSK003 at `tl.load(x + r[None, :] + c[:, None], mask=r[None, :] < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load an `other=` that tl.sum passes over after what is computed of it (`other=0.0`, say)
+            fix?: Add `other=0.0`: `, other=0.0` after `c[:, None] < n`
+        21: MSK003 at `tl.load(x + r[None, :] + c[:, None], mask=r[None, :] < n)`: masked-off elements of this load are undefined, and tl.sum takes them in: give the load an `other=` that tl.sum passes over after what is computed of it
             23: `tl.sum(d, axis=0)`: tl.sum takes them in here
-            fix?: Add `other=0.0`: `, other=0.0` after `r[None, :] < n`
     "#]].assert_eq(&problems(text, "x: *f32; out: *f32; n: i32; B = 32"));
 }
