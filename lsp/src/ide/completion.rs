@@ -454,8 +454,8 @@ impl Analysis {
         let own = names(db, spot.file);
         let mut scope = own.scope_at(spot.offset);
         if let Some(receiver) = before.strip_suffix('.') {
-            let start = receiver.rfind(|c: char| !(c == '_' || c == '.' || c.is_alphanumeric())).map_or(0, |at| at + 1);
-            let parts: Vec<smol_str::SmolStr> = receiver[start..].split('.').map(Into::into).collect();
+            let dotted = receiver.rsplit(|c: char| !(c == '_' || c == '.' || c.is_alphanumeric())).next().unwrap_or_default();
+            let parts: Vec<smol_str::SmolStr> = dotted.split('.').map(Into::into).collect();
             let meant = symbol_of_path(db, spot.file, scope, &parts);
             return match meant {
                 Some(Symbol::Outside(path)) if path == "triton.language" => self.language(spot),

@@ -57,7 +57,8 @@ impl Repairs {
                 continue;
             }
             let learned = self.learned.iter().map(|change| vec![change.clone()]);
-            let all: Vec<Change> = learned.chain(self.changes(db, instance.function(db), instance.arguments(db), problem, flow, free)).collect();
+            let all: Vec<Change> =
+                learned.chain(self.changes(db, instance.function(db), instance.arguments(db), problem, flow, free)).collect();
             match all.into_iter().find_map(|change| self.attempt(db, instance, change, problem, flow, free)) {
                 Some(better) => instance = better,
                 None if self.trials_left == 0 => break,

@@ -137,6 +137,13 @@ fn beside_a_python_server_nothing_it_knows_is_offered() {
 }
 
 #[test]
+fn members_behind_any_character() {
+    let behind = |mark: &str| complete(&format!("import triton.language as tl\n\n{mark}tl.$0\n"), Python::None);
+    assert!(!behind("(").is_empty());
+    assert_eq!(behind("😀"), behind("("));
+}
+
+#[test]
 fn keys_configurations_and_launches() {
     let at = |from: &str, to: &str| complete(&MATMUL.replace(from, to), Python::Served);
     let out = [
