@@ -71,7 +71,7 @@ def verify(binary):
                     continue
                 report = json.loads(run.stdout)["launches"][0]
                 comparisons = "; ".join(
-                    f"{'ok' if c['ok'] else 'MISMATCH'} against {c['reference']} {c['error']:.2e}<={c['bound']:.2e}" for c in report["comparisons"]
+                    f"{'ok' if c['ok'] else 'MISMATCH'} against {c['reference']} {float(c['error']):.2e}<={c['bound']:.2e}" for c in report["comparisons"]
                 )
                 verdict = run.returncode == 0
                 detail = report["fault"] or comparisons

@@ -58,6 +58,34 @@ impl std::str::FromStr for ConfigChoice {
     }
 }
 
+/// An amount of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemorySize {
+    pub(crate) bytes: u64,
+}
+
+impl std::str::FromStr for MemorySize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MemorySize, String> {
+        let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit_at);
+        let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
+            "" if unit.is_empty() || unit == "B" => Some(0),
+            "K" => Some(10),
+            "M" => Some(20),
+            "G" => Some(30),
+            "T" => Some(40),
+            _ => None,
+        };
+        let number = number.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+        match (number, shift) {
+            (Some(number), Some(shift)) => Ok(MemorySize { bytes: (number * (1u64 << shift) as f64) as u64 }),
+            _ => Err(format!("`{text}` is no amount of memory; `512MiB` and `8GiB` are")),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
     /// Source excerpts with the message, its origins and its fixes.
@@ -237,10 +265,16 @@ pub(crate) enum Command {
         /// Only this launch.
         #[arg(long)]
         launch: Option<String>,
-        /// `cpu`, `sim` (the compiled kernel lane by lane, with race detection) or `cuda:N`.
-        #[arg(long, default_value = "cpu")]
+        /// `cpu`, `sim` or `cuda:N`.
+        ///
+        /// `cpu` runs what the kernel says, one program after another on each core. It finds accesses outside of a tensor or misaligned ones
+        /// and assertions that fail. `sim` runs what the compiler has decided (layouts, shared memory, barriers), lane by lane; beyond that it
+        /// finds races in shared memory, lanes that disagree about an element they share, and the use of what nothing has defined. Neither
+        /// finds races in global memory, between programs or within one. `cuda:N` finds what the driver reports.
+        #[arg(long, default_value = "cpu", verbatim_doc_comment)]
         device: String,
-        /// Compare with `expect`, and on a GPU also with the CPU device.
+        /// Compare with `expect`, and on other devices than `cpu` also with the CPU device. A reference that is NaN, or that reads what the
+        /// launch has not initialised, verifies nothing.
         #[arg(long)]
         verify: bool,
         /// A reference for files that carry none: `Y=softmax(X, axis=1)`.
@@ -252,6 +286,9 @@ pub(crate) enum Command {
         /// Stop a launch after this long.
         #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
         timeout: f64,
+        /// Stop a run that takes more memory (`512MiB`, `8GiB`); on a GPU, of the machine. Half of the machine's, if not given.
+        #[arg(long, value_name = "SIZE")]
+        memory: Option<MemorySize>,
         /// Run on the other side of this command, which must start `tritium exec` there: `--launcher "ssh box tritium exec"`.
         #[arg(long, value_name = "COMMAND")]
         launcher: Option<String>,

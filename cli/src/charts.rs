@@ -1,7 +1,6 @@
 //! `tritium configs`, `tritium occupancy`, and layouts as pictures.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -12,6 +11,7 @@ use tritium_lsp::ide::{
     charts::Chart,
     emit::{Choice, Refusal},
 };
+use tritium_runtime::files;
 
 use crate::{
     args::TableFormat,
@@ -62,7 +62,7 @@ pub(crate) fn write(chart: Result<Chart, Refusal>, output: Option<&Path>) -> Res
     match (chart, output) {
         (Ok(chart), Some(path)) => {
             let text = if is_picture(path) { &chart.svg } else { &chart.text };
-            fs::write(path, text).map_err(|e| Failure::io(path, &e))?;
+            files::write(path, text).map_err(|e| Failure::io(path, &e))?;
             Ok(ExitCode::SUCCESS)
         }
         (Ok(chart), None) => {

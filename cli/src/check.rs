@@ -15,6 +15,7 @@ use tritium_lsp::ide::{
     code_actions::{Fixable, applied},
     guarded,
 };
+use tritium_runtime::files;
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
@@ -158,7 +159,7 @@ fn check_file(analysis: Analysis, path: &Path, is_named: bool) -> Result<Checked
 
 /// A new text of a file in the encoding that the file has; `None` if its bytes are no text, which a fix would lose.
 fn encoded(path: &Path, text: &str) -> Result<Option<Vec<u8>>, Failure> {
-    let bytes = fs::read(path).map_err(|e| Failure::io(path, &e))?;
+    let bytes = files::read_regular(path, files::MAX_SOURCE_BYTES).map_err(|e| Failure::io(path, &e))?;
     let mut source = tritium_syntax::source::decode(&bytes);
     if source.problem.is_some() {
         return Ok(None);
@@ -187,7 +188,7 @@ fn fix_file(host: &mut Host, file: &mut Checked) -> Result<usize, Failure> {
             eprintln!("{}: left as it is, as its fixes bring an error: {}", file.path.display(), new.message);
             return Ok(fixed);
         }
-        fs::write(&file.path, bytes).map_err(|e| Failure::io(&file.path, &e))?;
+        files::write(&file.path, bytes).map_err(|e| Failure::io(&file.path, &e))?;
         fixed += count;
         *file = after;
     }
@@ -202,7 +203,7 @@ fn plural(n: usize, one: &str) -> String {
 }
 
 fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
-    let text = fs::read_to_string(path).map_err(|e| Failure::io(path, &e))?;
+    let text = files::read_record(path).map_err(|e| Failure::io(path, &e))?;
     Baseline::read(&text).map_err(|message| Failure(format!("{}: {message}", path.display())))
 }
 
@@ -211,7 +212,7 @@ fn write_baseline(path: &Path, checked: &[Checked]) -> Result<ExitCode, Failure>
     for file in checked {
         baseline.add(&beside(path, &file.path), &file.text, &file.diagnostics);
     }
-    fs::write(path, session::pretty(&baseline)).map_err(|e| Failure::io(path, &e))?;
+    files::write(path, session::pretty(&baseline)).map_err(|e| Failure::io(path, &e))?;
     let count = checked.iter().map(|c| c.diagnostics.len()).sum();
     eprintln!("{} written to {}", plural(count, "finding"), path.display());
     Ok(ExitCode::SUCCESS)

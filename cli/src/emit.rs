@@ -1,11 +1,12 @@
 //! `tritium emit`.
 
-use std::{fs, path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode};
 
 use tritium_lsp::ide::{
     Host,
     emit::{Choice, Refusal, Stage},
 };
+use tritium_runtime::files;
 
 use crate::{
     args, charts,
@@ -41,7 +42,7 @@ pub(crate) fn emit(
     match analysis.emit(file, stage, choice) {
         Ok(text) => {
             match output {
-                Some(path) => fs::write(path, text).map_err(|e| Failure::io(path, &e))?,
+                Some(path) => files::write(path, text).map_err(|e| Failure::io(path, &e))?,
                 None => session::print(&text)?,
             }
             Ok(ExitCode::SUCCESS)

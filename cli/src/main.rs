@@ -96,8 +96,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Roofline { file, kernel, output, output_format, analysing } => {
             roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)
         }
-        Command::Run { file, launch, device, verify, expect, save, timeout, launcher, output_format, analysing } => {
-            let request = run::Request { file, launch, device, verify, expect, save, timeout, launcher };
+        Command::Run { file, launch, device, verify, expect, save, timeout, memory, launcher, output_format, analysing } => {
+            let memory_bytes = memory.map(|memory| memory.bytes);
+            let request = run::Request { file, launch, device, verify, expect, save, timeout, memory_bytes, launcher };
             run::run(request, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {
@@ -122,8 +123,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             }
         }
         Command::Exec => {
-            tritium_runtime::exec::serve(io::stdin().lock(), io::stdout().lock())
-                .map_err(|e| Failure(format!("the connection broke: {e}")))?;
+            tritium_runtime::exec::serve(io::stdin(), io::stdout()).map_err(|e| Failure(format!("the connection broke: {e}")))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Worker => Ok(tritium_runtime::worker::serve()),

@@ -1,6 +1,8 @@
 //! `tritium roofline`.
 
-use std::{fs, path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode};
+
+use tritium_runtime::files;
 
 use crate::{
     args::{Analysing, TextFormat},
@@ -22,7 +24,7 @@ pub(crate) fn roofline(
         return Err(Failure(format!("{}: {what} in this file", file.display())));
     }
     if let Some(path) = output {
-        fs::write(path, chart.svg()).map_err(|e| Failure::io(path, &e))?;
+        files::write(path, chart.svg()).map_err(|e| Failure::io(path, &e))?;
     }
     match (output, format) {
         (_, TextFormat::Json) => session::print(&session::pretty(&chart))?,

@@ -3,8 +3,9 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use tritium_runtime::{
-    exec::{self, ExecError, Job, Verify},
+    exec::{self, Cancel, ExecError, Job, Verify},
     files::{MAX_SOURCE_BYTES, read_regular},
+    watch::Limits,
 };
 
 use crate::{
@@ -20,12 +21,13 @@ pub(crate) struct Request {
     pub(crate) expect: Vec<String>,
     pub(crate) save: Option<PathBuf>,
     pub(crate) timeout: f64,
+    pub(crate) memory_bytes: Option<u64>,
     pub(crate) launcher: Option<String>,
 }
 
 pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let host = session::host(analysing)?;
-    let limit = Duration::try_from_secs_f64(request.timeout)
+    Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
     let bytes = read_regular(&request.file, MAX_SOURCE_BYTES).map_err(|e| Failure::io(&request.file, &e))?;
     let config = analysing.config.index();
@@ -49,10 +51,14 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         triton: project.triton,
         config,
         expect,
+        limits: Limits { seconds: request.timeout, memory_bytes: request.memory_bytes },
+        attended: true,
     };
+    // Ctrl-C ends this process, and the child with it.
+    let cancel = Cancel::default();
     let outcome = match &request.launcher {
-        Some(launcher) => exec::through_launcher(launcher, &job, limit),
-        None => exec::in_child(&job, limit),
+        Some(launcher) => exec::through_launcher(launcher, &job, &cancel),
+        None => exec::in_child(&job, &cancel),
     };
     match outcome {
         Ok(report) => {

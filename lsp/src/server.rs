@@ -25,13 +25,14 @@ mod transport;
 mod views;
 mod workspace;
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::timeout,
 };
 use tower_lsp::LspService;
+use tritium_runtime::exec::Runs;
 
 use crate::ide::Host;
 
@@ -43,11 +44,15 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Serves one client until it says `exit` or hangs up.
 pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static, host: Host) -> Ended {
     let (out, written) = pump::Pump::spawn(output);
-    let service = LspService::build(|client| backend::Backend::new(client, host))
+    let runs = Arc::<Runs>::default();
+    let ending = Arc::clone(&runs);
+    let service = LspService::build(|client| backend::Backend::new(client, host, runs))
         .custom_method(ranged::HOVER_SELECTION, backend::Backend::hover_selection);
     let (service, socket) = views::serve(service).finish();
     let owner = service.inner().owner.clone();
     let ended = transport::serve(input, out, ranged::Ranged(service), socket).await;
+    // Nobody waits for a run any more.
+    ending.end_all();
     owner.send(analysis::Task::Stop);
     let _ = timeout(LAST_WORDS, written).await;
     ended

@@ -3,16 +3,15 @@
 //! **Invariant:** a rate is work that was done over time that was measured; a launch that faults gives no rate, and no file is written for a
 //! board that has no row.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use tritium_semantics::target::{BOARDS, Board, Measured};
 
 use crate::{
-    exec::{self, Job, Verify},
+    exec::{self, Cancel, Job, Verify},
+    files,
     run::LaunchReport,
+    watch::Limits,
 };
 
 /// Launch blocks and kernels; `@SMS@` stands for the board's SMs.
@@ -32,7 +31,7 @@ const LAUNCHES: &[(&str, Amount)] = &[
 
 /// Each launch is run this often in a process of its own; the fastest counts.
 const RUNS: usize = 3;
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT_SECONDS: f64 = 120.0;
 
 /// What was measured of one board.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,10 +90,12 @@ fn best(device: &str, launch: &str, sms: u32) -> Result<LaunchReport, String> {
         gpu: tritium_semantics::target::DEFAULT_BOARD.to_owned(),
         config: None,
         expect: Vec::new(),
+        limits: Limits { seconds: LIMIT_SECONDS, memory_bytes: None },
+        attended: true,
     };
     let mut fastest: Option<LaunchReport> = None;
     for _ in 0..RUNS {
-        let report = exec::in_child(&job, LIMIT).map_err(|e| format!("{launch}: {e}"))?;
+        let report = exec::in_child(&job, &Cancel::default()).map_err(|e| format!("{launch}: {e}"))?;
         let run = report.launches.into_iter().next().ok_or_else(|| format!("{launch}: nothing was run"))?;
         if let Some(fault) = run.fault {
             return Err(format!("{launch}: {fault}"));
@@ -122,7 +123,7 @@ pub fn file() -> Option<PathBuf> {
 
 /// The roofs of a file, by board. A file that is not there has none; one that cannot be read is an error with its place.
 pub fn read(path: &Path) -> Result<Vec<(String, Measured)>, String> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match files::read_record(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(format!("{}: {error}", path.display())),
@@ -154,9 +155,10 @@ pub fn read(path: &Path) -> Result<Vec<(String, Measured)>, String> {
 /// Adds a board's roofs to a file, in place of older ones.
 pub fn write(path: &Path, roofs: &Roofs) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut table: toml::Table = match std::fs::read_to_string(path) {
+    let mut table: toml::Table = match files::read_record(path) {
         Ok(text) => toml::from_str(&text).map_err(|_| format!("{}: this is not TOML; move it away", path.display()))?,
-        Err(_) => toml::Table::new(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
+        Err(error) => return Err(failed(error)),
     };
     let mut row = toml::Table::new();
     row.insert("device".to_owned(), toml::Value::String(roofs.device.clone()));
@@ -174,7 +176,7 @@ pub fn write(path: &Path, roofs: &Roofs) -> Result<(), String> {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let text = "# Roofs that `tritium calibrate` has measured on this machine.\n".to_owned() + &table.to_string();
-    std::fs::write(path, text).map_err(failed)
+    files::write(path, text).map_err(failed)
 }
 
 #[cfg(test)]

@@ -17,11 +17,28 @@ pub enum LaunchValue {
     Scalar { bits: u64, bytes: u32 },
 }
 
+/// Which elements of each tensor's storage a launch has stored to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stores {
+    Seen(Vec<Vec<bool>>),
+    /// The device does not tell.
+    Unseen,
+}
+
+impl Stores {
+    pub fn of(&self, tensor: usize) -> Option<&[bool]> {
+        match self {
+            Stores::Seen(stores) => stores.get(tensor).map(Vec::as_slice),
+            Stores::Unseen => None,
+        }
+    }
+}
+
 /// What a person may ask for: `cpu`, `sim`, `cuda`, `cuda:1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceName {
     Cpu,
-    /// The compiled kernel, lane by lane on the CPU: slow, and it finds races.
+    /// What the compiler has decided (layouts, shared memory, barriers), lane by lane on the CPU: slow.
     Sim,
     Cuda(u32),
 }
@@ -33,6 +50,20 @@ impl DeviceName {
             "sim" => Some(DeviceName::Sim),
             "cuda" => Some(DeviceName::Cuda(0)),
             _ => text.strip_prefix("cuda:")?.parse().ok().map(DeviceName::Cuda),
+        }
+    }
+}
+
+impl DeviceName {
+    /// What a run looks for beside its results. Whether programs race in global memory no device tells.
+    pub fn checks(self) -> &'static str {
+        match self {
+            DeviceName::Cpu => "accesses stay inside their tensors and are aligned, assertions hold; races are not looked for",
+            DeviceName::Sim => {
+                "accesses stay inside their tensors and are aligned, assertions hold, shared memory has no races, lanes agree on what \
+                 they share, and no register is used undefined; races in global memory are not looked for"
+            }
+            DeviceName::Cuda(_) => "what the driver reports; accesses within its allocations and races are not looked for",
         }
     }
 }
@@ -53,20 +84,16 @@ pub enum DeviceError {
     /// No such device; the remedy is part of the message.
     Unavailable(String),
     /// The kernel did something wrong: place in the tile IR if known, and what.
-    Fault {
-        origin: Option<u32>,
-        message: String,
-    },
-    TimedOut {
-        seconds: f64,
-    },
+    Fault { origin: Option<u32>, message: String },
+    /// A limit was reached: place in the tile IR, if known.
+    Stopped { origin: Option<u32> },
 }
 
 impl fmt::Display for DeviceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeviceError::Unavailable(message) | DeviceError::Fault { message, .. } => f.write_str(message),
-            DeviceError::TimedOut { seconds } => write!(f, "stopped after {seconds} s: the kernel had not finished"),
+            DeviceError::Stopped { .. } => f.write_str("stopped: the kernel had not finished"),
         }
     }
 }

@@ -1,20 +1,64 @@
 //! Running a job in another process: a child of this machine, or the far end of a launcher.
 //!
-//! The job is one JSON document on the child's standard input, the outcome one on its standard output. **Invariant:** whatever the child
-//! does (hang, crash, talk nonsense), [`in_child`] returns within the limit and says what happened.
+//! The job is one JSON document on the child's standard input, the outcome one on its standard output. The input stays open for as long as
+//! somebody wants the outcome; when it closes, the child ends. **Invariant:** whatever the child does (hang, crash, talk nonsense),
+//! [`in_child`] returns soon after the limit and says what happened; whatever becomes of the caller, the child ends.
 
 use std::{
     fmt,
-    io::{self, Read as _, Write as _},
+    io::{self, BufReader, Read as _, Write as _},
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{self, Report};
+use crate::{
+    child,
+    run::{self, Ended, Report},
+    watch::{self, Limit, Limits, Stopped, Watched},
+};
+
+/// How long a child may take to say that a limit stopped it before it is stopped from outside.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The runs of a server.
+#[derive(Debug, Default)]
+pub struct Runs(Mutex<RunsState>);
+
+#[derive(Debug, Default)]
+struct RunsState {
+    closed: bool,
+    /// Those that are over are held by nobody else.
+    running: Vec<Cancel>,
+}
+
+impl Runs {
+    /// What cancels a run that begins; it already has, where all runs were ended.
+    pub fn begin(&self) -> Cancel {
+        let cancel = Cancel::default();
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if runs.closed {
+            cancel.cancel();
+        }
+        runs.running.retain(|other| Arc::strong_count(&other.0) > 1);
+        runs.running.push(cancel.clone());
+        cancel
+    }
+
+    /// Ends every run, and those that would begin later.
+    pub fn end_all(&self) {
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.closed = true;
+        runs.running.iter().for_each(Cancel::cancel);
+    }
+}
 
 /// Whether results are compared with references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +89,25 @@ pub struct Job {
     pub config: Option<usize>,
     /// References added to those of every launch: a tensor's name, and an expression over the launch's inputs.
     pub expect: Vec<(String, String)>,
+    #[serde(default)]
+    pub limits: Limits,
+    /// Who sent this holds the other end of the input open while the outcome is wanted. A file or a pipe that ends with the job says nothing.
+    #[serde(default)]
+    pub attended: bool,
+}
+
+/// Ends a run from another thread.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,14 +116,14 @@ enum Answer {
     Report(Box<Report>),
     /// The run could not be made; the message is complete.
     Refused(run::Refusal),
+    Stopped(Stopped),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExecError {
     Refused(run::Refusal),
-    TimedOut {
-        limit: Duration,
-    },
+    Stopped(Stopped),
+    Cancelled,
     /// The process ended without an answer.
     Died {
         status: String,
@@ -73,12 +136,8 @@ impl fmt::Display for ExecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExecError::Refused(refusal) => write!(f, "{refusal}"),
-            ExecError::TimedOut { limit } => write!(
-                f,
-                "stopped after {} s: the kernel had not finished. A loop that never ends or a barrier that not every thread reaches \
-                 looks like this; `--timeout`, in an editor `tritium.run.timeout`, sets the limit",
-                limit.as_secs_f64()
-            ),
+            ExecError::Stopped(stopped) => write!(f, "{stopped}"),
+            ExecError::Cancelled => f.write_str("cancelled"),
             ExecError::Died { status, stderr } => {
                 write!(f, "the process that ran the kernel ended without an answer ({status})")?;
                 let tail: Vec<&str> = stderr.trim().lines().rev().take(5).collect();
@@ -90,46 +149,72 @@ impl fmt::Display for ExecError {
 }
 
 /// The child's side: reads a job from `input`, runs it, writes the answer to `output`.
-pub fn serve(mut input: impl io::Read, mut output: impl io::Write) -> io::Result<()> {
-    let mut text = String::new();
-    input.read_to_string(&mut text)?;
-    let answer = match serde_json::from_str::<Job>(&text) {
-        Ok(job) => match run::run(&job) {
-            Ok(report) => Answer::Report(Box::new(report)),
-            Err(refusal) => Answer::Refused(refusal),
-        },
-        Err(error) => Answer::Refused(run::Refusal::new(format!("this is not a job: {error}"))),
+pub fn serve(input: impl io::Read + Send + 'static, output: impl io::Write + Send + 'static) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let outlet = Arc::new(Outlet(Mutex::new(Some(output))));
+    let job = match serde_json::Deserializer::from_reader(&mut input).into_iter::<Job>().next() {
+        Some(Ok(job)) => job,
+        Some(Err(error)) => return outlet.say(&Answer::Refused(run::Refusal::new(format!("this is not a job: {error}")))),
+        None => return outlet.say(&Answer::Refused(run::Refusal::new("no job was given"))),
     };
-    serde_json::to_writer(&mut output, &answer)?;
-    output.flush()
+    if job.attended {
+        thread::spawn(move || {
+            while matches!(input.read(&mut [0; 64]), Ok(1..)) {}
+            child::end_now();
+        });
+    }
+    let watched = Arc::<Watched>::default();
+    let out = Arc::clone(&outlet);
+    watch::start(Arc::clone(&watched), job.limits, move |stopped| drop(out.say(&Answer::Stopped(stopped))));
+    outlet.say(&match run::run(&job, &watched) {
+        Ok(report) => Answer::Report(Box::new(report)),
+        Err(Ended::Refused(refusal)) => Answer::Refused(refusal),
+        Err(Ended::Stopped(stopped)) => Answer::Stopped(stopped),
+    })
 }
 
-/// Runs a job in a child of this process, for at most `limit`.
-pub fn in_child(job: &Job, limit: Duration) -> Result<Report, ExecError> {
+/// Where the one answer goes: that of the run, or that of its watcher.
+struct Outlet<W>(Mutex<Option<W>>);
+
+impl<W: io::Write> Outlet<W> {
+    /// Nothing, if the answer has been given.
+    fn say(&self, answer: &Answer) -> io::Result<()> {
+        let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut output) = output.take() else { return Ok(()) };
+        serde_json::to_writer(&mut output, answer)?;
+        output.flush()
+    }
+}
+
+/// Runs a job in a child of this process.
+pub fn in_child(job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
     let program = crate::worker::binary().map_err(|e| ExecError::NotStarted(e.to_string()))?;
     let mut command = Command::new(program);
     command.arg("exec");
-    answer_of(command, job, limit)
+    answer_of(command, job, cancel)
 }
 
 /// Runs a job on the other side of a command, for example `ssh gpu-box tritium exec`.
-pub fn through_launcher(launcher: &str, job: &Job, limit: Duration) -> Result<Report, ExecError> {
+pub fn through_launcher(launcher: &str, job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(launcher);
-    answer_of(command, job, limit)
+    answer_of(command, job, cancel)
 }
 
-fn answer_of(mut command: Command, job: &Job, limit: Duration) -> Result<Report, ExecError> {
+fn answer_of(mut command: Command, job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
+    child::ends_with_this_process(&mut command);
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|e| ExecError::NotStarted(e.to_string()))?;
-    let document = serde_json::to_vec(job).map_err(|e| ExecError::NotStarted(e.to_string()))?;
+    let job = Job { attended: true, ..job.clone() };
+    let document = serde_json::to_vec(&job).map_err(|e| ExecError::NotStarted(e.to_string()))?;
     // Three pipes, three threads: none can fill up and hold the child.
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let writer = thread::spawn(move || {
-        if let Some(mut stdin) = stdin {
-            // A child that ends before it has read everything is judged by its answer.
-            let _ = stdin.write_all(&document);
-        }
+        // A child that ends before it has read everything is judged by its answer.
+        stdin.map(|mut stdin| {
+            let _ = stdin.write_all(&document).and_then(|()| stdin.flush());
+            stdin
+        })
     });
     let collect = |pipe: Option<Box<dyn io::Read + Send>>| {
         thread::spawn(move || {
@@ -142,25 +227,33 @@ fn answer_of(mut command: Command, job: &Job, limit: Duration) -> Result<Report,
     };
     let stdout = collect(stdout.map(|p| Box::new(p) as _));
     let stderr = collect(stderr.map(|p| Box::new(p) as _));
-    let status = wait(&mut child, limit).map_err(|e| ExecError::NotStarted(e.to_string()))?;
-    let Some(status) = status else { return Err(ExecError::TimedOut { limit }) };
-    let _ = writer.join();
+    let limit = Duration::try_from_secs_f64(job.limits.seconds).unwrap_or(Duration::MAX).saturating_add(GRACE);
+    let status = wait(&mut child, limit, cancel).map_err(|e| ExecError::NotStarted(e.to_string()))?;
+    // Until now the child's input was open: what holds it is the thread's result.
+    drop(writer);
+    let Some(status) = status else {
+        return Err(match cancel.is_cancelled() {
+            true => ExecError::Cancelled,
+            false => ExecError::Stopped(Stopped { limit: Limit::Seconds(job.limits.seconds), place: None }),
+        });
+    };
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
     match serde_json::from_slice(&stdout) {
         Ok(Answer::Report(report)) => Ok(*report),
         Ok(Answer::Refused(refusal)) => Err(ExecError::Refused(refusal)),
+        Ok(Answer::Stopped(stopped)) => Err(ExecError::Stopped(stopped)),
         Err(_) => Err(ExecError::Died { status: status.to_string(), stderr: String::from_utf8_lossy(&stderr).into_owned() }),
     }
 }
 
-/// `None`: the limit passed and the child was killed.
-fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
-    let deadline = Instant::now() + limit;
+/// `None`: the limit passed, or the run was cancelled, and the child was killed.
+fn wait(child: &mut Child, limit: Duration, cancel: &Cancel) -> io::Result<Option<ExitStatus>> {
+    let begin = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if Instant::now() >= deadline {
+        if begin.elapsed() >= limit || cancel.is_cancelled() {
             child.kill()?;
             child.wait()?;
             return Ok(None);

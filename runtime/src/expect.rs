@@ -4,6 +4,7 @@
 //! (already rounded to their types) with NumPy's broadcasting. **Invariant:** an expression that cannot be evaluated is an error that says
 //! which part and why; it never yields a value that was not asked for.
 
+use crate::files;
 use indexmap::IndexMap;
 use ndarray::{ArrayD, ArrayViewD, Axis, IxDyn, Zip};
 use tritium_syntax::{
@@ -19,15 +20,50 @@ pub type Names = IndexMap<String, Array>;
 /// Deeper expressions are refused rather than risking the stack.
 const MAX_DEPTH: u32 = 200;
 
-/// Evaluates `text`; the message of an error is complete.
-pub fn evaluate(text: &str, names: &Names) -> Result<Array, String> {
+/// The names that `text` reads, and those of the functions it calls.
+pub fn names_in(text: &str) -> Result<Vec<String>, String> {
+    let names = parsed(text)?.syntax().descendants().filter_map(ast::NameExpr::cast);
+    Ok(names.map(|name| name.syntax().text().to_string()).collect())
+}
+
+/// Evaluates `text`, no value of which may take more than `max_bytes`; the message of an error is complete.
+pub fn evaluate(text: &str, names: &Names, max_bytes: u64) -> Result<Array, String> {
+    eval(&parsed(text)?, names, At { depth: 0, max_bytes })
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy)]
+struct At {
+    depth: u32,
+    max_bytes: u64,
+}
+
+impl At {
+    fn inside(self) -> At {
+        At { depth: self.depth + 1, ..self }
+    }
+
+    /// Asked before a value of this shape is made.
+    fn fits(self, what: &str, shape: &[usize]) -> Result<(), String> {
+        let bytes = shape.iter().try_fold(size_of::<f64>() as u64, |bytes, &extent| bytes.checked_mul(extent as u64));
+        if bytes.is_some_and(|bytes| bytes <= self.max_bytes) {
+            return Ok(());
+        }
+        let bytes = bytes.map_or_else(|| "more than can be counted".to_owned(), files::size);
+        let most = files::size(self.max_bytes);
+        Err(format!(
+            "`{what}` has shape {shape:?} and takes {bytes}; {most} are left for it (`--memory` sets how much a run may take)"
+        ))
+    }
+}
+
+fn parsed(text: &str) -> Result<ast::Expr, String> {
     let parse = tritium_syntax::parse(text, PythonVersion::default());
     if let Some(error) = parse.errors().first() {
         return Err(format!("`{text}` is not an expression: {}", error.message));
     }
     let expression = parse.tree().syntax().descendants().find_map(ast::ExprStmt::cast).and_then(|s| s.expr());
-    let expression = expression.ok_or_else(|| format!("`{text}` is not an expression"))?;
-    eval(&expression, names, 0)
+    expression.ok_or_else(|| format!("`{text}` is not an expression"))
 }
 
 fn scalar(value: f64) -> Array {
@@ -38,11 +74,11 @@ fn source(expr: &ast::Expr) -> String {
     expr.syntax().text().to_string()
 }
 
-fn eval(expr: &ast::Expr, names: &Names, depth: u32) -> Result<Array, String> {
-    if depth > MAX_DEPTH {
+fn eval(expr: &ast::Expr, names: &Names, at: At) -> Result<Array, String> {
+    if at.depth > MAX_DEPTH {
         return Err("the expression is nested too deeply".to_owned());
     }
-    let sub = |e: Option<ast::Expr>| eval(&e.ok_or_else(|| format!("`{}` is incomplete", source(expr)))?, names, depth + 1);
+    let sub = |e: Option<ast::Expr>| eval(&e.ok_or_else(|| format!("`{}` is incomplete", source(expr)))?, names, at.inside());
     match expr {
         ast::Expr::ParenExpr(e) => sub(e.expr()),
         ast::Expr::NameExpr(e) => {
@@ -63,13 +99,13 @@ fn eval(expr: &ast::Expr, names: &Names, depth: u32) -> Result<Array, String> {
                 _ => Err(format!("`{}`: only + and - are supported", source(expr))),
             }
         }
-        ast::Expr::BinaryExpr(e) => binary(e, sub(e.lhs())?, sub(e.rhs())?),
+        ast::Expr::BinaryExpr(e) => binary(at, e, sub(e.lhs())?, sub(e.rhs())?),
         ast::Expr::CompareExpr(e) => {
             let operands: Vec<ast::Expr> = e.exprs().collect();
             let (Some(a), Some(b), None) = (operands.first(), operands.get(1), operands.get(2)) else {
                 return Err(format!("`{}`: one comparison at a time", source(expr)));
             };
-            let (a, b) = (eval(a, names, depth + 1)?, eval(b, names, depth + 1)?);
+            let (a, b) = (eval(a, names, at.inside())?, eval(b, names, at.inside())?);
             let test: fn(f64, f64) -> bool = match e.rest().first().and_then(|(op, _)| op.op()) {
                 Some(ast::CompareOperator::Less) => |a, b| a < b,
                 Some(ast::CompareOperator::LessEq) => |a, b| a <= b,
@@ -79,14 +115,14 @@ fn eval(expr: &ast::Expr, names: &Names, depth: u32) -> Result<Array, String> {
                 Some(ast::CompareOperator::NotEq) => |a, b| a != b,
                 _ => return Err(format!("`{}`: unsupported comparison", source(expr))),
             };
-            zip(&source(expr), &a, &b, |a, b| f64::from(u8::from(test(a, b))))
+            zip(at, &source(expr), &a, &b, |a, b| f64::from(u8::from(test(a, b))))
         }
         ast::Expr::AttributeExpr(e) => match e.name().map(|n| n.syntax().text().to_string()).as_deref() {
             Some("T") => Ok(sub(e.receiver())?.reversed_axes()),
             other => Err(format!("`.{}` is not supported in `expect`; only `.T` is", other.unwrap_or(""))),
         },
         ast::Expr::SubscriptExpr(e) => index(sub(e.receiver())?, &e.index().ok_or("missing index")?),
-        ast::Expr::CallExpr(e) => call(e, names, depth),
+        ast::Expr::CallExpr(e) => call(e, names, at),
         _ => Err(format!("`{}` is not supported in `expect`", source(expr))),
     }
 }
@@ -100,12 +136,13 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-fn zip(what: &str, a: &Array, b: &Array, f: impl Fn(f64, f64) -> f64) -> Result<Array, String> {
-    let (a, b) = broadcast(what, a, b)?;
+fn zip(at: At, what: &str, a: &Array, b: &Array, f: impl Fn(f64, f64) -> f64) -> Result<Array, String> {
+    let (a, b) = broadcast(at, what, a, b)?;
     Ok(Zip::from(&a).and(&b).map_collect(|&a, &b| f(a, b)))
 }
 
-fn broadcast<'a>(what: &str, a: &'a Array, b: &'a Array) -> Result<(ArrayViewD<'a, f64>, ArrayViewD<'a, f64>), String> {
+/// Both as the shape that they have together, of which one value fits.
+fn broadcast<'a>(at: At, what: &str, a: &'a Array, b: &'a Array) -> Result<(ArrayViewD<'a, f64>, ArrayViewD<'a, f64>), String> {
     let rank = a.ndim().max(b.ndim());
     let extent = |x: &Array, i: usize| (i + x.ndim()).checked_sub(rank).map_or(1, |i| x.shape()[i]);
     let mut shape = Vec::with_capacity(rank);
@@ -117,37 +154,40 @@ fn broadcast<'a>(what: &str, a: &'a Array, b: &'a Array) -> Result<(ArrayViewD<'
             _ => return Err(format!("`{what}`: shapes {:?} and {:?} do not broadcast", a.shape(), b.shape())),
         }
     }
+    at.fits(what, &shape)?;
     let message = || format!("`{what}`: shapes {:?} and {:?} do not broadcast", a.shape(), b.shape());
     Ok((a.broadcast(shape.clone()).ok_or_else(message)?, b.broadcast(shape).ok_or_else(message)?))
 }
 
-fn binary(e: &ast::BinaryExpr, a: Array, b: Array) -> Result<Array, String> {
+fn binary(at: At, e: &ast::BinaryExpr, a: Array, b: Array) -> Result<Array, String> {
     let what = e.syntax().text().to_string();
     let Some(op) = e.op() else { return Err(format!("`{what}` is incomplete")) };
     match op {
-        ast::BinaryOp::Add => zip(&what, &a, &b, |a, b| a + b),
-        ast::BinaryOp::Sub => zip(&what, &a, &b, |a, b| a - b),
-        ast::BinaryOp::Mul => zip(&what, &a, &b, |a, b| a * b),
-        ast::BinaryOp::Div => zip(&what, &a, &b, |a, b| a / b),
-        ast::BinaryOp::FloorDiv => zip(&what, &a, &b, |a, b| (a / b).floor()),
-        ast::BinaryOp::Mod => zip(&what, &a, &b, |a, b| a - b * (a / b).floor()),
-        ast::BinaryOp::Pow => zip(&what, &a, &b, f64::powf),
-        ast::BinaryOp::MatMul => matmul(&what, &a, &b),
+        ast::BinaryOp::Add => zip(at, &what, &a, &b, |a, b| a + b),
+        ast::BinaryOp::Sub => zip(at, &what, &a, &b, |a, b| a - b),
+        ast::BinaryOp::Mul => zip(at, &what, &a, &b, |a, b| a * b),
+        ast::BinaryOp::Div => zip(at, &what, &a, &b, |a, b| a / b),
+        ast::BinaryOp::FloorDiv => zip(at, &what, &a, &b, |a, b| (a / b).floor()),
+        ast::BinaryOp::Mod => zip(at, &what, &a, &b, |a, b| a - b * (a / b).floor()),
+        ast::BinaryOp::Pow => zip(at, &what, &a, &b, f64::powf),
+        ast::BinaryOp::MatMul => matmul(at, &what, &a, &b),
         _ => Err(format!("`{what}`: this operator is not supported in `expect`")),
     }
 }
 
-fn matmul(what: &str, a: &Array, b: &Array) -> Result<Array, String> {
+fn matmul(at: At, what: &str, a: &Array, b: &Array) -> Result<Array, String> {
     let message = || format!("`{what}`: cannot multiply shapes {:?} and {:?}", a.shape(), b.shape());
     match (a.ndim(), b.ndim()) {
         (2, 2) if a.shape()[1] == b.shape()[0] => {
+            at.fits(what, &[a.shape()[0], b.shape()[1]])?;
             let (a, b) = (a.view().into_dimensionality::<ndarray::Ix2>(), b.view().into_dimensionality::<ndarray::Ix2>());
             let (a, b) = (a.map_err(|_| message())?, b.map_err(|_| message())?);
             Ok(a.dot(&b).into_dyn())
         }
         (3, 3) if a.shape()[0] == b.shape()[0] && a.shape()[2] == b.shape()[1] => {
+            at.fits(what, &[a.shape()[0], a.shape()[1], b.shape()[2]])?;
             let slices: Result<Vec<Array>, String> = (0..a.shape()[0])
-                .map(|i| matmul(what, &a.index_axis(Axis(0), i).to_owned(), &b.index_axis(Axis(0), i).to_owned()))
+                .map(|i| matmul(at, what, &a.index_axis(Axis(0), i).to_owned(), &b.index_axis(Axis(0), i).to_owned()))
                 .collect();
             let slices = slices?;
             let views: Vec<_> = slices.iter().map(|s| s.view()).collect();
@@ -207,14 +247,14 @@ impl Call {
     }
 }
 
-fn call(e: &ast::CallExpr, names: &Names, depth: u32) -> Result<Array, String> {
+fn call(e: &ast::CallExpr, names: &Names, at: At) -> Result<Array, String> {
     let name = match e.callee() {
         Some(ast::Expr::NameExpr(n)) => n.syntax().text().to_string(),
         _ => return Err(format!("`{}`: functions are called by name in `expect`", e.syntax().text())),
     };
     let mut call = Call { name, positional: Vec::new(), keywords: IndexMap::new() };
     for arg in e.arg_list().into_iter().flat_map(|list| list.args()) {
-        let value = eval(&arg.value().ok_or("missing argument")?, names, depth + 1)?;
+        let value = eval(&arg.value().ok_or("missing argument")?, names, at.inside())?;
         match arg.name() {
             Some(keyword) => drop(call.keywords.insert(keyword.syntax().text().to_string(), value)),
             None => call.positional.push(value),
@@ -232,28 +272,28 @@ fn call(e: &ast::CallExpr, names: &Names, depth: u32) -> Result<Array, String> {
     match call.name.as_str() {
         "maximum" | "minimum" => {
             let (a, b) = (call.need(0, "x")?, call.need(1, "y")?);
-            zip(&call.name, &a, &b, if call.name == "maximum" { f64::max } else { f64::min })
+            zip(at, &call.name, &a, &b, if call.name == "maximum" { f64::max } else { f64::min })
         }
         "where" => {
             let (condition, a, b) = (call.need(0, "condition")?, call.need(1, "x")?, call.need(2, "y")?);
-            let chosen = zip("where", &condition, &a, |c, a| if c != 0.0 { a } else { 0.0 })?;
-            let other = zip("where", &condition, &b, |c, b| if c != 0.0 { 0.0 } else { b })?;
+            let chosen = zip(at, "where", &condition, &a, |c, a| if c != 0.0 { a } else { 0.0 })?;
+            let other = zip(at, "where", &condition, &b, |c, b| if c != 0.0 { 0.0 } else { b })?;
             // One of the two is exactly zero, so an infinity or NaN in the branch not taken does not leak.
-            zip("where", &chosen, &other, |a, b| if b == 0.0 { a } else { b })
+            zip(at, "where", &chosen, &other, |a, b| if b == 0.0 { a } else { b })
         }
         "matmul" => {
             let (a, b) = (call.need(0, "a")?, call.need(1, "b")?);
-            matmul("matmul", &a, &b)
+            matmul(at, "matmul", &a, &b)
         }
         "softmax" | "log_softmax" => {
             let x = call.need(0, "x")?;
             let axis = call.axis(x.ndim())?.ok_or_else(|| format!("`{}` needs `axis`", call.name))?;
-            let shifted = zip(&call.name, &x, &fold(&x, Some(axis), true, maximum), |x, m| x - m)?;
+            let shifted = zip(at, &call.name, &x, &fold(&x, Some(axis), true, maximum), |x, m| x - m)?;
             let total = fold(&shifted.mapv(f64::exp), Some(axis), true, sum);
             if call.name == "softmax" {
-                zip("softmax", &shifted, &total, |z, t| z.exp() / t)
+                zip(at, "softmax", &shifted, &total, |z, t| z.exp() / t)
             } else {
-                zip("log_softmax", &shifted, &total, |z, t| z - t.ln())
+                zip(at, "log_softmax", &shifted, &total, |z, t| z - t.ln())
             }
         }
         "layer_norm" | "rms_norm" => {
@@ -262,14 +302,14 @@ fn call(e: &ast::CallExpr, names: &Names, depth: u32) -> Result<Array, String> {
             let eps = call.number(3, "eps")?.unwrap_or(1e-5);
             let center = call.name == "layer_norm";
             let mean = if center { fold(&x, Some(last), true, mean) } else { scalar(0.0) };
-            let centered = zip(&call.name, &x, &mean, |x, m| x - m)?;
+            let centered = zip(at, &call.name, &x, &mean, |x, m| x - m)?;
             let variance = fold(&centered.mapv(|x| x * x), Some(last), true, self::mean);
-            let mut y = zip(&call.name, &centered, &variance, |x, v| x / (v + eps).sqrt())?;
+            let mut y = zip(at, &call.name, &centered, &variance, |x, v| x / (v + eps).sqrt())?;
             if let Some(weight) = call.take(1, "weight") {
-                y = zip(&call.name, &y, &weight, |y, w| y * w)?;
+                y = zip(at, &call.name, &y, &weight, |y, w| y * w)?;
             }
             if let Some(bias) = call.take(2, "bias") {
-                y = zip(&call.name, &y, &bias, |y, b| y + b)?;
+                y = zip(at, &call.name, &y, &bias, |y, b| y + b)?;
             }
             Ok(y)
         }
@@ -355,7 +395,7 @@ mod tests {
     }
 
     fn value(text: &str) -> String {
-        match evaluate(text, &names()) {
+        match evaluate(text, &names(), 80) {
             Ok(array) => format!("{:?} {:.4?}", array.shape(), array.iter().collect::<Vec<_>>()),
             Err(message) => format!("error: {message}"),
         }
@@ -372,6 +412,10 @@ mod tests {
             ("max(X)", "[] [3.0000]"),
             ("where(X > 1, X, -1)", "[2, 3] [-1.0000, 2.0000, 3.0000, -1.0000, -1.0000, -1.0000]"),
             ("layer_norm(X, eps=0.5)", "[2, 3] [-0.9258, 0.0000, 0.9258, 0.0000, 0.0000, 0.0000]"),
+            (
+                "X[:, :, None] + X[None]",
+                "error: `X[:, :, None] + X[None]` has shape [2, 3, 3] and takes 144 bytes; 80 bytes are left for it (`--memory` sets how much a run may take)",
+            ),
             ("Z", "error: `Z` is neither a tensor nor a number of this launch (there are X, n)"),
             ("softmax(X, axis=2)", "error: axis 2 of `softmax` is out of range for 2 dimension(s)"),
             ("X @ X", "error: `X @ X`: cannot multiply shapes [2, 3] and [2, 3]"),

@@ -2,6 +2,7 @@
 //! **The only crate that touches a device, the disk cache or a subprocess; all of it builds and runs without a GPU.**
 
 pub mod calibrate;
+pub mod child;
 pub mod device;
 pub mod exact;
 pub mod exec;
@@ -11,4 +12,5 @@ pub mod random;
 pub mod run;
 pub mod store;
 pub mod tensor;
+pub mod watch;
 pub mod worker;

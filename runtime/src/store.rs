@@ -4,10 +4,11 @@
 //! be read back whole is as good as absent; no failure of the disk is an error of the work.**
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
+
+use crate::files;
 
 /// How large the store may become, in bytes.
 const LIMIT: u64 = 512 << 20;
@@ -70,7 +71,7 @@ impl Store {
     /// What was kept under this name.
     pub fn get(&self, key: Key) -> Option<Vec<u8>> {
         let path = self.path(key)?;
-        let bytes = fs::read(&path).ok()?;
+        let bytes = files::read_regular(&path, self.limit).ok()?;
         let (form, rest) = bytes.split_first_chunk::<8>()?;
         let (hash, content) = rest.split_first_chunk::<32>()?;
         if form != FORM || blake3::hash(content) != *hash {
@@ -102,13 +103,10 @@ impl Store {
     }
 
     fn write(&self, path: &Path, content: &[u8]) -> Option<()> {
-        let folder = path.parent()?;
-        fs::create_dir_all(folder).ok()?;
-        let mut file = tempfile::NamedTempFile::new_in(folder).ok()?;
-        file.write_all(FORM).ok()?;
-        file.write_all(blake3::hash(content).as_bytes()).ok()?;
-        file.write_all(content).ok()?;
-        file.persist(path).ok()?;
+        fs::create_dir_all(path.parent()?).ok()?;
+        let hash = blake3::hash(content);
+        files::keep(path, |out| [FORM.as_slice(), hash.as_bytes(), content].into_iter().try_for_each(|part| out.write_all(part)))
+            .ok()?;
         Some(())
     }
 

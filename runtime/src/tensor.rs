@@ -1,9 +1,9 @@
 //! Tensors in host memory: made from a launch's description, copied to devices, saved as `.npy`.
 //!
 //! **Invariant:** `bytes` holds every element the shape and strides can reach; what an `Empty` tensor holds before a launch is a pattern
-//! (NaN, or 0x5A bytes for integers), so an element a kernel failed to write is seen.
+//! (a NaN that arithmetic does not make, or 0x5A bytes for integers), so an element a kernel failed to write is seen.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 use half::{bf16, f16};
 use npyz::WriterBuilder as _;
@@ -14,7 +14,7 @@ use tritium_semantics::{
 };
 use tritium_tile::Scalar;
 
-use crate::random::Stream;
+use crate::{files, random::Stream};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
@@ -42,6 +42,9 @@ impl std::fmt::Display for TensorError {
 /// Larger than any board's memory; a shape beyond it is a mistake in the launch.
 const MAX_BYTES: u64 = 1 << 38;
 
+/// Of a `.npy` file.
+const MAX_HEADER_BYTES: u64 = 1 << 20;
+
 impl Tensor {
     /// Allocates and fills a tensor. `directory`: what `file("x.npy")` is relative to.
     pub fn make(spec: &launch::Tensor, directory: &Path) -> Result<Tensor, TensorError> {
@@ -57,11 +60,10 @@ impl Tensor {
             dtype: spec.dtype,
             shape: spec.shape.clone(),
             strides: spec.strides.clone(),
-            bytes: vec![0x5A; size as usize],
+            bytes: pattern(spec.dtype).repeat((size / u64::from(spec.dtype.bytes())) as usize),
         };
         let stream = Stream::named(&spec.name);
         match &spec.init {
-            Init::Empty if spec.dtype.is_float() => tensor.fill(|_| f64::NAN),
             Init::Empty => {}
             Init::Zeros => tensor.bytes.fill(0),
             Init::Ones => tensor.fill(|_| 1.0),
@@ -71,7 +73,8 @@ impl Tensor {
             Init::RandInt { low, high } => tensor.fill(|i| stream.int(i, *low, *high) as f64),
             Init::Arange => tensor.fill(|i| i as f64),
             Init::File(name) => {
-                let values = read_npy(&directory.join(name)).map_err(|e| fail(format!("cannot read {name}: {e}")))?;
+                let values =
+                    read_npy(&directory.join(name), tensor.len()).map_err(|e| fail(format!("cannot read {name}: {e}")))?;
                 if values.len() as u64 != tensor.len() {
                     return Err(fail(format!("{name} holds {} elements, the shape has {}", values.len(), tensor.len())));
                 }
@@ -99,8 +102,19 @@ impl Tensor {
         })
     }
 
+    /// What the storage holds where nobody has written.
+    pub fn pattern(&self) -> &'static [u8] {
+        pattern(self.dtype)
+    }
+
+    /// The bytes at a storage position.
+    pub fn slot(&self, position: usize) -> &[u8] {
+        let width = self.dtype.bytes() as usize;
+        &self.bytes[position * width..][..width]
+    }
+
     /// Storage position of the `index`-th element in row-major order.
-    fn position(&self, mut index: u64) -> usize {
+    pub fn position(&self, mut index: u64) -> usize {
         let mut position = 0;
         for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
             position += index % extent * stride;
@@ -132,16 +146,18 @@ impl Tensor {
         }
     }
 
-    /// Writes NumPy's format, row-major. `bf16` and 8-bit floats, which NumPy lacks, are widened to `f32` (exact).
+    /// Writes NumPy's format, row-major, whole or not at all. `bf16` and 8-bit floats, which NumPy lacks, are widened to `f32` (exact).
     pub fn save_npy(&self, path: &Path) -> io::Result<()> {
         let values = self.values();
         let raw = |width: usize| (0..self.len()).map(move |i| &self.bytes[self.position(i) * width..][..width]);
         macro_rules! write_as {
             ($ty:ty, $items:expr) => {{
-                let file = io::BufWriter::new(fs::File::create(path)?);
-                let mut writer = npyz::WriteOptions::<$ty>::new().default_dtype().shape(&self.shape).writer(file).begin_nd()?;
-                writer.extend($items)?;
-                writer.finish()
+                files::replace(path, |out| {
+                    let mut writer =
+                        npyz::WriteOptions::<$ty>::new().default_dtype().shape(&self.shape).writer(out).begin_nd()?;
+                    writer.extend($items)?;
+                    writer.finish()
+                })
             }};
         }
         let bytes8 = |slot: &[u8]| <[u8; 8]>::try_from(slot).unwrap_or_default();
@@ -162,8 +178,22 @@ impl Tensor {
     }
 }
 
-fn read_npy(path: &Path) -> io::Result<Vec<f64>> {
-    let bytes = fs::read(path)?;
+/// What an element that nobody has written holds, little-endian. Of the floats of 16 bits and more it is a NaN that no arithmetic makes.
+fn pattern(dtype: DType) -> &'static [u8] {
+    match dtype {
+        DType::F8E4M3 => &[0x7F],
+        DType::F8E5M2 => &[0x7E],
+        DType::F16 => &[0x5A, 0x7E],
+        DType::BF16 => &[0xDA, 0x7F],
+        DType::F32 => &[0x5A, 0x5A, 0xDA, 0x7F],
+        DType::F64 => &[0x5A, 0x5A, 0x5A, 0x5A, 0x5A, 0x5A, 0xFA, 0x7F],
+        _ => &[0x5A; 8][..dtype.bytes() as usize],
+    }
+}
+
+/// A file of at most so many numbers.
+fn read_npy(path: &Path, elements: u64) -> io::Result<Vec<f64>> {
+    let bytes = files::read_regular(path, elements.saturating_mul(8).saturating_add(MAX_HEADER_BYTES))?;
     macro_rules! try_as {
         ($($ty:ty => $to:expr),* $(,)?) => {
             $(if let Ok(data) = npyz::NpyFile::new(&bytes[..])?.data::<$ty>() {

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -24,6 +25,8 @@ pub mod ptxas;
 
 pub use llvm::version as llvm_version;
 
+use crate::{child, files};
+
 /// The passes that our own IR needs. It arrives optimised, so this is a sixth of the time of `default<O2>` and leaves
 /// alone what `O2` spoils: loops are not peeled, warp-uniform branches are not threaded.
 pub const LEAN_PASSES: &str =
@@ -32,7 +35,7 @@ pub const LEAN_PASSES: &str =
 /// How long LLVM may take over one module; the largest kernels need about a second.
 const LLVM_TIME: Duration = Duration::from_secs(60);
 /// Address space of one child process, in bytes.
-const MEMORY: u64 = 6 << 30;
+const MEMORY_BYTES: u64 = 6 << 30;
 /// A larger message can only be a mistake.
 const LARGEST_MESSAGE: u32 = 1 << 30;
 /// How much of what a child prints on stderr is kept: its end.
@@ -135,7 +138,7 @@ impl Pool {
         Self {
             binary,
             time: LLVM_TIME,
-            memory: MEMORY,
+            memory: MEMORY_BYTES,
             faults: false,
             most: thread::available_parallelism().map_or(1, usize::from),
             workers: Mutex::default(),
@@ -244,7 +247,8 @@ impl Worker {
         } else {
             command.env_remove(FAULTS);
         }
-        let mut process = Process::start(command, memory, "set TRITIUM_BIN to the path of the tritium program")?;
+        let remedy = "set TRITIUM_BIN to the path of the tritium program";
+        let mut process = Process::start(command, Stdio::piped(), Stdio::piped(), memory, remedy)?;
         let mut input = process.child.stdin.take().expect("stdin is piped");
         let mut output = process.child.stdout.take().expect("stdout is piped");
         let (requests, to_send) = mpsc::channel::<Vec<u8>>();
@@ -310,9 +314,9 @@ struct Process {
 }
 
 impl Process {
-    fn start(mut command: Command, memory: u64, remedy: &str) -> Result<Self, WorkerError> {
+    fn start(mut command: Command, stdin: Stdio, stdout: Stdio, memory: u64, remedy: &str) -> Result<Self, WorkerError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
         let mut child = command
             .spawn()
             .map_err(|error| WorkerError::Missing { what: format!("{name} ({error})"), remedy: remedy.to_owned() })?;
@@ -379,37 +383,39 @@ struct Finished {
     stderr: String,
 }
 
-/// Runs a tool that reads files and prints text; its standard input is empty.
-fn run(command: Command, limit: Duration, remedy: &str) -> Result<Finished, WorkerError> {
-    let mut process = Process::start(command, MEMORY, remedy)?;
-    drop(process.child.stdin.take());
-    let mut output = process.child.stdout.take().expect("stdout is piped");
-    let (closed, at_close) = mpsc::channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = output.by_ref().take(u64::from(LARGEST_MESSAGE)).read_to_end(&mut bytes);
-        let _ = closed.send(bytes);
+/// Runs a tool whose standard input holds `input` and whose standard output is `output`, or else is printed text. The tool, which knows
+/// nothing of us, ends with this process.
+fn run(mut command: Command, input: &[u8], output: Option<File>, limit: Duration, remedy: &str) -> Result<Finished, WorkerError> {
+    let name = Path::new(command.get_program()).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let input =
+        files::in_memory(input).map_err(|error| WorkerError::Refused(format!("no room for the input of {name} ({error})")))?;
+    child::ends_with_this_process(&mut command);
+    let stdout = output.map_or_else(Stdio::piped, Stdio::from);
+    let mut process = Process::start(command, input.into(), stdout, MEMORY_BYTES, remedy)?;
+    let printed = process.child.stdout.take().map(|mut pipe| {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = pipe.by_ref().take(u64::from(LARGEST_MESSAGE)).read_to_end(&mut bytes);
+            bytes
+        })
     });
     let deadline = Instant::now() + limit;
-    let stdout = at_close.recv_timeout(limit).ok();
-    // A closed pipe nearly always means that the program has ended, but a program may also close it and go on.
-    while Instant::now() < deadline && matches!(process.child.try_wait(), Ok(None)) {
-        thread::sleep(Duration::from_millis(1));
-    }
-    let ended = !matches!(process.child.try_wait(), Ok(None));
-    let (status, stderr) = process.end();
-    match (stdout, status) {
-        (Some(stdout), Some(status)) if ended => Ok(Finished {
-            success: status.success(),
-            signal: signal(status),
-            stdout: String::from_utf8_lossy(&stdout).into_owned(),
-            stderr,
-        }),
-        _ => {
-            let what = Path::new(&process.name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            Err(WorkerError::TimedOut { what, limit })
+    let mut pause = Duration::from_micros(200);
+    while matches!(process.child.try_wait(), Ok(None)) {
+        if Instant::now() >= deadline {
+            return Err(WorkerError::TimedOut { what: name, limit });
         }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
     }
+    let (status, stderr) = process.end();
+    let stdout = printed.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    Ok(Finished {
+        success: status.is_some_and(|status| status.success()),
+        signal: status.and_then(signal),
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stderr,
+    })
 }
 
 #[cfg(unix)]
@@ -500,7 +506,7 @@ pub fn serve() -> ExitCode {
                 return;
             }
         }
-        std::process::exit(0);
+        child::end_now();
     });
     let answering = thread::Builder::new().stack_size(LLVM_STACK).spawn(move || answer_all(&requests));
     match answering.map(JoinHandle::join) {

@@ -209,6 +209,20 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
     out
 }
 
+/// The line, counted from 1, on which a launch begins: of the file, or of the `.launch.toml` beside it.
+pub fn line_of(db: &dyn Db, file: SourceFile, launch: &Launch) -> Option<u32> {
+    let text = file.text(db);
+    let line = |at: usize| 1 + text.get(..at).map_or(0, |before| before.matches('\n').count()) as u32;
+    match launch.source {
+        LaunchSource::Host { start, .. } => Some(line(start as usize)),
+        LaunchSource::Block => block::of_text(text).iter().find_map(|block| block.header(&launch.name)).map(line),
+        LaunchSource::Sidecar => {
+            let block = block::of_sidecar(file.sidecar(db).as_ref()?);
+            block.header(&launch.name).map(|at| block.line(at) as u32)
+        }
+    }
+}
+
 /// The launches of one kernel with their indices among the file's, less where they stand: what reads no more than this is not asked again
 /// when lines come or go above them.
 #[salsa::tracked(returns(ref))]

@@ -284,7 +284,7 @@ fn a_failing_run_costs_one_run() {
     for (script, said) in [
         ("kill -KILL $$", "ended without an answer (signal: 9"),
         ("kill -ABRT $$", "ended without an answer (signal: 6"),
-        ("exec sleep 600", "stopped after 2 s: the kernel had not finished"),
+        ("exec sleep 600", "stopped after 2 s: the run had not finished"),
     ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let broken = folder.path().join("broken");

@@ -57,12 +57,16 @@ fn all(suite: &Suite, cases: &[Case], run: Run) -> Result<(), Failed> {
 
 fn on_cpu(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<(), String> {
     let ready = source.prepare(launch)?;
-    cpu::launch(&ready.module, launch.grid, &ready.values, tensors).map_err(|error| error.to_string())
+    cpu::launch(&ready.module, launch.grid, &ready.values, tensors, cpu::Bounds::default())
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 fn in_lanes(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<(), String> {
     let ready = source.prepare(launch)?;
     let options = Options::new(&source.db, "sm_90".to_owned(), launch.num_warps, launch.num_stages, launch.max_registers);
     let module = optimised(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
-    cpu::simulate(module, launch.grid, &ready.values, tensors).map_err(|error| error.to_string())
+    cpu::simulate(module, launch.grid, &ready.values, tensors, cpu::Bounds::default())
+        .map(drop)
+        .map_err(|error| error.to_string())
 }

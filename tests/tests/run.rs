@@ -110,6 +110,134 @@ fn every_example_runs_in_the_simulator() {
     }
 }
 
+/// A kernel with its launch in a folder of its own, run; what was said and the exit status.
+fn run_kernel(block: &str, kernel: &str, arguments: &[&str]) -> (i32, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let head: String = block.lines().map(|line| format!("# {line}\n")).collect();
+    let file = format!("# /// tritium\n{head}# ///\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n{kernel}");
+    std::fs::write(folder.path().join("k.py"), file).expect("it can be written");
+    let mut command = Command::new(tritium());
+    let done = command.args(["run", "k.py"]).args(arguments).current_dir(folder.path()).output().expect("tritium starts");
+    (done.status.code().expect("an exit status"), text_of(&done))
+}
+
+const HALF: &str =
+    "def half(X, Y, n):\n    i = tl.arange(0, 64)\n    x = tl.load(X + i)\n    tl.store(Y + i, x * 2, mask=i < n)\n";
+
+fn half(args: &str, expect: &str) -> String {
+    format!("[launch.one]\ngrid = [1]\nargs = {{ {args}, n = 16 }}\nexpect = {{ {expect} }}\n")
+}
+
+/// What is not known, not there or not written agrees with nothing.
+#[test]
+fn nothing_is_verified_that_was_not_compared() {
+    let x = "X = \"f32[64] = arange()\"";
+    let filled = format!("{x}, Y = \"f32[64] = zeros()\"");
+    let empty = format!("{x}, Y = \"f32[64]\"");
+    for (args, expect, said) in [
+        (
+            &*empty,
+            "Y = \"2 * X\"",
+            "MISMATCH  Y against 2 * X: 48 of 64 elements were never written, the first at [16]; of those written: relative error 0.00e0",
+        ),
+        (&*empty, "Y = \"Y\"", "NOT VERIFIED  Y against Y: it reads `Y`, which holds nothing before the launch"),
+        (&*empty, "Y = \"where(X < 1, 2 * X, Y)\"", "it reads `Y`, which holds nothing before the launch"),
+        ("X = \"f32[64]\", Y = \"f32[64]\"", "Y = \"X * 2\"", "it reads `X`, which holds nothing before the launch"),
+        (
+            &*filled,
+            "Y = \"log(X - 3)\"",
+            "NOT VERIFIED  Y against log(X - 3): the reference is NaN at 3 of 64 elements, the first at [0]",
+        ),
+        (&*filled, "Y = \"X / 0 - X / 0\"", "the reference is NaN at 64 of 64 elements, the first at [0]"),
+        ("X = \"f32[64] = arange()\", Y = \"f32[64] = zeros()\", Z = \"f32[0]\"", "Z = \"Z\"", "it reads `Z`"),
+        (&*filled, "Y = \"where(X < 16, 3 * X, 0)\"", "MISMATCH  Y against where(X < 16, 3 * X, 0): relative error 3.33e-1"),
+    ] {
+        let kernel = if args.contains('Z') { HALF.replace("n):", "Z, n):") } else { HALF.to_owned() };
+        for device in ["cpu", "sim"] {
+            let (status, out) = run_kernel(&half(args, expect), &kernel, &["--verify", "--device", device]);
+            assert_eq!(status, 1, "{expect} on {device}: {out}");
+            assert!(out.contains(said), "{expect} on {device}: {out}");
+        }
+    }
+    let (status, out) = run_kernel(&half(&filled, "Y = \"where(X < 16, 2 * X, 0)\""), HALF, &["--verify"]);
+    assert!(status == 0 && out.contains("verified  Y"), "{out}");
+}
+
+#[test]
+fn an_output_that_nobody_wrote_is_called_so() {
+    let nothing = "def nothing(X, Y, n):\n    pass\n";
+    let args = "X = \"i32[8] = arange()\", Y = \"f32[4, 2]\"";
+    let (status, out) = run_kernel(&half(args, "Y = \"X[:, None] + X[None]\""), nothing, &["--verify"]);
+    assert!(status == 1 && out.contains("the expression has shape [8, 8], `Y` has [4, 2]"), "{out}");
+    let (status, out) = run_kernel(&half(args, "X = \"X\""), nothing, &["--verify"]);
+    assert!(
+        status == 0 && out.contains("verified  X against X: it holds what is expected, though the launch wrote none of it"),
+        "{out}"
+    );
+    assert!(out.contains("Y  f32[4, 2]\n     8 of 8 elements were never written, the first at [0, 0]"), "{out}");
+    // Nothing changed on either device, so nothing was compared.
+    let block = "[launch.one]\ngrid = [1]\nargs = { X = \"i32[8] = arange()\", Y = \"f32[8]\", n = 1 }\n";
+    let (status, out) = run_kernel(block, nothing, &["--verify", "--device", "sim"]);
+    assert!(status == 1 && out.contains("nothing was compared"), "{out}");
+}
+
+/// Every refusal names the launch and its line, and comes before anything is allocated or waited for.
+#[test]
+fn launches_that_cannot_run_are_refused_with_their_line() {
+    let refused = |block: &str, arguments: &[&str], said: &str| {
+        let (status, out) = run_kernel(block, HALF, arguments);
+        assert!(status == 2 && out.contains(said), "{out}");
+    };
+    let args = "args = { X = \"f32[64] = arange()\", Y = \"f32[64]\", n = 16 }";
+    for tolerance in ["nan", "-1e-3", "inf"] {
+        let block = format!("[launch.one]\ngrid = [1]\n{args}\ntolerance = {tolerance}\n");
+        refused(&block, &[], "line 5: launch `one` is not understood: `tolerance` is a relative error, 0 or more and finite");
+    }
+    let block = "[launch.one]\ngrid = [1]\nargs = { X = \"f32[9_000_000_000]\", Y = \"f32[64]\", n = 16 }\n".replace('_', "");
+    refused(&block, &["--memory", "1GiB"], "k.py:2: launch `one`: its tensors take 109 GiB of memory, 3 times each");
+    let block = half(&args[9..args.len() - 10], "Y = \"X\"").replace("arange()", "file('/dev/zero')");
+    refused(
+        &block,
+        &[],
+        "k.py:2: launch `one`: tensor `X`: cannot read /dev/zero: it is no regular file but a device, a pipe or a socket",
+    );
+    let block = format!("[launch.one]\ngrid = [1]\n{args}\n");
+    refused(&block, &["--launch", "two"], "no launch `two` here; there are: one");
+    refused(&block, &["--memory", "much"], "`much` is no amount of memory");
+}
+
+#[test]
+fn a_reference_larger_than_memory_is_refused() {
+    let args = "X = \"f32[64] = arange()\", Y = \"f32[64]\"";
+    let axes = |at: usize| (0..5).map(|axis| if axis == at { ":" } else { "None" }).collect::<Vec<_>>().join(", ");
+    let product: Vec<String> = (0..5).map(|at| format!("X[{}]", axes(at))).collect();
+    let expect = format!("Y = \"sum(({} * {}) * ({} * {}) * {})\"", product[0], product[1], product[2], product[3], product[4]);
+    let (status, out) = run_kernel(&half(args, &expect), HALF, &["--verify", "--memory", "1GiB"]);
+    assert!(status == 1 && out.contains("has shape [64, 64, 64, 64, 64] and takes 8 GiB; 1024 MiB are left for it"), "{out}");
+}
+
+/// A configuration that no launch has is no empty success.
+#[test]
+fn a_configuration_that_is_not_there_is_refused() {
+    let tuned = "def tuned(X, BLOCK: tl.constexpr):\n    tl.store(X + tl.arange(0, BLOCK), 1.0)\n";
+    let kernel = format!(
+        "@triton.autotune(configs=[triton.Config({{\"BLOCK\": 8}}), triton.Config({{\"BLOCK\": 16}})], key=[])\n@triton.jit\n{tuned}"
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let head = "# /// tritium\n# [launch.one]\n# grid = [1]\n# args = { X = \"f32[16]\" }\n# ///\nimport triton\nimport triton.language as tl\n\n\n";
+    let file = folder.path().join("k.py");
+    std::fs::write(&file, format!("{head}{kernel}")).expect("it can be written");
+    let file = file.to_str().expect("a plain path");
+    for (config, status, said) in
+        [("1", 0, "first 1 1 1 1"), ("0", 0, "8 of 16 elements were never written"), ("2", 2, "configuration 2; there are 2")]
+    {
+        let done = run(&[file, "--launch", "one", "--config", config]);
+        let out = text_of(&done);
+        assert_eq!(done.status.code(), Some(status), "{config}: {out}");
+        assert!(out.contains(said), "{config}: {out}");
+    }
+}
+
 fn text_of(done: &Output) -> String {
     format!("{}{}", text(&done.stdout), text(&done.stderr))
 }

@@ -13,7 +13,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use tritium_runtime::worker;
+use tritium_runtime::{files, worker};
 use tritium_semantics::target::Sm;
 
 use crate::ide::{emit::Stage, kernels::Active};
@@ -70,7 +70,7 @@ impl Wanted {
         })?;
         let read = |extension: &str| {
             let path = entry.stem.with_extension(extension);
-            fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+            files::read_record(&path).map_err(|e| format!("{}: {e}", path.display()))
         };
         let (text, lines) = match stage {
             Stage::TritonTtgir => {
@@ -85,7 +85,8 @@ impl Wanted {
             }
             _ => {
                 let path = entry.stem.with_extension("cubin");
-                let cubin = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+                let cubin =
+                    files::read_regular(&path, files::MAX_RECORD_BYTES).map_err(|e| format!("{}: {e}", path.display()))?;
                 let text = worker::ptxas::disassemble(&cubin).map_err(|e| e.to_string())?;
                 let lines = sass_lines(&text, &self.file);
                 (text, lines)
@@ -121,7 +122,7 @@ impl Wanted {
     fn entry(&self, stem: &Path) -> Option<Entry> {
         let metadata = stem.with_extension("json");
         let modified = fs::metadata(&metadata).and_then(|m| m.modified()).ok()?;
-        let value: Value = serde_json::from_slice(&fs::read(&metadata).ok()?).ok()?;
+        let value: Value = serde_json::from_slice(&files::read_regular(&metadata, files::MAX_RECORD_BYTES).ok()?).ok()?;
         let number = |key: &str| value.get(key).and_then(Value::as_u64);
         let arch = value.get("target").and_then(|t| t.get("arch")).and_then(Value::as_u64);
         let options =
@@ -130,7 +131,7 @@ impl Wanted {
         if options.arch != wanted {
             return None;
         }
-        let text = fs::read_to_string(stem.with_extension("ttgir")).ok()?;
+        let text = files::read_record(&stem.with_extension("ttgir")).ok()?;
         mentions(&text, &self.file).then(|| Entry { stem: stem.to_owned(), options, modified })
     }
 }

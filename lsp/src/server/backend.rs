@@ -19,6 +19,7 @@ use tower_lsp::{
     jsonrpc::{Error, Result},
     ls_types as lsp,
 };
+use tritium_runtime::exec::Runs;
 use tritium_syntax::{Encoding, LineIndex};
 
 use crate::{
@@ -65,6 +66,7 @@ pub(crate) struct Backend {
     pub(super) looked_at: Arc<LookedAt>,
     pub(super) last_tokens: Arc<LastTokens>,
     pub(super) roots: Arc<Mutex<Vec<PathBuf>>>,
+    pub(super) runs: Arc<Runs>,
     /// Whether the features that a Python server has too are offered.
     pub(super) generic_offered: Arc<Mutex<bool>>,
 }
@@ -84,7 +86,7 @@ fn refresh(client: &Client, facts: &OnceLock<capabilities::Client>, runtime: &to
 }
 
 impl Backend {
-    pub(crate) fn new(client: Client, host: Host) -> Backend {
+    pub(crate) fn new(client: Client, host: Host, runs: Arc<Runs>) -> Backend {
         let files = Arc::<Files>::default();
         let encoding = Arc::<OnceLock<Encoding>>::default();
         let facts = Arc::<OnceLock<capabilities::Client>>::default();
@@ -120,6 +122,7 @@ impl Backend {
             looked_at: Arc::default(),
             last_tokens: Arc::default(),
             roots: Arc::default(),
+            runs,
             generic_offered: Arc::default(),
         }
     }
@@ -220,6 +223,7 @@ impl LanguageServer for Backend {
     }
 
     async fn shutdown(&self) -> Result<()> {
+        self.runs.end_all();
         self.owner.send(Task::Stop);
         Ok(())
     }
@@ -442,7 +446,7 @@ impl LanguageServer for Backend {
         let text = text.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
         let title = format!("Running {}", request.launch.as_deref().unwrap_or("a kernel"));
         let progress = shown(&self.client, params.work_done_progress_params.work_done_token, &title, |plain| plain).await;
-        let outcome = run::run(path, text, request, &options, &project).await;
+        let outcome = run::run(path, text, request, &options, &project, &self.runs).await;
         progress.finish().await;
         Ok(Some(outcome))
     }

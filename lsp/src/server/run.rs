@@ -1,13 +1,17 @@
 //! Running a kernel for the editor.
 //!
-//! The run happens in a child process with a time limit, on the buffer's text as it is: a kernel that hangs, faults or takes its process
-//! down costs the child, never the server. **Invariant:** the answer always says what happened, in `text`.
+//! The run happens in a child process with limits of time and memory, on the buffer's text as it is: a kernel that hangs, faults or takes its process
+//! down costs the child, never the server. **Invariant:** the answer always says what happened, in `text`; a request that is cancelled, a
+//! client that is gone and a server that shuts down leave no child.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, str::FromStr};
 
 use serde_json::{Value, json};
 use tower_lsp::ls_types::Uri;
-use tritium_runtime::exec;
+use tritium_runtime::{
+    exec::{self, Cancel, Runs},
+    watch::Limits,
+};
 use tritium_semantics::project::Project;
 
 use crate::ide::Options;
@@ -28,7 +32,14 @@ impl Request {
 }
 
 /// `{ok, summary, text, …}`: `summary` is one line and `text` the whole, for people; a finished run adds the fields of `tritium run --output-format json`.
-pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: &Options, project: &Project) -> Value {
+pub(crate) async fn run(
+    path: PathBuf,
+    text: String,
+    request: Request,
+    options: &Options,
+    project: &Project,
+    runs: &Runs,
+) -> Value {
     let job = exec::Job {
         path,
         text,
@@ -40,9 +51,13 @@ pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: 
         gpu: project.known_everywhere().to_owned(),
         config: None,
         expect: Vec::new(),
+        limits: Limits { seconds: options.run_timeout_seconds as f64, memory_bytes: None },
+        attended: true,
     };
-    let limit = Duration::from_secs(options.run_timeout_seconds);
-    let outcome = tokio::task::spawn_blocking(move || exec::in_child(&job, limit)).await;
+    let own = Ends(runs.begin());
+    let cancel = own.0.clone();
+    let outcome = tokio::task::spawn_blocking(move || exec::in_child(&job, &cancel)).await;
+    drop(own);
     match outcome {
         Ok(Ok(report)) => {
             let mut value = serde_json::to_value(&report).unwrap_or_default();
@@ -55,6 +70,15 @@ pub(crate) async fn run(path: PathBuf, text: String, request: Request, options: 
         }
         Ok(Err(error)) => failed(error.to_string()),
         Err(error) => failed(format!("the run could not be started: {error}")),
+    }
+}
+
+/// Ends its run when dropped: with the future of a request that is cancelled.
+struct Ends(Cancel);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

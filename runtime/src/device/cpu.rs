@@ -6,7 +6,7 @@
 use std::{
     io::Write as _,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -14,37 +14,75 @@ use std::{
 use half::{bf16, f16};
 use rayon::prelude::*;
 use tritium_tile::{
-    Elem, FunctionId, Module, Scalar,
+    Elem, FunctionId, Module, OpId, Origin, Scalar,
     interpret::{Arg, Fault, FaultKind, Interpreter, Limits, Memory},
+    rewrite,
     simulate::Simulator,
 };
 
 use crate::{
-    device::{DeviceError, LaunchValue},
+    device::{DeviceError, LaunchValue, Stores},
     tensor::Tensor,
+    watch::Watched,
 };
 
 /// More programs than any real launch; a larger grid is a mistake, and would run for years.
 const MAX_PROGRAMS: u64 = 1 << 40;
 
+/// How far a launch may go.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a> {
+    /// Says when to stop.
+    pub watched: Option<&'a Watched>,
+    /// For the tiles of all programs that run at once.
+    pub memory_bytes: u64,
+}
+
+impl Default for Bounds<'_> {
+    fn default() -> Self {
+        Bounds { watched: None, memory_bytes: u64::MAX }
+    }
+}
+
 /// Runs every program of a grid.
-pub fn launch(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [Tensor]) -> Result<(), DeviceError> {
+pub fn launch(
+    module: &Module,
+    grid: [u64; 3],
+    values: &[LaunchValue],
+    tensors: &mut [Tensor],
+    bounds: Bounds<'_>,
+) -> Result<Stores, DeviceError> {
     let interpreter = Interpreter::new(module);
     let run: Run<'_> =
         &|args, id, counts, memory, limits| interpreter.run(FunctionId(0), args, id, counts, memory, limits).map(drop);
-    all(module, grid, values, tensors, run)
+    all(module, grid, values, tensors, bounds, run)
 }
 
 /// The same of a module whose layouts are decided, lane by lane.
-pub fn simulate(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [Tensor]) -> Result<(), DeviceError> {
+pub fn simulate(
+    module: &Module,
+    grid: [u64; 3],
+    values: &[LaunchValue],
+    tensors: &mut [Tensor],
+    bounds: Bounds<'_>,
+) -> Result<Stores, DeviceError> {
     let simulator = Simulator::new(module);
-    all(module, grid, values, tensors, &|args, id, counts, memory, limits| simulator.run(args, id, counts, memory, limits))
+    all(module, grid, values, tensors, bounds, &|args, id, counts, memory, limits| {
+        simulator.run(args, id, counts, memory, limits)
+    })
 }
 
 /// One program: arguments, its place, how many there are.
 type Run<'a> = &'a (dyn Fn(&[Arg], [u32; 3], [u32; 3], &Memory, &Limits<'_>) -> Result<(), Fault> + Sync);
 
-fn all(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [Tensor], run: Run<'_>) -> Result<(), DeviceError> {
+fn all(
+    module: &Module,
+    grid: [u64; 3],
+    values: &[LaunchValue],
+    tensors: &mut [Tensor],
+    bounds: Bounds<'_>,
+    run: Run<'_>,
+) -> Result<Stores, DeviceError> {
     let programs = grid.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent)).filter(|&n| n <= MAX_PROGRAMS);
     let fits = grid.iter().all(|&extent| u32::try_from(extent).is_ok());
     let Some(programs) = programs.filter(|_| fits) else {
@@ -52,6 +90,9 @@ fn all(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [T
     };
     let mut memory = Memory::new();
     let bases: Vec<u64> = tensors.iter().map(|t| memory.allocate_from(&t.name, &t.bytes)).collect();
+    for (tensor, base) in tensors.iter().zip(&bases) {
+        memory.watch_stores(*base, tensor.dtype.bytes() as usize);
+    }
     let entry = module.entry();
     let args: Vec<Arg> = entry
         .params
@@ -63,25 +104,33 @@ fn all(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [T
             (LaunchValue::Scalar { bits, .. }, Elem::Ptr(_)) => Arg::Pointer(bits),
         })
         .collect();
-    let stop = AtomicBool::new(false);
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Some(watched) = bounds.watched {
+        watched.programs(&stop);
+    }
     let first = Mutex::new(None);
+    let stopped = Mutex::new(None);
+    let defaults = Limits::default();
+    let bytes = defaults.bytes.min(bounds.memory_bytes / rayon::current_num_threads() as u64);
     let counts = grid.map(|extent| extent as u32);
     (0..programs).into_par_iter().for_each(|linear| {
         if stop.load(Ordering::Relaxed) {
             return;
         }
         let id = [(linear % grid[0]) as u32, (linear / grid[0] % grid[1]) as u32, (linear / grid[0] / grid[1]) as u32];
-        let limits = Limits { cancel: Some(&stop), ..Limits::default() };
-        if let Err(fault) = run(&args, id, counts, &memory, &limits)
-            && fault.kind != FaultKind::Cancelled
-        {
+        let limits = Limits { cancel: Some(&stop), bytes, ..defaults };
+        if let Err(fault) = run(&args, id, counts, &memory, &limits) {
             stop.store(true, Ordering::Relaxed);
+            let first = if fault.kind == FaultKind::Cancelled { &stopped } else { &first };
             let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
             if first.as_ref().is_none_or(|(other, _)| linear < *other) {
                 *first = Some((linear, fault));
             }
         }
     });
+    if let Some(watched) = bounds.watched {
+        watched.programs_ended();
+    }
     let printed = memory.printed();
     if !printed.is_empty() {
         // Nobody may be listening: that is no failure of the launch.
@@ -90,10 +139,33 @@ fn all(module: &Module, grid: [u64; 3], values: &[LaunchValue], tensors: &mut [T
     for (tensor, base) in tensors.iter_mut().zip(&bases) {
         tensor.bytes = memory.bytes(*base);
     }
-    match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some((_, fault)) => Err(DeviceError::Fault { origin: Some(fault.origin.0), message: fault.to_string() }),
-        None => Ok(()),
+    if let Some((_, fault)) = first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(DeviceError::Fault { origin: origin_of(module, &fault), message: fault.to_string() });
     }
+    // Between two programs a stop has no place.
+    let stopped = stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if stopped.is_some() || stop.load(Ordering::Relaxed) {
+        return Err(DeviceError::Stopped { origin: stopped.and_then(|(_, fault): (u64, Fault)| origin_of(module, &fault)) });
+    }
+    Ok(Stores::Seen(bases.iter().map(|base| memory.stored(*base).unwrap_or_default()).collect()))
+}
+
+/// The place of an operation; of one that the compiler has added, that of what stands before it or around it.
+fn origin_of(module: &Module, fault: &Fault) -> Option<u32> {
+    let function = &module.functions[fault.function.index()];
+    let (owners, parents) = (rewrite::owner_ops(function), rewrite::parent_blocks(function));
+    let known = |id: OpId| Some(function.op(id).origin).filter(|origin| *origin != Origin::NONE).map(|origin| origin.0);
+    let mut at = fault.op;
+    while let Some(id) = at {
+        let block = parents[id.index()]?;
+        let ops = &function.block(block).ops;
+        let behind = ops.iter().position(|op| *op == id).map_or(0, |index| index + 1);
+        if let Some(origin) = ops[..behind].iter().rev().find_map(|&op| known(op)) {
+            return Some(origin);
+        }
+        at = owners[block.index()];
+    }
+    None
 }
 
 fn scalar_arg(scalar: Scalar, bits: u64) -> Arg {

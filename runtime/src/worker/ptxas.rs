@@ -4,17 +4,23 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use super::{Finished, WorkerError, run};
+use crate::files;
 
 /// How long ptxas may take over one kernel.
 const TIME: Duration = Duration::from_secs(120);
 /// Folders, inside a site-packages folder, where wheels put NVIDIA's tools; the newest tools first.
 const WHEELS: &[&str] = &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "triton/backends/nvidia/bin"];
+
+/// Input and output of a tool are files in memory: it sees their names alone, and a tool that is killed leaves nothing behind.
+const STDIN: &str = "/dev/stdin";
+const STDOUT: &str = "/dev/stdout";
 
 /// PTX to be assembled.
 #[derive(Clone, Copy, Debug)]
@@ -77,33 +83,30 @@ pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
 
 fn assemble_for(request: &AssembleRequest, occupancy: Occupancy) -> Result<Assembled, WorkerError> {
     let ptxas = find("ptxas")?;
-    let folder = scratch()?;
-    let (input, output) = (folder.path().join("kernel.ptx"), folder.path().join("kernel.cubin"));
-    fs::write(&input, request.ptx).map_err(|error| scratch_failed(&error))?;
     let mut command = Command::new(&ptxas);
-    // Messages then name `kernel.ptx` and not the folder, which is another one every time.
-    command.current_dir(folder.path()).arg("-v").arg("--gpu-name").arg(request.sm);
+    command.arg("-v").arg("--gpu-name").arg(request.sm);
     if request.ptx.contains(".loc") {
         command.arg("-lineinfo");
     }
     if occupancy == Occupancy::One {
         command.arg("-minnctapersm").arg("1");
     }
-    command.arg("kernel.ptx").arg("-o").arg("kernel.cubin");
-    let finished = run(command, TIME, REMEDY)?;
+    command.arg(STDIN).arg("-o").arg(STDOUT);
+    let mut cubin = files::in_memory(&[]).map_err(|error| scratch_failed(&error))?;
+    let output = cubin.try_clone().map_err(|error| scratch_failed(&error))?;
+    let finished = run(command, request.ptx.as_bytes(), Some(output), TIME, REMEDY)?;
     let log = settled(finished)?;
-    let cubin = fs::read(&output).map_err(|error| scratch_failed(&error))?;
-    Ok(Assembled { cubin, ..resources(log) })
+    let mut bytes = Vec::new();
+    cubin.rewind().and_then(|()| cubin.read_to_end(&mut bytes)).map_err(|error| scratch_failed(&error))?;
+    Ok(Assembled { cubin: bytes, ..resources(log) })
 }
 
 /// The machine code of a cubin as text.
 pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
     let nvdisasm = find("nvdisasm")?;
-    let folder = scratch()?;
-    fs::write(folder.path().join("kernel.cubin"), cubin).map_err(|error| scratch_failed(&error))?;
     let mut command = Command::new(&nvdisasm);
-    command.current_dir(folder.path()).arg("--print-code").arg("--print-line-info").arg("kernel.cubin");
-    let finished = run(command, TIME, REMEDY)?;
+    command.arg("--print-code").arg("--print-line-info").arg(STDIN);
+    let finished = run(command, cubin, None, TIME, REMEDY)?;
     let text = finished.stdout.clone();
     settled(finished)?;
     Ok(text)
@@ -119,7 +122,7 @@ pub fn version() -> Result<String, WorkerError> {
     }
     let mut command = Command::new(&ptxas);
     command.arg("--version");
-    let finished = run(command, TIME, REMEDY)?;
+    let finished = run(command, &[], None, TIME, REMEDY)?;
     let version = finished.stdout.trim().lines().last().unwrap_or_default().to_owned();
     settled(finished)?;
     known.push((ptxas, version.clone()));
@@ -136,17 +139,13 @@ fn settled(finished: Finished) -> Result<String, WorkerError> {
             let said = if stderr.trim().is_empty() { stdout } else { stderr };
             // What is wrong, without what went well.
             let wrong: Vec<&str> = said.lines().filter(|line| !line.starts_with("ptxas info")).collect();
-            Err(WorkerError::Refused(wrong.join("\n")))
+            Err(WorkerError::Refused(wrong.join("\n").replace(STDIN, "kernel.ptx")))
         }
     }
 }
 
-fn scratch() -> Result<tempfile::TempDir, WorkerError> {
-    tempfile::Builder::new().prefix("tritium-").tempdir().map_err(|error| scratch_failed(&error))
-}
-
 fn scratch_failed(error: &std::io::Error) -> WorkerError {
-    WorkerError::Refused(format!("cannot use the folder for temporary files ({error}); set TMPDIR to one with space"))
+    WorkerError::Refused(format!("there is no room for what goes to ptxas and comes from it ({error})"))
 }
 
 /// Reads the lines that `ptxas -v` prints for every function:
@@ -201,20 +200,28 @@ fn find(tool: &str) -> Result<PathBuf, WorkerError> {
             });
         }
     }
-    folders()
+    let program = std::env::current_exe().ok();
+    folders(program.as_deref())
         .into_iter()
         .map(|folder| folder.join(&file))
         .find(|path| path.is_file())
         .ok_or_else(|| WorkerError::Missing { what: tool.to_owned(), remedy: REMEDY.into() })
 }
 
-/// Where tools are looked for, in order: beside this program, on the path, in a CUDA toolkit, in the user's Python.
-fn folders() -> Vec<PathBuf> {
+/// The folders that may hold tools of ours: that of the program, where it is installed or unpacked, and the repository, where the program
+/// lies as Cargo builds it (`target/release/tritium`, for tests `target/debug/deps/…`). No folder above them is ours.
+fn own_folders(program: &Path) -> Vec<PathBuf> {
+    let Some(folder) = program.parent() else { return Vec::new() };
+    let profile = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    let target = profile.and_then(Path::parent).filter(|target| target.ends_with("target"));
+    [Some(folder), target.and_then(Path::parent)].into_iter().flatten().map(|owner| owner.join(".deps/ptxas")).collect()
+}
+
+/// Where tools are looked for, in order: with this program, on the path, in a CUDA toolkit, in the user's Python.
+fn folders(program: Option<&Path>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    if let Ok(program) = std::env::current_exe() {
-        for ancestor in program.ancestors().skip(1) {
-            folders.extend(WHEELS.iter().map(|wheel| ancestor.join(".deps/ptxas").join(wheel)));
-        }
+    for own in program.into_iter().flat_map(own_folders) {
+        folders.extend(WHEELS.iter().map(|wheel| own.join(wheel)));
     }
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
     // An empty entry means the current folder.
@@ -286,12 +293,22 @@ ptxas info    : Used 40 registers
     }
 
     #[test]
+    fn tools_of_ours_lie_in_two_places() {
+        let places = |program: &str| own_folders(Path::new(program));
+        let paths = |places: &[&str]| places.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(places("/opt/tritium/tritium"), paths(&["/opt/tritium/.deps/ptxas"]));
+        assert_eq!(places("/home/me/code/deep/bin/tritium"), paths(&["/home/me/code/deep/bin/.deps/ptxas"]));
+        assert_eq!(places("/src/target/release/tritium"), paths(&["/src/target/release/.deps/ptxas", "/src/.deps/ptxas"]));
+        assert_eq!(places("/src/target/debug/deps/run-0af"), paths(&["/src/target/debug/deps/.deps/ptxas", "/src/.deps/ptxas"]));
+    }
+
+    #[test]
     fn only_the_reason_of_a_refusal_is_told() {
         let finished = Finished {
             success: false,
             signal: None,
             stdout: String::new(),
-            stderr: "ptxas info    : 0 bytes gmem\nptxas kernel.ptx, line 21; fatal   : Parsing error near 'not'".into(),
+            stderr: "ptxas info    : 0 bytes gmem\nptxas /dev/stdin, line 21; fatal   : Parsing error near 'not'".into(),
         };
         let said = settled(finished).unwrap_err().to_string();
         assert_eq!(said, "ptxas kernel.ptx, line 21; fatal   : Parsing error near 'not'");

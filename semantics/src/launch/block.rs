@@ -101,7 +101,16 @@ impl Block {
         start..place(span.end).max(start)
     }
 
-    fn line(&self, at: usize) -> usize {
+    /// Where the header of a launch stands: in the file, or in a sidecar's TOML.
+    pub(super) fn header(&self, launch: &str) -> Option<usize> {
+        let table = DeTable::parse(&self.toml).ok()?;
+        let DeValue::Table(launches) = table.get_ref().get("launch")?.get_ref() else { return None };
+        let (name, _) = launches.iter().find(|(name, _)| name.get_ref() == launch)?;
+        let at = name.span();
+        Some(if self.lines.is_empty() { at.start } else { self.range(at).start })
+    }
+
+    pub(super) fn line(&self, at: usize) -> usize {
         1 + self.toml.get(..at).map_or(0, |before| before.matches('\n').count())
     }
 }

@@ -37,6 +37,16 @@ pub struct Allocation {
     base: u64,
     len: usize,
     words: Box<[AtomicU64]>,
+    written: Option<Written>,
+}
+
+/// Which elements of an allocation somebody has stored to.
+#[derive(Debug)]
+struct Written {
+    /// Its elements have 2 to this power of bytes.
+    shift: u32,
+    /// By element.
+    flags: Box<[AtomicU8]>,
 }
 
 impl Memory {
@@ -51,8 +61,23 @@ impl Memory {
             (end / SPACING + 2) * SPACING
         });
         let words = (0..bytes.div_ceil(8)).map(|_| AtomicU64::new(0)).collect();
-        self.allocations.push(Allocation { name: name.into(), base, len: bytes, words });
+        self.allocations.push(Allocation { name: name.into(), base, len: bytes, words, written: None });
         base
+    }
+
+    /// From now on it is noted which elements of the allocation at `base` are stored to. Elements have a power of two of bytes.
+    pub fn watch_stores(&mut self, base: u64, element_bytes: usize) {
+        if let Some(allocation) = self.allocations.iter_mut().find(|a| a.base == base) {
+            let shift = element_bytes.trailing_zeros();
+            let flags = (0..allocation.len.div_ceil(1 << shift)).map(|_| AtomicU8::new(0)).collect();
+            allocation.written = Some(Written { shift, flags });
+        }
+    }
+
+    /// By element of the allocation at `base`: has anything been stored to it? `None` where that is not watched.
+    pub fn stored(&self, base: u64) -> Option<Vec<bool>> {
+        let written = self.at(base)?.written.as_ref()?;
+        Some(written.flags.iter().map(|flag| flag.load(Relaxed) != 0).collect())
     }
 
     /// An allocation that begins as `bytes`.
@@ -172,8 +197,21 @@ impl Allocation {
     }
 
     #[inline(always)]
+    fn note(&self, offset: usize, size: usize) {
+        if let Some(written) = &self.written {
+            // An access may be narrower than an element, or wider.
+            for element in offset >> written.shift..=(offset + size - 1) >> written.shift {
+                if let Some(flag) = written.flags.get(element) {
+                    flag.store(1, Relaxed);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
     pub(crate) fn store<const SIZE: usize>(&self, offset: usize, bits: u64) {
         let cell = self.cell(offset, SIZE);
+        self.note(offset, SIZE);
         unsafe {
             match SIZE {
                 1 => AtomicU8::from_ptr(cell).store(bits as u8, Relaxed),
@@ -187,6 +225,7 @@ impl Allocation {
     /// Replaces the bits by `next` of them, atomically; the answer is the old bits.
     pub(crate) fn update<const SIZE: usize>(&self, offset: usize, next: impl Fn(u64) -> u64) -> u64 {
         let cell = self.cell(offset, SIZE);
+        self.note(offset, SIZE);
         let old = unsafe {
             match SIZE {
                 1 => AtomicU8::from_ptr(cell)

@@ -1,0 +1,36 @@
+//! How processes of ours end: with their owner, never after it.
+//!
+//! **Invariant:** `tritium exec` and `tritium worker` end when their input closes, which the system does when the process at its other end is
+//! gone, however it went; a foreign program is killed with the process that started it.
+
+use std::process::Command;
+
+/// Ends this process at once, whatever its other threads do: no destructor runs, and nothing waits for a device or for LLVM.
+pub fn end_now() -> ! {
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    std::process::abort()
+}
+
+/// Lets the program be killed when the thread that starts it ends; so that thread must wait for it.
+pub(crate) fn ends_with_this_process(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt as _;
+
+        use rustix::{
+            io::Errno,
+            process::{Signal, getpid, getppid, set_parent_process_death_signal},
+        };
+        let owner = getpid();
+        let before_exec = move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // An owner that went before the line above sends nothing.
+            if getppid() == Some(owner) { Ok(()) } else { Err(Errno::SRCH.into()) }
+        };
+        // SAFETY: between fork and exec it makes two system calls; it allocates nothing and takes no lock.
+        unsafe { command.pre_exec(before_exec) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}

@@ -1,0 +1,368 @@
+//! Nothing outlives its owner: whoever started a run or a compiler, and however he goes, the child goes with him and leaves no file.
+//!
+//! The time that each took is printed; what a test bounds is only that it ends.
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use tritium_tests::{client::Client, repository, tritium};
+
+/// Tells a hang, nothing else.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A hundredth of a second each: with so much work behind it a process is past its start.
+const TICKS_AT_WORK: u64 = 30;
+
+const ENDLESS: &str = "\
+# /// tritium
+# [launch.endless]
+# kernel = \"spin\"
+# grid = [2]
+# args = { FLAG = \"i32[4] = zeros()\" }
+# ///
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def spin(FLAG):
+    seen = tl.load(FLAG)
+    while seen < 1:
+        tl.store(FLAG + 1, seen)
+        seen = tl.load(FLAG)
+";
+
+/// Folders of a test's own, for temporary files and for the store.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in ["tmp", "cache"] {
+            fs::create_dir(folder.path().join(name)).expect("it is ours");
+        }
+        fs::write(folder.path().join("endless.py"), ENDLESS).expect("it is ours");
+        Place { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("a plain path").to_owned()
+    }
+
+    fn tritium(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(tritium());
+        command.args(arguments).env("TMPDIR", self.path("tmp")).env("TRITIUM_CACHE", self.path("cache"));
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Nothing but whole entries of the store is left.
+    fn assert_clean(&self) {
+        let mut pending = vec![self.path("tmp"), self.path("cache")];
+        while let Some(folder) = pending.pop() {
+            for entry in fs::read_dir(&folder).expect("it is ours").flatten() {
+                let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+                let is_shelf = path.is_dir() && folder.ends_with("cache") && name.len() == 2;
+                let is_entry = name.len() == 62 && name.bytes().all(|b| b.is_ascii_hexdigit());
+                assert!(is_shelf || is_entry, "{} is left", path.display());
+                if is_shelf {
+                    pending.push(path);
+                }
+            }
+        }
+    }
+}
+
+/// The fields of `/proc/PID/stat` behind the name; `None` for what is gone, or is dead and only not buried.
+fn stat(pid: u32) -> Option<Vec<String>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<String> = text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect();
+    (!matches!(fields[0].as_str(), "Z" | "X")).then_some(fields)
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc").expect("Linux has it").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let children: Vec<u32> =
+        processes().filter(|&other| stat(other).is_some_and(|fields| fields[1] == pid.to_string())).collect();
+    children.iter().flat_map(|&child| [vec![child], descendants(child)].concat()).collect()
+}
+
+fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}: waited in vain");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The descendants of a process, once one of them is at work.
+fn at_work(pid: u32) -> Vec<u32> {
+    let ticks = |pid: &u32| stat(*pid).map_or(0, |f| f[11].parse().unwrap_or(0) + f[12].parse().unwrap_or(0u64));
+    until("a child at work", || Some(descendants(pid)).filter(|all| all.iter().any(|pid| ticks(pid) >= TICKS_AT_WORK)))
+}
+
+fn assert_gone(case: &str, pids: &[u32]) {
+    let begin = Instant::now();
+    until(case, || pids.iter().all(|&pid| stat(pid).is_none()).then_some(()));
+    println!("{case}: gone after {} ms", begin.elapsed().as_millis());
+}
+
+fn signal(name: &str, pid: impl ToString) {
+    let status = Command::new("kill").args([format!("-{name}"), "--".to_owned(), pid.to_string()]).status();
+    assert!(status.expect("kill is there").success(), "kill -{name}");
+}
+
+struct Owned(Child);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_run_ends_with_the_command_that_asked_for_it() {
+    for device in ["cpu", "sim"] {
+        for name in ["KILL", "INT", "TERM", "HUP"] {
+            let place = Place::new();
+            let mut owner =
+                Owned(place.tritium(&["run", &place.text("endless.py"), "--device", device]).spawn().expect("it starts"));
+            let pids = at_work(owner.0.id());
+            signal(name, owner.0.id());
+            assert_gone(&format!("run on {device}, {name}"), &pids);
+            owner.0.wait().expect("it has ended");
+            place.assert_clean();
+        }
+    }
+}
+
+/// The far side of a launcher learns that its owner is gone from its input alone.
+#[test]
+fn a_run_ends_with_the_launcher_that_carries_it() {
+    let place = Place::new();
+    let launcher = format!("cat | {} exec | cat", tritium().display());
+    let arguments = ["run", &place.text("endless.py"), "--launcher", &launcher];
+    let mut owner = Owned(place.tritium(&arguments).spawn().expect("it starts"));
+    let pids = at_work(owner.0.id());
+    signal("KILL", owner.0.id());
+    assert_gone("run through a launcher, KILL", &pids);
+    owner.0.wait().expect("it has ended");
+    place.assert_clean();
+}
+
+fn job(place: &Place, device: &str, attended: bool, seconds: f64) -> String {
+    json!({
+        "path": place.path("endless.py"), "text": ENDLESS, "launch": null, "device": device, "verify": "never", "save": null,
+        "triton": "3.6", "gpu": "H100", "config": null, "expect": [],
+        "limits": { "seconds": seconds, "memory_bytes": null }, "attended": attended,
+    })
+    .to_string()
+}
+
+#[test]
+fn exec_ends_when_its_input_closes() {
+    for device in ["cpu", "sim"] {
+        let place = Place::new();
+        let mut owned = Owned(place.tritium(&["exec"]).spawn().expect("it starts"));
+        let mut input = owned.0.stdin.take().expect("piped");
+        input.write_all(job(&place, device, true, 300.0).as_bytes()).expect("it reads");
+        let pid = owned.0.id();
+        until("exec at work", || stat(pid).filter(|f| f[11].parse().unwrap_or(0u64) >= TICKS_AT_WORK));
+        drop(input);
+        assert_gone(&format!("exec on {device}, input closed"), &[pid]);
+        place.assert_clean();
+    }
+}
+
+/// Nobody watches this one from outside: the limit is its own, and so is the word about where it was.
+#[test]
+fn exec_keeps_its_own_time() {
+    for device in ["cpu", "sim"] {
+        let place = Place::new();
+        let mut owned = Owned(place.tritium(&["exec"]).stdout(Stdio::piped()).spawn().expect("it starts"));
+        let mut input = owned.0.stdin.take().expect("piped");
+        input.write_all(job(&place, device, false, 0.7).as_bytes()).expect("it reads");
+        drop(input);
+        let answer: serde_json::Value = serde_json::from_reader(owned.0.stdout.take().expect("piped")).expect("an answer");
+        assert_eq!(answer["stopped"]["limit"]["seconds"], 0.7, "{answer}");
+        let said = answer["stopped"]["place"].as_str().expect("a place");
+        let (line, rest) = said
+            .strip_prefix(&place.text("endless.py"))
+            .and_then(|s| s.strip_prefix(':'))
+            .and_then(|s| s.split_once(','))
+            .expect(said);
+        assert!((13..=16).contains(&line.parse::<u32>().expect(said)), "{said}");
+        assert_eq!(rest, " in kernel `spin` (launch `endless`)");
+    }
+}
+
+struct Server {
+    client: Client,
+    pid: u32,
+    request: i64,
+    run: Vec<u32>,
+    place: Place,
+}
+
+/// A server whose endless run is at work.
+fn server(device: &str) -> Server {
+    let place = Place::new();
+    let (tmp, cache) = (place.text("tmp"), place.text("cache"));
+    let mut client = Client::start(&[("TMPDIR", &tmp), ("TRITIUM_CACHE", &cache)], &json!({ "device": device }));
+    let uri = client.open(&place.path("endless.py"), ENDLESS);
+    let argument = json!({ "uri": uri, "launch": "endless", "kernel": "spin" });
+    let request = client.ask("workspace/executeCommand", json!({ "command": "tritium.server.run", "arguments": [argument] }));
+    let pid = client.process();
+    Server { request, pid, run: at_work(pid), client, place }
+}
+
+#[test]
+fn a_run_ends_with_its_request() {
+    for device in ["cpu", "sim"] {
+        let Server { mut client, request, run, place, .. } = server(device);
+        client.cancel(request);
+        assert_gone(&format!("server on {device}, cancelled"), &run);
+        assert!(client.answer(request).get("error").is_some());
+        client.stop();
+        place.assert_clean();
+    }
+}
+
+#[test]
+fn a_run_ends_with_the_server() {
+    for device in ["cpu", "sim"] {
+        let Server { client, pid, run, place, .. } = server(device);
+        signal("KILL", pid);
+        assert_gone(&format!("server on {device}, KILL"), &run);
+        drop(client);
+        place.assert_clean();
+
+        let Server { mut client, run, place, .. } = server(device);
+        client.request("shutdown", serde_json::Value::Null);
+        assert_gone(&format!("server on {device}, shutdown"), &run);
+        client.notify("exit", serde_json::Value::Null);
+        drop(client);
+        place.assert_clean();
+
+        let Server { mut client, pid, run, place, .. } = server(device);
+        client.close_input();
+        assert_gone(&format!("server on {device}, input closed"), &run);
+        assert_gone(&format!("server on {device}, itself"), &[pid]);
+        place.assert_clean();
+    }
+}
+
+/// ptxas knows nothing of us, and LLVM does not look up from its work.
+#[test]
+fn compilers_end_with_the_command_that_asked_them() {
+    let place = Place::new();
+    let ptxas = place.path("ptxas");
+    fs::write(&ptxas, "#!/bin/sh\ncase $1 in --version) echo one ;; *) while :; do :; done ;; esac\n").expect("it is ours");
+    fs::set_permissions(&ptxas, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let example = repository().join("examples/vector_add.py");
+    let mut command = place.tritium(&["emit", example.to_str().expect("a plain path"), "--stage", "sass"]);
+    let mut owner = Owned(command.env("TRITON_PTXAS_PATH", &ptxas).spawn().expect("it starts"));
+    let pids = until("ptxas at work", || {
+        let all = descendants(owner.0.id());
+        let runs = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("--gpu-name"));
+        all.iter().any(runs).then_some(all)
+    });
+    signal("KILL", owner.0.id());
+    assert_gone("emit, ptxas and LLVM at work, KILL", &pids);
+    owner.0.wait().expect("it has ended");
+    place.assert_clean();
+}
+
+/// A worker that waits ends too, and with success: its owner has only closed the pipe.
+#[test]
+fn a_worker_ends_when_its_input_closes() {
+    let place = Place::new();
+    let mut owned = Owned(place.tritium(&["worker"]).spawn().expect("it starts"));
+    drop(owned.0.stdin.take());
+    assert_gone("worker, input closed", &[owned.0.id()]);
+}
+
+/// What grows step by step is stopped on its way, and it is said where.
+#[test]
+fn a_run_keeps_its_own_memory() {
+    let place = Place::new();
+    let mut sum = "X[:, None] + X[None]".to_owned();
+    for _ in 0..60 {
+        sum = format!("(X[:, None] + X[None]) + ({sum})");
+    }
+    let text = ENDLESS.replace("grid = [2]\n# args = { FLAG = \"i32[4] = zeros()\" }", &format!(
+        "grid = [1]\n# args = {{ FLAG = \"i32[4] = ones()\", X = \"f32[1024] = arange()\" }}\n# expect = {{ X = \"sum({sum}, axis=0)\" }}"
+    ));
+    let text = text.replace("spin(FLAG)", "spin(FLAG, X)");
+    fs::write(place.path("endless.py"), text).expect("it is ours");
+    let mut command = place.tritium(&["run", &place.text("endless.py"), "--verify", "--memory", "160MiB"]);
+    let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it starts");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("endless.py:2: launch `endless`, looking at what was written by kernel `spin`"), "{said}");
+    assert!(said.contains("the run took more than 160 MiB of memory; `--memory` sets the limit"), "{said}");
+    place.assert_clean();
+}
+
+/// What a run writes is there whole or not at all, also where it may write no more.
+#[test]
+fn what_a_run_saves_is_whole() {
+    let place = Place::new();
+    let file = repository().join("examples/vector_add.py");
+    let save = place.text("saved");
+    let limited = |bytes: u64| {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--fsize={bytes}")).arg(tritium()).args(["run", "--launch", "odd", "--save", &save]).arg(&file);
+        command.env("TRITIUM_CACHE", "off").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().expect("prlimit is there").success()
+    };
+    assert!(limited(64 << 20));
+    let before = fs::read(Path::new(&save).join("OUT.npy")).expect("saved");
+    assert!(!limited(1 << 20));
+    let names: Vec<String> =
+        fs::read_dir(&save).expect("it is there").flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    assert!(names.iter().all(|name| name.ends_with(".npy") && !name.starts_with('.')), "{names:?}");
+    assert_eq!(fs::read(Path::new(&save).join("OUT.npy")).expect("still there"), before);
+}
+
+/// `check --fix` keeps the file that it cannot replace.
+#[test]
+fn a_fix_without_room_changes_nothing() {
+    let place = Place::new();
+    let file = place.path("fixable.py");
+    let filler = "# a line that takes room\n".repeat(4_000);
+    let example = fs::read_to_string(repository().join("examples/five_mistakes.py")).expect("an example");
+    let text = format!("{example}\n\n{filler}");
+    fs::write(&file, &text).expect("it is ours");
+    let fix = |bytes: u64| {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--fsize={bytes}")).arg(tritium()).args(["check", "--fix"]).arg(&file);
+        command.env("TRITIUM_CACHE", "off").stdout(Stdio::null()).stderr(Stdio::null()).status().expect("prlimit is there")
+    };
+    fix(50_000);
+    assert_eq!(fs::read_to_string(&file).expect("still there"), text);
+    fix(64 << 20);
+    assert_ne!(fs::read_to_string(&file).expect("still there"), text, "there is something to fix in it");
+    let names: Vec<_> = fs::read_dir(place.folder.path()).expect("ours").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+}
