@@ -18,6 +18,7 @@ mod kernel;
 mod leftover_print;
 mod mask_axis;
 mod masks;
+mod memo;
 mod negative_offset;
 mod offset_overflow;
 mod program_store;
@@ -104,7 +105,7 @@ fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
     if ops > MOST_OPS || !elaborated.complete && !verify(module).is_empty() {
         return None;
     }
-    inline::inlined(module).ok()
+    inline::inlined(module, MOST_OPS).ok()
 }
 
 /// The circumstances of a specialisation.

@@ -3,6 +3,7 @@
 //! One condition of a mask is taken to be false along one dimension of a tile, and the tile's elements there are worked out backwards.
 //! **Invariant:** [`Filled::Exactly`] holds for every such element; [`Filled::Arbitrary`] only says that nothing singles the number out.
 
+use rustc_hash::FxHashSet;
 use tritium_tile::{
     OpId, OpKind, ValueId,
     ops::{BinaryOp, CastOp, Constant, UnaryOp},
@@ -11,6 +12,7 @@ use tritium_tile::{
 use super::{
     kernel::Kernel,
     masks::{conditions, mask_of},
+    memo::Memo,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,13 +43,12 @@ const DEPTH: usize = 48;
 /// The masked loads that elements along `dim` of a tile are made from.
 pub(super) fn sources(kernel: &Kernel<'_>, tile: ValueId, dim: usize) -> Vec<Source> {
     let mut out: Vec<Source> = Vec::new();
-    let mut seen = Vec::new();
+    let mut seen = FxHashSet::default();
     let mut pending = vec![(tile, dim)];
     while let Some((value, dim)) = pending.pop() {
-        if seen.contains(&(value, dim)) || seen.len() > 512 {
+        if seen.len() > 512 || !seen.insert((value, dim)) {
             continue;
         }
-        seen.push((value, dim));
         let Some((op, kind)) = kernel.def(value) else { continue };
         if let OpKind::Load(_) = kind {
             let Some(mask) = mask_of(kernel, op) else { continue };
@@ -84,14 +85,31 @@ fn before(kernel: &Kernel<'_>, op: OpId, operand: ValueId, dim: usize) -> Option
 
 /// What the elements of a tile hold where a condition is false.
 pub(super) fn filled(kernel: &Kernel<'_>, tile: ValueId, off: Off) -> Filled {
-    fill(kernel, tile, off, 0)
+    fill(kernel, tile, off, 0, &mut Memo::default())
 }
 
-fn fill(kernel: &Kernel<'_>, value: ValueId, off: Off, depth: usize) -> Filled {
-    use Filled::{Arbitrary, Exactly, Unknown};
+fn fill(kernel: &Kernel<'_>, value: ValueId, off: Off, depth: usize, memo: &mut Memo<(ValueId, usize), Filled>) -> Filled {
     if depth > DEPTH {
-        return Unknown;
+        return Filled::Unknown;
     }
+    let key = (value, off.dim);
+    match memo.get(&key, depth, Filled::Unknown) {
+        Some(known) => known,
+        None => {
+            let answer = fill_by_operands(kernel, value, off, depth, memo);
+            memo.put(key, depth, answer)
+        }
+    }
+}
+
+fn fill_by_operands(
+    kernel: &Kernel<'_>,
+    value: ValueId,
+    off: Off,
+    depth: usize,
+    memo: &mut Memo<(ValueId, usize), Filled>,
+) -> Filled {
+    use Filled::{Arbitrary, Exactly, Unknown};
     if kernel.numbers.of(value) == off.condition {
         return Exactly(0.0);
     }
@@ -99,8 +117,8 @@ fn fill(kernel: &Kernel<'_>, value: ValueId, off: Off, depth: usize) -> Filled {
         return if kernel.function.ty(value).is_scalar() { Arbitrary } else { Unknown };
     };
     let operands = kernel.operands(op);
-    let go = |n: usize| match before(kernel, op, operands[n], off.dim) {
-        Some(dim) => fill(kernel, operands[n], Off { dim, ..off }, depth + 1),
+    let mut go = |n: usize| match before(kernel, op, operands[n], off.dim) {
+        Some(dim) => fill(kernel, operands[n], Off { dim, ..off }, depth + 1, memo),
         None => uniform(kernel, operands[n]),
     };
     match kind {

@@ -10,7 +10,10 @@ use tritium_tile::{
     ops::{BinaryOp, CastOp},
 };
 
-use super::kernel::{Kernel, Telling};
+use super::{
+    kernel::{Kernel, Telling},
+    memo::Memo,
+};
 use crate::{
     body::{BinaryOp as Operator, Expr, ExprId},
     diagnostics::{Code, Severity},
@@ -79,7 +82,7 @@ fn check(kernel: &Kernel<'_>, product: OpId, address: OpId) -> Option<Problem> {
     if kernel.facts.range(result) != full {
         return None;
     }
-    let (index, stride) = match (is_index(kernel, a, 0), is_index(kernel, b, 0)) {
+    let (index, stride) = match (is_index(kernel, a, 0, &mut Memo::default()), is_index(kernel, b, 0, &mut Memo::default())) {
         (true, _) if is_stride(kernel, b) => (a, b),
         (_, true) if is_stride(kernel, a) => (b, a),
         _ => return None,
@@ -123,10 +126,20 @@ fn advice(kernel: &Kernel<'_>, index: ValueId) -> String {
 }
 
 /// Grows with the tensor: a program id, or a number that was loaded.
-fn is_index(kernel: &Kernel<'_>, value: ValueId, depth: usize) -> bool {
+fn is_index(kernel: &Kernel<'_>, value: ValueId, depth: usize, memo: &mut Memo<ValueId, bool>) -> bool {
     if depth > 24 {
         return false;
     }
+    match memo.get(&value, depth, false) {
+        Some(known) => known,
+        None => {
+            let answer = is_index_by_operands(kernel, value, depth, memo);
+            memo.put(value, depth, answer)
+        }
+    }
+}
+
+fn is_index_by_operands(kernel: &Kernel<'_>, value: ValueId, depth: usize, memo: &mut Memo<ValueId, bool>) -> bool {
     let Some((op, kind)) = kernel.def(value) else { return false };
     match kind {
         OpKind::ProgramId { .. } | OpKind::Load(_) => true,
@@ -136,12 +149,13 @@ fn is_index(kernel: &Kernel<'_>, value: ValueId, depth: usize) -> bool {
         | OpKind::ExpandDims { .. }
         | OpKind::Cast(CastOp::Trunc | CastOp::ExtS)
         | OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI) => {
-            kernel.operands(op).iter().any(|&v| is_index(kernel, v, depth + 1))
+            kernel.operands(op).iter().any(|&v| is_index(kernel, v, depth + 1, memo))
         }
         // A program id taken apart: the quotient grows, the remainder stays below its divisor.
-        OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU) => is_index(kernel, kernel.operands(op)[0], depth + 1),
+        OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU) => is_index(kernel, kernel.operands(op)[0], depth + 1, memo),
         OpKind::Binary(BinaryOp::RemS | BinaryOp::RemU) => {
-            is_index(kernel, kernel.operands(op)[0], depth + 1) && !super::masks::is_constant(kernel, kernel.operands(op)[1])
+            is_index(kernel, kernel.operands(op)[0], depth + 1, memo)
+                && !super::masks::is_constant(kernel, kernel.operands(op)[1])
         }
         _ => false,
     }

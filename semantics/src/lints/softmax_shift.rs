@@ -8,7 +8,10 @@ use tritium_tile::{
     ops::{BinaryOp, CastOp, UnaryOp},
 };
 
-use super::kernel::{Kernel, Telling};
+use super::{
+    kernel::{Kernel, Telling},
+    memo::Memo,
+};
 use crate::diagnostics::Code;
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
@@ -22,7 +25,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         let Some((exp, OpKind::Unary(UnaryOp::Exp | UnaryOp::Exp2))) = kernel.def(exponential) else { continue };
         let logits = kernel.operands(exp)[0];
         let Some(quotient) = divided(kernel, exponential, *sum) else { continue };
-        if !is_raw(kernel, logits, 0) {
+        if !is_raw(kernel, logits, 0, &mut Memo::default()) {
             continue;
         }
         let name = kernel.say(logits, "the logits");
@@ -60,12 +63,22 @@ fn divided(kernel: &Kernel<'_>, exponential: ValueId, sum: ValueId) -> Option<Op
 }
 
 /// Loaded or multiplied, and at most scaled, biased and masked since.
-fn is_raw(kernel: &Kernel<'_>, value: ValueId, depth: usize) -> bool {
+fn is_raw(kernel: &Kernel<'_>, value: ValueId, depth: usize, memo: &mut Memo<ValueId, bool>) -> bool {
     if depth > 24 {
         return false;
     }
+    match memo.get(&value, depth, false) {
+        Some(known) => known,
+        None => {
+            let answer = is_raw_by_operands(kernel, value, depth, memo);
+            memo.put(value, depth, answer)
+        }
+    }
+}
+
+fn is_raw_by_operands(kernel: &Kernel<'_>, value: ValueId, depth: usize, memo: &mut Memo<ValueId, bool>) -> bool {
     let Some((op, kind)) = kernel.def(value) else { return false };
-    let go = |n: usize| is_raw(kernel, kernel.operands(op)[n], depth + 1);
+    let mut go = |n: usize| is_raw(kernel, kernel.operands(op)[n], depth + 1, memo);
     match kind {
         OpKind::Load(_) | OpKind::Dot { .. } => true,
         OpKind::Cast(CastOp::Float) | OpKind::Broadcast | OpKind::ExpandDims { .. } => go(0),

@@ -12,6 +12,7 @@ use super::{
     filled::{Filled, Off, Source, filled, sources},
     kernel::{Kernel, Telling},
     masks::{is_true, mask_of},
+    memo::Memo,
 };
 use crate::{
     body::Expr,
@@ -113,7 +114,7 @@ fn check(
         (Fold::Sum, Filled::Exactly(x)) => x != 0.0,
         (Fold::Product, Filled::Exactly(x)) => x != 1.0,
         (Fold::Sum | Fold::Product, Filled::Arbitrary) => true,
-        (Fold::Max, Filled::Exactly(x)) => x > -1e4 && !(x <= 0.0 && is_natural(kernel, input, 0)),
+        (Fold::Max, Filled::Exactly(x)) => x > -1e4 && !(x <= 0.0 && is_natural(kernel, input, 0, &mut Memo::default())),
         (Fold::Min, Filled::Exactly(x)) => x < 1e4,
         (Fold::Max | Fold::Min, Filled::Arbitrary) => false,
     };
@@ -191,13 +192,23 @@ fn is_exponential(kernel: &Kernel<'_>, value: ValueId) -> bool {
 }
 
 /// Never negative, by how it is computed.
-fn is_natural(kernel: &Kernel<'_>, value: ValueId, depth: usize) -> bool {
+fn is_natural(kernel: &Kernel<'_>, value: ValueId, depth: usize, memo: &mut Memo<ValueId, bool>) -> bool {
     if depth > 32 {
         return false;
     }
+    match memo.get(&value, depth, false) {
+        Some(known) => known,
+        None => {
+            let answer = is_natural_by_operands(kernel, value, depth, memo);
+            memo.put(value, depth, answer)
+        }
+    }
+}
+
+fn is_natural_by_operands(kernel: &Kernel<'_>, value: ValueId, depth: usize, memo: &mut Memo<ValueId, bool>) -> bool {
     let Some((op, kind)) = kernel.def(value) else { return false };
     let operands = kernel.operands(op);
-    let go = |n: usize| is_natural(kernel, operands[n], depth + 1);
+    let mut go = |n: usize| is_natural(kernel, operands[n], depth + 1, memo);
     match kind {
         OpKind::Constant(Constant::Float(x)) => *x >= 0.0,
         OpKind::Constant(Constant::Int(n)) => *n >= 0,
