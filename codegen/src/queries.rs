@@ -58,31 +58,34 @@ fn sm(db: &dyn Db, options: Options) -> Result<&'static Sm, Unsupported> {
 /// Level L1 after every pass.
 #[salsa::tracked(returns(ref), lru = 256)]
 pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Module, Unsupported> {
+    let module = verified(db, instance)?;
+    let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
+    passes::lower_observed(module, &compile, &mut |_, _| db.unwind_if_revision_cancelled())
+}
+
+/// The tile IR of a kernel that is known to its end.
+fn verified(db: &dyn Db, instance: Instance) -> Result<&Module, Unsupported> {
     let elaborated = elaborate(db, instance);
     if !elaborated.complete {
-        return Err(Unsupported::new(Origin::NONE, "the kernel has errors; `tritium check` shows them"));
+        let why = if elaborated.exhausted { "is too long to be followed" } else { "has errors" };
+        return Err(Unsupported::new(Origin::NONE, format!("the kernel {why}; `tritium check` shows where")));
     }
     // What does not verify is a defect of elaboration; later stages must not meet it.
-    if let Some(problem) = verify::verify(&elaborated.module).first() {
-        return Err(Unsupported::new(Origin::NONE, format!("a defect in Tritium: its tile IR does not verify ({problem:?})")));
+    match verify::verify(&elaborated.module).first() {
+        None => Ok(&elaborated.module),
+        Some(problem) => {
+            Err(Unsupported::new(Origin::NONE, format!("a defect in Tritium: its tile IR does not verify ({problem:?})")))
+        }
     }
-    let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
-    passes::lower_observed(&elaborated.module, &compile, &mut |_, _| db.unwind_if_revision_cancelled())
 }
 
 /// What Triton would take of a GPU for it.
 #[salsa::tracked(returns(ref), lru = 512)]
 pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Result<Footprint, Unsupported> {
-    let elaborated = elaborate(db, instance);
-    if !elaborated.complete {
-        return Err(Unsupported::new(Origin::NONE, "the kernel has errors; `tritium check` shows them"));
-    }
-    if let Some(problem) = verify::verify(&elaborated.module).first() {
-        return Err(Unsupported::new(Origin::NONE, format!("a defect in Tritium: its tile IR does not verify ({problem:?})")));
-    }
+    let module = verified(db, instance)?;
     db.unwind_if_revision_cancelled();
     let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
-    footprint::footprint(&elaborated.module, &compile, options.max_registers(db))
+    footprint::footprint(module, &compile, options.max_registers(db))
 }
 
 /// One launch, as far as what it takes of its GPU depends on it.

@@ -9,6 +9,7 @@
 
 mod atomics;
 mod block_pointers;
+mod budget;
 mod builtin_calls;
 mod calls;
 mod casts;
@@ -24,11 +25,13 @@ mod expressions;
 mod indexing;
 mod inline;
 mod library;
+mod link;
 mod lookup;
 mod loops;
 mod math;
 mod memory;
 mod names;
+mod nesting;
 mod operators;
 mod promises;
 pub(crate) mod promote;
@@ -91,6 +94,10 @@ pub struct Elaborated {
     pub complete: bool,
     /// The first place whose value is not known, where the module is not the whole kernel and no problem tells why.
     pub gap: Option<Place>,
+    /// What it took, of the most that is spent on one; see [`budget`].
+    pub work: usize,
+    /// It was not enough: some of the walk ended early.
+    pub exhausted: bool,
 }
 
 /// Where an operation comes from.
@@ -137,23 +144,37 @@ pub struct Call {
     pub arguments: Vec<CallArgument>,
     #[returns(ref)]
     pub triton: SmolStr,
-    /// Calls above it; recursion ends at a limit instead of never.
-    pub depth: u32,
+    /// Calls above it that may lead to it again; recursion ends at a limit instead of never.
+    #[returns(copy)]
+    pub recursion: u32,
 }
 
-/// What one function body means; a kernel's or a helper's.
+/// What one function body means by itself; a kernel's or a helper's. [`link`] makes a whole of it and of what it calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elaboration {
-    /// The function itself first, then every callee once.
-    pub(crate) functions: Vec<(Option<Call>, tile::Function)>,
-    pub(crate) origins: Vec<OriginData>,
-    pub(crate) types: TypesOf,
+    /// Its calls name `calls` by index, counted from 1.
+    pub(crate) function: tile::Function,
+    /// In the order in which they are made first.
+    pub(crate) calls: OrderedMap<Call, link::Reached>,
+    pub(crate) origins: Vec<Place>,
+    pub(crate) types: Option<(Function, Arc<Types>)>,
     pub(crate) bindings: Vec<(Place, SmolStr, Ty)>,
     pub(crate) problems: Vec<Problem>,
     /// Ids inside are the results of the function, in order.
     pub(crate) returns: value::Value,
     pub(crate) complete: bool,
     pub(crate) gap: Option<Place>,
+    /// Of its own walk, without that of what it calls.
+    pub(crate) work: usize,
+    /// Calls below it, and blocks around its innermost operation, those of its callees included.
+    pub(crate) calls_below: u32,
+    pub(crate) blocks_below: u32,
+    /// With that of what it calls.
+    pub(crate) whole_work: usize,
+    /// Its walk, or that of something it calls, ended early.
+    pub(crate) exhausted: bool,
+    /// An assertion in it fails at compile time.
+    pub(crate) stopped: bool,
 }
 
 /// A kernel, or a helper asked for directly, under one specialisation.
@@ -165,18 +186,7 @@ pub fn elaborate(db: &dyn Db, instance: Instance) -> Elaborated {
 /// The same for one that is asked for once, such as a trial: nothing keeps it.
 pub(crate) fn elaborate_once(db: &dyn Db, kernel: Function, arguments: &[Argument], triton: &SmolStr) -> Elaborated {
     let arguments = arguments.iter().map(entry).collect();
-    let result = evaluator::evaluate(db, kernel, arguments, triton, 0, true);
-    let mut module = tile::Module::new(tile::Level::L0);
-    module.functions = result.functions.into_iter().map(|(_, function)| function).collect();
-    Elaborated {
-        module,
-        origins: result.origins,
-        types: result.types,
-        bindings: result.bindings,
-        problems: result.problems,
-        complete: result.complete,
-        gap: result.gap,
-    }
+    link::link(db, evaluator::evaluate(db, kernel, arguments, triton, 0, true))
 }
 
 /// What a launch passes for one parameter, and the multiples it promises: one number for each run-time part.
@@ -218,7 +228,7 @@ fn entry(argument: &Argument) -> evaluator::Entry {
 #[salsa::tracked(returns(ref), lru = 64)]
 pub fn elaborate_call(db: &dyn Db, call: Call) -> Elaboration {
     let arguments = call.arguments(db).iter().map(|argument| evaluator::Entry::plain(argument.clone())).collect();
-    evaluator::evaluate(db, *call.function(db), arguments, call.triton(db), *call.depth(db), false)
+    evaluator::evaluate(db, *call.function(db), arguments, call.triton(db), call.recursion(db), false)
 }
 
 #[cfg(test)]

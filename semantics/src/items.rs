@@ -12,7 +12,7 @@ use std::{
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
-use tritium_syntax::{Parse, PythonVersion, SyntaxError, TextRange};
+use tritium_syntax::{LineIndex, Parse, PythonVersion, SyntaxError, TextRange};
 
 use crate::{
     Db, Function, SourceFile,
@@ -411,6 +411,12 @@ pub(crate) fn is_for_other_device(db: &dyn Db, file: SourceFile) -> bool {
         part.split(['_', '-', '.']).any(|word| matches!(word, "ascend" | "npu" | "mlu" | "musa"))
     });
     is_named || ["torch_npu", "triton.language.extra.cann"].iter().any(|module| file.text(db).contains(module))
+}
+
+/// The lines of a file.
+#[salsa::tracked(returns(ref), lru = 64)]
+pub fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
+    LineIndex::new(file.text(db))
 }
 
 /// A range of a chunk as a byte range of its file.

@@ -249,6 +249,10 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
             let instance = Instance::new(db, kernel, arguments, version(db, kernel));
             let instance = repairs.repair(db, instance, flow, &is_free);
             out.push((instance, row.map(|r| r as u32)));
+            // What one set of guesses does not bring to an end the others need not try.
+            if elaborate(db, instance).exhausted {
+                return out;
+            }
             // The others are there to refute: where nothing is wrong, who wants one set gets one.
             if only_first && !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error) {
                 return out;

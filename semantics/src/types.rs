@@ -119,7 +119,7 @@ impl TileType {
     }
 
     pub fn num_elements(&self) -> u64 {
-        self.shape.iter().map(|d| u64::from(d.size)).product()
+        self.shape.iter().map(|d| u64::from(d.size)).fold(1, u64::saturating_mul)
     }
 
     /// The same type, whatever the extents were called.

@@ -146,6 +146,18 @@ impl Function {
         &mut self.blocks[id.index()]
     }
 
+    /// How much stands in the arenas, for [`Function::truncate_arenas`].
+    pub fn arena_lengths(&self) -> [usize; 3] {
+        [self.ops.len(), self.values.len(), self.blocks.len()]
+    }
+
+    /// Forgets what was made since. It must stand in no block from before, and nothing from before may use it.
+    pub fn truncate_arenas(&mut self, lengths: [usize; 3]) {
+        self.ops.truncate(lengths[0]);
+        self.values.truncate(lengths[1]);
+        self.blocks.truncate(lengths[2]);
+    }
+
     /// The op that defines a value, unless it is a block argument.
     pub fn def_op(&self, id: ValueId) -> Option<OpId> {
         match self.value(id).def {

@@ -13,8 +13,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tritium_codegen as codegen;
-use tritium_semantics::{diagnostics::Severity, launch, lints, target::Gpu};
-use tritium_syntax::{Encoding, LineIndex, TextSize};
+use tritium_semantics::{diagnostics::Severity, items, launch, lints, target::Gpu};
+use tritium_syntax::{Encoding, TextSize};
 
 use crate::ide::{
     Analysis, Host, Options,
@@ -198,7 +198,7 @@ impl Analysis {
             },
         };
         let elaborated = self.elaborated(active.instance);
-        let index = LineIndex::new(file.text(db));
+        let index = items::line_index(db, file);
         let line_of = |place| {
             let range = self.range(place)?;
             Some(index.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)

@@ -11,7 +11,7 @@ use tritium_semantics::{
     items::{self, Annotation, FunctionKind},
     launch, specialise,
 };
-use tritium_syntax::{Encoding, LineIndex, TextSize};
+use tritium_syntax::{Encoding, TextSize};
 
 use crate::ide::{
     Analysis,
@@ -217,8 +217,8 @@ impl Analysis {
         let mut lines = Vec::new();
         for (place, name, ty) in &self.elaborated(active.instance).bindings {
             let Some(range) = self.range(*place) else { continue };
-            let Some(text) = self.text(place.function.file(self.db()).path(self.db())) else { continue };
-            let at = LineIndex::new(&text).line_column(TextSize::try_from(range.start).unwrap_or_default(), Encoding::CodePoints);
+            let index = items::line_index(self.db(), place.function.file(self.db()));
+            let at = index.line_column(TextSize::try_from(range.start).unwrap_or_default(), Encoding::CodePoints);
             lines.push((at, format!("{}:{} {name}: {ty}\n", at.line + 1, at.column + 1)));
         }
         lines.sort_by_key(|(at, _)| *at);

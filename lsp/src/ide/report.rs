@@ -14,7 +14,7 @@ use tritium_codegen::{
     resources::{Buffer, KernelReport},
 };
 use tritium_semantics::{elaborate::OriginData, items, problem::Place};
-use tritium_syntax::{Encoding, LineIndex, TextSize};
+use tritium_syntax::{Encoding, TextSize};
 use tritium_tile::layout::Distributed;
 
 use crate::ide::{
@@ -486,8 +486,8 @@ impl Analysis {
     pub(crate) fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
         let place = origins.get(origin as usize)?.place;
         let range = self.range(place)?;
-        let text = self.text(place.function.file(self.db()).path(self.db()))?;
-        Some(LineIndex::new(&text).line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
+        let lines = items::line_index(self.db(), place.function.file(self.db()));
+        Some(lines.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
     }
 
     /// The hover of a kernel's name, and whether an exact figure in it is still being compiled. What bounds the kernel stands first,

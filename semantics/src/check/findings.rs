@@ -149,7 +149,9 @@ pub(super) fn findings(db: &dyn Db, kernel: Function) -> Vec<Finding> {
     // What hangs on the element types assumed is nothing; the others are only asked where there is something to refute.
     let any = |test: &dyn Fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
     let others = match all.first() {
-        Some(first) if first.specialisation.is_assumed() => with_other_elements(db, first.specialisation.instance),
+        Some(first) if first.specialisation.is_assumed() && !first.elaborated.exhausted => {
+            with_other_elements(db, first.specialisation.instance)
+        }
         _ => vec![],
     };
     let asked = if any(&may_be_refuted) { others.len() } else { usize::from(any(&|p| hangs_on_elements(p.code))) };

@@ -426,6 +426,8 @@ impl Evaluator<'_> {
                     _ => String::new(),
                 };
                 let place = self.place(at);
+                self.complete = false;
+                self.stopped = true;
                 Err(self.problem(Code::LNG017, place, format!("static_assert fails: `{text}` is False{said}")))
             }
             Value::Tile(_) => Err(self.not_constexpr(place, expr, "the condition of tl.static_assert")),

@@ -10,8 +10,9 @@ use super::{
     Call, CallArgument,
     builtin_calls::Arguments,
     elaborate_call,
-    evaluator::{Eval, Evaluator, MAX_DEPTH, Silenced},
+    evaluator::{Eval, Evaluator, Silenced},
     names,
+    nesting::{MAX_CALL_DEPTH, nesting},
     value::{Constant, Value},
 };
 use crate::{
@@ -24,6 +25,9 @@ use crate::{
     problem::{Applicability, Edit, Fix},
     types::{Element, TileType, same_shape},
 };
+
+/// Calls of functions that lead to themselves, within one another.
+const MAX_RECURSION: u32 = 48;
 
 pub(super) type Positional = Vec<(Value, ExprId)>;
 pub(super) type Keywords = Vec<(SmolStr, Value, ExprId)>;
@@ -488,12 +492,9 @@ impl<'a> Evaluator<'a> {
             self.complete = false;
             return Err(Silenced);
         }
-        if self.depth >= MAX_DEPTH {
-            self.complete = false;
-            let place = self.place(at);
-            let message =
-                format!("`{name}` is called {MAX_DEPTH} calls deep: does it call itself? Triton has no recursion, so use a loop");
-            return Err(self.problem(Code::LIM001, place, message));
+        let nesting = nesting(self.db, function);
+        if nesting.depth > MAX_CALL_DEPTH {
+            return Err(self.calls_too_deep(&name, at));
         }
         let mut key = Vec::new();
         let mut leaves = Vec::new();
@@ -514,13 +515,26 @@ impl<'a> Evaluator<'a> {
                 }
             });
         }
+        let recursion = if nesting.recursive || key.iter().any(CallArgument::holds_functions) { self.recursion + 1 } else { 0 };
+        if recursion > MAX_RECURSION {
+            self.complete = false;
+            let place = self.place(at);
+            let message = format!(
+                "`{name}` is called {MAX_RECURSION} calls deep: does it call itself? Triton has no recursion, so use a loop"
+            );
+            return Err(self.problem(Code::LIM001, place, message));
+        }
         // Functions that may stand in its place must give the same, or nobody knows what this gives.
         let alternatives = crate::items::alternatives(self.db, function).iter();
         let others: Vec<Call> =
-            alternatives.map(|&f| Call::new(self.db, f, key.clone(), self.triton.clone(), self.depth + 1)).collect();
-        let call = Call::new(self.db, function, key, self.triton.clone(), self.depth + 1);
+            alternatives.map(|&f| Call::new(self.db, f, key.clone(), self.triton.clone(), recursion)).collect();
+        let call = Call::new(self.db, function, key, self.triton.clone(), recursion);
         let callee = elaborate_call(self.db, call);
-        let id = self.splice(call, callee, at);
+        if callee.calls_below >= MAX_CALL_DEPTH {
+            return Err(self.calls_too_deep(&name, at));
+        }
+        let id = self.reach(call, callee, at);
+        self.pay_for_call(call, callee)?;
         if callee.returns.has_unknown() {
             return Err(Silenced);
         }
@@ -535,6 +549,15 @@ impl<'a> Evaluator<'a> {
         let op = self.emit(OpKind::Call { callee: id }, &operands, types, &[]);
         let ids = self.out.op(op).results.clone();
         Ok(callee.returns.with_ids(&mut ids.into_iter()))
+    }
+
+    fn calls_too_deep(&mut self, name: &str, at: ExprId) -> Silenced {
+        self.complete = false;
+        let place = self.place(at);
+        let message = format!(
+            "`{name}` leads to calls more than {MAX_CALL_DEPTH} deep, and Triton follows some 70: put the bodies of some into others"
+        );
+        self.problem(Code::LIM001, place, message)
     }
 
     // ---- fixes

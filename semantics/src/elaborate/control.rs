@@ -8,7 +8,6 @@ use tritium_tile::{BlockId, OpKind, Type, ValueId};
 use super::{
     OrderedSet,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
-    scan::{assigned_names, contains_return},
     scope::{Scope, Slot},
     statements::{Flow, Rest},
     value::{Tile, Value},
@@ -103,24 +102,25 @@ impl<'a> Evaluator<'a> {
                 // Both ways are walked for their problems; what they bind is not known.
                 self.complete = false;
                 let before = self.scope.clone();
+                let mut stopped = true;
                 for branch in [then, otherwise] {
                     let block = self.out.add_block();
                     let loops = std::mem::replace(&mut self.loops, 0);
                     self.inside(block, |s| s.run(branch, None));
                     self.loops = loops;
                     self.scope.clone_from(&before);
+                    stopped &= std::mem::take(&mut self.stopped);
                 }
-                let mut changed = OrderedSet::default();
-                assigned_names(self.body, then, &mut changed);
-                assigned_names(self.body, otherwise, &mut changed);
+                self.stopped = stopped;
+                let mut changed = self.outline.assigned_names(self.body, then);
+                changed.extend(self.outline.assigned_names(self.body, otherwise));
                 for name in changed {
                     self.forget(name, self.stmt_place(id));
                 }
                 Flow::Falls
             }
             Condition::Runtime(test) => {
-                let returns = contains_return(self.body, then) || contains_return(self.body, otherwise);
-                if returns && self.loops == 0 {
+                if self.outline.returns(id) && self.loops == 0 {
                     return self.returning_if(id, test, then, otherwise, rest);
                 }
                 self.joining_if(id, test, then, otherwise);
@@ -179,8 +179,7 @@ impl<'a> Evaluator<'a> {
 
     /// At the end of a branch whose other side returns: what only this side binds is not bound after the `if`.
     fn leave_branch(&mut self, before: &Scope, other: &[StmtId]) {
-        let mut bound_there = OrderedSet::default();
-        assigned_names(self.body, other, &mut bound_there);
+        let bound_there = self.outline.assigned_names(self.body, other);
         let lost: Vec<(SmolStr, Place)> = self
             .scope
             .iter()

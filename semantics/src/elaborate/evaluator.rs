@@ -4,13 +4,16 @@
 
 use std::{sync::Arc, vec::IntoIter};
 
-use indexmap::map;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tritium_tile::{self as tile, BlockId, OpId, OpKind, Origin, ValueId, ops::Constant as TileConstant};
 
 use super::{
-    Call, CallArgument, Elaboration, OrderedMap, OriginData, Types, TypesOf, names,
+    Call, CallArgument, Elaboration, OrderedMap, Types,
+    budget::Budget,
+    link::Reached,
+    names,
+    scan::{MAX_NESTED_LOOPS, Outline},
     scope::{Scope, Slot},
     statements::Flow,
     value::{Constant, Tile, Value},
@@ -26,10 +29,8 @@ use crate::{
     versions::Rules,
 };
 
-/// Steps (statements, loop trips, calls) one function may take.
-const FUEL: u32 = 50_000;
-/// Calls within calls.
-pub(super) const MAX_DEPTH: u32 = 48;
+/// Blocks within blocks, loops and conditions of called functions included.
+const MAX_BLOCKS: u32 = 60;
 
 /// A problem was reported, or an unknown value met: there is nothing to say any more.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,33 +55,41 @@ pub(super) struct Evaluator<'a> {
     pub function: Function,
     pub body: &'a Body,
     pub def: &'a FunctionDef,
+    pub(super) outline: Outline,
     pub rules: &'static Rules,
     pub triton: SmolStr,
-    pub depth: u32,
+    /// See [`Call::recursion`].
+    pub recursion: u32,
     pub is_entry: bool,
 
     pub out: tile::Function,
     pub block: BlockId,
     pub origin: Origin,
-    pub callees: OrderedMap<Call, tile::Function>,
-    origins: Vec<OriginData>,
+    pub calls: OrderedMap<Call, Reached>,
+    /// How many statements around what is walked never run.
+    pub dead: u32,
+    origins: Vec<Place>,
     /// By the number of this function's own expressions, which are most, and by place; `u32::MAX` is none yet.
     origin_of_own: Vec<u32>,
     origin_of: FxHashMap<Place, u32>,
 
     pub scope: Scope,
     pub loops: u32,
-    /// Of this function's expressions, and of its callees'.
-    pub own_types: Types,
-    types: TypesOf,
+    /// Blocks of the tile IR around what is emitted, and the most there were.
+    blocks: u32,
+    blocks_below: u32,
+    calls_below: u32,
+    pub types: Types,
     pub bindings: OrderedMap<Place, (SmolStr, Ty)>,
     pub(super) problems: OrderedMap<(Code, Place), Problem>,
     /// Names already told to be compile-time: one message each.
     pub blamed: FxHashSet<Place>,
-    fuel: u32,
+    pub(super) budget: Budget,
     pub complete: bool,
     /// Where `complete` was lost first.
     pub gap: Option<Place>,
+    /// An assertion has failed at compile time: Triton goes no further.
+    pub stopped: bool,
 }
 
 /// Walks a function.
@@ -89,18 +98,25 @@ pub(super) fn evaluate(
     function: Function,
     arguments: Vec<Entry>,
     triton: &SmolStr,
-    depth: u32,
+    recursion: u32,
     is_entry: bool,
 ) -> Elaboration {
     let nothing = || Elaboration {
-        functions: vec![(None, tile::Function::new(function.name(db).as_str()))],
+        function: tile::Function::new(function.name(db).as_str()),
+        calls: OrderedMap::default(),
         origins: Vec::new(),
-        types: TypesOf::default(),
+        types: None,
         bindings: Vec::new(),
         problems: Vec::new(),
         returns: Value::Unknown,
         complete: false,
         gap: Some(Place { function, at: At::Name }),
+        work: 0,
+        whole_work: 0,
+        calls_below: 0,
+        blocks_below: 0,
+        exhausted: false,
+        stopped: false,
     };
     let Some((body, stmt)) = names::function_body(db, function) else { return nothing() };
     let body: &Body = &body;
@@ -111,29 +127,43 @@ pub(super) fn evaluate(
         function,
         body,
         def,
+        outline: Outline::new(body, &def.body),
         rules,
         triton: triton.clone(),
-        depth,
+        recursion,
         is_entry,
         out: tile::Function::with_room(function.name(db).as_str(), body.exprs.len()),
         block: BlockId(0),
         origin: Origin::NONE,
-        callees: OrderedMap::default(),
+        calls: OrderedMap::default(),
+        dead: 0,
         origins: Vec::new(),
         origin_of_own: vec![u32::MAX; body.exprs.len()],
         origin_of: FxHashMap::default(),
         scope: Scope::default(),
         loops: 0,
-        own_types: Types::with_room(body.exprs.len()),
-        types: TypesOf::default(),
+        blocks: 0,
+        blocks_below: 0,
+        calls_below: 0,
+        types: Types::with_room(body.exprs.len()),
         bindings: OrderedMap::default(),
         problems: OrderedMap::default(),
         blamed: FxHashSet::default(),
-        fuel: FUEL,
-        complete: true,
+        budget: Budget::default(),
+        // A file that is being typed in may lack the name.
+        complete: !function.name(db).is_empty(),
         gap: None,
+        stopped: false,
     };
     evaluator.bind_parameters(arguments);
+    if let Some(inner) = evaluator.outline.too_deep {
+        let what = format!("a loop inside {MAX_NESTED_LOOPS} others");
+        evaluator.unsupported(
+            evaluator.stmt_place(inner),
+            &what,
+            "Python refuses the file; move the inner loops into a function",
+        );
+    }
     let flow = evaluator.run(&def.body, None);
     let returns = match flow {
         Flow::Falls | Flow::Ended => Value::none(),
@@ -159,6 +189,10 @@ impl<'a> Evaluator<'a> {
                     }
                 },
                 other => self.parameter(&param.name, place, other, &mut divisibility.into_iter()),
+            };
+            let value = match value.nodes() {
+                Some(nodes) if self.pay(nodes).is_ok() => value,
+                _ => Value::Unknown,
             };
             let ty = value.ty();
             self.scope.insert(param.name.clone(), Slot::Bound { value, place, from: None, decayed: false });
@@ -250,31 +284,36 @@ impl<'a> Evaluator<'a> {
         let returns = if self.is_entry && !returns.has_tile() { Value::none() } else { returns };
         returns.leaves(&mut leaves);
         // A kernel's result goes nowhere.
-        let operands: Vec<ValueId> =
-            if self.is_entry && self.depth == 0 { Vec::new() } else { leaves.iter().map(|t| t.id).collect() };
+        let operands: Vec<ValueId> = if self.is_entry { Vec::new() } else { leaves.iter().map(|t| t.id).collect() };
         if returns.has_unknown() {
             self.complete = false;
         }
+        let work = self.own_work();
         self.emit(OpKind::Return, &operands, [], &[]);
         self.out.results = operands.iter().map(|&id| self.out.ty(id).clone()).collect();
         // Numbers that were looked at and not needed.
-        tile::rewrite::erase_dead(&mut self.out);
+        if self.blocks_below <= MAX_BLOCKS {
+            tile::rewrite::erase_dead(&mut self.out);
+        }
         // There was room for what the walk might emit; what is kept has none.
         self.out.ops.shrink_to_fit();
         self.out.values.shrink_to_fit();
-        let mut functions = vec![(None, self.out)];
-        functions.extend(self.callees.into_iter().map(|(call, function)| (Some(call), function)));
-        let own = (!self.own_types.is_empty()).then(|| (self.function, Arc::new(self.own_types)));
-        let types = own.into_iter().chain(self.types).collect();
         Elaboration {
-            functions,
+            function: self.out,
+            calls: self.calls,
             origins: self.origins,
-            types,
+            types: (!self.types.is_empty()).then(|| (self.function, Arc::new(self.types))),
             bindings: self.bindings.into_iter().map(|(place, (name, ty))| (place, name, ty)).collect(),
             problems: self.problems.into_values().collect(),
             returns,
             complete: self.complete,
             gap: self.gap,
+            work,
+            whole_work: work + self.budget.spent_by_calls(),
+            calls_below: self.calls_below,
+            blocks_below: self.blocks_below,
+            exhausted: self.budget.is_exhausted(),
+            stopped: self.stopped,
         }
     }
 
@@ -320,9 +359,27 @@ impl<'a> Evaluator<'a> {
     /// Emits into another block; the body must end it itself.
     pub(super) fn inside<T>(&mut self, block: BlockId, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.block, block);
+        self.blocks += 1;
+        self.note_nesting(0);
         let result = work(self);
+        self.blocks -= 1;
         self.block = outer;
         result
+    }
+
+    /// Keeps blocks within blocks, those of callees included, to what every later stage follows.
+    fn note_nesting(&mut self, below: u32) {
+        let blocks = self.blocks + below;
+        if blocks > MAX_BLOCKS && self.blocks_below <= MAX_BLOCKS {
+            self.complete = false;
+            if let Some(&place) = self.origins.get(self.origin.0 as usize) {
+                let message = format!(
+                    "conditions and loops, those of called functions included, are nested more than {MAX_BLOCKS} deep here: Tritium does not compile that"
+                );
+                self.tell_limit(place, message);
+            }
+        }
+        self.blocks_below = self.blocks_below.max(blocks);
     }
 
     /// What is emitted from here on comes from this place.
@@ -334,79 +391,31 @@ impl<'a> Evaluator<'a> {
         };
         if *known == u32::MAX {
             *known = next;
-            self.origins.push(OriginData { place, inlined_at: None });
+            self.origins.push(place);
         }
         std::mem::replace(&mut self.origin, Origin(*known))
     }
 
-    /// Takes in what a callee found: its functions (once each), origins, types and problems. Returns the index of its entry.
-    pub(super) fn splice(&mut self, call: Call, callee: &Elaboration, site: ExprId) -> tile::FunctionId {
-        let call_place = self.place(site);
-        let at = self.origin.0;
-        for (&function, types) in &callee.types {
-            if function == self.function {
-                self.own_types.extend(types);
-                continue;
-            }
-            match self.types.entry(function) {
-                map::Entry::Vacant(entry) => _ = entry.insert(types.clone()),
-                map::Entry::Occupied(known) if Arc::ptr_eq(known.get(), types) => {}
-                map::Entry::Occupied(mut known) => Arc::make_mut(known.get_mut()).extend(types),
-            }
+    /// Remembers that a call is made. Returns what its operation names.
+    pub(super) fn reach(&mut self, call: Call, callee: &Elaboration, site: ExprId) -> tile::FunctionId {
+        self.note_nesting(callee.blocks_below);
+        self.calls_below = self.calls_below.max(callee.calls_below + 1);
+        let live = self.dead == 0;
+        let reached = Reached {
+            site: self.place(site),
+            origin: self.origin.0,
+            live,
+            problems_before: self.problems.len(),
+            bindings_before: self.bindings.len(),
+            origins_before: self.origins.len(),
+        };
+        let entry = self.calls.entry(call);
+        let index = entry.index();
+        let known = entry.or_insert(reached);
+        if live && !known.live {
+            (known.live, known.origin, known.origins_before) = (true, reached.origin, reached.origins_before);
         }
-        for (place, name, ty) in &callee.bindings {
-            self.bindings.insert(*place, (name.clone(), ty.clone()));
-        }
-        for problem in &callee.problems {
-            let mut problem = problem.clone();
-            problem.calls.push(call_place);
-            self.report(problem);
-        }
-        self.complete &= callee.complete;
-        self.gap = self.gap.or(callee.gap);
-        if let Some(index) = self.callees.get_index_of(&call) {
-            return tile::FunctionId(index as u32 + 1);
-        }
-        // Reserve places first, so that callees can name each other.
-        let mut indices = Vec::new();
-        for (i, (key, function)) in callee.functions.iter().enumerate() {
-            let key = if i == 0 { call } else { key.unwrap_or(call) };
-            let fresh = !self.callees.contains_key(&key);
-            let index = self.callees.insert_full_if_absent(key, function);
-            indices.push((index, fresh));
-        }
-        let base = self.origins.len() as u32;
-        self.origins.extend(
-            callee
-                .origins
-                .iter()
-                .map(|o| OriginData { place: o.place, inlined_at: Some(o.inlined_at.map_or(at, |inner| inner + base)) }),
-        );
-        for &(index, fresh) in &indices {
-            if !fresh {
-                continue;
-            }
-            let mut name = self.callees[index].name.clone();
-            let taken = |name: &str, all: &OrderedMap<Call, tile::Function>, own: &str| {
-                own == name || all.values().enumerate().any(|(i, f)| i != index && f.name == name)
-            };
-            let mut number = 1;
-            while taken(&name, &self.callees, &self.out.name) {
-                number += 1;
-                name = format!("{}_{number}", self.callees[index].name);
-            }
-            let function = &mut self.callees[index];
-            function.name = name;
-            for op in &mut function.ops {
-                if op.origin != Origin::NONE {
-                    op.origin = Origin(op.origin.0 + base);
-                }
-                if let OpKind::Call { callee } = &mut op.kind {
-                    *callee = tile::FunctionId(indices[callee.index()].0 as u32 + 1);
-                }
-            }
-        }
-        tile::FunctionId(indices[0].0 as u32 + 1)
+        tile::FunctionId(index as u32 + 1)
     }
 
     // ---- places and problems
@@ -441,22 +450,6 @@ impl<'a> Evaluator<'a> {
         Silenced
     }
 
-    /// A check per statement, loop trip and call: has the text changed meanwhile, and is there fuel left?
-    pub(super) fn step(&mut self, place: Place) -> Eval<()> {
-        self.db.unwind_if_revision_cancelled();
-        if self.fuel == 0 {
-            self.complete = false;
-            let name = self.function.name(self.db);
-            let message = format!(
-                "`{name}` takes more than {FUEL} steps to evaluate; the rest of it is not checked. Shorten its compile-time loops, or use `tl.range`"
-            );
-            // One message for the whole function, wherever it ran out.
-            return Err(self.problem(Code::LIM001, Place { function: place.function, at: At::Name }, message));
-        }
-        self.fuel -= 1;
-        Ok(())
-    }
-
     /// How the user wrote it, shortened.
     pub(super) fn text(&self, expr: ExprId) -> String {
         super::expressions::source_text(self.body, expr, 0)
@@ -483,18 +476,5 @@ impl ProblemExt for Problem {
     fn fix(mut self, title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Problem {
         self.fixes.push(Fix { title: title.into(), applicability, edits });
         self
-    }
-}
-
-trait InsertIfAbsent {
-    fn insert_full_if_absent(&mut self, key: Call, function: &tile::Function) -> usize;
-}
-
-impl InsertIfAbsent for OrderedMap<Call, tile::Function> {
-    fn insert_full_if_absent(&mut self, key: Call, function: &tile::Function) -> usize {
-        let entry = self.entry(key);
-        let index = entry.index();
-        entry.or_insert_with(|| function.clone());
-        index
     }
 }

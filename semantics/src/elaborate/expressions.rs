@@ -17,7 +17,11 @@ use crate::{
 
 impl<'a> Evaluator<'a> {
     pub(super) fn eval(&mut self, expr: ExprId) -> Value {
+        if self.pay(1).is_err() {
+            return Value::Unknown;
+        }
         let value = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.expression(expr)).unwrap_or(Value::Unknown);
+        let value = self.pay_for_value(expr, value);
         self.note_gap(self.place(expr));
         self.note(expr, &value);
         value
@@ -25,7 +29,7 @@ impl<'a> Evaluator<'a> {
 
     /// Remembers the type of an expression; its last visit stays.
     pub(super) fn note(&mut self, expr: ExprId, value: &Value) {
-        self.own_types.insert(expr, value.ty());
+        self.types.insert(expr, value.ty());
     }
 
     fn expression(&mut self, expr: ExprId) -> Eval<Value> {
@@ -87,7 +91,7 @@ impl<'a> Evaluator<'a> {
             }
             Expr::Call { callee, args } => {
                 let place = self.place(expr);
-                self.step(place)?;
+                self.step()?;
                 let outer = self.at(place);
                 let result = self.call(expr, *callee, args);
                 self.origin = outer;

@@ -9,7 +9,6 @@ use super::{
     OrderedSet,
     control::merge_facts,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
-    scan::assigned_names,
     scope::{Scope, Slot},
     statements::{Flow, Rest, Work},
     value::{Tile, Value},
@@ -58,8 +57,11 @@ impl<'a> Evaluator<'a> {
             }
             Some(Value::Builtin(Builtin::StaticRange)) => match self.static_bounds(iterable) {
                 Ok((start, end, step)) => {
-                    let place = self.stmt_place(id);
-                    self.unrolled_loop(Trips { place, target, next: start, end, step, body }, Some(rest))
+                    let outer = self.budget.unrolling;
+                    self.budget.unrolling = outer.or(Some(self.place(iterable)));
+                    let flow = self.unrolled_loop(Trips { target, next: start, end, step, body }, Some(rest));
+                    self.budget.unrolling = outer;
+                    flow
                 }
                 Err(Silenced) => {
                     self.unknown_loop(id, Some((name, target)), body);
@@ -84,8 +86,7 @@ impl<'a> Evaluator<'a> {
     fn unknown_loop(&mut self, id: StmtId, variable: Option<(&SmolStr, ExprId)>, body: &[StmtId]) {
         self.complete = false;
         let before = self.scope.clone();
-        let mut changed = OrderedSet::default();
-        assigned_names(self.body, body, &mut changed);
+        let changed = self.outline.assigned_names(self.body, body);
         for name in changed.clone() {
             if before.contains_key(&name) {
                 self.forget(name, self.stmt_place(id));
@@ -97,6 +98,8 @@ impl<'a> Evaluator<'a> {
         let block = self.out.add_block();
         self.loops += 1;
         self.inside(block, |s| s.run(body, None));
+        // It may make no trip.
+        self.stopped = false;
         self.loops -= 1;
         self.scope = before;
         for name in changed {
@@ -161,7 +164,7 @@ impl<'a> Evaluator<'a> {
         let Expr::Name(name) = hir.expr(trips.target) else { return Flow::Falls };
         let mut trips = trips;
         while if trips.step > 0 { trips.next < trips.end } else { trips.next > trips.end } {
-            if self.step(trips.place).is_err() {
+            if self.step().is_err() {
                 return Flow::Falls;
             }
             self.bind(name.clone(), trips.target, Value::int(trips.next), None, false);
@@ -245,7 +248,9 @@ impl<'a> Evaluator<'a> {
             }
             s.bind(name.clone(), target, Value::Tile(induction.clone()), None, false);
             s.run(body, None);
-            s.leave(&mut carried, &before_scope)
+            let mut assigned = s.outline.assigned_names(s.body, body);
+            assigned.insert(name.clone());
+            s.leave(&mut carried, &before_scope, assigned)
         });
         self.loops -= 1;
         self.inside(block, |s| s.emit(OpKind::Yield, &yields, [], &[]));
@@ -277,7 +282,7 @@ impl<'a> Evaluator<'a> {
         self.loops += 1;
         let yields = self.inside(block, |s| {
             s.run(body, None);
-            s.leave(&mut carried, &before_scope)
+            s.leave(&mut carried, &before_scope, s.outline.assigned_names(s.body, body))
         });
         self.loops -= 1;
         self.inside(block, |s| s.emit(OpKind::Yield, &yields, [], &[]));
@@ -285,9 +290,7 @@ impl<'a> Evaluator<'a> {
         let Ok(test) = test else {
             self.complete = false;
             self.scope = before_scope;
-            let mut changed = OrderedSet::default();
-            assigned_names(self.body, body, &mut changed);
-            for name in changed {
+            for name in self.outline.assigned_names(self.body, body) {
                 self.forget(name, self.stmt_place(id));
             }
             return;
@@ -337,10 +340,8 @@ impl<'a> Evaluator<'a> {
 
     /// Names that live before a loop and may change in it.
     fn carried(&mut self, body: &[StmtId], variable: Option<&SmolStr>) -> Vec<Carried> {
-        let mut names = OrderedSet::default();
-        assigned_names(self.body, body, &mut names);
         let mut carried = Vec::new();
-        for name in names {
+        for name in self.outline.assigned_names(self.body, body) {
             if Some(&name) == variable {
                 continue;
             }
@@ -384,7 +385,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// At the end of the body: what each carried name is now. Reports names whose type changed.
-    fn leave(&mut self, carried: &mut [Carried], before: &Scope) -> Vec<ValueId> {
+    fn leave(&mut self, carried: &mut [Carried], before: &Scope, assigned: OrderedSet<SmolStr>) -> Vec<ValueId> {
         let mut yields = Vec::new();
         for item in carried.iter_mut() {
             let args = item.args.last().cloned().unwrap_or_default();
@@ -409,8 +410,7 @@ impl<'a> Evaluator<'a> {
             item.last = value;
         }
         // Compile-time names cannot change at run time.
-        let names: Vec<SmolStr> = before.keys().cloned().collect();
-        for name in names {
+        for name in assigned {
             if before.shares(&self.scope, &name) || carried.iter().any(|c| c.name == name) {
                 continue;
             }
@@ -504,9 +504,7 @@ impl<'a> Evaluator<'a> {
         let results = self.out.op(op).results.clone();
         let mut results = results.into_iter();
         let inside = std::mem::replace(&mut self.scope, before);
-        let mut assigned = OrderedSet::default();
-        assigned_names(self.body, body, &mut assigned);
-        for name in assigned {
+        for name in self.outline.assigned_names(self.body, body) {
             if let Some(item) = carried.iter().find(|c| c.name == name && c.fixed.contains(&false)) {
                 let parts: Vec<ValueId> = item
                     .inits()
@@ -543,7 +541,6 @@ impl<'a> Evaluator<'a> {
 /// Trips of a compile-time loop that are still to be made.
 #[derive(Clone, Copy)]
 pub(super) struct Trips<'a> {
-    place: Place,
     target: ExprId,
     next: i128,
     end: i128,

@@ -8,6 +8,7 @@ use tritium_tile::{
 };
 
 use super::{
+    budget::MAX_VALUE_NODES,
     evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
     promote::{self, Arithmetic, Clash, Operand},
     value::{Constant, Tile, Value},
@@ -57,15 +58,18 @@ impl<'a> Evaluator<'a> {
         if let (Value::Const(a), Value::Const(b)) = (&a, &b) {
             return self.constant_binary(op, a, b, at);
         }
-        if let (Some(a), Some(b)) = (a.items(), b.items())
-            && op == BinaryOp::Add
+        if op == BinaryOp::Add
+            && let (Some(a), Some(b)) = (a.items(), b.items())
         {
             return Ok(Value::Tuple([a, b].concat()));
         }
-        if let (Some(items), Some(times)) = (a.items(), b.as_const().and_then(Const::as_int))
-            && op == BinaryOp::Mul
+        if op == BinaryOp::Mul
+            && let (Some(items), Some(times)) = (a.items(), b.as_const().and_then(Const::as_int))
             && (0..=1024).contains(&times)
         {
+            if a.nodes().is_none_or(|nodes| nodes.saturating_mul(times as usize) > MAX_VALUE_NODES) {
+                return Err(self.too_large(at));
+            }
             return Ok(Value::Tuple(items.iter().cloned().cycle().take(items.len() * times as usize).collect()));
         }
         let pointer = |v: &Value| matches!(v, Value::Tile(t) if t.ty.elem.is_ptr());

@@ -192,7 +192,7 @@ impl<'a> Evaluator<'a> {
 
     /// A condition that is only looked at when debugging.
     pub(super) fn remark_assert(&mut self, place: Place, condition: &Value) {
-        if !matches!(condition, Value::Tile(_)) || !self.is_entry || self.depth > 0 {
+        if !matches!(condition, Value::Tile(_)) || !self.is_entry {
             return;
         }
         let body = self.body;

@@ -110,7 +110,7 @@ impl<'a> Evaluator<'a> {
 
     fn is_condition(&self, expr: ExprId) -> bool {
         use crate::{constant::Const, types::Ty};
-        match self.own_types.get(expr) {
+        match self.types.get(expr) {
             Some(Ty::Tile(ty)) => ty.elem.bits() == 1,
             Some(Ty::Constexpr(value)) => matches!(value, Const::Bool(_)),
             _ => false,

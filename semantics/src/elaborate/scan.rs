@@ -2,13 +2,79 @@
 //!
 //! **Invariant:** asks for too much rather than too little: compile-time branches that are not taken count too.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use super::OrderedSet;
 use crate::body::{Body, Expr, ExprId, Stmt, StmtId};
 
-/// Every name a statement list binds, nested lists included.
-pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut OrderedSet<SmolStr>) {
+/// What is asked again and again of one function's statements, found in one pass.
+pub(super) struct Outline {
+    /// The names that some `:=` of the body binds.
+    walrus: Vec<SmolStr>,
+    /// Each `if` that a `return` stands in, however deep.
+    returning: FxHashSet<StmtId>,
+    /// The first loop that stands in more others than Python takes.
+    pub too_deep: Option<StmtId>,
+}
+
+/// Loops within one another that Python's own compiler takes.
+pub(super) const MAX_NESTED_LOOPS: u32 = 20;
+
+impl Outline {
+    pub(super) fn new(body: &Body, stmts: &[StmtId]) -> Outline {
+        let mut outline = Outline { walrus: Vec::new(), returning: FxHashSet::default(), too_deep: None };
+        for expr in &body.exprs {
+            if let Expr::Named { name, .. } = expr {
+                outline.walrus.push(name.clone());
+            }
+        }
+        // Of each `if`, the one around it; a loop between them hides what stands in it.
+        let mut around: FxHashMap<StmtId, StmtId> = FxHashMap::default();
+        let mut lists: Vec<(&[StmtId], Option<StmtId>, u32)> = vec![(stmts, None, 0)];
+        while let Some((list, outer, loops)) = lists.pop() {
+            for &id in list {
+                match body.stmt(id) {
+                    Stmt::Return(_) => {
+                        let mut next = outer;
+                        while let Some(id) = next {
+                            next = if outline.returning.insert(id) { around.get(&id).copied() } else { None };
+                        }
+                    }
+                    Stmt::If { then, otherwise, .. } => {
+                        outer.map(|outer| around.insert(id, outer));
+                        lists.extend([(then.as_slice(), Some(id), loops), (otherwise.as_slice(), Some(id), loops)]);
+                    }
+                    Stmt::For { body: inner, .. } | Stmt::While { body: inner, .. } => {
+                        if loops < MAX_NESTED_LOOPS {
+                            lists.push((inner, None, loops + 1));
+                        } else {
+                            outline.too_deep = Some(outline.too_deep.map_or(id, |first| first.min(id)));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        outline
+    }
+
+    /// Whether a `return` stands in an `if`, compile-time branches that are not taken included.
+    pub(super) fn returns(&self, branch: StmtId) -> bool {
+        self.returning.contains(&branch)
+    }
+
+    /// Every name a statement list binds, nested lists included.
+    pub(super) fn assigned_names(&self, body: &Body, stmts: &[StmtId]) -> OrderedSet<SmolStr> {
+        let mut names = OrderedSet::default();
+        bound_in(body, stmts, &mut names);
+        // Any named expression of the body with one of these statements would do; binding too many is harmless.
+        names.extend(self.walrus.iter().cloned());
+        names
+    }
+}
+
+fn bound_in(body: &Body, stmts: &[StmtId], names: &mut OrderedSet<SmolStr>) {
     let mut bind = |name: &SmolStr| {
         names.insert(name.clone());
     };
@@ -45,12 +111,6 @@ pub(super) fn assigned_names(body: &Body, stmts: &[StmtId], names: &mut OrderedS
             }
         }
     }
-    // Walrus targets: any named expression of the body with one of these statements would do; binding too many is harmless.
-    for expr in &body.exprs {
-        if let Expr::Named { name, .. } = expr {
-            names.insert(name.clone());
-        }
-    }
 }
 
 /// Every name that a target binds.
@@ -83,19 +143,4 @@ pub(crate) fn times_bound(body: &Body, name: &str) -> usize {
         }
     }
     times
-}
-
-/// A `return` in a statement list, nested lists included.
-pub(super) fn contains_return(body: &Body, stmts: &[StmtId]) -> bool {
-    let mut lists: Vec<&[StmtId]> = vec![stmts];
-    while let Some(list) = lists.pop() {
-        for &id in list {
-            match body.stmt(id) {
-                Stmt::Return(_) => return true,
-                Stmt::If { then, otherwise, .. } => lists.extend([then.as_slice(), otherwise.as_slice()]),
-                _ => {}
-            }
-        }
-    }
-    false
 }

@@ -53,7 +53,7 @@ impl<'a> Evaluator<'a> {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
             for (index, &id) in stmts.iter().enumerate() {
                 let place = self.stmt_place(id);
-                if self.step(place).is_err() {
+                if self.step().is_err() {
                     return Flow::Falls;
                 }
                 let outer = self.at(place);
@@ -77,11 +77,13 @@ impl<'a> Evaluator<'a> {
 
     /// Checks what never runs, and joins what it returns with what is returned before it.
     fn dead_code(&mut self, place: Place, value: Value, rest: &Rest<'_>) -> Value {
-        let (out, callees, complete, scope) = (self.out.clone(), self.callees.clone(), self.complete, self.scope.clone());
+        let (complete, scope) = (self.complete, self.scope.clone());
+        let emitted = self.out.arena_lengths();
         let block = self.out.add_block();
+        self.dead += 1;
         let flow = self.inside(block, |s| s.run_rest(rest));
-        self.out = out;
-        self.callees = callees;
+        self.dead -= 1;
+        self.out.truncate_arenas(emitted);
         self.complete = complete;
         self.scope = scope;
         match flow {
@@ -418,7 +420,7 @@ impl<'a> Evaluator<'a> {
     /// `tl.advance(p, …)` alone moves nothing.
     fn check_used(&mut self, expr: ExprId) {
         let Expr::Call { callee, args } = self.body.expr(expr) else { return };
-        let Some(Ty::Callable(name)) = self.own_types.get(*callee) else { return };
+        let Some(Ty::Callable(name)) = self.types.get(*callee) else { return };
         // A method's receiver is no argument.
         let Some(first) = args.first().filter(|_| *name == Builtin::Advance.spelling()) else { return };
         if matches!(self.body.expr(*callee), Expr::Attribute { receiver, .. } if self.is_block_pointer(*receiver)) {
@@ -432,7 +434,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn is_block_pointer(&self, expr: ExprId) -> bool {
-        matches!(self.own_types.get(expr), Some(Ty::BlockPointer(_)))
+        matches!(self.types.get(expr), Some(Ty::BlockPointer(_)))
     }
 
     fn assert_statement(&mut self, test: ExprId, message: Option<ExprId>) {

@@ -600,16 +600,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The parameters that a sum is made of.
+    /// The parameters that a sum of products is made of.
     fn terms(&self, sum: ExprId, out: &mut BTreeSet<usize>) {
-        match self.body.expr(sum) {
-            Expr::Name(_) => out.extend(self.param(sum)),
-            Expr::Unary { operand, .. } => self.terms(*operand, out),
-            Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs } => {
-                self.terms(*lhs, out);
-                self.terms(*rhs, out);
+        let mut left = vec![sum];
+        while let Some(id) = left.pop() {
+            match self.body.expr(id) {
+                Expr::Name(_) => out.extend(self.param(id)),
+                Expr::Unary { operand, .. } => left.push(*operand),
+                Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, lhs, rhs } => left.extend([*lhs, *rhs]),
+                _ => {}
             }
-            _ => {}
         }
     }
 

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use smol_str::SmolStr;
+
 use super::flow::{self, Flow, Role};
 use crate::{
     ArgType, Argument, Db, Function, Instance,
@@ -21,6 +23,9 @@ use crate::{
 
 /// Elaborations that one kernel's assumptions may cost.
 const MOST_TRIALS: usize = 160;
+
+/// Work of an elaboration that costs no more than one trial.
+const WORK_OF_A_TRIAL: usize = 50_000;
 
 /// Elaborations that explain one error which only another change uncovered.
 const MOST_FURTHER: usize = 12;
@@ -112,6 +117,7 @@ impl Repairs {
         let before = elaborate(db, instance);
         let other = self.changed(db, instance.arguments(db), &change)?;
         let now = elaborate_once(db, kernel, &other, triton);
+        self.trials_left = self.trials_left.saturating_sub(price(&now));
         if explains(db, before, &now) {
             self.learned.extend(change);
             return kept(other);
@@ -150,6 +156,11 @@ impl Repairs {
     }
 }
 
+/// What a trial costs beyond its own number: kernels that unroll far are tried less often.
+fn price(elaborated: &Elaborated) -> usize {
+    (elaborated.work / WORK_OF_A_TRIAL).pow(2)
+}
+
 fn errors(elaborated: &Elaborated) -> impl Iterator<Item = &Problem> {
     elaborated.problems.iter().filter(|p| p.severity() == Severity::Error)
 }
@@ -158,30 +169,46 @@ fn errors(elaborated: &Elaborated) -> impl Iterator<Item = &Problem> {
 /// is being typed nobody looks for arguments that explain it.
 pub(crate) fn hangs_on_arguments(db: &dyn Db, problem: &Problem) -> bool {
     let (Code::LNG018, At::Expr(id)) = (problem.code, problem.place.at) else { return true };
-    let Some((body, stmt)) = items::function_body(db, problem.place.function) else { return true };
+    let Some((body, _)) = items::function_body(db, problem.place.function) else { return true };
     let Expr::Name(name) = body.expr(id) else { return true };
-    let Stmt::Function(def) = body.stmt(stmt) else { return true };
-    let mut is_bound = def.params.iter().any(|p| p.name == *name);
-    let is_name = |target: &ExprId| {
-        let mut found = false;
-        items::walk_expr(&body, *target, &mut |node| found |= matches!(node, Node::Expr(e) if body.expr(e) == body.expr(id)));
-        found
-    };
-    items::walk(&body, &def.body, &mut |node| match node {
-        Node::Stmt(stmt) => {
-            is_bound |= match body.stmt(stmt) {
-                Stmt::Assign { targets, .. } => targets.iter().any(is_name),
-                Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => is_name(target),
-                Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| target.as_ref()).any(is_name),
-                Stmt::Import { .. } | Stmt::ImportFrom { .. } | Stmt::Other { .. } | Stmt::Try { .. } => true,
-                Stmt::Function(inner) => inner.name == *name,
-                Stmt::Class { name: inner, .. } => inner == name,
-                _ => false,
-            };
+    bound_names(db, problem.place.function).as_ref().is_none_or(|bound| bound.contains(name))
+}
+
+/// What a function may bind: `None` where nobody can list it.
+#[salsa::tracked(returns(ref))]
+fn bound_names(db: &dyn Db, function: Function) -> Option<BTreeSet<SmolStr>> {
+    let (body, stmt) = items::function_body(db, function)?;
+    let Stmt::Function(def) = body.stmt(stmt) else { return None };
+    let mut bound: BTreeSet<SmolStr> = def.params.iter().map(|p| p.name.clone()).collect();
+    let mut is_open = false;
+    items::walk(&body, &def.body, &mut |node| {
+        let mut add = |target: ExprId| {
+            items::walk_expr(&body, target, &mut |node| {
+                if let Node::Expr(e) = node
+                    && let Expr::Name(name) = body.expr(e)
+                {
+                    bound.insert(name.clone());
+                }
+            });
+        };
+        match node {
+            Node::Stmt(stmt) => match body.stmt(stmt) {
+                Stmt::Assign { targets, .. } => targets.iter().copied().for_each(add),
+                Stmt::AugAssign { target, .. } | Stmt::AnnAssign { target, .. } | Stmt::For { target, .. } => add(*target),
+                Stmt::With { items, .. } => items.iter().filter_map(|(_, target)| *target).for_each(add),
+                Stmt::Import { .. } | Stmt::ImportFrom { .. } | Stmt::Other { .. } | Stmt::Try { .. } => is_open = true,
+                Stmt::Function(inner) => _ = bound.insert(inner.name.clone()),
+                Stmt::Class { name, .. } => _ = bound.insert(name.clone()),
+                _ => {}
+            },
+            Node::Expr(e) => {
+                if let Expr::Named { name, .. } = body.expr(e) {
+                    bound.insert(name.clone());
+                }
+            }
         }
-        Node::Expr(e) => is_bound |= matches!(body.expr(e), Expr::Named { name: bound, .. } if bound == name),
     });
-    is_bound
+    (!is_open).then_some(bound)
 }
 
 fn same(a: &Problem, b: &Problem) -> bool {

@@ -452,7 +452,7 @@ fn limits() {
     out.push_str(&problems(&nested, "x: *f32; n: i32"));
     expect![[r#"
         7: LIM001 at `down(n, depth + 1)`: `down` is called 48 calls deep: does it call itself? Triton has no recursion, so use a loop
-        6: LIM001 at `kernel`: `kernel` takes more than 50000 steps to evaluate; the rest of it is not checked. Shorten its compile-time loops, or use `tl.range`
+        7: LIM001 at `tl.static_range(1000000000)`: `kernel` takes more than 500000 steps to evaluate; the rest of it is not checked. Shorten its compile-time loops, or use `tl.range`
     "#]].assert_eq(&out);
 }
 
