@@ -122,17 +122,54 @@ pub fn lower_observed(
     options: &CompileOptions,
     observe: &mut dyn FnMut(&'static Pass, &Module),
 ) -> Result<Module, Unsupported> {
-    let most = options.sm.max_threads_per_cta / 32;
-    if !options.num_warps.is_power_of_two() || options.num_warps > most {
-        let message = format!("num_warps is {}; it must be a power of two from 1 to {most}", options.num_warps);
-        return Err(Unsupported::new(Origin::NONE, message));
-    }
+    check_options(options)?;
+    check_tiles(l0, options)?;
     let mut module = l0.clone();
     for pass in PIPELINE {
         run(pass, &mut module, options)?;
         observe(pass, &module);
     }
     Ok(module)
+}
+
+/// Elements of one tile that a thread may hold: LLVM and ptxas take minutes for more.
+const MAX_ELEMENTS_PER_THREAD: u64 = 2048;
+
+/// Loads of one loop that may run ahead; Triton's own limit is the shared memory they take.
+const MAX_STAGES: u32 = 256;
+
+/// Refuses what no GPU launches, before anything is decided for it.
+pub fn check_options(options: &CompileOptions) -> Result<(), Unsupported> {
+    let max_warps = options.sm.max_threads_per_cta / 32;
+    if !options.num_warps.is_power_of_two() || options.num_warps > max_warps {
+        let message = format!("num_warps is {}; it must be a power of two from 1 to {max_warps}", options.num_warps);
+        return Err(Unsupported::new(Origin::NONE, message));
+    }
+    if options.num_stages > MAX_STAGES {
+        let message = format!("num_stages is {}; at most {MAX_STAGES} are compiled", options.num_stages);
+        return Err(Unsupported::new(Origin::NONE, message));
+    }
+    Ok(())
+}
+
+fn check_tiles(l0: &Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let threads = u64::from(32 * options.num_warps);
+    for function in &l0.functions {
+        for op in &function.ops {
+            for &result in &op.results {
+                let elements = function.ty(result).num_elements();
+                if elements / threads > MAX_ELEMENTS_PER_THREAD {
+                    let message = format!(
+                        "a tile of {elements} elements over {} warps is {} elements for each thread, and at most {MAX_ELEMENTS_PER_THREAD} are compiled: use a smaller block, or more warps",
+                        options.num_warps,
+                        elements / threads
+                    );
+                    return Err(Unsupported::new(op.origin, message));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Runs one pass and, in debug builds, tests what it was promised and what it promises.

@@ -85,6 +85,7 @@ pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Re
     let module = verified(db, instance)?;
     db.unwind_if_revision_cancelled();
     let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
+    passes::check_options(&compile)?;
     footprint::footprint(module, &compile, options.max_registers(db))
 }
 
