@@ -3,7 +3,19 @@
  *
  * **At most one server process belongs to the extension**: every start waits for the stop before it.
  */
-import { commands, type Disposable, EventEmitter, LanguageStatusSeverity, languages, type LogOutputChannel, type TextDocument, window, workspace } from 'vscode';
+import {
+  CancellationError,
+  CancellationTokenSource,
+  commands,
+  type Disposable,
+  EventEmitter,
+  LanguageStatusSeverity,
+  languages,
+  type LogOutputChannel,
+  type TextDocument,
+  window,
+  workspace,
+} from 'vscode';
 import { LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
 import { find, type Program } from './program';
 import { sumOfSelection } from './selection';
@@ -113,6 +125,13 @@ export class Server implements Disposable {
         middleware: {
           provideHover: async (document, position, token, next) =>
             (await sumOfSelection(client, document, position, token)) ?? next(document, position, token),
+          // The editor takes a cancelled explanation for an empty one and never asks for it again: a pointer that left a hint before the
+          // answer came would find it without a word from then on. So every answer is let come, and one without words is a failure.
+          resolveInlayHint: async (hint, _, next) => {
+            const explained = await next(hint, new CancellationTokenSource().token);
+            if (explained?.tooltip === undefined) throw new CancellationError();
+            return explained;
+          },
         },
       },
     );
