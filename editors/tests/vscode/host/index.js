@@ -14,15 +14,38 @@ const ask = (command, ...args) => vscode.commands.executeCommand(command, ...arg
 const text = (content) => (typeof content === 'string' ? content : content.value);
 const label = (hint) => (typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join(''));
 
-/** One look counts for at most five seconds: a machine that stood still for a minute has not been waited for. */
-async function until(what, condition, limit = 30_000) {
+/**
+ * Waits until a condition holds, and gives what it answers. One that throws does not hold yet; its last words are told when it never does.
+ * One look counts for at most five seconds: a machine that stood still for a minute has not been waited for.
+ */
+async function until(what, condition, limit = 120_000) {
   for (let left = limit, last = Date.now(); ; ) {
-    const value = await condition();
-    if (value) return value;
-    if (left < 0) throw new Error(`waited in vain until ${what}`);
+    let failure = '';
+    try {
+      const value = await condition();
+      if (value) return value;
+    } catch (error) {
+      failure = `: ${error.message}`;
+    }
+    if (left < 0) throw new Error(`waited in vain until ${what}${failure}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
     left -= Math.min(Date.now() - last, 5_000);
     last = Date.now();
+  }
+}
+
+/** Repeats assertions until they hold: an answer that a newer state of things made pointless is empty, and asked for again it is not. */
+const holds = (what, assertions) => until(what, async () => ((await assertions(), true)));
+
+/** Makes a movement until what it is for is there. Each look lasts longer than the one before. */
+async function repeated(what, movement, condition) {
+  for (let patience = 3_000; ; patience *= 2) {
+    await movement();
+    try {
+      return await until(what, condition, patience);
+    } catch (error) {
+      if (patience > 90_000) throw error;
+    }
   }
 }
 
@@ -64,6 +87,7 @@ const whole = (document) => new vscode.Range(0, 0, document.lineCount, 0);
 const hover = async (uri, position) => (await ask('vscode.executeHoverProvider', uri, position)).flatMap((one) => one.contents.map(text)).join('\n');
 const hints = async ({ uri, document }) => (await ask('vscode.executeInlayHintProvider', uri, whole(document))) ?? [];
 const lenses = async (uri) => ((await ask('vscode.executeCodeLensProvider', uri, 100)) ?? []).filter((lens) => lens.command?.command === 'tritium.run');
+const nonEmpty = (all) => all.length > 0 && all;
 const problems = (uri) => vscode.languages.getDiagnostics(uri);
 
 const trusted = {
@@ -76,7 +100,7 @@ const trusted = {
   },
   'a shape error is marked with code, source and page': async () => {
     const { uri, document } = await show('broken.py');
-    const [problem] = await until('a problem appears', () => problems(uri).length > 0 && problems(uri));
+    const [problem] = await until('a problem appears', () => nonEmpty(problems(uri)));
     assert.equal(problem.source, 'tritium');
     assert.equal(problem.code.value, 'SHP001');
     assert.match(problem.code.target.toString(), /SHP001/);
@@ -84,23 +108,23 @@ const trusted = {
     assert.match(problem.message, /128/);
     assert.match(problem.message, /64/);
     assert.ok(problem.range.contains(place(document, 'x + y', 2)), 'it stands at the addition');
-    assert.equal(servers().length, 1);
+    await until('one server runs', () => servers().length === 1);
   },
   'the mistake is told once': async () => {
     const { uri } = await show('broken.py');
     // A second report, from a server that both pushes and is asked, would come with the next edit.
     const { document, editor } = await show('broken.py');
     await editor.edit((edit) => edit.insert(new vscode.Position(document.lineCount, 0), '\n'));
-    await hints({ uri, document });
-    await until('it is told again', () => problems(uri).length > 0);
+    await until('it is told again', async () => (await hints({ uri, document })) && problems(uri).length > 0);
     assert.equal(problems(uri).length, 1, JSON.stringify(problems(uri)));
   },
   'its quick fix applies and the mistake goes': async () => {
     const { uri, document } = await show('broken.py');
-    const [problem] = await until('a problem appears', () => problems(uri).length > 0 && problems(uri));
-    const actions = await ask('vscode.executeCodeActionProvider', uri, problem.range, 'quickfix', 100);
-    const fix = actions.find((action) => action.edit !== undefined && action.kind?.contains(vscode.CodeActionKind.QuickFix));
-    assert.ok(fix, `a quick fix among ${JSON.stringify(actions.map((action) => action.title))}`);
+    const [problem] = await until('a problem appears', () => nonEmpty(problems(uri)));
+    const fix = await until('a quick fix is offered', async () => {
+      const actions = await ask('vscode.executeCodeActionProvider', uri, problem.range, 'quickfix', 100);
+      return actions.find((action) => action.edit !== undefined && action.kind?.contains(vscode.CodeActionKind.QuickFix));
+    });
     const before = document.getText();
     assert.ok(await vscode.workspace.applyEdit(fix.edit));
     assert.notEqual(document.getText(), before);
@@ -118,29 +142,34 @@ const trusted = {
   },
   'hover on a value tells its type and shape': async () => {
     const { uri, document } = await show('softmax.py');
-    assert.match(await until('a hover', () => hover(uri, place(document, 'x = tl.load'))), /x: f32\[1024\]/);
+    await holds('a hover tells it', async () => assert.match(await hover(uri, place(document, 'x = tl.load')), /x: f32\[1024\]/));
   },
   'hover on a kernel tells what it costs': async () => {
     const { uri, document } = await show('softmax.py');
-    const words = await until('a hover', () => hover(uri, place(document, 'def softmax', 5)));
-    for (const fact of [/shared/i, /registers/i, /occupancy/i, /FLOP/i, /bytes/i, /intensity/i, /roofline|bound/i, /exact|estimated/i, /tritium/i]) assert.match(words, fact);
-    assert.doesNotMatch(words, /^\|.*\|$/m, 'no tables: some editors show them raw');
+    await holds('a hover tells it', async () => {
+      const words = await hover(uri, place(document, 'def softmax', 5));
+      for (const fact of [/shared/i, /registers/i, /occupancy/i, /FLOP/i, /bytes/i, /intensity/i, /roofline|bound/i, /exact|estimated/i, /tritium/i]) assert.match(words, fact);
+      assert.doesNotMatch(words, /^\|.*\|$/m, 'no tables: some editors show them raw');
+    });
   },
   'inlay hints show shapes': async () => {
     const file = await show('softmax.py');
-    const all = await until('hints', async () => (await hints(file)).length > 0 && hints(file));
     const line = place(file.document, 'x = tl.load').line;
-    assert.deepEqual(all.filter((hint) => hint.position.line === line).map((hint) => label(hint).trim()), [': f32[1024]']);
+    await holds('the shape stands there', async () => {
+      assert.deepEqual((await hints(file)).filter((hint) => hint.position.line === line).map((hint) => label(hint).trim()), [': f32[1024]']);
+    });
   },
   'an inlay hint on the def line shows the roofline': async () => {
     const file = await show('softmax.py');
     const line = place(file.document, 'def softmax').line;
-    const words = (await hints(file)).filter((hint) => hint.position.line === line).map(label);
-    assert.ok(words.some((word) => /memory|compute|bound/i.test(word)), JSON.stringify(words));
+    await holds('the bound stands there', async () => {
+      const words = (await hints(file)).filter((hint) => hint.position.line === line).map(label);
+      assert.ok(words.some((word) => /memory|compute|bound/i.test(word)), JSON.stringify(words));
+    });
   },
   'a lens runs the launch and the result is verified': async () => {
     const { uri } = await show('softmax.py');
-    const [lens] = await until('a lens', async () => (await lenses(uri)).length > 0 && lenses(uri));
+    const [lens] = await until('a lens', async () => nonEmpty(await lenses(uri)));
     assert.equal(lens.command.title, '▶ Run');
     assert.equal(lens.command.arguments[0].kernel, 'softmax');
     const outcome = await ask(lens.command.command, ...lens.command.arguments);
@@ -152,7 +181,8 @@ const trusted = {
     const { document, editor } = await show('softmax.py');
     const position = place(document, 'numerator = ');
     editor.selection = new vscode.Selection(position, position);
-    assert.equal((await ask('tritium.runKernel')).ok, true);
+    const { ok, text: told } = await until('it has run', () => ask('tritium.runKernel'));
+    assert.equal(ok, true, told);
   },
   'switches turn features off': async () => {
     const file = await show('softmax.py');
@@ -181,11 +211,11 @@ const trusted = {
     assert.equal(await hover(file.uri, place(file.document, 'total')), '');
     assert.deepEqual(problems(file.uri), []);
   },
-  ...require('./views.js')({ ask, hover, hints, place, show, until }),
-  ...require('./language.js')({ ask, hover, hints, label, lenses, place, problems, show, until }),
+  ...require('./views.js')({ ask, holds, hover, hints, place, repeated, show, until }),
+  ...require('./language.js')({ ask, holds, hover, hints, label, lenses, place, problems, show, until }),
   'restarting leaves one server that works': async () => {
     const { uri, document } = await show('softmax.py');
-    const [before] = servers();
+    const [before] = await until('one server runs', () => servers().length === 1 && servers());
     await ask('tritium.restartServer');
     await until('hover works again', async () => /f32\[1024\]/.test(await hover(uri, place(document, 'x = tl.load'))));
     await until('one server is left', () => servers().length === 1);
@@ -193,8 +223,7 @@ const trusted = {
   },
   'a server that dies is replaced': async () => {
     const { uri, document } = await show('softmax.py');
-    const [before] = servers();
-    assert.ok(before, 'a server runs');
+    const [before] = await until('one server runs', () => servers().length === 1 && servers());
     process.kill(Number(before), 'SIGKILL');
     await until('another server runs', () => servers().some((pid) => pid !== before));
     await until('hover works again', async () => /f32\[1024\]/.test(await hover(uri, place(document, 'x = tl.load'))));
@@ -212,10 +241,8 @@ const trusted = {
     const settings = vscode.workspace.getConfiguration('tritium');
     await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
     const [deltas, wholes] = [sent('textDocument/semanticTokens/full/delta'), sent('textDocument/semanticTokens/full')];
-    await until('what changed is asked for', async () => {
-      await editor.edit((edit) => edit.insert(place(document, '@triton.jit'), '# Typed above.\n'));
-      return until('it is asked for', () => sent('textDocument/semanticTokens/full/delta') > deltas, 3_000).catch(() => false);
-    });
+    const type = () => editor.edit((edit) => edit.insert(place(document, '@triton.jit'), '# Typed above.\n'));
+    await repeated('what changed is asked for', type, () => sent('textDocument/semanticTokens/full/delta') > deltas);
     assert.equal(sent('textDocument/semanticTokens/full'), wholes);
     await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
     await ask('workbench.action.files.revert');
@@ -243,10 +270,34 @@ const restricted = {
   },
   'a restricted workspace runs nothing': async () => {
     const { uri } = await show('softmax.py');
-    const [lens] = await until('a lens', async () => (await lenses(uri)).length > 0 && lenses(uri));
+    const [lens] = await until('a lens', async () => nonEmpty(await lenses(uri)));
     assert.equal(await ask(lens.command.command, ...lens.command.arguments), undefined);
   },
 };
+
+/** The state that every check finds: the files as they are in the fixtures, no editor, no setting. */
+async function restore() {
+  const pristine = path.join(__dirname, '../pristine');
+  for (const { document } of vscode.window.visibleTextEditors) if (document.isDirty) await vscode.window.showTextDocument(document).then(() => ask('workbench.action.files.revert'));
+  await ask('workbench.action.closeQuickOpen');
+  await ask('workbench.action.revertAndCloseActiveEditor');
+  await ask('workbench.action.closeAllEditors');
+  for (const name of fs.readdirSync(workspace)) if (!fs.existsSync(path.join(pristine, name)) && name.endsWith('.py')) fs.rmSync(path.join(workspace, name));
+  fs.cpSync(pristine, workspace, { recursive: true });
+  const { properties } = vscode.extensions.getExtension('tritium.tritium').packageJSON.contributes.configuration;
+  for (const name of Object.keys(properties)) {
+    const { globalValue, workspaceValue } = vscode.workspace.getConfiguration().inspect(name);
+    if (globalValue !== undefined) await vscode.workspace.getConfiguration().update(name, undefined, vscode.ConfigurationTarget.Global);
+    if (workspaceValue !== undefined) await vscode.workspace.getConfiguration().update(name, undefined, vscode.ConfigurationTarget.Workspace);
+  }
+}
+
+/** Rejects where something does not end: a check that hangs must not hide those behind it. */
+function limited(act, minutes) {
+  let timer;
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it has not ended after ${minutes} minutes`)), minutes * 60_000)));
+  return Promise.race([act(), late]).finally(() => clearTimeout(timer));
+}
 
 exports.run = async () => {
   let failed = 0;
@@ -256,11 +307,12 @@ exports.run = async () => {
     const start = Date.now();
     let line;
     try {
-      await check();
+      await limited(check, 10);
       line = `ok   ${name} (${Date.now() - start} ms)`;
     } catch (error) {
       failed += 1;
       line = `FAIL ${name}: ${error.message.replaceAll('\n', '\n     ')}`;
+      await limited(restore, 1).catch((why) => (line += `\n     and what it left could not be put right: ${why.message}`));
     }
     fs.appendFileSync(process.env.TRITIUM_TEST_RESULTS, `${line}\n`);
   }

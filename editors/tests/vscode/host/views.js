@@ -20,7 +20,7 @@ const STAGES = [
   ['sass', /\bEXIT\b/],
 ];
 
-module.exports = ({ ask, hover, hints, place, show, until }) => {
+module.exports = ({ ask, holds, hover, hints, place, repeated, show, until }) => {
   const views = () => vscode.window.visibleTextEditors.filter((editor) => editor.document.uri.scheme === 'tritium');
   const view = (extension) => views().find((editor) => editor.document.uri.path.endsWith(`.${extension}`));
   const close = () => ask('workbench.action.closeEditorsInOtherGroups').then(() => ask('workbench.action.closeOtherEditors'));
@@ -40,9 +40,9 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       for (const [stage, words] of STAGES) {
         await show('softmax.py');
         const shown = await until(`${stage} opens`, () => ask(`tritium.show.${stage}`));
-        assert.match(await until(`${stage} has text`, () => shown.document.getText()), words, stage);
+        await holds(`${stage} is there`, () => assert.match(shown.document.getText(), words));
         assert.notEqual(shown.viewColumn, editor.viewColumn, `${stage} stands beside the source`);
-        assert.equal(vscode.window.activeTextEditor.document, document, 'the source keeps the focus');
+        await until('the source has the focus', () => vscode.window.activeTextEditor?.document === document);
       }
       await close();
     },
@@ -51,25 +51,30 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       const store = place(document, 'tl.store').line;
       put(editor, new vscode.Position(0, 0));
       const ptx = await ask('tritium.show.ptx');
-      const lines = ptx.document.getText().split('\n');
+      const lines = await until('the PTX stores', () => /st\.global/.test(ptx.document.getText()) && ptx.document.getText().split('\n'));
       const at = lines.findIndex((line) => line.includes('st.global'));
-      assert.ok(at > 0, 'the PTX stores');
-      ptx.revealRange(new vscode.Range(0, 0, 0, 0), vscode.TextEditorRevealType.AtTop);
-      put(editor, new vscode.Position(store, 4));
-      await until('the store is seen in the PTX', () => ptx.visibleRanges.some((range) => range.start.line <= at && at <= range.end.line));
+      const isSeen = (editor, line) => editor.visibleRanges.some((range) => range.start.line <= line && line <= range.end.line);
+      await repeated('the store is seen in the PTX', async () => {
+        put(editor, new vscode.Position(0, 0));
+        ptx.revealRange(new vscode.Range(0, 0, 0, 0), vscode.TextEditorRevealType.AtTop);
+        put(editor, new vscode.Position(store, 4));
+      }, () => isSeen(ptx, at));
       // The other way: the cursor in the PTX brings the source's line.
       const small = await vscode.window.showTextDocument(ptx.document, { viewColumn: ptx.viewColumn });
       const load = lines.findIndex((line) => line.includes('ld.global'));
-      editor.revealRange(new vscode.Range(document.lineCount - 1, 0, document.lineCount - 1, 0), vscode.TextEditorRevealType.AtTop);
-      put(small, new vscode.Position(load, 0));
       const line = place(document, 'x = tl.load').line;
-      await until('the load is seen in the source', () => editor.visibleRanges.some((range) => range.start.line <= line && line <= range.end.line));
+      await repeated('the load is seen in the source', async () => {
+        put(small, new vscode.Position(0, 0));
+        editor.revealRange(new vscode.Range(document.lineCount - 1, 0, document.lineCount - 1, 0), vscode.TextEditorRevealType.AtTop);
+        put(small, new vscode.Position(load, 0));
+      }, () => isSeen(editor, line));
       await close();
     },
     'a view follows what is typed': async () => {
       const { editor, document } = await show('softmax.py');
       put(editor, place(document, 'z = x', 0));
       const tile = await ask('tritium.show.tile');
+      await until('the view is there', () => /^module L0/.test(tile.document.getText()));
       assert.doesNotMatch(tile.document.getText(), /\bsqrt\b/);
       const range = new vscode.Range(place(document, 'tl.exp(z)'), place(document, 'tl.exp(z)', 9));
       await editor.edit((edit) => edit.replace(range, 'tl.sqrt(z)'));
@@ -82,7 +87,10 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
     },
     'the matrix has a column for every configuration': async () => {
       await tuned();
-      const html = await until('the page', () => ask('tritium.showConfigurations'));
+      const html = await until('the page', async () => {
+        const page = await ask('tritium.showConfigurations');
+        return /<th scope="col"/.test(page) && page;
+      });
       for (const words of [/BM=64/, /BN=256/, /shared bytes/, /registers/, /spilled bytes/, /occupancy/, /FLOP\/byte/, /time, µs/]) assert.match(html, words);
       assert.equal(html.match(/<th scope="col"/g).length, 4);
       // Colours are the editor's own, so that the page follows its theme.
@@ -107,13 +115,12 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
     'another configuration is one choice away, and hovers follow': async () => {
       const { uri, document } = await tuned();
       const at = place(document, 'total = tl.dot');
-      assert.match(await until('a hover', () => hover(uri, at)), /f32\[64, 64\]/);
+      await holds('the first configuration', async () => assert.match(await hover(uri, at), /f32\[64, 64\]/));
       await ask('tritium.chooseConfiguration', 'matmul:2');
       await until('the hover follows', async () => /f32\[128, 128\]/.test(await hover(uri, at)));
-      const kernel = await hover(uri, place(document, 'def matmul', 5));
-      assert.match(kernel, /configuration 2/);
+      await holds('the kernel, too', async () => assert.match(await hover(uri, place(document, 'def matmul', 5)), /configuration 2/));
       const ptx = await ask('tritium.show.ptx');
-      assert.match(ptx.document.getText(), /8 warps/);
+      await holds('and its PTX', () => assert.match(ptx.document.getText(), /8 warps/));
       await tuned();
       await ask('tritium.chooseConfiguration', 'matmul:0');
       await until('the view follows', () => /4 warps/.test(ptx.document.getText()));
@@ -127,10 +134,11 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
       assert.match(before.tooltip, /^matmul: .*\nBoard: H100\nTriton 3/);
       // The keys a person would press: the click opens the list, its first row the configurations. Nobody says when a list has
       // opened, and a key before that goes nowhere: tried again, each time more slowly.
-      for (let patience = 500; !/BM=128 BN=128/.test(looks()?.text ?? ''); patience *= 2) {
-        assert.ok(patience < 10_000, 'the list takes keys');
+      let pause = 250;
+      const choose = async () => {
+        pause *= 2;
         const row = async (down) => {
-          await new Promise((resolve) => setTimeout(resolve, patience));
+          await new Promise((resolve) => setTimeout(resolve, pause));
           for (let i = 0; i < down; i += 1) await ask('workbench.action.quickOpenSelectNext');
           await ask('workbench.action.acceptSelectedQuickOpenItem');
         };
@@ -138,11 +146,11 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
         await row(0);
         await row(2);
         // Where a key was lost the list is still open.
-        const closed = setTimeout(() => void ask('workbench.action.closeQuickOpen'), patience);
+        const closed = setTimeout(() => void ask('workbench.action.closeQuickOpen'), pause);
         await chosen;
         clearTimeout(closed);
-        await until('the status bar follows', () => /BM=128 BN=128/.test(looks()?.text ?? ''), 5_000).catch(() => {});
-      }
+      };
+      await repeated('the status bar follows', choose, () => /BM=128 BN=128/.test(looks()?.text ?? ''));
       const at = place(document, 'total = tl.dot');
       await until('the hover follows', async () => /f32\[128, 128\]/.test(await hover(uri, at)));
       await tuned();
@@ -202,7 +210,10 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
     },
     'roofline, occupancy and layout are drawn': async () => {
       await tuned();
-      const roofline = await until('the roofline', () => ask('tritium.showRoofline'));
+      const roofline = await until('the roofline', async () => {
+        const page = await ask('tritium.showRoofline');
+        return /<svg/.test(page) && page;
+      });
       for (const words of [/<svg xmlns/, /FLOP per byte/, /f16 tensor 989 TFLOP\/s/, /BM=128 BN=256/, /data-active="matmul:0"/]) assert.match(roofline, words);
       assert.equal(roofline.match(/<g class="point"/g).length, 4, 'a point for every configuration');
       // Both ways a tenfold is equally far.
@@ -212,19 +223,25 @@ module.exports = ({ ask, hover, hints, place, show, until }) => {
         assert.ok(Math.abs(at[2] - at[1] - (at[1] - at[0])) < 0.2, at.join());
       }
       await tuned();
-      const occupancy = await ask('tritium.showOccupancy');
+      const occupancy = await until('the occupancy', async () => {
+        await tuned();
+        const page = await ask('tritium.showOccupancy');
+        return /<svg/.test(page) && page;
+      });
       for (const curve of [/warps per CTA \(now 4\)/, /registers per thread \(now \d+\): \d+ or less: \d+ %; \d+ or more: \d+ %/, /bytes of shared memory per CTA \(now 24576\): \d+ or more: \d+ %/]) assert.match(occupancy, curve);
-      await tuned('a = tl.load');
-      const layout = await ask('tritium.showLayout');
-      assert.match(layout, /warp 0, lane 0, register/);
-      assert.match(layout, /of line 26/, 'it is of the load at the cursor');
+      await holds('it is of the load at the cursor', async () => {
+        await tuned('a = tl.load');
+        const layout = await ask('tritium.showLayout');
+        assert.match(layout, /warp 0, lane 0, register/);
+        assert.match(layout, /of line 26/);
+      });
       await close();
     },
     "what Triton made of a kernel stands beside ours, once it has run here": async () => {
       const { uri, document, editor } = await show('softmax.py');
       put(editor, place(document, 'z = x', 0));
       const missing = await ask('tritium.show.triton_ptx');
-      assert.match(missing.document.getText(), /Triton has not compiled `softmax` of softmax\.py for sm_90 here/);
+      await holds('it says so', () => assert.match(missing.document.getText(), /Triton has not compiled `softmax` of softmax\.py for sm_90 here/));
       await close();
       // An entry of Triton's cache, as it writes them.
       const folder = path.join(process.env.HOME, '.triton/cache/entry');
@@ -262,9 +279,11 @@ ret;
         // The cursor in what Triton made leads to the line it was made of.
         const lines = shown.document.getText().split('\n');
         const small = await vscode.window.showTextDocument(shown.document, { viewColumn: shown.viewColumn });
-        source.editor.revealRange(new vscode.Range(document.lineCount - 1, 0, document.lineCount - 1, 0), vscode.TextEditorRevealType.AtTop);
-        put(small, new vscode.Position(lines.findIndex((line) => /tt\.store|st\.global|\bSTG\b/.test(line)), 0));
-        await until(`${stage} leads to the store`, () => vscode.window.visibleTextEditors.some((one) => one.document === document && one.visibleRanges.some((range) => range.start.line <= store && store <= range.end.line)));
+        await repeated(`${stage} leads to the store`, async () => {
+          put(small, new vscode.Position(0, 0));
+          source.editor.revealRange(new vscode.Range(document.lineCount - 1, 0, document.lineCount - 1, 0), vscode.TextEditorRevealType.AtTop);
+          put(small, new vscode.Position(lines.findIndex((line) => /tt\.store|st\.global|\bSTG\b/.test(line)), 0));
+        }, () => vscode.window.visibleTextEditors.some((one) => one.document === document && one.visibleRanges.some((range) => range.start.line <= store && store <= range.end.line)));
       }
       fs.rmSync(folder, { recursive: true });
       await close();
