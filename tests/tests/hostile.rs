@@ -2,7 +2,7 @@
 //! and memory stays bounded.
 //!
 //! The cases lie in `tests/hostile/`: a `.py` file is one; a folder with a `main.py` is one of several files; a `.cases` file holds many, each
-//! after a line `# ---- NAME`. What cannot lie in a repository (devices, bytes that are no text, megabytes) is made by `tests/tests/hostile/odd.rs`.
+//! after a line `# ---- NAME`, and repeats lines between `#: repeat N` and `#: end`. What cannot lie in a repository (devices, bytes that are no text, megabytes) is made by `tests/tests/hostile/odd.rs`.
 //! `TRITIUM_HOSTILE_REPORT=1` prints what every case takes, one command after the other; a release build says then what users get.
 
 #[path = "hostile/odd.rs"]
@@ -99,6 +99,7 @@ fn collect(root: &Path, folder: &Path, out: &mut Vec<(String, Vec<Case>)>) {
 
 /// What follows each line `# ---- NAME` of a file; what stands before the first belongs to all of them.
 fn snippets(file: &str, text: &str) -> Vec<Case> {
+    let text = repeated(text);
     let mut parts = text.split("\n# ---- ");
     let before = parts.next().unwrap_or_default();
     let cases: Vec<Case> = parts
@@ -109,6 +110,30 @@ fn snippets(file: &str, text: &str) -> Vec<Case> {
         .collect();
     assert!(!cases.is_empty(), "{file} holds no line `# ---- NAME`");
     cases
+}
+
+/// The text with the lines between `#: repeat N` and `#: end` written N times; `$(A+B*i)` in them is that number for the i-th time.
+fn repeated(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, block)) = rest.split_once("#: repeat ") {
+        out += before;
+        let (count, block) = block.split_once('\n').expect("a line");
+        let (block, after) = block.split_once("#: end\n").expect("a repetition ends with `#: end`");
+        for i in 0..count.trim().parse::<i64>().expect("a number of repetitions") {
+            let mut parts = block.split("$(");
+            out += parts.next().unwrap_or_default();
+            for part in parts {
+                let (formula, text) = part.split_once(')').expect("`$(A+B*i)`");
+                let (start, step) = formula.strip_suffix("*i").and_then(|f| f.split_once('+')).expect("`$(A+B*i)`");
+                let number = |digits: &str| digits.parse::<i64>().expect("`$(A+B*i)`");
+                out += &(number(start) + number(step) * i).to_string();
+                out += text;
+            }
+        }
+        rest = after;
+    }
+    out + rest
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
