@@ -125,7 +125,9 @@ impl<'a> Evaluator<'a> {
     pub(super) fn insert_axis(&mut self, tile: Tile, axis: usize) -> Tile {
         let mut ty = tile.ty.clone();
         ty.shape.insert(axis, Dim::known(1));
-        let shift = |bits: u8| (bits & ((1u16 << axis) - 1) as u8) | ((bits >> axis) << axis).checked_shl(1).unwrap_or(0);
+        // More axes than bits are refused once the expression has its value.
+        let below = ((1u16 << axis.min(8)) - 1) as u8;
+        let shift = |bits: u8| (bits & below) | ((bits & !below) << 1);
         if tile.ty.is_scalar() {
             let id = self.emit_value(OpKind::Splat, &[tile.id], &ty);
             return Tile { id, ty, ..tile };
@@ -157,7 +159,13 @@ impl<'a> Evaluator<'a> {
     pub(super) fn permute(&mut self, tile: Tile, order: &[usize]) -> Tile {
         let shape: Dims = order.iter().map(|&axis| tile.ty.shape[axis].clone()).collect();
         let ty = crate::types::TileType { elem: tile.ty.elem, shape };
-        let move_bits = |bits: u8| order.iter().enumerate().fold(0, |all, (to, &from)| all | (((bits >> from) & 1) << to));
+        let move_bits = |bits: u8| {
+            order
+                .iter()
+                .enumerate()
+                .filter(|&(to, &from)| to < 8 && from < 8)
+                .fold(0, |all, (to, &from)| all | (((bits >> from) & 1) << to))
+        };
         let order8: SmallVec<[u8; 4]> = order.iter().map(|&axis| axis as u8).collect();
         let id = self.emit_value(OpKind::Transpose { order: order8 }, &[tile.id], &ty);
         let undefined = tile.undefined.map(|u| super::value::Undefined { axes: move_bits(u.axes), ..u });

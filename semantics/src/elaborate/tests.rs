@@ -1,5 +1,6 @@
 //! Kernels in; tile IR, types and problems out.
 
+mod budget;
 mod builtins;
 mod descriptors;
 mod kernels;
