@@ -1,0 +1,3 @@
+from .main import x, y
+
+x = x + y

@@ -1,0 +1,1 @@
+from main import x as y, y as x

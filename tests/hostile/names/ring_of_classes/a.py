@@ -1,0 +1,5 @@
+from main import A
+
+
+class B(A):
+    C = A.C + 1

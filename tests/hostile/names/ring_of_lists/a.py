@@ -1,0 +1,4 @@
+from main import rows
+
+rows = [rows]
+rows.extend(rows)

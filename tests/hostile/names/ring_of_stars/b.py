@@ -1,0 +1,4 @@
+from a import *
+from main import *
+
+only_here = 1

@@ -1,0 +1,3 @@
+from main import C
+
+B = C + 1

@@ -1,0 +1,3 @@
+from main import SIZE
+
+HALF = SIZE // 2

@@ -1,0 +1,4 @@
+from f31 import *
+from f31 import x31
+
+x30 = x31 + x31
