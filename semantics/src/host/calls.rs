@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::{
     budget,
-    interpret::{Frame, Host, LONGEST, python_str, reason},
+    interpret::{DEPTH, Frame, Host, LONGEST, python_str, reason},
     statements::Flow,
     torch::{self, Args},
     value::{Class, Closure, Code, Method, Object, Scope, Value},
@@ -71,6 +71,16 @@ impl Host<'_> {
     }
 
     pub(super) fn call_closure(&mut self, closure: &Closure, args: &Args, first: &[Value]) -> Value {
+        if self.entered_now >= DEPTH {
+            return Value::unknown("calls nest too deeply");
+        }
+        self.entered_now += 1;
+        let result = self.run_closure(closure, args, first);
+        self.entered_now -= 1;
+        result
+    }
+
+    fn run_closure(&mut self, closure: &Closure, args: &Args, first: &[Value]) -> Value {
         let body = closure.body.clone();
         let (params, code): (&[Param], _) = match closure.code {
             Code::Function(id) => match body.stmt(id) {

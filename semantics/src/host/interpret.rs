@@ -37,7 +37,7 @@ const SURVEY_FUEL: u32 = 20_000;
 /// Values that wait for one another.
 const MAX_LOOKUPS: usize = 256;
 /// Calls within calls.
-const DEPTH: usize = 48;
+pub(super) const DEPTH: usize = 48;
 /// Statements and expressions of a module that are run to know one of its values; a longer run is made once, for launches.
 const LONG_RUN: u32 = 50_000;
 /// Items of a list that host code may build.
@@ -69,6 +69,8 @@ pub(crate) struct Host<'db> {
     pub(super) is_open_call: bool,
     /// The calls being evaluated, outermost first.
     calls: Vec<HostPlace>,
+    /// Functions being run, by whatever calls them.
+    pub(super) entered_now: usize,
     /// Names being looked up lazily, so that one defined by itself ends.
     looking_up: Vec<(SourceFile, SmolStr)>,
     /// Gives back what was made.
@@ -118,6 +120,7 @@ impl<'db> Host<'db> {
             is_survey: false,
             is_open_call: false,
             calls: vec![],
+            entered_now: 0,
             looking_up: vec![],
             _evaluation: Evaluation::begin(),
             exceeded: None,

@@ -243,6 +243,9 @@ impl Host<'_> {
     /// A tensor that was made, unless it cannot be: then Python raises.
     pub(super) fn possible(&mut self, name: &str, args: &Args, made: Option<Value>) -> Option<Value> {
         let problem = match &made {
+            Some(Value::Tensor(t)) if t.shape.len() > torch::MAX_RANK => {
+                return Some(Value::unknown("a tensor of so many axes is not followed"));
+            }
             Some(Value::Tensor(t)) => {
                 let known = t.init().as_ref().and_then(launch::impossible_init);
                 known.or_else(|| launch::impossible_size(name, &t.shape, t.dtype.bytes()))

@@ -155,7 +155,7 @@ fn dense(t: &TensorValue) -> bool {
 }
 
 /// Axes of a tensor, as PyTorch has it.
-const MAX_RANK: usize = 64;
+pub(super) const MAX_RANK: usize = 64;
 
 /// Shape and first element of nested sequences.
 fn nested(value: &Value, axes_left: usize) -> Option<(Vec<u64>, Const)> {

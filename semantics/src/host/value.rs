@@ -18,7 +18,11 @@ use crate::{
     launch::{Impossible, Init},
 };
 
-use super::{budget, interpret::LONGEST, torch::Args};
+use super::{
+    budget,
+    interpret::LONGEST,
+    torch::{Args, MAX_RANK},
+};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
@@ -281,7 +285,7 @@ impl Value {
 
     /// `receiver.name`, about to be called.
     pub(crate) fn method(receiver: Value, name: &SmolStr) -> Value {
-        Value::Method(budget::keep((receiver, name.clone())))
+        if budget::take(1) { Value::Method(budget::keep((receiver, name.clone()))) } else { Value::unknown(TOO_LARGE) }
     }
 
     pub(crate) fn from_const(value: Const) -> Value {
@@ -341,6 +345,7 @@ impl Value {
     /// A shape: integers one by one, or one sequence of them.
     pub(crate) fn as_shape(values: &[Value]) -> Option<Vec<u64>> {
         let dims = |items: &[Value]| {
+            (items.len() <= MAX_RANK).then_some(())?;
             let shape: Vec<u64> = items.iter().map(|v| v.as_int().and_then(|i| u64::try_from(i).ok())).collect::<Option<_>>()?;
             shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d.max(1)).filter(|&n| n <= LARGEST)).map(|_| shape)
         };

@@ -147,6 +147,7 @@ pub(crate) fn declared(db: &dyn Db, file: SourceFile) -> Declared {
     let mut out = Declared::default();
     let mut time = 0;
     for chunk in 0..chunk_count(db, file) {
+        db.unwind_if_revision_cancelled();
         let Some(body) = chunk_body(db, file, chunk) else { continue };
         let mut reader = Reader {
             chunk,
