@@ -351,8 +351,9 @@ fn a_fix_without_room_changes_nothing() {
     let place = Place::new();
     let file = place.path("fixable.py");
     let filler = "# a line that takes room\n".repeat(4_000);
-    let example = fs::read_to_string(repository().join("examples/five_mistakes.py")).expect("an example");
-    let text = format!("{example}\n\n{filler}");
+    let kernel = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(A, B, C):\n    r = tl.arange(0, 32)\n    at = r[:, None] * 32 + \
+                  r[None, :]\n    tl.store(C + at, tl.dot(tl.load(A + at), tl.load(B + at), allow_tf32=False))\n";
+    let text = format!("{kernel}\n\n{filler}");
     fs::write(&file, &text).expect("it is ours");
     let fix = |bytes: u64| {
         let mut command = Command::new("prlimit");
@@ -360,9 +361,10 @@ fn a_fix_without_room_changes_nothing() {
         command.env("TRITIUM_CACHE", "off").stdout(Stdio::null()).stderr(Stdio::null()).status().expect("prlimit is there")
     };
     fix(50_000);
-    assert_eq!(fs::read_to_string(&file).expect("still there"), text);
+    assert!(fs::read_to_string(&file).expect("still there") == text, "nothing is lost");
     fix(64 << 20);
-    assert_ne!(fs::read_to_string(&file).expect("still there"), text, "there is something to fix in it");
+    let fixed = fs::read_to_string(&file).expect("still there");
+    assert!(fixed.contains("input_precision") && fixed.ends_with(&filler), "there is something to fix in it");
     let names: Vec<_> = fs::read_dir(place.folder.path()).expect("ours").flatten().map(|e| e.file_name()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
 }
