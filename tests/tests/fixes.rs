@@ -63,7 +63,9 @@ fn what_no_correct_kernel_notices_is_fixed() {
     i = tl.arange(0, 64)
     inside = 0 <= i < n
     v = tl.load(x + i, mask=inside, other=0.0, cache_modifier=\"cg\")
-    v = tl.where(i % 2, v, tl.zeros(64, tl.float32))
+    odd = tl.where(i % 2, 1.0, 0.0)
+    tl.store(x + i, tl.zeros(64, tl.float32), mask=inside)
+    tl.store(y + i, odd)
     tl.store(y + i, v, mask=inside)  # tritium: ignore[MEM001] was needed once",
         ),
         &[],
@@ -72,8 +74,10 @@ fn what_no_correct_kernel_notices_is_fixed() {
             +inside = (0 <= i) & (i < n)
             -v = tl.load(x + i, mask=inside, other=0.0, cache_modifier="cg")
             +v = tl.load(x + i, mask=inside, other=0.0, cache_modifier=".cg")
-            -v = tl.where(i % 2, v, tl.zeros(64, tl.float32))
-            +v = tl.where((i % 2) != 0, v, tl.zeros((64,), tl.float32))
+            -odd = tl.where(i % 2, 1.0, 0.0)
+            +odd = tl.where((i % 2) != 0, 1.0, 0.0)
+            -tl.store(x + i, tl.zeros(64, tl.float32), mask=inside)
+            +tl.store(x + i, tl.zeros((64,), tl.float32), mask=inside)
             -tl.store(y + i, v, mask=inside)  # tritium: ignore[MEM001] was needed once
             +tl.store(y + i, v, mask=inside)
         "#]],
@@ -90,7 +94,9 @@ fn nothing_is_fixed_under_assumed_arguments() {
     i = tl.arange(0, 64)
     inside = 0 <= i < n
     v = tl.load(x + i, mask=inside, other=0.0, cache_modifier=\"cg\")
-    v = tl.where(i % 2, v, tl.zeros(64, tl.float32))
+    odd = tl.where(i % 2, 1.0, 0.0)
+    tl.store(x + i, tl.zeros(64, tl.float32), mask=inside)
+    tl.store(y + i, odd)
     tl.store(y + i, v, mask=inside)  # tritium: ignore[MEM001] was needed once
 ",
         ),
@@ -183,11 +189,10 @@ fn names_are_never_guessed() {
 /// A name of the language that lies below one of its modules is offered from where it really is.
 #[test]
 fn what_the_library_has_is_named_whole() {
-    let text = launched("def kernel(x, y, n):\n    tl.store(y, tl.math.tanh(tl.load(x)))");
+    let text = launched("def kernel(x, y, n):\n    tl.store(y, tl.math.fast_expf(tl.load(x)))");
     let (after, said) = fix(&text, &[]);
     assert_eq!(after, text);
-    let title = said.json()["diagnostics"][0]["fixes"][0]["title"].clone();
-    assert_eq!(title, "Change to `tl.extra.libdevice.tanh`");
+    assert!(said.stdout.contains("Change to `tl.extra.libdevice.fast_expf`"), "{}", said.stdout);
 }
 
 /// Who masks with numbers may not mean all but 0: minus infinity is one.
@@ -224,15 +229,6 @@ fn element_types_are_never_taken_from_launches() {
     tl.store(y + at, tl.dot(a, a.to(tl.float32)).to(tl.uint8))",
         ),
         "DOT003",
-    );
-    stays(
-        &text(
-            "    s = 0
-    for k in range(n):
-        s += tl.load(x + k)
-    tl.store(y, s.to(tl.uint8))",
-        ),
-        "CTL005",
     );
     stays(&text("    i = tl.arange(0, 32)\n    tl.store(y, tl.sum(tl.load(x + i)).to(tl.uint8))"), "DTY008");
 }
