@@ -278,7 +278,12 @@ impl Walk<'_> {
                 None => self.opaque(arg),
             }
         }
-        if again || args.len() > 1 {
+        if self.budget == 0 {
+            // Loops within loops would double the walk at every level: what stood for itself is forgotten instead.
+            for (form, _) in self.forms.iter_mut().zip(&inside).filter(|(_, inside)| **inside) {
+                *form = None;
+            }
+        } else if again || args.len() > 1 {
             // The tiles that stood for themselves must not be seen by anybody.
             self.block(region);
         }
