@@ -88,23 +88,6 @@ export function steps(editor, w, images, suffix) {
       await w.pointAt('the hint is explained', shape, /is\s+f32\[1024\]/);
       await w.hideCards();
     },
-    'a hint that the pointer left before the answer is explained the next time': async () => {
-      await w.clear();
-      // Hints that nobody has asked about.
-      await w.openFile('blocks.py', 'make_block_ptr');
-      await w.seen('shapes stand in the text', hint(': f16[32, 64]'));
-      const other = page.locator('.view-line span span', { hasText: /f16\[32,\s64\]$/ });
-      await withoutServer(editor, async () => {
-        // Long enough for the question to be asked; nobody shows that it is.
-        await w.hideCards();
-        await other.first().hover();
-        await page.waitForTimeout(2_000);
-        await w.hideCards();
-        await page.waitForTimeout(500);
-      });
-      await w.pointAt('the hint is explained', other, /is\s+f16\[32,\s64\]/);
-      await w.hideCards();
-    },
     'the pointer on the kernel tells its cost': async () => {
       await softmax();
       // The exact figure comes with the next card once ptxas has answered.

@@ -4,8 +4,6 @@
  * **At most one server process belongs to the extension**: every start waits for the stop before it.
  */
 import {
-  CancellationError,
-  CancellationTokenSource,
   commands,
   type Disposable,
   EventEmitter,
@@ -16,10 +14,24 @@ import {
   window,
   workspace,
 } from 'vscode';
-import { LanguageClient, RevealOutputChannelOn, State } from 'vscode-languageclient/node';
+import { LanguageClient, RevealOutputChannelOn, State, type StaticFeature } from 'vscode-languageclient/node';
 import { find, type Program } from './program';
 import { sumOfSelection } from './selection';
 import { traceChannel } from './trace';
+
+/**
+ * Hints bring their explanations along. This editor asks for them one by one where it may, but a question that comes while it draws the
+ * hints anew is lost, and the hint stays without a word until the text changes.
+ */
+const explainedHints: StaticFeature = {
+  fillClientCapabilities: ({ textDocument }) => void delete textDocument?.inlayHint?.resolveSupport,
+  preInitialize: ({ inlayHintProvider }) => {
+    if (typeof inlayHintProvider === 'object') inlayHintProvider.resolveProvider = false;
+  },
+  initialize: () => {},
+  getState: () => ({ kind: 'static' }),
+  clear: () => {},
+};
 
 export class Server implements Disposable {
   private client: LanguageClient | undefined;
@@ -125,16 +137,10 @@ export class Server implements Disposable {
         middleware: {
           provideHover: async (document, position, token, next) =>
             (await sumOfSelection(client, document, position, token)) ?? next(document, position, token),
-          // The editor takes a cancelled explanation for an empty one and never asks for it again: a pointer that left a hint before the
-          // answer came would find it without a word from then on. So every answer is let come, and one without words is a failure.
-          resolveInlayHint: async (hint, _, next) => {
-            const explained = await next(hint, new CancellationTokenSource().token);
-            if (explained?.tooltip === undefined) throw new CancellationError();
-            return explained;
-          },
         },
       },
     );
+    client.registerFeature(explainedHints);
     client.onDidChangeState(({ newState }) => {
       const active = newState === State.Running;
       void commands.executeCommand('setContext', 'tritium.active', active);

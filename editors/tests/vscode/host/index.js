@@ -236,6 +236,16 @@ const trusted = {
     await until('a hover is traced', async () => (await hover(uri, place(document, 'x = tl.load'))) && sent('textDocument/hover') > 0);
     await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
   },
+  'hints bring their explanations along': async () => {
+    const file = await show('softmax.py');
+    const settings = vscode.workspace.getConfiguration('tritium');
+    await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
+    const [questions, before] = [sent('textDocument/inlayHint'), sent('inlayHint/resolve')];
+    await until('hints are asked for', async () => (await hints(file)).length > 0 && sent('textDocument/inlayHint') > questions);
+    for (const hint of await hints(file)) assert.match(hint.tooltip ? text(hint.tooltip) : '', /\S/, label(hint));
+    assert.equal(sent('inlayHint/resolve'), before, 'none is asked for later');
+    await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
+  },
   'colours follow the text without asking for all of them again': async () => {
     const { document, editor } = await show('softmax.py');
     const settings = vscode.workspace.getConfiguration('tritium');
