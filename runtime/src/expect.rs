@@ -413,8 +413,8 @@ mod tests {
             ("where(X > 1, X, -1)", "[2, 3] [-1.0000, 2.0000, 3.0000, -1.0000, -1.0000, -1.0000]"),
             ("layer_norm(X, eps=0.5)", "[2, 3] [-0.9258, 0.0000, 0.9258, 0.0000, 0.0000, 0.0000]"),
             (
-                "X[:, :, None] + X[None]",
-                "error: `X[:, :, None] + X[None]` has shape [2, 3, 3] and takes 144 bytes; 80 bytes are left for it (`--memory` sets how much a run may take)",
+                "X[:, :, None] + X[:, None]",
+                "error: `X[:, :, None] + X[:, None]` has shape [2, 3, 3] and takes 144 bytes; 80 bytes are left for it (`--memory` sets how much a run may take)",
             ),
             ("Z", "error: `Z` is neither a tensor nor a number of this launch (there are X, n)"),
             ("softmax(X, axis=2)", "error: axis 2 of `softmax` is out of range for 2 dimension(s)"),

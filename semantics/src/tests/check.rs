@@ -260,7 +260,7 @@ fn the_first_softmax() {
     };
     assert_eq!(codes(&text, "1.0"), ["CXP004"]);
     assert_eq!(codes(&text, "3.6"), ["CXP004", "CXP001"]);
-    assert!(report(&text, "3.6").contains("safe fix"));
+    assert!(report(&text, "3.6").contains("fix: "));
     let (mut db, file) = database(&text);
     let found = check(&db, file);
     let missing = found.iter().find(|d| d.code.as_str() == "CXP001").expect("found above");

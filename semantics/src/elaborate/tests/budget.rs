@@ -67,15 +67,24 @@ fn told(body: &[&str], expected: Expect) {
 
 #[test]
 fn what_grows_without_end_is_told_once() {
-    told(&["t = (n, n)", "for i in tl.static_range(60):", "    t = t + t", "tl.store(x, t[0])"], expect![[r#"
+    told(
+        &["t = (n, n)", "for i in tl.static_range(60):", "    t = t + t", "tl.store(x, t[0])"],
+        expect![[r#"
         9: LIM001 at `t + t`: `t + t` is a tuple of more than 8192 parts, or of tuples more than 64 deep: what depends on it is not checked
-    "#]]);
-    told(&["t = n", "for i in tl.static_range(100):", "    t = (t,)", "tl.store(x, n)"], expect![[r#"
+    "#]],
+    );
+    told(
+        &["t = n", "for i in tl.static_range(100):", "    t = (t,)", "tl.store(x, n)"],
+        expect![[r#"
         9: LIM001 at `(t,)`: `(t,)` is a tuple of more than 8192 parts, or of tuples more than 64 deep: what depends on it is not checked
-    "#]]);
-    told(&["t = (n, n)", "t = t * 1000", "t = t * 1000", "tl.store(x, n)"], expect![[r#"
+    "#]],
+    );
+    told(
+        &["t = (n, n)", "t = t * 1000", "t = t * 1000", "tl.store(x, n)"],
+        expect![[r#"
         9: LIM001 at `t * 1000`: `t * 1000` is a tuple of more than 8192 parts, or of tuples more than 64 deep: what depends on it is not checked
-    "#]]);
+    "#]],
+    );
     told(
         &["for i in tl.static_range(1000):", "    for j in tl.static_range(1000):", "        n += j", "tl.store(x, n)"],
         expect![[r#"
@@ -86,30 +95,48 @@ fn what_grows_without_end_is_told_once() {
 
 #[test]
 fn limits_of_tiles_and_blocks() {
-    told(&["i = tl.arange(0, 2048)[:, None] + tl.arange(0, 1024)[None, :]", "tl.store(x + i, 1)"], expect![[r#"
+    told(
+        &["i = tl.arange(0, 2048)[:, None] + tl.arange(0, 1024)[None, :]", "tl.store(x + i, 1)"],
+        expect![[r#"
         7: SHP004 at `tl.arange(0, 2048)[:, None] + tl.arange(0, 1024)[None, :]`: a tile of [2048, 1024] has 2097152 elements, and Triton allows 1048576: use smaller blocks and a loop
-    "#]]);
-    told(&["a = tl.zeros([2, 2, 2, 2, 2, 2, 2, 2, 2], tl.int32)", "tl.store(x, tl.sum(a))"], expect![[r#"
+    "#]],
+    );
+    told(
+        &["a = tl.zeros([2, 2, 2, 2, 2, 2, 2, 2, 2], tl.int32)", "tl.store(x, tl.sum(a))"],
+        expect![[r#"
         7: LIM002 at `tl.zeros([2, 2, 2, 2, 2, 2, 2, 2, 2], tl.int32)`: a tile with 9 axes is part of Triton, but Tritium follows at most 8: what depends on it is not checked
-    "#]]);
-    told(&["a = n", "for i in tl.static_range(12):", "    a = tl.join(a, a)", "tl.store(x, tl.sum(a))"], expect![[r#"
+    "#]],
+    );
+    told(
+        &["a = n", "for i in tl.static_range(12):", "    a = tl.join(a, a)", "tl.store(x, tl.sum(a))"],
+        expect![[r#"
         9: LIM002 at `tl.join(a, a)`: a tile with 9 axes is part of Triton, but Tritium follows at most 8: what depends on it is not checked
-    "#]]);
+    "#]],
+    );
     let loops: Vec<String> = (0..21).map(|i| format!("{}for i{i} in range(n):", "    ".repeat(i))).collect();
     let inner = format!("{}tl.store(x, n)", "    ".repeat(21));
     let lines: Vec<&str> = loops.iter().map(String::as_str).chain([inner.as_str()]).collect();
-    told(&lines, expect![[r#"
+    told(
+        &lines,
+        expect![[r#"
         27: LNG001 at `for i20 in range(n):`: a loop inside 20 others cannot be used in a Triton function (`kernel`): Python refuses the file; move the inner loops into a function
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn nothing_is_said_after_a_failed_assertion() {
-    told(&["tl.static_assert(C == 4)", "tl.store(x, tl.zeros([3], tl.int32))"], expect![[r#"
+    told(
+        &["tl.static_assert(C == 4)", "tl.store(x, tl.zeros([3], tl.int32))"],
+        expect![[r#"
         7: LNG017 at `tl.static_assert(C == 4)`: static_assert fails: `C == 4` is False
-    "#]]);
-    told(&["if C == 4:", "    tl.static_assert(False)", "tl.store(x, tl.zeros([3], tl.int32))"], expect![[r#"
+    "#]],
+    );
+    told(
+        &["if C == 4:", "    tl.static_assert(False)", "tl.store(x, tl.zeros([3], tl.int32))"],
+        expect![[r#"
         9: SHP002 at `3`: 3 is not a power of two: use 4 and mask what is beyond 3
             fix?: Use 4: `3` -> `4`
-    "#]]);
+    "#]],
+    );
 }
