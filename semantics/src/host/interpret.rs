@@ -317,7 +317,7 @@ impl<'db> Host<'db> {
             }
         }
         let found = items::meanings(self.db, file, name.clone(), false);
-        let value = match &found[..] {
+        let value = match found {
             [] => return None,
             [one] => self.meaning(file, name, one),
             // Bound one way or another: modules and kernels are known by the likeliest, values are not.

@@ -180,12 +180,12 @@ fn standing(db: &dyn Db, file: SourceFile, way: &Binding, deep: bool) -> Standin
             break;
         }
         let condition = branches[branch].condition;
-        match condition_holds(db, file, condition, Asked::ByItems, deep) {
+        match condition_holds(db, file, condition, Asked::Items, deep) {
             Some(true) => {}
             Some(false) => return Standing::Fails,
             None => {
                 open = true;
-                unlikely |= condition_holds(db, file, condition, Asked::ByDefault, false) == Some(false);
+                unlikely |= condition_holds(db, file, condition, Asked::Defaults, false) == Some(false);
             }
         }
     }

@@ -21,10 +21,10 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     /// Those who find out which functions are kernels: no function is one yet.
-    ByItems,
+    Items,
     /// The same, and environment variables are taken not to be set.
-    ByDefault,
-    ByKernels,
+    Defaults,
+    Kernels,
 }
 
 /// When a value of a module is evaluated; `None` where it is not followed.
@@ -40,7 +40,7 @@ fn evaluated(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Opti
 #[salsa::tracked(returns(clone), cycle_result = opaque)]
 pub(super) fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Global {
     let Some(body) = chunk_body(db, file, chunk) else { return Global::Opaque };
-    let Some(folder) = Folder::new(db, file, chunk, &body, value, Asked::ByKernels) else { return Global::Opaque };
+    let Some(folder) = Folder::new(db, file, chunk, &body, value, Asked::Kernels) else { return Global::Opaque };
     if let Expr::Call { callee, args } = body.expr(value) {
         let path = folder.path(*callee);
         if path == "triton.language.constexpr" || path == "triton.language.core.constexpr" {
@@ -164,7 +164,7 @@ impl<'a> Folder<'a> {
             return folded(self.db, self.file, self.chunk, member, self.asked);
         }
         let found = self.meanings(expr);
-        if self.asked == Asked::ByKernels {
+        if self.asked == Asked::Kernels {
             return match &found[..] {
                 [Meaning::Path(path)] if path == "triton.__version__" => Some(Const::Str(self.triton())),
                 _ => constant_of(one_of(self.db, &found)),
@@ -242,8 +242,8 @@ impl<'a> Folder<'a> {
             (_, "math.sqrt", [x]) => x.as_float().map(|x| Const::float(x.sqrt())),
             (_, "triton.next_power_of_2", [x]) => next_power_of_2(x.as_int()?).map(Const::Int),
             (_, "triton.cdiv", [a, b]) => cdiv(a.as_int()?, b.as_int()?).map(Const::Int),
-            (_, "os.environ.get" | "os.getenv", [_, default]) if self.asked == Asked::ByDefault => Some(default.clone()),
-            (_, "os.environ.get" | "os.getenv", [_]) if self.asked == Asked::ByDefault => Some(Const::None),
+            (_, "os.environ.get" | "os.getenv", [_, default]) if self.asked == Asked::Defaults => Some(default.clone()),
+            (_, "os.environ.get" | "os.getenv", [_]) if self.asked == Asked::Defaults => Some(Const::None),
             (_, "packaging.version.parse" | "packaging.version.Version", [Const::Str(text)]) => version_number(text),
             _ => None,
         }

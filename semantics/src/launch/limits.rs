@@ -112,10 +112,10 @@ pub fn impossible_init(init: &Init) -> Option<String> {
         Init::RandInt { low, high } if low >= high => Some(format!(
             "`randint({low}, {high})` has nothing to choose from: the numbers go from the first up to, not including, the second"
         )),
-        Init::Uniform { low, high } if !(low <= high) || !(high - low).is_finite() => Some(format!(
+        Init::Uniform { low, high } if low > high || !(high - low).is_finite() => Some(format!(
             "`uniform({low}, {high})` has nothing to choose from: the first number is the smaller one, and both are finite"
         )),
-        Init::Normal { mean, std } if !(std >= 0.0) || !std.is_finite() || !mean.is_finite() => Some(format!(
+        Init::Normal { mean, std } if std < 0.0 || !std.is_finite() || !mean.is_finite() => Some(format!(
             "`normal({mean}, {std})` is no distribution: the second number is its standard deviation, 0 or more, and both are finite"
         )),
         _ => None,
