@@ -26,10 +26,6 @@ impl Copy {
     fn path(&self) -> String {
         self.0.path().join("kernels.py").to_str().expect("a plain path").to_owned()
     }
-
-    fn text(&self) -> String {
-        fs::read_to_string(self.path()).expect("the file is ours")
-    }
 }
 
 /// `LINE ‘text’` of a range, the line 1-based; a range of these examples lies within a line.

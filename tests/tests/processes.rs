@@ -123,7 +123,7 @@ fn at_work(pid: u32) -> Vec<u32> {
 fn assert_gone(case: &str, pids: &[u32]) {
     let begin = Instant::now();
     until(case, || pids.iter().all(|&pid| stat(pid).is_none()).then_some(()));
-    println!("{case}: gone after {} ms", begin.elapsed().as_millis());
+    eprintln!("{case}: gone after {} ms", begin.elapsed().as_millis());
 }
 
 fn signal(name: &str, pid: impl ToString) {

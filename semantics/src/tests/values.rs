@@ -220,7 +220,7 @@ fn host_code_that_makes_too_much_is_left_and_told() {
         "g = (1,)\nfor _ in range(64):\n    g = (g, g)\nk[g](x, 1)\nk[(1,)](x, g)\n",
         "big = [0] * 1000000\nk[(1,)](x, 1)\n",
     ] {
-        let _ = write!(out, "{host}{}\n", launches_of(&format!("{kernel}{host}")));
+        let _ = writeln!(out, "{host}{}", launches_of(&format!("{kernel}{host}")));
     }
     expect![[r#"
         while True:
