@@ -148,11 +148,12 @@ fn read(path: &Path) -> Vec<u8> {
 }
 
 /// Commands that take many files at once.
-const TOGETHER: &[&[&str]] = &[&["check"], &["report"], &["stats", "--through", "ptx", "--output-format", "json"], &["configs"]];
+const TOGETHER: &[&[&str]] = &[&["check"], &["stats", "--through", "ptx", "--output-format", "json"]];
 /// Commands of one file: with and without code of its kernels. `stats` has compiled all cases by then, so one case in so many is enough, but
 /// for those that are files or folders of their own; with `TRITIUM_HOSTILE_REPORT` it is every one.
 const ALONE_EVERY: usize = 8;
-const ALONE: &[&[&str]] = &[&["emit", "--stage", "items"], &["emit", "--stage", "tile"], &["emit", "--stage", "ptx"]];
+const ALONE: &[&[&str]] =
+    &[&["emit", "--stage", "items"], &["emit", "--stage", "tile"], &["emit", "--stage", "ptx"], &["report"], &["configs"]];
 /// The commands for a case with a launch.
 const LAUNCHED: &[&[&str]] = &[&["run", "--timeout", "10"], &["run", "--timeout", "10", "--device", "sim"]];
 
