@@ -148,8 +148,8 @@ fn read(path: &Path) -> Vec<u8> {
 }
 
 /// Commands that take many files at once.
-const TOGETHER: &[&[&str]] = &[&["check"], &["stats", "--through", "ptx", "--output-format", "json"]];
-/// Commands of one file: with and without code of its kernels. `stats` has compiled all cases by then, so one case in so many is enough, but
+const TOGETHER: &[&[&str]] = &[&["check"], &["stats", "--through", "tile", "--output-format", "json"]];
+/// Commands of one file: with and without code of its kernels. `stats` has elaborated all cases by then, so one case in so many is enough, but
 /// for those that are files or folders of their own; with `TRITIUM_HOSTILE_REPORT` it is every one.
 const ALONE_EVERY: usize = 8;
 const ALONE: &[&[&str]] =
