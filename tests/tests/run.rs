@@ -47,7 +47,7 @@ fn the_announcement_needs_one_fix_under_3_6() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("CXP001"), "{}", text(&refused.stderr));
     // The fix is offered, not made: nobody but its author knows that the number is meant to be known at compile time.
-    assert!(text(&refused.stderr).contains("Annotate `BLOCK_SIZE` as tl.constexpr"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("annotate it `BLOCK_SIZE: tl.constexpr`"), "{}", text(&refused.stderr));
     let wrong = std::fs::read_to_string(copy).expect("the copy is ours");
     std::fs::write(copy, wrong.replace("BLOCK_SIZE = 1024", "BLOCK_SIZE: tl.constexpr = 1024")).expect("the folder is ours");
     let fixed = Command::new(tritium()).args(["check", copy]).output().expect("tritium starts");
