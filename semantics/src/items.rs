@@ -44,11 +44,18 @@ pub struct Chunk<'db> {
     pub text: String,
 }
 
-/// Where each chunk of a file begins.
+/// Where each chunk of a file begins. Equal texts are one chunk: salsa compares a tracked struct with every other of the same hash, which
+/// would take quadratic time in a file that says one thing many times.
 #[salsa::tracked(returns(ref))]
 pub fn chunks<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(u32, Chunk<'db>)> {
     let text = file.text(db);
-    db.split(file, text).into_iter().map(|c| (c.range.start().into(), Chunk::new(db, c.text(text).to_owned()))).collect()
+    let mut seen = FxHashMap::default();
+    let places = db.split(file, text).into_iter().map(|place| {
+        let said = place.text(text);
+        let chunk = *seen.entry(said).or_insert_with(|| Chunk::new(db, said.to_owned()));
+        (place.range.start().into(), chunk)
+    });
+    places.collect()
 }
 
 #[salsa::tracked(returns(copy))]
