@@ -194,7 +194,8 @@ impl Analysis {
             let (took, text) = (start.elapsed(), items::text_hash(db, kernel));
             let look = self.active(kernel).and_then(|active| Look::new(db, kernel, active.instance));
             if let Some(look) = look {
-                let is_slow = old.kernels.get(&kernel).is_some_and(|old| old.text == text && old.is_slow) || took > SLOW;
+                // Once slow it stays so: after a first answer there is less left to do, which says nothing of the next keystroke.
+                let is_slow = old.kernels.get(&kernel).is_some_and(|old| old.is_slow) || took > SLOW;
                 known.kernels.insert(kernel, Remembered { text, look, is_slow });
             }
         }
