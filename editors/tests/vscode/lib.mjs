@@ -1,7 +1,7 @@
 /**
  * A real VS Code with a fresh profile, and a browser looking at it.
  *
- * **What `open` starts, `close` ends**: the editor, its extension host, the language servers and the browser.
+ * **What `open` starts, `close` ends**: the editor, its extension host, the language servers and the browser; so does a signal that ends the run.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -44,13 +44,35 @@ const SETTINGS = {
   'files.autoSave': 'off',
 };
 
+/** How to close what is open, and the end of the run once a signal has asked for it. */
+const opened = new Set();
+let ending;
+/** A signal may come twice, as where a whole group of processes is told: the second finds the end under way. */
+function interrupted() {
+  ending ??= Promise.allSettled([...opened].map((close) => close())).then(() => process.exit(1));
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, interrupted);
+
 /**
  * Starts the editor on a copy of the fixtures. With `trusted: false` the workspace opens restricted. `driven` lets tests run
  * inside the extension host; the editor shows no toasts then, so whoever looks at the screen turns it off. `beside` are packages of
  * other extensions.
  */
 export async function open({ vsix, beside = [], trusted = true, driven = true, theme = 'Default Dark Modern', env = {} }) {
+  // What is opened now would be left behind.
+  await ending;
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tritium-vscode-'));
+  let editor, browser, port, closed;
+  const end = async () => {
+    await Promise.race([browser?.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 10_000))]);
+    await endAll(home, editor?.pid);
+    fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    opened.delete(close);
+  };
+  const close = () => (closed ??= end());
+  opened.add(close);
+  const serverLog = path.join(home, 'server.log');
+  const log = fs.openSync(serverLog, 'w');
   const folder = path.join(home, 'ws');
   fs.cpSync(fixtures, folder, { recursive: true });
   fs.cpSync(fixtures, path.join(home, 'pristine'), { recursive: true });
@@ -59,6 +81,7 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   const settings = { ...SETTINGS, 'workbench.colorTheme': theme, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
   fs.writeFileSync(path.join(home, 'data/User/settings.json'), JSON.stringify(settings));
   const config = path.join(home, 'config.yaml');
+  const results = path.join(home, 'results');
   // The system picks the port, so that no other run can take it first.
   fs.writeFileSync(config, `bind-addr: 127.0.0.1:0\nauth: none\ncert: false\ndisable-telemetry: true\ndisable-update-check: true\n`);
 
@@ -66,30 +89,22 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   const program = path.join(installed, 'node_modules/code-server/out/node/entry.js');
   const places = ['--config', config, '--user-data-dir', path.join(home, 'data'), '--extensions-dir', path.join(home, 'ext')];
   // No gallery: nothing is looked up outside this machine.
-  const environment = { ...process.env, ...env, EXTENSIONS_GALLERY: '{}', HOME: home };
+  const environment = { ...process.env, ...env, EXTENSIONS_GALLERY: '{}', HOME: home, TRITIUM_TEST_RESULTS: results };
   const install = spawnSync(node, [program, ...places, ...[...beside, vsix].flatMap((one) => ['--install-extension', one])], { env: environment, encoding: 'utf8' });
-  if (install.status !== 0) throw new Error(`the packages do not install:\n${install.stdout}${install.stderr}`);
-
-  const serverLog = path.join(home, 'server.log');
-  const log = fs.openSync(serverLog, 'w');
-  const flags = ['--disable-getting-started-override', ...(driven && NEEDS_DRIVER ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];
-  const editor = spawn(node, [program, ...places, ...flags], { env: environment, detached: true, stdio: ['ignore', log, log] });
-  let browser, port;
-  const interrupted = () => void close().finally(() => process.exit(1));
-  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
-  const close = async () => {
-    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
-    await Promise.race([browser?.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 10_000))]);
-    await endAll(home, editor.pid);
-    fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
-  };
   try {
+    if (install.status !== 0) throw new Error(`the packages do not install:\n${install.stdout}${install.stderr}`);
+    const flags = ['--disable-getting-started-override', ...(driven && NEEDS_DRIVER ? ['--vscode-option', 'enable-smoke-test-driver'] : []), ...(trusted ? ['--disable-workspace-trust'] : [])];
+    editor = spawn(node, [program, ...places, ...flags], { env: environment, detached: true, stdio: ['ignore', log, log] });
     port = await poll(() => /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(fs.readFileSync(serverLog, 'utf8'))?.[1], 240_000, 'the editor listens');
     await poll(async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok, 240_000, 'the editor answers');
     browser = await chromium.launch({
       executablePath: '/usr/bin/chromium',
       env: { ...process.env, HOME: home },
       timeout: 120_000,
+      // Signals are ours: the browser would end the whole run before the rest is ended.
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
       args: [
         '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
         '--disable-sync', '--disable-dev-shm-usage', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
@@ -102,11 +117,11 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   }
   const url = (payload) => `http://127.0.0.1:${port}/?folder=${folder}&payload=${encodeURIComponent(JSON.stringify(payload))}`;
   const remote = (file) => `vscode-remote://127.0.0.1:${port}${file}`;
-  return { home, folder, url, remote, close, page: (viewport) => browser.newPage({ viewport }) };
+  return { home, folder, results, url, remote, close, page: (viewport) => browser.newPage({ viewport }) };
 }
 
-/** Runs `host/index.js` inside the extension host; its exit code, or a word why there is none. `results` grows with every check that ends. */
-export async function inHost(editor, results) {
+/** Runs `host/index.js` inside the extension host; its exit code, or a word why there is none. `editor.results` grows with every check that ends. */
+export async function inHost(editor) {
   const page = await editor.page({ width: 1000, height: 700 });
   let result;
   await page.exposeFunction('codeAutomationLog', () => {});
@@ -116,7 +131,7 @@ export async function inHost(editor, results) {
   await page.goto(editor.url([['extensionDevelopmentPath', editor.remote(host)], ['extensionTestsPath', editor.remote(path.join(host, 'index.js'))], ['skipWelcome', 'true']]), { timeout: 240_000 });
   // Every check has a limit of its own: a host that tells nothing for much longer hangs.
   for (let size = -1, quiet = 0; result === undefined; quiet += 0.5) {
-    const now = fs.existsSync(results) ? fs.statSync(results).size : 0;
+    const now = fs.existsSync(editor.results) ? fs.statSync(editor.results).size : 0;
     if (now !== size) [size, quiet] = [now, 0];
     if (quiet > 900) result = 'silence';
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -207,8 +222,8 @@ async function endAll(home, first) {
       }
     }
   };
-  const alive = () => ours().filter((pid) => !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))).length === 0;
+  const areGone = () => ours().filter((pid) => !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))).length === 0;
   tell('SIGTERM');
-  await poll(alive, 5_000, 'the editor ends').catch(() => tell('SIGKILL'));
-  await poll(alive, 5_000, 'the editor is gone').catch(() => {});
+  await poll(areGone, 5_000, 'the editor ends').catch(() => tell('SIGKILL'));
+  await poll(areGone, 5_000, 'the editor is gone').catch(() => {});
 }

@@ -34,9 +34,9 @@ process.on('exit', () => {
 });
 
 /** Runs one suite of `host/index.js` and takes over its lines. */
-async function suite(name, editor, results) {
-  const code = await inHost(editor, results);
-  const lines = fs.existsSync(results) ? fs.readFileSync(results, 'utf8').trim().split('\n') : [];
+async function suite(name, editor) {
+  const code = await inHost(editor);
+  const lines = fs.existsSync(editor.results) ? fs.readFileSync(editor.results, 'utf8').trim().split('\n') : [];
   for (const line of lines) {
     if (line.startsWith('ok')) passed += 1;
     else if (line.startsWith('FAIL')) {
@@ -51,15 +51,13 @@ async function suite(name, editor, results) {
 async function withEditor(name, options, act) {
   const begun = Date.now();
   const seconds = () => Math.round((Date.now() - begun) / 1000);
-  const results = path.join(fs.mkdtempSync(path.join(failures, 'results-')), 'lines');
-  const editor = await open({ vsix, ...options, env: { TRITIUM_TEST_RESULTS: results, ...options.env } });
+  const editor = await open({ vsix, ...options });
   const started = seconds();
   try {
-    await act(editor, results);
+    await act(editor);
   } finally {
     console.log(`-- ${name}: ${seconds()} s, ${started} of them until the editor answers`);
     await editor.close();
-    fs.rmSync(path.dirname(results), { recursive: true, force: true });
   }
 }
 
@@ -109,7 +107,7 @@ async function person(options, suffix) {
 assert.ok(vsix && other && failures, 'usage: run.mjs PACKAGE.vsix OTHER.vsix FAILURES [IMAGES]');
 fs.mkdirSync(failures, { recursive: true });
 if (images) fs.mkdirSync(images, { recursive: true });
-const inside = (name, options) => withEditor(name, options, (editor, results) => suite(name, editor, results));
+const inside = (name, options) => withEditor(name, options, (editor) => suite(name, editor));
 const window = { driven: false, beside: [other] };
 for (const [name, act] of Object.entries({
   host: () => inside('host', {}),

@@ -242,7 +242,8 @@ const trusted = {
     await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
     const [questions, before] = [sent('textDocument/inlayHint'), sent('inlayHint/resolve')];
     await until('hints are asked for', async () => (await hints(file)).length > 0 && sent('textDocument/inlayHint') > questions);
-    for (const hint of await hints(file)) assert.match(hint.tooltip ? text(hint.tooltip) : '', /\S/, label(hint));
+    const all = await until('hints are there', async () => nonEmpty(await hints(file)));
+    for (const hint of all) assert.match(hint.tooltip ? text(hint.tooltip) : '', /\S/, label(hint));
     assert.equal(sent('inlayHint/resolve'), before, 'none is asked for later');
     await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
   },
@@ -250,9 +251,16 @@ const trusted = {
     const { document, editor } = await show('softmax.py');
     const settings = vscode.workspace.getConfiguration('tritium');
     await settings.update('trace.server', 'messages', vscode.ConfigurationTarget.Global);
-    const [deltas, wholes] = [sent('textDocument/semanticTokens/full/delta'), sent('textDocument/semanticTokens/full')];
     const type = () => editor.edit((edit) => edit.insert(place(document, '@triton.jit'), '# Typed above.\n'));
-    await repeated('what changed is asked for', type, () => sent('textDocument/semanticTokens/full/delta') > deltas);
+    const deltas = () => sent('textDocument/semanticTokens/full/delta');
+    const changeIsAskedFor = () => {
+      const before = deltas();
+      return repeated('what changed is asked for', type, () => deltas() > before);
+    };
+    // Before the first of them the editor may not have had an answer about the whole text yet.
+    await changeIsAskedFor();
+    const wholes = sent('textDocument/semanticTokens/full');
+    await changeIsAskedFor();
     assert.equal(sent('textDocument/semanticTokens/full'), wholes);
     await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
     await ask('workbench.action.files.revert');
