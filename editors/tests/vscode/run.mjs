@@ -10,7 +10,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { inHost, open } from './lib.mjs';
+import { inHost, limited, open } from './lib.mjs';
 import { FIRST_FILE, steps } from './person.mjs';
 import { openWindow } from './window.mjs';
 
@@ -87,7 +87,7 @@ async function person(options, suffix) {
       const name = left.shift();
       const start = Date.now();
       try {
-        await window.steps[name]();
+        await limited(window.steps[name], 10);
         pass(`person: ${name} (${Date.now() - start} ms)`);
       } catch (error) {
         const shot = path.join(failures, `${process.pid}-${name.replaceAll(/\W+/g, '-')}${suffix}.png`);
