@@ -19,10 +19,12 @@ let passed = 0;
 let failed = 0;
 const names = [];
 const pass = (name) => ((passed += 1), console.log(`ok   ${name}`));
+/** What went wrong stands at the beginning or, where a program tells what it did until then, at the end. */
+const shortened = (words) => (words.length > 3000 ? `${words.slice(0, 1200)}\n     […]\n${words.slice(-1800)}` : words);
 const fail = (name, error) => {
   failed += 1;
   names.push(name);
-  console.log(`FAIL ${name}: ${String(error?.message ?? error).slice(0, 1500)}`);
+  console.log(`FAIL ${name}: ${shortened(String(error?.message ?? error))}`);
 };
 // Whatever ends the run, what has been found is told.
 let isWhole = false;
@@ -48,10 +50,22 @@ async function suite(name, editor) {
   if (lines.length === 0 || (code !== 0 && !lines.some((line) => line.startsWith('FAIL')))) fail(name, `the extension host ended with ${code} after ${lines.length} lines`);
 }
 
+/** What does not open is told, and hides no check unless it does not open three times. */
+async function insistently(name, act) {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await act();
+    } catch (error) {
+      if (attempt === 3) throw error;
+      fail(name, error);
+    }
+  }
+}
+
 async function withEditor(name, options, act) {
   const begun = Date.now();
   const seconds = () => Math.round((Date.now() - begun) / 1000);
-  const editor = await open({ vsix, ...options });
+  const editor = await insistently(`${name}: the editor opens`, () => open({ vsix, ...options }));
   const started = seconds();
   try {
     await act(editor);
@@ -71,13 +85,15 @@ async function person(options, suffix) {
     window = undefined;
     await last?.editor.close();
   };
-  const begin = async () => {
-    const editor = await open({ vsix, ...options });
-    window = { editor };
-    window.seen = await openWindow(editor, { width: 1180, height: 740 });
-    await window.seen.start(FIRST_FILE);
-    window.steps = steps(editor, window.seen, images, suffix);
-  };
+  const begin = () =>
+    insistently('person: the window opens', async () => {
+      await end();
+      const editor = await open({ vsix, ...options });
+      window = { editor };
+      window.seen = await openWindow(editor, { width: 1180, height: 740 });
+      await window.seen.start(FIRST_FILE);
+      window.steps = steps(editor, window.seen, images, suffix);
+    });
   const begun = Date.now();
   try {
     await begin();
