@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use tritium_lsp::ide::batch;
+use tritium_ide::batch;
 
 use crate::{
     args::{Analysing, Through},

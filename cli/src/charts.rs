@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use tritium_lsp::ide::{
+use tritium_ide::{
     Host,
     charts::Chart,
     emit::{Choice, Refusal},

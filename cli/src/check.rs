@@ -9,7 +9,7 @@ use std::{
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use rayon::{ThreadPoolBuilder, prelude::*};
 use serde_json::{Value, json};
-use tritium_lsp::ide::{
+use tritium_ide::{
     Analysis, Applicability, Diagnostic, Host, Severity, TextEdit,
     baseline::Baseline,
     code_actions::{Fixable, applied},
@@ -394,9 +394,9 @@ fn sarif_level(severity: Severity) -> &'static str {
 
 /// What a code means, for those who show results without Tritium at hand.
 fn sarif_rule(diagnostic: &Diagnostic) -> Value {
-    let page = tritium_lsp::ide::diagnostics::page(diagnostic.code).unwrap_or_default();
+    let page = tritium_ide::diagnostics::page(diagnostic.code).unwrap_or_default();
     let summary = page.split("\n\n").nth(1).unwrap_or_default().replace('\n', " ");
-    let severity = tritium_lsp::ide::diagnostics::severity(diagnostic.code).unwrap_or(diagnostic.severity);
+    let severity = tritium_ide::diagnostics::severity(diagnostic.code).unwrap_or(diagnostic.severity);
     json!({
         "id": diagnostic.code,
         "name": diagnostic.name,

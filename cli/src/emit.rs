@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::ExitCode};
 
-use tritium_lsp::ide::{
+use tritium_ide::{
     Host,
     emit::{Choice, Refusal, Stage},
 };

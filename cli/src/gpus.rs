@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::{Value, json};
-use tritium_lsp::ide::Host;
+use tritium_ide::Host;
 use tritium_semantics::target::{BOARDS, Board, SMS, sm};
 
 use crate::{

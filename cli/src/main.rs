@@ -19,7 +19,8 @@ mod stats;
 use std::{io, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser as _};
-use tritium_lsp::{ide::emit::Choice, server::Ended};
+use tritium_ide::emit::Choice;
+use tritium_lsp::Ended;
 
 use crate::{
     args::{Cli, Command},
@@ -113,7 +114,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Lsp => {
-            let ended = tritium_lsp::server::serve_stdio();
+            let ended = tritium_lsp::serve_stdio();
             match ended.map_err(|e| Failure(format!("the connection to the editor cannot be made: {e}")))? {
                 Ended::Orderly => Ok(ExitCode::SUCCESS),
                 Ended::Abruptly(why) => {
@@ -131,7 +132,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
 }
 
 fn explain(code: &str) -> Result<ExitCode, Failure> {
-    let Some(page) = tritium_lsp::ide::diagnostics::page(code) else {
+    let Some(page) = tritium_ide::diagnostics::page(code) else {
         return Err(Failure(format!("no diagnostic `{code}`; `tritium check` prints the codes it finds")));
     };
     session::print(page)?;

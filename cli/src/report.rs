@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::json;
-use tritium_lsp::ide::{
+use tritium_ide::{
     Host,
     report::{Row, si},
 };

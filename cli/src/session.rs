@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use tritium_lsp::ide::{Analysis, Host, Options, workspace::Walk};
+use tritium_ide::{Analysis, Host, Options, workspace::Walk};
 use tritium_runtime::files::{MAX_SOURCE_BYTES, read_regular};
 use tritium_semantics::{Db as _, project::Selector, target::Gpu};
 

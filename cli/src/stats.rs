@@ -3,7 +3,7 @@
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tritium_lsp::ide::{Host, stats::Stats};
+use tritium_ide::{Host, stats::Stats};
 
 use crate::{
     args::{TextFormat, Through},

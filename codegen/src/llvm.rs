@@ -41,7 +41,7 @@ use tritium_tile::{
     rewrite::use_counts,
 };
 
-pub use crate::passes::Unsupported;
+pub use crate::Unsupported;
 use crate::{ptx_strings::Instruction, tensor_map::TensorMap};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 

@@ -22,37 +22,9 @@ pub mod stage_operands;
 pub mod use_wgmma;
 pub mod vectorise;
 
-use tritium_semantics::target::Sm;
-use tritium_tile::{Function, Level, Module, OpId, OpKind, Origin, Type};
+use tritium_tile::{Function, Level, Module, OpId, OpKind, Type};
 
-/// What a kernel is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CompileOptions {
-    pub sm: &'static Sm,
-    pub num_warps: u32,
-    pub num_stages: u32,
-}
-
-/// A kernel that cannot be compiled: where, and why, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsupported {
-    pub origin: Origin,
-    pub message: String,
-}
-
-impl Unsupported {
-    pub fn new(origin: Origin, message: impl Into<String>) -> Unsupported {
-        Unsupported { origin, message: message.into() }
-    }
-}
-
-impl std::fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Unsupported {}
+use crate::{CompileOptions, Unsupported};
 
 pub struct Pass {
     /// Also the name of its tests' directory and of its dump.
@@ -122,7 +94,7 @@ pub fn lower_observed(
     options: &CompileOptions,
     observe: &mut dyn FnMut(&'static Pass, &Module),
 ) -> Result<Module, Unsupported> {
-    check_options(options)?;
+    options.check()?;
     check_tiles(l0, options)?;
     let mut module = l0.clone();
     for pass in PIPELINE {
@@ -134,23 +106,6 @@ pub fn lower_observed(
 
 /// Elements of one tile that a thread may hold: LLVM and ptxas take minutes for more.
 const MAX_ELEMENTS_PER_THREAD: u64 = 2048;
-
-/// Loads of one loop that may run ahead; Triton's own limit is the shared memory they take.
-const MAX_STAGES: u32 = 256;
-
-/// Refuses what no GPU launches, before anything is decided for it.
-pub fn check_options(options: &CompileOptions) -> Result<(), Unsupported> {
-    let max_warps = options.sm.max_threads_per_cta / 32;
-    if !options.num_warps.is_power_of_two() || options.num_warps > max_warps {
-        let message = format!("num_warps is {}; it must be a power of two from 1 to {max_warps}", options.num_warps);
-        return Err(Unsupported::new(Origin::NONE, message));
-    }
-    if options.num_stages > MAX_STAGES {
-        let message = format!("num_stages is {}; at most {MAX_STAGES} are compiled", options.num_stages);
-        return Err(Unsupported::new(Origin::NONE, message));
-    }
-    Ok(())
-}
 
 fn check_tiles(l0: &Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let threads = u64::from(32 * options.num_warps);

@@ -6,20 +6,11 @@
 use tritium_semantics::{
     Db, Instance,
     elaborate::elaborate,
-    launch::{self, LaunchArg},
-    target::{self, Gpu, Sm},
+    target::{self, Sm},
 };
 use tritium_tile::{Module, Origin, verify};
 
-use crate::{
-    access, banks, cost,
-    footprint::{self, Footprint},
-    lints::{self, Finding, Ground},
-    llvm,
-    passes::{self, CompileOptions, Unsupported},
-    resources::{self, KernelReport},
-    tensor_map::TensorMap,
-};
+use crate::{CompileOptions, Unsupported, llvm, passes, tensor_map::TensorMap};
 
 /// What code is generated for, beyond the specialisation. Interned for good: there are few.
 #[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
@@ -55,16 +46,21 @@ fn sm(db: &dyn Db, options: Options) -> Result<&'static Sm, Unsupported> {
     target::sm(name).ok_or_else(|| Unsupported::new(Origin::NONE, format!("no SM is called `{name}`")))
 }
 
+impl Options {
+    pub fn compile_options(self, db: &dyn Db) -> Result<CompileOptions, Unsupported> {
+        Ok(CompileOptions { sm: sm(db, self)?, num_warps: self.num_warps(db), num_stages: self.num_stages(db) })
+    }
+}
+
 /// Level L1 after every pass.
 #[salsa::tracked(returns(ref), lru = 256)]
 pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Module, Unsupported> {
     let module = verified(db, instance)?;
-    let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
-    passes::lower_observed(module, &compile, &mut |_, _| db.unwind_if_revision_cancelled())
+    passes::lower_observed(module, &options.compile_options(db)?, &mut |_, _| db.unwind_if_revision_cancelled())
 }
 
 /// The tile IR of a kernel that is known to its end.
-fn verified(db: &dyn Db, instance: Instance) -> Result<&Module, Unsupported> {
+pub fn verified(db: &dyn Db, instance: Instance) -> Result<&Module, Unsupported> {
     let elaborated = elaborate(db, instance);
     if !elaborated.complete {
         let why = if elaborated.exhausted { "is too long to be followed" } else { "has errors" };
@@ -77,87 +73,6 @@ fn verified(db: &dyn Db, instance: Instance) -> Result<&Module, Unsupported> {
             Err(Unsupported::new(Origin::NONE, format!("a defect in Tritium: its tile IR does not verify ({problem:?})")))
         }
     }
-}
-
-/// What Triton would take of a GPU for it.
-#[salsa::tracked(returns(ref), lru = 512)]
-pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Result<Footprint, Unsupported> {
-    let module = verified(db, instance)?;
-    db.unwind_if_revision_cancelled();
-    let compile = CompileOptions { sm: sm(db, options)?, num_warps: options.num_warps(db), num_stages: options.num_stages(db) };
-    passes::check_options(&compile)?;
-    footprint::footprint(module, &compile, options.max_registers(db))
-}
-
-/// One launch, as far as what it takes of its GPU depends on it.
-#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
-pub struct Configuration {
-    #[returns(copy)]
-    pub instance: Instance,
-    #[returns(copy)]
-    pub options: Options,
-    /// A board or a bare SM, by name.
-    #[returns(ref)]
-    pub gpu: String,
-    /// The row of the tuner that it comes from.
-    #[returns(copy)]
-    pub config: Option<u32>,
-    #[returns(copy)]
-    pub grid: [u64; 3],
-    #[returns(ref)]
-    pub scalars: Vec<(String, i64)>,
-    #[returns(ref)]
-    pub tensor_bytes: Vec<(String, u64)>,
-}
-
-impl Configuration {
-    pub fn of_launch(db: &dyn Db, instance: Instance, options: Options, gpu: Gpu, launch: &launch::Launch) -> Configuration {
-        let values = launch_values(launch);
-        let scalars: Vec<_> = values.scalars.into_iter().collect();
-        let bytes: Vec<_> = values.tensor_bytes.into_iter().collect();
-        Configuration::new(db, instance, options, gpu.name().to_owned(), launch.config, values.grid, scalars, bytes)
-    }
-}
-
-/// What the rules about resources find of a launch; nothing where it cannot be compiled.
-#[salsa::tracked(returns(ref))]
-pub fn resource_lints(db: &dyn Db, configuration: Configuration) -> Vec<Finding> {
-    let (instance, options) = (configuration.instance(db), configuration.options(db));
-    let Ok(footprint) = triton_footprint(db, instance, options) else { return vec![] };
-    let Some(gpu) = Gpu::find(configuration.gpu(db)) else { return vec![] };
-    let launch = cost::Launch {
-        grid: configuration.grid(db),
-        scalars: configuration.scalars(db).iter().cloned().collect(),
-        tensor_bytes: configuration.tensor_bytes(db).iter().cloned().collect(),
-    };
-    let module = optimised(db, instance, options).as_ref().ok();
-    let accesses = module.map(|module| access::accesses(module, Some(&launch))).unwrap_or_default();
-    let reported = |options| answer(db, Question::new(db, instance, options, gpu, Some(launch.clone()))).as_ref().ok();
-    // To tell what they cost takes the whole model, which most launches need not be asked for.
-    let conflicts = module.is_some_and(|module| banks::passages(module).iter().any(|passage| passage.ways() > 1.0));
-    let report = if conflicts { reported(options) } else { None };
-    let report_with = |num_warps| {
-        let other = Options::new(db, options.sm(db).clone(), num_warps, options.num_stages(db), options.max_registers(db));
-        reported(other).map(|report| report.cost.clone())
-    };
-    let with = |num_warps, num_stages| {
-        let other = Options::new(db, options.sm(db).clone(), num_warps, num_stages, options.max_registers(db));
-        triton_footprint(db, instance, other).as_ref().ok().cloned()
-    };
-    lints::lint(&Ground {
-        module: &elaborate(db, instance).module,
-        footprint,
-        accesses: &accesses,
-        gpu,
-        num_warps: options.num_warps(db),
-        num_stages: options.num_stages(db),
-        max_registers: options.max_registers(db),
-        config: configuration.config(db),
-        launch: &launch,
-        report,
-        report_with: &report_with,
-        with: &with,
-    })
 }
 
 /// LLVM IR as text.
@@ -180,51 +95,4 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Ll
         parameters: entry.params.iter().map(|p| p.name.clone()).collect(),
         tensor_maps,
     })
-}
-
-/// What a report is about. Forgotten when nobody asks any more: sizes of launches change with every keystroke in them.
-#[salsa::interned]
-struct Question<'db> {
-    instance: Instance,
-    options: Options,
-    gpu: Gpu,
-    launch: Option<cost::Launch>,
-}
-
-/// What the specialisation takes and costs on a GPU of the SM it is compiled for; with a launch also what the launch costs.
-pub fn report<'db>(
-    db: &'db dyn Db,
-    instance: Instance,
-    options: Options,
-    gpu: Gpu,
-    launch: Option<&launch::Launch>,
-) -> &'db Result<KernelReport, Unsupported> {
-    answer(db, Question::new(db, instance, options, gpu, launch.map(launch_values)))
-}
-
-#[salsa::tracked(returns(ref), lru = 256)]
-fn answer<'db>(db: &'db dyn Db, question: Question<'db>) -> Result<KernelReport, Unsupported> {
-    let module = optimised(db, *question.instance(db), *question.options(db)).as_ref().map_err(Clone::clone)?;
-    let max_registers = question.options(db).max_registers(db);
-    Ok(resources::report(module, *question.gpu(db), question.launch(db).as_ref(), max_registers))
-}
-
-/// The numbers of a launch that costs depend on.
-pub fn launch_values(launch: &launch::Launch) -> cost::Launch {
-    let mut values = cost::Launch { grid: launch.grid, ..cost::Launch::default() };
-    for (name, arg) in launch.parts() {
-        match arg {
-            LaunchArg::Tensor(index) => {
-                if let Some(tensor) = launch.tensors.get(index) {
-                    let elements = tensor.shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent));
-                    let bytes = elements.and_then(|n| n.checked_mul(u64::from(tensor.dtype.bytes())));
-                    values.tensor_bytes.extend(bytes.map(|bytes| (name, bytes)));
-                }
-            }
-            LaunchArg::Int(n) => values.scalars.extend(i64::try_from(n).ok().map(|n| (name, n))),
-            LaunchArg::Bool(b) => values.scalars.extend([(name, i64::from(b))]),
-            LaunchArg::Float(_) | LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => {}
-        }
-    }
-    values
 }

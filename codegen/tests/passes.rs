@@ -1,6 +1,6 @@
 //! Runs every `tests/tile/<pass>/<hazard>.tile`: the module above the line, through the pass, is the module below it.
 //! `UPDATE_EXPECT=1` writes what comes out. A pass that needs layouts is shown a module at L0 after the passes in front of it. The directory
-//! `pipeline` runs all passes, `report` prints the report of what comes out of them.
+//! `pipeline` runs all passes; `report` is a test of the estimates.
 //!
 //! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
 //! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64), `; run: n=0 | n=64` one set after the other; every
@@ -9,10 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tritium_codegen::{
-    cost::Launch,
-    passes::{self, CompileOptions},
-};
+use tritium_codegen::{CompileOptions, passes};
 use tritium_semantics::target::Gpu;
 use tritium_tile::{
     Elem, FunctionId, Module, Scalar,
@@ -41,7 +38,7 @@ fn run(path: &Path, text: &str) -> Lowered {
     let problems = tritium_tile::verify::verify(&module);
     assert!(problems.is_empty(), "{name}: {problems:?}");
     let pass = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
-    let whole = pass == "pipeline" || pass == "report";
+    let whole = pass == "pipeline";
     let l0 = ["inline", "canonicalise", "share_loads", "decompose_dot", "carry_scalars", "rebase", "coalesce"].contains(&pass);
     let mut before = module.clone();
     let mut result = Ok(());
@@ -61,7 +58,6 @@ fn run(path: &Path, text: &str) -> Lowered {
     let left = passes::PIPELINE.into_iter().skip_while(|step| step.name != pass).skip(1);
     let lowered = result.is_ok() && left.into_iter().all(|step| passes::run(step, &mut finished, &options).is_ok());
     let shown = match result {
-        Ok(()) if pass == "report" => report(&module, text),
         Ok(()) => module.to_string(),
         Err(refused) => format!("; refused: {refused}\n"),
     };
@@ -83,18 +79,6 @@ fn numbers(text: &str, name: &str) -> Vec<(String, u64)> {
         .filter_map(|pair| pair.split_once('='))
         .map(|(k, v)| (k.to_string(), v.parse().expect("a number")))
         .collect()
-}
-
-fn report(module: &Module, text: &str) -> String {
-    let grid: Vec<u64> = directive(text, "grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();
-    let launch = Launch {
-        grid: [grid[0], grid[1], grid[2]],
-        scalars: numbers(text, "args").into_iter().map(|(k, v)| (k, v as i64)).collect(),
-        tensor_bytes: numbers(text, "bytes").into_iter().collect(),
-    };
-    let gpu = Gpu::find(directive(text, "gpu").expect("a gpu")).expect("a known gpu");
-    let report = tritium_codegen::resources::report(module, gpu, Some(&launch), None);
-    serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"
 }
 
 /// Bytes behind every pointer.
@@ -214,8 +198,8 @@ fn files(directory: &Path, out: &mut Vec<PathBuf>) {
     entries.sort();
     for entry in entries {
         if entry.is_dir() {
-            // Kernels of the fuzzer run in its own test.
-            if !entry.ends_with("fuzz") {
+            // These have tests of their own.
+            if !entry.ends_with("fuzz") && !entry.ends_with("report") {
                 files(&entry, out);
             }
         } else if entry.extension().is_some_and(|e| e == "tile") {

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** the result calls nothing, and its ops keep the origins they had. Recursion cannot be inlined and is refused.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use rustc_hash::FxHashMap;
 
@@ -11,6 +11,9 @@ use crate::{
     ops::{OpKind, Origin},
     rewrite::{self, ValueMap},
 };
+
+/// Operations of a kernel with everything it calls in it.
+pub const MAX_INLINED_OPS: usize = 1 << 17;
 
 /// Calls inside calls; more is recursion, or nobody's kernel.
 const MAX_DEPTH: usize = 64;
@@ -22,6 +25,28 @@ pub enum NotInlined {
     Endless { origin: Origin, callee: String },
     /// The whole would have too many ops; `callee` has the largest part in it, and stands in it so many times.
     TooLarge { origin: Origin, callee: String, times: u64, ops: u64 },
+}
+
+impl NotInlined {
+    pub fn origin(&self) -> Origin {
+        match *self {
+            NotInlined::Endless { origin, .. } | NotInlined::TooLarge { origin, .. } => origin,
+        }
+    }
+}
+
+impl fmt::Display for NotInlined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotInlined::Endless { callee, .. } => {
+                write!(f, "`{callee}` calls itself or nests too deeply to be inlined; write the recursion as a loop")
+            }
+            NotInlined::TooLarge { callee, times, ops, .. } => write!(
+                f,
+                "the kernel with its helpers in place would be {ops} operations, and at most {MAX_INLINED_OPS} are compiled: `{callee}` would stand in it {times} times. Call it once and use the result again"
+            ),
+        }
+    }
 }
 
 /// The module's first function with everything it calls put in place of the calls, of at most so many ops.

@@ -6,6 +6,7 @@
 //! **Invariants:** `parse(print(m)) == m` for every module; after [`verify`] later stages may refuse but never panic.
 //! Knows nothing of Python, of files, of GPUs' names.
 
+pub mod effects;
 pub mod facts;
 pub mod inline;
 pub mod interpret;
@@ -19,6 +20,7 @@ pub mod parse;
 pub mod print;
 pub mod rewrite;
 pub mod scratch;
+pub mod simplify;
 pub mod simulate;
 pub mod types;
 pub mod verify;

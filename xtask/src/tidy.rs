@@ -8,28 +8,24 @@ use cargo_metadata::MetadataCommand;
 use crate::root;
 
 /// From left to right; a crate imports only from its left. `xtask` and `tests` stand outside.
-const CRATES: &[&str] = &["syntax", "tile", "semantics", "codegen", "runtime", "lsp", "cli"];
+const CRATES: &[&str] = &["syntax", "tile", "semantics", "codegen", "estimate", "runtime", "ide", "lsp", "cli"];
 
 /// What may be named where, and why. A place is the start of a path.
 const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("rowan", &["syntax/src/tree.rs"], "the tree library is wrapped once"),
-    (
-        "tower_lsp",
-        &["lsp/src/server", "tests/tests/conformance.rs"],
-        "features speak in plain structs; the protocol is the server's",
-    ),
-    (
-        "ls_types",
-        &["lsp/src/server", "tests/tests/conformance.rs"],
-        "features speak in plain structs; the protocol is the server's",
-    ),
+    ("tower_lsp", &["lsp/src", "tests/tests/conformance.rs"], "features speak in plain structs; the protocol is the server's"),
+    ("ls_types", &["lsp/src", "tests/tests/conformance.rs"], "features speak in plain structs; the protocol is the server's"),
     ("inkwell", &["runtime/src/worker/llvm.rs"], "LLVM may abort, so only a worker touches it"),
     ("cudarc", &["runtime/src/device/cuda"], "everything else must build and run without a GPU"),
 ];
 
+/// The model of Triton, which no pass of ours may move.
+const MODEL_OF_TRITON: &str = "estimate/src/triton";
+
 const CHECKS: &[fn(&Repository) -> Vec<String>] = &[
     edges,
     names_in_their_places,
+    model_of_triton,
     subprocesses,
     paths_in_documents,
     generated_files,
@@ -141,6 +137,19 @@ fn names_in_their_places(repository: &Repository) -> Vec<String> {
     complaints
 }
 
+fn model_of_triton(repository: &Repository) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in repository.rust().filter(|file| file.path.starts_with(MODEL_OF_TRITON)) {
+        for (line, _) in file.code().filter(|(_, code)| is_used(code, "passes")) {
+            complaints.push(format!(
+                "{}:{line}: the model of Triton names a pass of ours, so a change there would change Triton's figures",
+                file.path
+            ));
+        }
+    }
+    complaints
+}
+
 /// `name::…` or `use name`, as a whole word.
 fn is_used(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
@@ -194,9 +203,9 @@ fn generated_files(_: &Repository) -> Vec<String> {
 }
 
 fn features_are_named(repository: &Repository) -> Vec<String> {
-    let features = repository
-        .rust()
-        .filter(|file| file.path.strip_prefix("lsp/src/ide/").is_some_and(|name| !name.contains('/') && name != "tests.rs"));
+    let features = repository.rust().filter(|file| {
+        file.path.strip_prefix("ide/src/").is_some_and(|name| !name.contains('/') && !["lib.rs", "tests.rs"].contains(&name))
+    });
     let nameless = features.filter(|file| !file.text.starts_with("// Feature: "));
     nameless.map(|file| format!("{}:1: starts without a `// Feature: ` line, which says what the user gets", file.path)).collect()
 }
@@ -306,7 +315,8 @@ mod tests {
         type Check = fn(&Repository) -> Vec<String>;
         let cases: &[(Check, &str, &str, &str)] = &[
             (names_in_their_places, "tile/src/lib.rs", "use inkwell::x;", "use my_inkwell::x; // inkwell::x"),
-            (names_in_their_places, "lsp/src/ide/hover.rs", "fn f(x: tower_lsp::X) {}", "fn tower_lsp_free() {}"),
+            (names_in_their_places, "ide/src/hover.rs", "fn f(x: tower_lsp::X) {}", "fn tower_lsp_free() {}"),
+            (model_of_triton, "estimate/src/triton/fold.rs", "codegen::passes::run()", "compasses::run()"),
             (subprocesses, "lsp/src/lib.rs", "use std::process::Command;", "use std::process::ExitCode;"),
             (
                 paths_in_documents,
@@ -314,12 +324,12 @@ mod tests {
                 "see `docs/b.md`.",
                 "see `docs/a.md`, docs/a.md:3:1, docs/<name>.md and https://docs/x",
             ),
-            (features_are_named, "lsp/src/ide/hover.rs", "//! Feature: Hover", "// Feature: Hover"),
+            (features_are_named, "ide/src/hover.rs", "//! Feature: Hover", "// Feature: Hover"),
             (pages, "semantics/src/diagnostics.rs", "    SHP001 \"shape\" Error;", "    let x = \"y\";"),
             (architectures, "codegen/src/a.rs", "if target.sm >= 90 {", "if self.rank >= 90 {"),
             (unwanted_code, "codegen/src/a.rs", "todo!()", "// no todo!() here"),
             (module_documents, "codegen/src/a.rs", "// Job.\n//! Job.", "//! Job."),
-            (module_documents, "lsp/src/ide/hover.rs", "// Feature: Hover\n//\nfn f() {}", "// Feature: Hover\n//\n//! Job."),
+            (module_documents, "ide/src/hover.rs", "// Feature: Hover\n//\nfn f() {}", "// Feature: Hover\n//\n//! Job."),
             (machine_paths, "README.md", "in /root/x", "in build/work/x"),
         ];
         for (check, path, wrong, right) in cases {

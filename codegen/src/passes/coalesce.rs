@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tritium_tile::{
     Function, Level, Module, OpId, OpKind, Shape, ValueId,
+    effects::{MAX_ACCESS_BYTES, mask_of, pointee_bytes},
     facts::{self, Facts},
     layout::{Distributed, Layout, LayoutId, LayoutTable, blocked::blocked},
     ops::{BinaryOp, Predicate},
@@ -26,9 +27,6 @@ pub static PASS: Pass = Pass {
     gives: &[Fact::HasLayouts],
     run,
 };
-
-/// Bytes of the widest access of one thread.
-pub const WIDEST: u32 = 16;
 
 type Order = SmallVec<[u8; 4]>;
 
@@ -190,26 +188,12 @@ fn admitted(function: &Function, facts: &Facts, mask: ValueId, d: usize, depth: 
 /// The elements along a dimension that one access may take, as far as its addresses and its mask say: a power of two.
 pub(super) fn access_run(function: &Function, facts: &Facts, id: OpId, d: usize) -> u64 {
     let op = function.op(id);
-    let unit = unit_of(function, op.operands[0]);
-    let mut run = facts.axis(op.operands[0]).aligned_run(d, u64::from(unit)).min(u64::from((WIDEST / unit).max(1)));
+    let unit = pointee_bytes(function, op.operands[0]);
+    let mut run = facts.axis(op.operands[0]).aligned_run(d, u64::from(unit)).min(u64::from((MAX_ACCESS_BYTES / unit).max(1)));
     if let Some(mask) = mask_of(function, id) {
         run = run.min(facts.axis(mask).constancy[d]);
     }
     run
-}
-
-/// Bytes of what a pointer points to.
-pub(crate) fn unit_of(function: &Function, pointer: ValueId) -> u32 {
-    function.ty(pointer).elem().pointee().map_or(1, |s| s.bytes())
-}
-
-pub(crate) fn mask_of(function: &Function, id: OpId) -> Option<ValueId> {
-    let op = function.op(id);
-    match op.kind {
-        OpKind::Load(_) => op.operands.get(1).copied(),
-        OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AsyncCopy(_) => op.operands.get(2).copied(),
-        _ => None,
-    }
 }
 
 /// Every op gets its operands as it needs them, and gives its results as their first layout says.

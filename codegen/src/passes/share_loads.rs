@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
+    effects::may_write,
     facts::{self, Facts},
     ops::{BinaryOp, CacheOp, LoadAttrs, Op, Predicate},
     rewrite::{self, ValueMap},
@@ -29,35 +30,6 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         rewrite::compact(function);
     }
     Ok(())
-}
-
-/// An op that can make a load read something else, whatever its address.
-pub(crate) fn may_write(function: &Function, op: OpId) -> bool {
-    let mut pending = vec![op];
-    while let Some(op) = pending.pop() {
-        let op = function.op(op);
-        let quiet = op.kind.is_pure()
-            || op.kind.is_terminator()
-            || matches!(
-                op.kind,
-                OpKind::Load(_)
-                    | OpKind::LocalLoad
-                    | OpKind::SpecialRegister(_)
-                    | OpKind::Assert { .. }
-                    | OpKind::Assume
-                    | OpKind::Print { .. }
-                    | OpKind::For(_)
-                    | OpKind::While
-                    | OpKind::If
-            );
-        if !quiet {
-            return true;
-        }
-        for &region in &op.regions {
-            pending.extend(&function.block(region).ops);
-        }
-    }
-    false
 }
 
 /// A load that may be left out if the same was read before.

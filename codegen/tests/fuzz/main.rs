@@ -21,7 +21,7 @@ use std::{
 };
 
 use generate::{INPUT, PROGRAMS, Random};
-use tritium_codegen::passes::{self, CompileOptions};
+use tritium_codegen::{CompileOptions, passes};
 use tritium_semantics::target::Gpu;
 use tritium_tile::{
     Elem, FunctionId, Module, OpKind, Scalar,

@@ -86,6 +86,10 @@ impl Repairs {
         let sources = sources(db, kernel, problem);
         let candidates: Vec<usize> = sources.into_iter().filter(|&i| free(i)).collect();
         let mut all = changes(arguments, flow, &candidates);
+        // A tile is too large by its extents, whatever its elements are.
+        if problem.code == Code::SHP004 {
+            all.retain(|change| change.iter().any(|(_, new)| matches!(new, Argument::Constexpr(_))));
+        }
         if !self.is_run {
             let is_open = |(i, new): &(usize, Argument)| match (&arguments[*i], new) {
                 (Argument::Runtime { ty: ArgType::Ptr { .. }, .. }, Argument::Runtime { ty: ArgType::Ptr { .. }, .. }) => true,

@@ -148,7 +148,7 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
         }
     }
     let section = format!(
-        "## What Triton takes\n\nThe footprint rules (`codegen/src/footprint.rs`), which never run Triton, beside Triton 3.6: bytes of shared memory and \
+        "## What Triton takes\n\nThe footprint rules (`estimate/src/triton.rs`), which never run Triton, beside Triton 3.6: bytes of shared memory and \
          whether they fit a thread block. “Held back” rows were never looked at while the rules were made.\n\n\
          | rows | of | kernels with a dot | bytes equal | all | bytes equal | fits right |\n|---|---|--:|--:|--:|--:|--:|\n{}\n\
          Whether registers spill. The rows held back were drawn by chance alone from what an autotuner would try (warps, stages and block sizes, \

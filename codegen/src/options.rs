@@ -1,0 +1,58 @@
+//! Options of a compilation, and the refusal of a kernel.
+
+use tritium_semantics::target::Sm;
+use tritium_tile::{Origin, inline::NotInlined};
+
+/// What a kernel is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CompileOptions {
+    pub sm: &'static Sm,
+    pub num_warps: u32,
+    pub num_stages: u32,
+}
+
+/// Loads of one loop that may run ahead; Triton's own limit is the shared memory they take.
+const MAX_STAGES: u32 = 256;
+
+impl CompileOptions {
+    /// What the SM and the compiler allow.
+    pub fn check(&self) -> Result<(), Unsupported> {
+        let max_warps = self.sm.max_threads_per_cta / 32;
+        if !self.num_warps.is_power_of_two() || self.num_warps > max_warps {
+            let message = format!("num_warps is {}; it must be a power of two from 1 to {max_warps}", self.num_warps);
+            return Err(Unsupported::new(Origin::NONE, message));
+        }
+        if self.num_stages > MAX_STAGES {
+            let message = format!("num_stages is {}; at most {MAX_STAGES} are compiled", self.num_stages);
+            return Err(Unsupported::new(Origin::NONE, message));
+        }
+        Ok(())
+    }
+}
+
+/// A kernel that cannot be compiled: where, and why, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    pub origin: Origin,
+    pub message: String,
+}
+
+impl Unsupported {
+    pub fn new(origin: Origin, message: impl Into<String>) -> Unsupported {
+        Unsupported { origin, message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+impl From<NotInlined> for Unsupported {
+    fn from(why: NotInlined) -> Unsupported {
+        Unsupported::new(why.origin(), why.to_string())
+    }
+}

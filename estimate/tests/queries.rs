@@ -1,0 +1,467 @@
+//! From Python text to LLVM text and reports, and what a keystroke makes run again.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use expect_test::{Expect, expect};
+use tritium_codegen::{Options, llvm_text};
+use tritium_estimate::{report, triton::Footprint, triton_footprint};
+use tritium_semantics::{
+    Database, SourceFile, System,
+    launch::launches,
+    specialise::{instances, specialise},
+    target::Gpu,
+};
+
+struct Nothing;
+
+impl System for Nothing {
+    fn read(&self, _: &Path) -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    fn is_file(&self, _: &Path) -> bool {
+        false
+    }
+}
+
+fn options(db: &Database, num_warps: u32) -> Options {
+    Options::new(db, "sm_90".to_string(), num_warps, 3, None)
+}
+
+/// One line for each launch of the examples.
+fn summary(db: &Database, file: SourceFile) -> String {
+    let mut out = String::new();
+    for launch in &launches(db, file).launches {
+        let instance = specialise(db, launch);
+        let options = options(db, launch.num_warps);
+        let gpu = Gpu::find("H200").expect("a board");
+        let line = match (report(db, instance, options, gpu, Some(launch)), llvm_text(db, instance, options)) {
+            (Ok(report), Ok(llvm)) => {
+                assert!(llvm.text.contains(&format!("@{}(", llvm.kernel)), "{}", llvm.text);
+                let widths: Vec<u32> = report.accesses.iter().map(|a| a.width_bytes).collect();
+                format!(
+                    "{}: {} bytes shared, widths {widths:?}, {:?} flops, {:?} bytes, {:?}",
+                    launch.name, report.shared_bytes.value, report.cost.flops, report.cost.bytes, report.cost.bound
+                )
+            }
+            (Err(refused), _) => format!("{}: {refused}", launch.name),
+            (_, Err(refused)) => format!("{}: {refused}", launch.name),
+        };
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+fn check(example: &str, expected: Expect) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(example);
+    let mut db = Database::new(Arc::new(Nothing));
+    let file = db.set_text(&path, std::fs::read_to_string(&path).expect("an example"));
+    expected.assert_eq(&summary(&db, file));
+}
+
+#[test]
+fn vector_add() {
+    check(
+        "vector_add.py",
+        expect![[r#"
+            one_million: 0 bytes shared, widths [16, 16, 16], Some(1000448.0) flops, Some(8000000.0) bytes, Some(Memory)
+            odd: 0 bytes shared, widths [4, 4, 4], Some(1000448.0) flops, Some(8000024.0) bytes, Some(Memory)
+        "#]],
+    );
+}
+
+#[test]
+fn softmax() {
+    check(
+        "softmax.py",
+        expect![[r#"
+            announcement: 144 bytes shared, widths [4, 4], Some(2387385.0) flops, Some(2171092.0) bytes, Some(Memory)
+            square_4096: 160 bytes shared, widths [16, 16], Some(67104768.0) flops, Some(108003328.0) bytes, Some(Memory)
+        "#]],
+    );
+}
+
+#[test]
+fn layer_norm() {
+    check(
+        "layer_norm.py",
+        expect![[r#"
+            rows: 144 bytes shared, widths [4, 4, 4, 4], Some(3670528.0) flops, Some(2056000.0) bytes, Some(Memory)
+            half: 160 bytes shared, widths [16, 16, 16, 16], Some(117444608.0) flops, Some(40917246.43788138) bytes, Some(Memory)
+        "#]],
+    );
+}
+
+#[test]
+fn matmul() {
+    check(
+        "matmul.py",
+        expect![[r#"
+            small: 20480 bytes shared, widths [2, 16, 2], Some(9437184.0) flops, Some(64512.0) bytes, Some(Memory)
+            square_1024: 65536 bytes shared, widths [16, 16, 16], Some(2147483648.0) flops, Some(4194304.0) bytes, Some(Compute)
+        "#]],
+    );
+}
+
+/// What a profiler counts of launches on an H200, in the order of a file of `bench`: executed FLOP, bytes of DRAM, the busiest unit.
+fn counted(file: &str, launches_as_toml: &str, expected: Expect) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench").join(file);
+    let header: String = launches_as_toml.lines().map(|line| format!("# {line}\n")).collect();
+    let text = format!("# /// tritium\n{header}# ///\n{}", std::fs::read_to_string(&path).expect("a file of kernels"));
+    let mut db = Database::new(Arc::new(Nothing));
+    let file = db.set_text(&path, text);
+    let mut out = String::new();
+    for launch in &launches(&db, file).launches {
+        let instance = specialise(&db, launch);
+        let gpu = Gpu::find("H200").expect("a board");
+        let report = report(&db, instance, options(&db, launch.num_warps), gpu, Some(launch)).as_ref().expect("a report");
+        let cost = &report.cost;
+        let million = |n: Option<f64>| n.map_or_else(|| "?".to_owned(), |n| format!("{:.1}", n / 1e6));
+        out += &format!(
+            "{}: {} MFLOP; {} MB and {} MB left in L2; {}",
+            launch.name,
+            million(cost.flops_executed),
+            million(cost.bytes),
+            million(cost.bytes_left_in_l2),
+            cost.limiter().map_or("?", |unit| unit.name()),
+        );
+        for tensor in &cost.tensors {
+            let direction = if tensor.is_store { "to" } else { "from" };
+            let moved = million(Some(tensor.dram + tensor.left));
+            out += &format!("; {direction} {} {moved} ({:?})", tensor.tensor.as_deref().unwrap_or("?"), tensor.reuse);
+        }
+        out += "\n";
+    }
+    expected.assert_eq(&out);
+}
+
+/// `tl.arange(…) % M` is followed: tiles of grouped programs are shared by the wave they are in.
+#[test]
+fn waves_of_a_product_share_tiles() {
+    let launch = |size: u32, (m, n, k): (u32, u32, u32), warps: u32| {
+        format!(
+            "[launch.of_{size}_by_{m}x{n}x{k}]\nkernel = \"matmul\"\ngrid = [{}]\n\
+             args = {{ A = \"f16[{size}, {size}]\", B = \"f16[{size}, {size}]\", C = \"f16[{size}, {size}]\", M = {size}, N = {size}, K = {size}, \
+             stride_am = {size}, stride_ak = 1, stride_bk = {size}, stride_bn = 1, stride_cm = {size}, stride_cn = 1 }}\n\
+             meta = {{ BLOCK_M = {m}, BLOCK_N = {n}, BLOCK_K = {k}, GROUP_M = 8 }}\nnum_warps = {warps}\n",
+            size / m * (size / n)
+        )
+    };
+    let launches = [
+        launch(4096, (128, 128, 32), 4),
+        launch(4096, (128, 128, 64), 8),
+        launch(4096, (128, 256, 64), 8),
+        launch(8192, (128, 256, 64), 8),
+        launch(2048, (128, 128, 64), 8),
+    ];
+    // Counted: 218, 211, 215 and 1627 MB.
+    counted(
+        "tensor_kernels.py",
+        &launches.concat(),
+        expect![[r#"
+            of_4096_by_128x128x32: 137439.0 MFLOP; 215.5 MB and 7.9 MB left in L2; tensor; from A 58.7 (Waves); from B 131.1 (Waves); to C 33.6 (Waves)
+            of_4096_by_128x128x64: 137439.0 MFLOP; 213.6 MB and 7.9 MB left in L2; tensor; from A 57.4 (Waves); from B 130.5 (Waves); to C 33.6 (Waves)
+            of_4096_by_128x256x64: 137439.0 MFLOP; 212.2 MB and 8.0 MB left in L2; tensor; from A 54.5 (Waves); from B 132.1 (Waves); to C 33.6 (Waves)
+            of_8192_by_128x256x64: 1099511.6 MFLOP; 1623.1 MB and 4.3 MB left in L2; tensor; from A 385.9 (Waves); from B 1107.3 (Waves); to C 134.2 (Waves)
+            of_2048_by_128x128x64: 17179.9 MFLOP; 16.8 MB and 8.4 MB left in L2; tensor; from A 8.4 (Once); from B 8.4 (Once); to C 8.4 (Once)
+        "#]],
+    );
+}
+
+/// Every lane adds in a butterfly, every thread adds what warps found, a mean is multiplied into every difference; rows that do not fit L2
+/// come twice where they are read twice.
+#[test]
+fn threads_execute_more_than_is_useful() {
+    let rows = |name: &str, kernel: &str, (rows, columns): (u32, u32), elem: &str, more: &str, meta: &str, warps: u32| {
+        format!(
+            "[launch.{name}]\nkernel = \"{kernel}\"\ngrid = [{rows}]\n\
+             args = {{ OUT = \"{elem}[{rows}, {columns}]\", X = \"{elem}[{rows}, {columns}]\", stride = {columns}, {more} }}\n\
+             meta = {{ BLOCK = {meta} }}\nnum_warps = {warps}\n"
+        )
+    };
+    let launches = [
+        rows("norm", "rms_norm", (16384, 4096), "f16", "WEIGHT = \"f16[4096]\", n_cols = 4096, eps = 1e-5", "4096", 8),
+        rows("narrow", "wide_softmax", (16384, 2048), "f32", "columns = 2048", "512", 4),
+        rows("wide", "wide_softmax", (1024, 131072), "f32", "columns = 131072", "4096", 8),
+    ];
+    counted(
+        "affine_kernels.py",
+        &launches.concat(),
+        expect![[r#"
+            norm: 323.0 MFLOP; 242.2 MB and 26.2 MB left in L2; DRAM; from X 134.2 (Waves); from WEIGHT 0.0 (Waves); to OUT 134.2 (Waves)
+            narrow: 352.3 MFLOP; 242.2 MB and 26.2 MB left in L2; DRAM; from X 134.2 (Waves); to OUT 134.2 (Waves)
+            wide: 1227.9 MFLOP; 1593.1 MB and 17.5 MB left in L2; DRAM; from X 1073.7 (Waves); to OUT 536.9 (Waves)
+        "#]],
+    );
+}
+
+const TWO: &str = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def first(x, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) + 1.0, mask=i < n)
+
+@triton.jit
+def second(x, n, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+";
+
+/// The queries of this crate that run again after an edit.
+fn runs_after(edited: &str) -> Vec<String> {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let sink = log.clone();
+    let on_event = move |event: salsa::Event| {
+        if let salsa::EventKind::WillExecute { database_key } = event.kind {
+            sink.lock().expect("no panic").push(format!("{database_key:?}"));
+        }
+    };
+    let mut db = Database::with_events(Arc::new(Nothing), Some(Box::new(on_event)));
+    let path = Path::new("two.py");
+    let lower_all = |db: &Database, file: SourceFile| {
+        for (_, specialisations) in instances(db, file) {
+            for s in specialisations {
+                llvm_text(db, s.instance, options(db, 4)).as_ref().expect("it compiles");
+            }
+        }
+    };
+    let file = db.set_text(path, TWO.to_string());
+    lower_all(&db, file);
+    log.lock().expect("no panic").clear();
+    let file = db.set_text(path, edited.to_string());
+    lower_all(&db, file);
+    let ran = log.lock().expect("no panic");
+    ran.iter().filter(|key| ["optimised", "llvm_text"].iter().any(|q| key.starts_with(q))).cloned().collect()
+}
+
+#[test]
+fn a_comment_compiles_nothing() {
+    assert_eq!(runs_after(&TWO.replace("@triton.jit\ndef second", "# doubles\n@triton.jit\ndef second")), Vec::<String>::new());
+}
+
+#[test]
+fn one_kernel_s_body_compiles_that_kernel_only() {
+    let ran = runs_after(&TWO.replace("* 2.0", "* 3.0"));
+    let optimised = ran.iter().filter(|key| key.starts_with("optimised")).count();
+    assert!(optimised > 0 && optimised == ran.len() - optimised, "{ran:?}");
+    let all = runs_after(&TWO.replace("* 2.0", "* 3.0").replace("+ 1.0", "+ 4.0"));
+    assert!(all.len() > ran.len(), "{all:?}");
+}
+
+const SUMS: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.sums]
+# kernel = \"sums\"
+# grid = [1]
+# args = { x = \"f32[64, 4096]\", y = \"f32[64, 64]\", z = \"f32[4096]\" }
+# num_warps = 1
+# ///
+@triton.jit
+def sums(x, y, z):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 4096 + i[None, :]
+    total = tl.zeros((64, 64), tl.float32)
+    squares = tl.zeros((64, 64), tl.float32)
+    for n in range(0, 64):
+        tile = tl.load(x + at + n * 64)
+        total += tile
+        squares += tile * tile
+        tl.store(z + n * 64 + i, tl.sum(tile, axis=0))
+    if READ:
+        tl.store(y + i[:, None] * 64 + i[None, :], total + squares)
+";
+
+fn footprint_of(text: &str) -> Footprint {
+    let mut db = Database::new(Arc::new(Nothing));
+    let file = db.set_text(Path::new("sums.py"), text.to_string());
+    let launch = &launches(&db, file).launches[0];
+    let instance = specialise(&db, launch);
+    triton_footprint(&db, instance, options(&db, launch.num_warps)).clone().expect("it is understood")
+}
+
+/// Registers that a thread needs in Triton's code, and whether it has them.
+fn triton_needs(text: &str) -> (u32, bool) {
+    let footprint = footprint_of(text);
+    (footprint.live_registers, footprint.spills.value)
+}
+
+const PRODUCT: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.product]
+# kernel = \"product\"
+# grid = [1]
+# args = { x = \"f16[64, 64]\", y = \"f16[64, 64]\", z = \"f32[64, 64]\" }
+# num_warps = NUM_WARPS
+# ///
+@triton.jit
+def product(x, y, z):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    a = tl.load(x + at)
+    c = tl.dot(a, tl.load(y + at))
+    tl.store(z + at, RESULT)
+";
+
+#[test]
+fn a_value_takes_registers_in_every_layout_that_it_exists_in() {
+    let needs = |result: &str| triton_needs(&PRODUCT.replace("NUM_WARPS", "1").replace("RESULT", result)).0;
+    // The product reads it from shared memory as it goes; what is added to its result waits beside it.
+    let (once, twice) = (needs("c"), needs("c + a"));
+    assert!(twice > once + 40, "{once} {twice}");
+}
+
+#[test]
+fn equal_reductions_are_done_once() {
+    let reductions = |result: &str| {
+        let footprint = footprint_of(&PRODUCT.replace("NUM_WARPS", "4").replace("RESULT", result));
+        footprint.parts.iter().filter(|part| part.what == "reduction").count()
+    };
+    let columns = |of: &str| format!("tl.sum({of}, axis=0)[None, :]");
+    assert_eq!(reductions(&format!("{} + {}", columns("c"), columns("c * c"))), 2);
+    assert_eq!(reductions(&format!("{} + c * {}", columns("c"), columns("c"))), 1);
+}
+
+#[test]
+fn sums_that_nobody_reads_take_no_registers() {
+    let (read, spills) = triton_needs(&SUMS.replace("if READ", "if True"));
+    assert!(read > 255 && spills, "{read}");
+    let (unread, spills) = triton_needs(&SUMS.replace("if READ", "if False"));
+    assert!(unread < 100 && !spills, "{unread}");
+}
+
+const BLOCK: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.row]
+# kernel = \"row\"
+# grid = [1]
+# args = { x = \"f32[16384]\", y = \"f32[16384]\" }
+# num_warps = 1
+# ///
+@triton.jit
+def row(x, y):
+    at = tl.arange(0, 16384)
+    tl.store(y + at, tl.exp(tl.load(x + at, mask=at < LENGTH, other=0.0)), mask=at < LENGTH)
+";
+
+#[test]
+fn the_end_of_a_block_that_a_number_rules_out_takes_no_registers() {
+    let (all, spills) = triton_needs(&BLOCK.replace("LENGTH", "16000"));
+    assert!(all > 255 && spills, "{all}");
+    let (few, spills) = triton_needs(&BLOCK.replace("LENGTH", "1000"));
+    assert!(few < 100 && !spills, "{few}");
+    // What stands in for it may be a tile of its own.
+    let two = |other: &str| {
+        let load = |mask: &str| format!("tl.load(x + at, mask=at < {mask}, other={other})");
+        let line = BLOCK.find("    tl.store").expect("the last line");
+        let body =
+            format!("    a = {}\n    b = {}\n    tl.store(y + at, a - b * tl.max(a * b, axis=0))\n", load("1000"), load("2000"));
+        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
+    };
+    let (number, tile) = (two("0.0"), two("tl.load(y + at)"));
+    assert!(tile > number + 500, "{number} {tile}");
+}
+
+#[test]
+fn how_many_programs_there_are_rules_out_the_end_of_a_block() {
+    let needs = |first: &str| {
+        let block = BLOCK.replace("tl.arange(0, 16384)", &format!("{first} * 16384 + tl.arange(0, 16384)"));
+        triton_needs(&block.replace("LENGTH", "1000")).0
+    };
+    // Along the second axis there are 65,535 at most, which no index of 32 bits wraps at; along the first it may.
+    let (first, second) = (needs("tl.program_id(0)"), needs("tl.program_id(1)"));
+    assert!(first > 255 && second < 100, "{first} {second}");
+}
+
+#[test]
+fn a_sum_takes_no_registers_where_nothing_but_zeros_is_added() {
+    let needs = |other: &str| {
+        let body = format!(
+            "    total = tl.zeros([16384], tl.float32)\n    for i in range(0, 9):\n        total += tl.load(x + i + at, mask=at < 1000, \
+             other={other})\n    tl.store(y + at, total, mask=at < 15000)\n"
+        );
+        let line = BLOCK.find("    tl.store").expect("the last line");
+        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
+    };
+    let (zeros, ones) = (needs("0.0"), needs("1.0"));
+    assert!(zeros < 100 && ones > 255, "{zeros} {ones}");
+}
+
+const AHEAD: &str = "\
+import triton
+import triton.language as tl
+
+# /// tritium
+# [launch.ahead]
+# kernel = \"ahead\"
+# grid = [1]
+# args = { x = \"f16[64, 4096]\", z = \"f16[64, 4096]\", n = 4096 }
+# num_warps = 4
+# ///
+@triton.jit
+def ahead(x, z, n):
+    i = tl.arange(0, 64)
+    k = tl.arange(0, 128)
+    a = tl.load(x + i[:, None] * n + i[None, :])
+    for start in tl.range(0, n, 128, num_stages=STAGES):
+        place = i[:, None] * n + (start + k)[None, :]
+        b = tl.load(x + place)
+        tl.store(z + PLACE, tl.dot(a, b).to(tl.float16))
+";
+
+#[test]
+fn what_is_made_for_a_load_that_runs_ahead_waits_for_who_asks_for_it_later() {
+    let needs = |place: &str, stages: u32| triton_needs(&AHEAD.replace("STAGES", &stages.to_string()).replace("PLACE", place)).0;
+    // In registers once for every trip that the load is ahead.
+    let more = |place: &str| needs(place, 4).saturating_sub(needs(place, 2));
+    let (same, other) = (more("place"), more("i[:, None] * n + k[None, :]"));
+    assert!(same > other + 10, "{same} {other}");
+}
+
+#[test]
+fn a_run_of_elementwise_operations_needs_less_than_its_tiles() {
+    let needs = |result: &str| {
+        let line = BLOCK.find("    tl.store").expect("the last line");
+        let body = format!("    a = tl.load(x + tl.arange(0, 4096))\n    tl.store(y + tl.arange(0, 4096), {result})\n");
+        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
+    };
+    let (one, many) = (needs("a + 1.0"), needs("(a + 1.0) * (a - 2.0) * (a + 3.0) * (a - 4.0)"));
+    // Tile after tile three are needed at once, of 128 registers each.
+    assert!(many < one + 128, "{one} {many}");
+}
+
+#[test]
+fn neighbours_in_a_remainder_are_apart() {
+    let needs = |row: &str| {
+        let body = format!(
+            "    i = tl.arange(0, 1024)\n    row = {row}\n    a = tl.load(x + row * LENGTH + i, mask=i < LENGTH, other=0.0)\n    \
+             b = tl.load(y + row * 3 * LENGTH + i, mask=i < LENGTH, other=0.0)\n    tl.store(y + row * 5 * LENGTH + i, a * b, mask=i < \
+             LENGTH)\n"
+        );
+        let line = BLOCK.find("    at =").expect("the first line");
+        let head = BLOCK[..line].replace("def row(x, y)", "def row(x, y, n)").replace("[16384]\" }", "[16384]\", n = 9000 }");
+        triton_needs(&format!("{head}{body}").replace("LENGTH", "n")).0
+    };
+    let (sum, remainder) = (needs("i + 7"), needs("i % 7"));
+    assert!(remainder > sum + 5, "{sum} {remainder}");
+}

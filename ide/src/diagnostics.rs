@@ -1,0 +1,292 @@
+// Feature: Diagnostics
+//
+//! Everything wrong in a file, in text order, each with its origins, the configurations it holds in, and its fixes.
+
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    ops::Range,
+    panic,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tritium_semantics::{
+    Db as _, Function, SourceFile,
+    check::{self, Look},
+    diagnostics::Code,
+    items,
+    project::Selector,
+    upgrade,
+};
+
+pub use tritium_semantics::{diagnostics::Severity, problem::Applicability};
+
+use crate::{Analysis, Remarks};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// `SHP001`
+    pub code: &'static str,
+    /// `incompatible-broadcast`
+    pub name: &'static str,
+    pub severity: Severity,
+    pub message: String,
+    pub range: Range<usize>,
+    /// The kernel it was found in, if in one.
+    pub kernel: Option<String>,
+    /// The launches or configurations it holds in, by name; empty means all.
+    pub configs: Vec<String>,
+    /// Found under assumed arguments only.
+    pub assumed: bool,
+    pub related: Vec<Related>,
+    pub fixes: Vec<Fix>,
+    /// The page of the code.
+    pub href: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    pub range: Range<usize>,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fix {
+    pub title: String,
+    pub applicability: Applicability,
+    pub edits: Vec<TextEdit>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextEdit {
+    pub range: Range<usize>,
+    pub new_text: String,
+}
+
+/// Where the pages of the codes are read.
+const PAGES: &str = "https://tritium.invalid/diagnostics";
+
+/// The page of a code, as Markdown.
+pub fn page(code: &str) -> Option<&'static str> {
+    Code::find(code).map(Code::page)
+}
+
+/// How much a code matters where nothing softens it.
+pub fn severity(code: &str) -> Option<Severity> {
+    Code::find(code).map(Code::severity)
+}
+
+impl Diagnostic {
+    /// What a reader should know beside the message.
+    pub fn note(&self) -> Option<String> {
+        if self.assumed {
+            return Some("found under assumed arguments: no launch of this kernel is known".to_owned());
+        }
+        if self.configs.is_empty() {
+            return None;
+        }
+        Some(format!("only under {}", self.configs.join(", ")))
+    }
+}
+
+/// What is remembered of a file's kernels, to answer the next keystroke soon.
+#[derive(Clone, Default)]
+pub struct Known {
+    /// The database that its ids are of.
+    generation: u64,
+    kernels: HashMap<Function, Remembered>,
+}
+
+#[derive(Clone)]
+struct Remembered {
+    text: u64,
+    /// The active specialisation.
+    look: Look,
+    is_slow: bool,
+}
+
+/// A kernel that took longer is looked at under its active specialisation first.
+const SLOW: Duration = Duration::from_millis(5);
+
+impl Analysis {
+    pub fn diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        self.diagnostics_with(path, &self.remarks(path))
+    }
+
+    /// Those for which no code is generated: at hand while somebody types.
+    pub fn quick_diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        self.diagnostics_with(path, &Remarks::default())
+    }
+
+    /// What the rules about resources find.
+    pub fn remarks(&self, path: &Path) -> Remarks {
+        let Some(file) = self.file(path) else { return Remarks::default() };
+        Remarks::new(file, file.text(self.db()), self.resource_diagnostics(path))
+    }
+
+    /// Those for which no code is generated, and these remarks.
+    pub fn diagnostics_with(&self, path: &Path, remarks: &Remarks) -> Vec<Diagnostic> {
+        let Some(file) = self.file(path) else { return Vec::new() };
+        let found = check::unsilenced(self.db(), file).clone();
+        self.shown(path, file, &self.all_of(file, found, remarks))
+    }
+
+    fn all_of(&self, file: SourceFile, mut found: Vec<check::Diagnostic>, remarks: &Remarks) -> Vec<check::Diagnostic> {
+        found.extend(remarks.of(file));
+        found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+        // A comment that silences a remark that is not at hand is no idle one.
+        let is_not_looked_for = if remarks.is_whole { |_| false } else { Code::is_resource };
+        check::silence(self.db(), file, &mut found, is_not_looked_for);
+        found
+    }
+
+    fn shown(&self, path: &Path, file: SourceFile, found: &[check::Diagnostic]) -> Vec<Diagnostic> {
+        let mut out = self.wanted(path, file, found);
+        if let Some(version) = &self.options().upgrade
+            && self.wants(path, Code::VER004)
+        {
+            out.extend(upgrade::changes(self.db(), file, version.as_str().into()).iter().map(from_change));
+            out.sort_by_key(|d| (d.range.start, d.range.end));
+        }
+        out
+    }
+
+    /// What the active specialisations find in kernels whose text has changed since and that took long, and everything else. `None` where
+    /// there is no such kernel, so that [`Analysis::diagnostics`] answers soon.
+    pub fn first_diagnostics(&self, path: &Path, known: &Known, remarks: &Remarks) -> Option<Vec<Diagnostic>> {
+        let (db, file) = (self.db(), self.file(path)?);
+        if known.generation != self.generation {
+            return None;
+        }
+        let slow = |kernel: &Function| {
+            let old = known.kernels.get(kernel)?;
+            (old.is_slow && old.text != items::text_hash(db, *kernel) && old.look.fits(db)).then_some(&old.look)
+        };
+        let looks: Vec<&Look> = items::kernels(db, file).iter().filter_map(slow).collect();
+        if looks.is_empty() {
+            return None;
+        }
+        thread::scope(|scope| {
+            let (beside, looks) = (self.clone(), &looks);
+            let looking = scope.spawn(move || looks.iter().for_each(|look| look.work_out(beside.db())));
+            check::work_out_rest(db, file, looks);
+            // A newer text unwinds both.
+            looking.join().unwrap_or_else(|unwound| panic::resume_unwind(unwound));
+        });
+        let found = check::unsilenced_partly(db, file, &looks);
+        Some(self.wanted(path, file, &self.all_of(file, found, remarks)))
+    }
+
+    /// Looks at all kernels, and remembers what the next keystroke wants to know.
+    pub fn look_at_all(&self, path: &Path, known: &mut Known) {
+        let db = self.db();
+        let Some(file) = self.file(path) else { return };
+        let mut old = std::mem::take(known);
+        if old.generation != self.generation {
+            old.kernels.clear();
+        }
+        known.generation = self.generation;
+        for &kernel in items::kernels(db, file) {
+            let start = Instant::now();
+            check::look_at(db, kernel);
+            let (took, text) = (start.elapsed(), items::text_hash(db, kernel));
+            let look = self.active(kernel).and_then(|active| Look::new(db, kernel, active.instance));
+            if let Some(look) = look {
+                // Once slow it stays so: after a first answer there is less left to do, which says nothing of the next keystroke.
+                let is_slow = old.kernels.get(&kernel).is_some_and(|old| old.is_slow) || took > SLOW;
+                known.kernels.insert(kernel, Remembered { text, look, is_slow });
+            }
+        }
+    }
+
+    fn wanted(&self, path: &Path, file: SourceFile, found: &[check::Diagnostic]) -> Vec<Diagnostic> {
+        found.iter().filter(|found| self.wants(path, found.code)).map(|found| from_check(file, found)).collect()
+    }
+
+    /// The kernels of a file, long ones first, to be looked at side by side before [`Analysis::diagnostics`] collects what was found.
+    pub fn kernels_to_check(&self, path: &Path) -> Vec<Function> {
+        let db = self.db();
+        let Some(file) = self.file(path).filter(|&file| items::is_triton_file(db, file)) else { return Vec::new() };
+        let mut kernels = items::kernels(db, file).clone();
+        kernels.sort_by_key(|&kernel| Reverse(items::source_map(db, kernel).map_or(0, |(_, map)| map.exprs.len())));
+        kernels
+    }
+
+    /// Works out what the diagnostics need of one kernel.
+    pub fn look_at(&self, kernel: Function) {
+        check::look_at(self.db(), kernel);
+    }
+
+    /// Whether a code is selected for a file: by what was chosen, else by its project; per-file ignores always hold.
+    fn wants(&self, path: &Path, code: Code) -> bool {
+        let named = |list: &[Selector]| list.iter().any(|s| s.matches(code));
+        let options = self.options();
+        let Some(project) = self.project(path) else { return true };
+        let (selected, ignored) = match &options.select {
+            Some(select) => (named(select), false),
+            // Some are told only to those who ask for them.
+            None if project.config.select.is_empty() => (code.is_default(), named(&project.config.ignore)),
+            None => (named(&project.config.select), named(&project.config.ignore)),
+        };
+        let here = || {
+            let path = self.in_project(path)?;
+            Some(project.config.per_file_ignores.iter().any(|(glob, codes)| glob.matches(&path) && named(codes)))
+        };
+        selected && !ignored && !named(&options.ignore) && !here().unwrap_or(false)
+    }
+
+    /// The path as the project's patterns see it.
+    fn in_project(&self, path: &Path) -> Option<PathBuf> {
+        let path = self.db().system().absolute(path);
+        let root = self.project_of_folder(path.parent()?).root.as_ref()?;
+        path.strip_prefix(root).ok().map(Path::to_owned)
+    }
+
+    /// Whether the project leaves a file out; one that is named outright is checked all the same.
+    pub fn is_excluded(&self, path: &Path) -> bool {
+        let Some(inside) = self.in_project(path) else { return false };
+        let Some(folder) = path.parent() else { return false };
+        self.project_of_folder(folder).config.exclude.iter().any(|glob| glob.matches(&inside))
+    }
+}
+
+fn from_change(change: &upgrade::Change) -> Diagnostic {
+    let code = Code::VER004;
+    Diagnostic {
+        code: code.as_str(),
+        name: code.name(),
+        severity: code.severity(),
+        message: change.message.clone(),
+        range: change.range.clone(),
+        kernel: Some(change.kernel.to_string()),
+        configs: vec![],
+        assumed: false,
+        related: vec![],
+        fixes: vec![],
+        href: format!("{PAGES}/{}", code.as_str()),
+    }
+}
+
+/// What lies in other files (a helper's own line) is told there.
+fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
+    let edits = |edits: &[check::FileEdit]| -> Vec<TextEdit> {
+        edits.iter().map(|e| TextEdit { range: e.range.clone(), new_text: e.new_text.clone() }).collect()
+    };
+    let related = found.related.iter().filter(|r| r.file == file);
+    let fixes = found.fixes.iter().filter(|f| f.edits.iter().all(|e| e.file == file));
+    Diagnostic {
+        code: found.code.as_str(),
+        name: found.code.name(),
+        severity: found.severity,
+        message: found.message.clone(),
+        range: found.range.clone(),
+        kernel: found.kernel.as_ref().map(ToString::to_string),
+        configs: found.configs.clone(),
+        assumed: found.assumed,
+        related: related.map(|r| Related { range: r.range.clone(), message: r.message.clone() }).collect(),
+        fixes: fixes.map(|f| Fix { title: f.title.clone(), applicability: f.applicability, edits: edits(&f.edits) }).collect(),
+        href: format!("{PAGES}/{}", found.code.as_str()),
+    }
+}

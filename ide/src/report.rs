@@ -1,0 +1,651 @@
+// Feature: Resources and roofline
+//
+//! What a kernel needs and what bounds it: registers, shared memory, occupancy, traffic, roofline. Every figure says whether it is exact
+//! or estimated, and whose compiler it is about.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::Serialize;
+use tritium_codegen::{self as codegen};
+use tritium_estimate::{
+    self as estimate, cost,
+    occupancy::{Limiter, Occupancy, occupancy},
+    registers::Point,
+    resources::{Buffer, KernelReport},
+    triton::Footprint,
+};
+use tritium_semantics::{elaborate::OriginData, items, problem::Place};
+use tritium_syntax::{Encoding, TextSize};
+use tritium_tile::layout::Distributed;
+
+use crate::{
+    Analysis,
+    exact::State,
+    kernels::{Active, Kernel},
+};
+
+/// A kernel's figures under one specialisation.
+pub struct Figures {
+    pub report: KernelReport,
+    /// What ptxas says, if it has been asked and has answered.
+    pub exact: State,
+    /// Of the exact register count if there is one, else of the estimate.
+    pub occupancy: Option<Occupancy>,
+}
+
+impl Figures {
+    pub fn registers(&self) -> (u32, bool) {
+        match &self.exact {
+            State::Ready(exact) => (exact.code.registers, true),
+            State::Pending | State::Failed(_) | State::Absent(_) => (self.report.registers.value, false),
+        }
+    }
+
+    pub fn spill_bytes(&self) -> (u32, bool) {
+        match &self.exact {
+            State::Ready(exact) => (exact.code.spill_stores + exact.code.spill_loads, true),
+            State::Pending | State::Failed(_) | State::Absent(_) => (self.report.spill_bytes.value, false),
+        }
+    }
+}
+
+/// One row of `tritium report`; what is unknown is null.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub kernel: String,
+    pub file: String,
+    pub launch: Option<String>,
+    pub config: Option<u32>,
+    pub gpu: String,
+    pub compiler: &'static str,
+    pub registers: Option<u32>,
+    /// `exact` (ptxas) or `estimated`.
+    pub registers_source: Option<&'static str>,
+    /// What would make them exact, where there is no ptxas.
+    pub registers_remedy: Option<String>,
+    /// Whatever the source.
+    pub registers_estimated: Option<u32>,
+    /// Where most registers are live, and what for.
+    pub pressure_line: Option<u32>,
+    pub pressure: Option<String>,
+    pub spill_bytes: Option<u32>,
+    /// Of Triton an estimate, like `spill_bytes`.
+    pub spills: Option<bool>,
+    pub shared_bytes: Option<u32>,
+    /// `exact` or `estimated`.
+    pub shared_source: Option<&'static str>,
+    pub buffers: Vec<Buffer>,
+    pub accesses: Vec<AccessRow>,
+    /// What threads write to shared memory and read from it.
+    pub passages: Vec<PassageRow>,
+    pub blocks_per_sm: Option<u32>,
+    pub occupancy: Option<f64>,
+    pub occupancy_limiter: Option<&'static str>,
+    /// Registers are not known: fewer may fit.
+    pub occupancy_is_most: bool,
+    /// Useful.
+    pub flops: Option<f64>,
+    /// By the instructions that run: what a profiler counts.
+    pub flops_executed: Option<f64>,
+    /// That DRAM moves while the launch runs.
+    pub bytes: Option<f64>,
+    /// Stored, and written back by DRAM only after the launch.
+    pub bytes_left_in_l2: Option<f64>,
+    /// On what `bytes` rests.
+    pub bytes_assumption: Option<String>,
+    pub intensity: Option<f64>,
+    pub bound: Option<cost::Bound>,
+    pub predicted_us: Option<f64>,
+    /// The unit with the highest share of its peak, and the one after it with that share (0–1).
+    pub limiter: Option<&'static str>,
+    pub second_limiter: Option<&'static str>,
+    pub second_share: Option<f64>,
+    /// Programs over those that run at once, and the part of the last wave that is empty.
+    pub waves: Option<f64>,
+    pub idle_in_tail: Option<f64>,
+    /// How long each unit would take alone, and its share of its peak; the highest share first.
+    pub units: Vec<cost::Use>,
+    /// `datasheet` or `measured`.
+    pub roof: &'static str,
+    /// Of one program, in the names of the parameters.
+    pub flops_text: Option<String>,
+    pub bytes_text: Option<String>,
+    pub bytes_requested: Option<f64>,
+    pub bytes_unique: Option<f64>,
+    pub tensors: Vec<cost::TensorTraffic>,
+    pub loops: Vec<LoopRow>,
+    /// Where it costs: every line of the file that does work, in order.
+    pub lines: Vec<LineRow>,
+    pub advice: Vec<cost::Advice>,
+    pub problems: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct LoopRow {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub trips: Option<f64>,
+    pub trips_text: Option<String>,
+    /// Of one trip of one program.
+    pub flops: Option<f64>,
+    pub loaded: Option<f64>,
+    pub stored: Option<f64>,
+    pub intensity: Option<f64>,
+    pub limiter: Option<&'static str>,
+}
+
+/// A line's part of the launch; a helper's line is the call's.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LineRow {
+    pub line: u32,
+    pub flops: f64,
+    pub loaded: f64,
+    pub stored: f64,
+    pub dram: f64,
+    /// Of the limiter's work, 0–1.
+    pub share: Option<f64>,
+    /// The most that a thread holds there, estimated, and what for: `acc 128, values 16`.
+    pub live_registers: Option<f64>,
+    pub live: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct AccessRow {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub store: bool,
+    pub width_bytes: u32,
+    pub reason: Option<String>,
+    pub sectors_per_request: Option<u32>,
+}
+
+/// See [`tritium_estimate::banks::Passage`].
+#[derive(Debug, Clone, Serialize)]
+pub struct PassageRow {
+    /// 1-based.
+    pub line: Option<u32>,
+    pub store: bool,
+    pub width_bytes: u32,
+    pub wavefronts: u32,
+    pub ideal: u32,
+    pub ways: f64,
+}
+
+pub fn limiter_name(limiter: Limiter) -> &'static str {
+    match limiter {
+        Limiter::Warps => "warps",
+        Limiter::Ctas => "CTAs",
+        Limiter::Registers => "registers",
+        Limiter::Shared => "shared memory",
+        Limiter::Barriers => "barriers",
+    }
+}
+
+pub(crate) fn bound_name(bound: cost::Bound) -> &'static str {
+    match bound {
+        cost::Bound::Memory => "memory bound",
+        cost::Bound::Compute => "compute bound",
+    }
+}
+
+/// Three digits and a prefix that the unit follows: `1.31 M`, `43.0 k`, `12 `.
+pub fn si(value: f64) -> String {
+    for (scale, unit) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
+        let scaled = value / scale;
+        if scaled >= 0.9995 {
+            let digits = if scaled < 9.995 { 2 } else { usize::from(scaled < 99.95) };
+            return format!("{scaled:.digits$} {unit}");
+        }
+    }
+    format!("{value:.0} ")
+}
+
+pub(crate) fn bytes_text(bytes: u32) -> String {
+    if bytes >= 1024 { format!("{:.1} KiB", f64::from(bytes) / 1024.0) } else { format!("{bytes} bytes") }
+}
+
+/// Waves, limiter and advice of a launch, as items of a list.
+fn time_facts(cost: &cost::Cost) -> String {
+    let mut out = String::new();
+    if let Some(prediction) = &cost.prediction
+        && let Some(limiter) = prediction.uses.first()
+    {
+        let second = prediction.second().map(|used| format!(", then {} ({:.0} %)", used.unit.name(), 100.0 * used.of_peak));
+        out += &format!(
+            "- limiter: {} ({:.0} % of its peak){} (estimated)\n",
+            limiter.unit.name(),
+            100.0 * limiter.of_peak,
+            second.unwrap_or_default()
+        );
+    }
+    if let Some(waves) = cost.waves {
+        let tail = format!(", {:.0} % of the last one idle", 100.0 * waves.idle_in_tail);
+        let tail = if waves.idle_in_tail < 0.005 { String::new() } else { tail };
+        out += &format!("- waves: {:.2} of {} programs{tail}\n", waves.waves, waves.slots);
+    }
+    for advice in cost.advice.iter().take(MOST_ADVICE) {
+        out += &format!("- would gain {:.2}×: {} (estimated)\n", advice.gain, advice.text);
+    }
+    out
+}
+
+/// Pieces of advice that a hover gives.
+const MOST_ADVICE: usize = 3;
+
+/// Characters of a hover's code that no editor cuts.
+const SIGNATURE_WIDTH: usize = 76;
+
+impl Analysis {
+    /// `wait`: until ptxas has answered; editors never do.
+    pub fn figures(&self, active: &Active, wait: bool) -> Result<Figures, String> {
+        self.complete(active)?;
+        let options = self.codegen_options(active);
+        let gpu = self.gpu();
+        let report = estimate::report(self.db(), active.instance, options, gpu, active.launch.as_ref());
+        let report = report.as_ref().map_err(|e| e.message.clone())?.clone();
+        let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
+        let artefacts = self.artefacts();
+        let exact = if wait { artefacts.wait(&llvm.text, gpu.sm) } else { artefacts.get(&llvm.text, gpu.sm) };
+        let mut figures = Figures { occupancy: report.occupancy, report, exact };
+        if let (registers, true) = figures.registers() {
+            let (threads, shared) = (32 * active.num_warps, figures.report.shared_bytes.value);
+            figures.occupancy = occupancy(gpu.sm, threads, registers, shared, figures.report.barriers.min(1));
+        }
+        Ok(figures)
+    }
+
+    /// What every kernel of a file is looked at under: its launches and configurations, else what is assumed.
+    pub fn actives(&self, path: &Path, config: Option<usize>) -> Vec<(Kernel, Vec<Active>)> {
+        let is_wanted = |active: &Active| config.is_none_or(|wanted| active.config.is_none_or(|c| c as usize == wanted));
+        let of = |kernel: Kernel| {
+            let own = self.configurations(kernel.function).into_iter().filter(is_wanted).collect();
+            (kernel, own)
+        };
+        self.kernels(path).into_iter().map(of).collect()
+    }
+
+    /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
+    pub fn report(&self, path: &Path, config: Option<usize>) -> Vec<Row> {
+        let actives = self.actives(path, config);
+        let each = || actives.iter().flat_map(|(kernel, actives)| actives.iter().map(move |active| (kernel, active)));
+        let ours = each().map(|(kernel, active)| self.row(path, kernel, active));
+        // What Triton would take follows, in the same order.
+        ours.chain(each().map(|(kernel, active)| self.triton_row(path, kernel, active))).collect()
+    }
+
+    fn blank(&self, path: &Path, kernel: &Kernel, active: &Active, compiler: &'static str) -> Row {
+        Row {
+            kernel: kernel.name.clone(),
+            file: path.display().to_string(),
+            launch: active.launch.as_ref().map(|l| l.name.to_string()),
+            config: active.config,
+            gpu: self.gpu().name().to_owned(),
+            compiler,
+            registers: None,
+            registers_source: None,
+            registers_remedy: None,
+            registers_estimated: None,
+            pressure_line: None,
+            pressure: None,
+            spill_bytes: None,
+            spills: None,
+            shared_bytes: None,
+            shared_source: None,
+            buffers: Vec::new(),
+            accesses: Vec::new(),
+            passages: Vec::new(),
+            blocks_per_sm: None,
+            occupancy: None,
+            occupancy_limiter: None,
+            occupancy_is_most: false,
+            flops: None,
+            bytes: None,
+            intensity: None,
+            bound: None,
+            predicted_us: None,
+            limiter: None,
+            second_limiter: None,
+            second_share: None,
+            waves: None,
+            idle_in_tail: None,
+            units: Vec::new(),
+            roof: if self.gpu().measured.is_some() { "measured" } else { "datasheet" },
+            flops_text: None,
+            bytes_text: None,
+            bytes_requested: None,
+            bytes_unique: None,
+            flops_executed: None,
+            bytes_left_in_l2: None,
+            bytes_assumption: None,
+            tensors: Vec::new(),
+            loops: Vec::new(),
+            lines: Vec::new(),
+            advice: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What Triton would take: of it nothing is exact here, and registers and time are not known.
+    fn triton_row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+        let mut row = self.blank(path, kernel, active, "triton");
+        // What is not understood is said once, of Tritium's own code.
+        let Some(footprint) = self.footprint(active) else { return row };
+        row.spills = Some(footprint.spills.value);
+        row.shared_bytes = Some(footprint.shared_bytes.value);
+        row.shared_source = Some("estimated");
+        let parts = footprint.parts.iter();
+        row.buffers = parts.map(|p| Buffer { origin: p.origin, what: p.what, offset: p.offset, bytes: p.bytes }).collect();
+        self.shared_facts(active, footprint, &mut row);
+        let limit = self.gpu().sm.shared_per_cta;
+        if footprint.shared_bytes.value > limit {
+            let gpu = self.gpu().name();
+            row.problems.push(format!("Triton needs {} bytes of shared memory, {gpu} has {limit}", footprint.shared_bytes.value));
+        }
+        row
+    }
+
+    /// What the kernel asks for whoever compiles it, and how many of its thread blocks fit an SM at most: registers are not known.
+    fn shared_facts(&self, active: &Active, footprint: &Footprint, row: &mut Row) {
+        let gpu = self.gpu();
+        let most = occupancy(gpu.sm, 32 * active.num_warps, 1, footprint.shared_bytes.value, 0);
+        row.blocks_per_sm = most.map(|o| o.ctas_per_sm);
+        row.occupancy = most.map(|o| o.fraction);
+        row.occupancy_limiter = most.map(|o| limiter_name(o.limiter));
+        row.occupancy_is_most = true;
+        let report = estimate::report(self.db(), active.instance, self.codegen_options(active), gpu, active.launch.as_ref());
+        let Ok(report) = report else { return };
+        let cost = &report.cost;
+        (row.flops_text, row.bytes_text) = (cost.flops_text.clone(), cost.bytes_text.clone());
+        if active.launch.is_some() {
+            (row.flops, row.bytes, row.intensity, row.bound) = (cost.flops, cost.bytes, cost.intensity, cost.bound);
+            (row.bytes_unique, row.bytes_left_in_l2) = (cost.bytes_unique, cost.bytes_left_in_l2);
+        }
+    }
+
+    /// What Triton would take of the GPU.
+    pub fn footprint(&self, active: &Active) -> Option<&Footprint> {
+        estimate::triton_footprint(self.db(), active.instance, self.codegen_options(active)).as_ref().ok()
+    }
+
+    fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+        let mut row = self.blank(path, kernel, active, "tritium");
+        let figures = match self.figures(active, true) {
+            Ok(figures) => figures,
+            Err(message) => {
+                row.problems.push(message);
+                return row;
+            }
+        };
+        match &figures.exact {
+            State::Failed(message) => row.problems.push(message.to_string()),
+            State::Absent(message) => row.registers_remedy = Some(message.to_string()),
+            State::Ready(exact) => row.problems.extend(exact.code.warnings().map(str::to_owned)),
+            State::Pending => {}
+        }
+        let (registers, exact) = figures.registers();
+        row.registers = Some(registers);
+        row.registers_source = Some(if exact { "exact" } else { "estimated" });
+        row.spill_bytes = Some(figures.spill_bytes().0);
+        row.spills = Some(figures.spill_bytes().0 > 0);
+        row.shared_source = Some("exact");
+        row.shared_bytes = Some(figures.report.shared_bytes.value);
+        row.blocks_per_sm = figures.occupancy.map(|o| o.ctas_per_sm);
+        row.occupancy = figures.occupancy.map(|o| o.fraction);
+        row.occupancy_limiter = figures.occupancy.map(|o| limiter_name(o.limiter));
+        let origins = &self.elaborated(active.instance).origins;
+        for access in &figures.report.accesses {
+            row.accesses.push(AccessRow {
+                line: self.line(origins, access.origin),
+                store: access.is_store,
+                width_bytes: access.width_bytes,
+                reason: access.reason.clone(),
+                sectors_per_request: access.sectors_per_request,
+            });
+        }
+        for passage in &figures.report.passages {
+            row.passages.push(PassageRow {
+                line: self.line(origins, passage.origin),
+                store: passage.is_store,
+                width_bytes: passage.width_bytes,
+                wavefronts: passage.wavefronts,
+                ideal: passage.ideal,
+                ways: passage.ways(),
+            });
+        }
+        row.pressure = figures.report.worst().map(Point::describe);
+        let cost = figures.report.cost;
+        row.buffers = figures.report.buffers;
+        row.loops = cost.loops.iter().map(|l| self.loop_row(origins, l)).collect();
+        row.lines = self.lines(path, origins, &cost.places, &figures.report.pressure);
+        row.registers_estimated = Some(figures.report.registers.value);
+        row.pressure_line = self.line(origins, figures.report.pressure_origin);
+        row.bytes_assumption = cost.bytes_assumption();
+        (row.flops_text, row.bytes_text) = (cost.flops_text, cost.bytes_text);
+        // Without a launch there are no totals.
+        if active.launch.is_some() {
+            (row.flops, row.bytes, row.intensity) = (cost.flops, cost.bytes, cost.intensity);
+            (row.bound, row.predicted_us) = (cost.bound, cost.predicted_us);
+            (row.bytes_requested, row.bytes_unique) = (cost.bytes_requested, cost.bytes_unique);
+            (row.flops_executed, row.bytes_left_in_l2) = (cost.flops_executed, cost.bytes_left_in_l2);
+            row.limiter = cost.prediction.as_ref().and_then(cost::Prediction::limiter).map(cost::Unit::name);
+            let second = cost.prediction.as_ref().and_then(cost::Prediction::second);
+            row.second_limiter = second.map(|used| used.unit.name());
+            row.second_share = second.map(|used| used.of_peak);
+            row.waves = cost.waves.map(|waves| waves.waves);
+            row.idle_in_tail = cost.waves.map(|waves| waves.idle_in_tail);
+            row.units = cost.prediction.map(|prediction| prediction.uses).unwrap_or_default();
+            row.tensors = cost.tensors;
+            row.advice = cost.advice;
+        }
+        row
+    }
+
+    fn loop_row(&self, origins: &[OriginData], cost: &cost::LoopCost) -> LoopRow {
+        LoopRow {
+            line: self.line(origins, cost.origin),
+            trips: cost.trips,
+            trips_text: cost.trips_text.clone(),
+            flops: cost.trip.map(|trip| trip.flops),
+            loaded: cost.trip.map(|trip| trip.loaded),
+            stored: cost.trip.map(|trip| trip.stored),
+            intensity: cost.intensity(),
+            limiter: cost.limiter.map(cost::Unit::name),
+        }
+    }
+
+    /// Places by line of this file; what a helper does counts where it is called.
+    fn lines(&self, path: &Path, origins: &[OriginData], places: &[cost::PlaceCost], pressure: &[Point]) -> Vec<LineRow> {
+        let (file, mut rows) = (self.file(path), BTreeMap::<u32, LineRow>::new());
+        let line_here = |mut origin: u32| {
+            // An inlined call always comes from an earlier one.
+            while let Some(at) = origins.get(origin as usize).and_then(|o| o.inlined_at).filter(|&at| at < origin) {
+                origin = at;
+            }
+            let is_here = |o: &OriginData| Some(o.place.function.file(self.db())) == file;
+            if origins.get(origin as usize).is_some_and(is_here) { self.line(origins, origin) } else { None }
+        };
+        for place in places {
+            let Some(line) = line_here(place.origin) else { continue };
+            let row = rows.entry(line).or_insert_with(|| LineRow { line, ..LineRow::default() });
+            row.flops += place.flops;
+            row.loaded += place.loaded;
+            row.stored += place.stored;
+            row.dram += place.dram;
+            row.share = place.share.map(|share| row.share.unwrap_or_default() + share);
+        }
+        for point in pressure {
+            if let Some(row) = line_here(point.origin).and_then(|line| rows.get_mut(&line))
+                && row.live_registers.is_none_or(|known| known < point.registers())
+            {
+                row.live_registers = Some(point.registers());
+                row.live = Some(point.describe());
+            }
+        }
+        rows.into_values().collect()
+    }
+
+    pub(crate) fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
+        let place = origins.get(origin as usize)?.place;
+        let range = self.range(place)?;
+        let lines = items::line_index(self.db(), place.function.file(self.db()));
+        Some(lines.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
+    }
+
+    /// The hover of a kernel's name, and whether an exact figure in it is still being compiled. What bounds the kernel stands first,
+    /// where it is read even when the rest is cut off.
+    pub(crate) fn kernel_markdown(&self, kernel: &Kernel) -> (String, bool) {
+        let signature = format!("```python\n(kernel) {}\n```\n", self.signature(kernel));
+        let figures = match self.figures(&kernel.active, false) {
+            Ok(figures) => figures,
+            Err(message) => {
+                // The editor itself shows where a problem is; the last line tells that to people on the command line.
+                let lines = message.lines().map(str::trim).filter(|line| !line.starts_with("`tritium check`"));
+                let message = lines.collect::<Vec<_>>().join("\n  - ");
+                return (format!("{signature}- no figures: {message}\n"), false);
+            }
+        };
+        let gpu = self.gpu();
+        let source = if figures.registers().1 { "exact" } else { "estimated" };
+        let occupancy = figures.occupancy.map(|o| format!("{:.0} %", 100.0 * o.fraction));
+        let cost = &figures.report.cost;
+        let launched = kernel.active.launch.is_some();
+        let mut out = match (launched, cost.bound, cost.predicted_us) {
+            (true, Some(bound), Some(time)) => {
+                let intensity = cost.intensity.map(|i| format!(" · {i:.2} FLOP/byte")).unwrap_or_default();
+                format!("**{}** · ~{time:.1} µs on {}{intensity}\n\n", bound_name(bound), gpu.name())
+            }
+            _ => match &occupancy {
+                Some(occupancy) => format!("**{occupancy} occupancy** on {} ({source})\n\n", gpu.name()),
+                None => String::new(),
+            },
+        };
+        out += &match &figures.exact {
+            State::Ready(exact) => {
+                let spills = exact.code.spill_stores + exact.code.spill_loads;
+                let spills = if spills == 0 { "no spills".to_owned() } else { format!("{spills} bytes of spills") };
+                format!("- registers: {} per thread, {spills} (exact, ptxas)\n", exact.code.registers)
+            }
+            State::Pending | State::Failed(_) | State::Absent(_) => {
+                let r = &figures.report.registers;
+                format!("- registers: ~{} per thread, {} to {} (estimated)\n", r.value, r.low, r.high)
+            }
+        };
+        if let Some(worst) = figures.report.worst() {
+            let origins = &self.elaborated(kernel.active.instance).origins;
+            let line = self.line(origins, worst.origin).map(|line| format!(" in line {line}")).unwrap_or_default();
+            out += &format!("- most registers are live{line}: {} (estimated)\n", worst.describe());
+        }
+        out += &self.held(kernel, &figures);
+        if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
+            let intensity = cost.intensity.map(|i| format!("; intensity: {i:.2} FLOP/byte")).unwrap_or_default();
+            let executed = cost.flops_executed.filter(|&executed| executed > 1.01 * flops);
+            let executed = executed.map(|executed| format!(" ({}FLOP executed)", si(executed))).unwrap_or_default();
+            let left = cost.bytes_left_in_l2.filter(|&left| left >= 1.0);
+            let left = left.map(|left| format!(", and {}B that L2 still holds at the end", si(left))).unwrap_or_default();
+            let dram = format!("bytes to and from DRAM: {}B{left}", si(bytes));
+            out += &format!("- work: {}FLOP{executed}; {dram}{intensity} (estimated)\n", si(flops));
+            if let (Some(asked), Some(unique)) = (cost.bytes_requested, cost.bytes_unique) {
+                out += &format!("- loads and stores ask for {}B, {}B of them different (estimated)\n", si(asked), si(unique));
+            }
+        }
+        // With a launch that is said above, in numbers, unless there are names in it.
+        let is_wanted = |text: &&String| !launched || text.contains(char::is_alphabetic);
+        if let Some((flops, bytes)) = cost.flops_text.as_ref().zip(cost.bytes_text.as_ref().filter(is_wanted)) {
+            out += &format!("- one program: {flops} FLOP, {bytes} bytes asked for (estimated)\n");
+        }
+        if launched {
+            out += &time_facts(cost);
+        }
+        out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe());
+        out += &self.triton_line(kernel);
+        out += &match &figures.exact {
+            State::Ready(_) => String::new(),
+            State::Pending => "- the exact figure is being compiled: hover again\n".to_owned(),
+            State::Failed(message) | State::Absent(message) => format!("- no exact figure: {message}\n"),
+        };
+        out += &signature;
+        if launched && cost.predicted_us.is_some() {
+            out += &format!("*The time assumes: {}.*\n", figures.report.cost_assumption);
+            let bytes = cost.bytes_assumption().map(|text| format!("*The bytes assume: {text}.*\n"));
+            out += &bytes.unwrap_or_default();
+        }
+        (out, figures.exact == State::Pending)
+    }
+
+    /// What Triton would take, in a line of the hover.
+    fn triton_line(&self, kernel: &Kernel) -> String {
+        let Some(footprint) = self.footprint(&kernel.active) else { return String::new() };
+        let limit = self.gpu().sm.shared_per_cta;
+        let shared = footprint.shared_bytes.value;
+        let fits = if shared <= limit { "" } else { ", which does not fit" };
+        let spills = if footprint.spills.value { "registers spill" } else { "no spills" };
+        let mut units: Vec<&str> = footprint.products.iter().map(|product| product.unit).collect();
+        units.dedup();
+        let units = if units.is_empty() { String::new() } else { format!(", {}", units.join(" and ")) };
+        format!(
+            "- by Triton's: {} of {} shared memory{fits}, {spills}{units} (estimated)\n",
+            bytes_text(shared),
+            bytes_text(limit)
+        )
+    }
+
+    /// `softmax(Y: *f32, n: i32, BLOCK: constexpr[1024])`; broken where a hover would cut it.
+    fn signature(&self, kernel: &Kernel) -> String {
+        let db = self.db();
+        let arguments = kernel.active.instance.arguments(db);
+        let item = items::items(db, kernel.function.file(db)).function(kernel.function);
+        let names = item.map(|item| item.params.iter().map(|p| p.name.as_str()).collect::<Vec<_>>()).unwrap_or_default();
+        let params: Vec<String> = names.iter().zip(arguments).map(|(name, argument)| format!("{name}: {argument}")).collect();
+        let mut out = format!("{}(", kernel.name);
+        // The hover puts `(kernel) ` before the first line.
+        let mut column = "(kernel) ".len() + out.len();
+        for (i, param) in params.iter().enumerate() {
+            let (separator, width) = (if i == 0 { "" } else { ", " }, param.chars().count() + 2);
+            if i > 0 && column + width > SIGNATURE_WIDTH {
+                out += ",\n    ";
+                column = 4;
+            } else {
+                out += separator;
+            }
+            out += param;
+            column += width;
+        }
+        out + ")"
+    }
+
+    /// The remark on the `def` line and its explanation. VS Code cuts the hints of a line after 43 characters.
+    pub(crate) fn roofline_hint(&self, kernel: &Kernel, report: &KernelReport) -> Option<(String, String)> {
+        kernel.active.launch.as_ref()?;
+        let (bound, time) = (report.cost.bound?, report.cost.predicted_us?);
+        let intensity = report.cost.intensity.map(|i| format!("{i:.2} FLOP/byte; ")).unwrap_or_default();
+        let label = format!("{} · ~{time:.1} µs on {}", bound_name(bound), self.gpu().name());
+        let tooltip = format!("{intensity}estimated for {}: {}", kernel.active.describe(), report.cost_assumption);
+        Some((label, tooltip))
+    }
+
+    /// Which thread holds what of a value, from the passes.
+    pub(crate) fn layout_facts(&self, kernel: &Kernel, place: Place) -> Option<Vec<String>> {
+        let elaborated = self.complete(&kernel.active).ok()?;
+        let options = self.codegen_options(&kernel.active);
+        let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
+        let function = module.entry();
+        let mut layout = None;
+        // The last op of an expression makes its value.
+        function.walk(|_, id| {
+            let op = function.op(id);
+            if elaborated.origins.get(op.origin.0 as usize).is_some_and(|o| o.place == place)
+                && let Some(found) = op.results.first().and_then(|&v| function.ty(v).layout())
+            {
+                layout = Some(found);
+            }
+        });
+        let layout: &Distributed = module.layouts.distributed(layout?)?;
+        let per_thread = layout.num_registers();
+        let run = (0..layout.shape.len()).map(|d| layout.contiguous_registers(d)).max().unwrap_or(1);
+        Some(vec![format!(
+            "layout: {per_thread} element{} per thread in runs of {run}, over 32 lanes × {} warps (Tritium's compiler, exact)",
+            if per_thread == 1 { "" } else { "s" },
+            module.num_warps
+        )])
+    }
+}

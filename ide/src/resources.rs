@@ -1,0 +1,159 @@
+// Feature: Resource diagnostics
+//
+//! What the rules about resources find in a file: of every launch whose arguments are known, under its own options and the chosen GPU.
+//!
+//! **Invariant:** one diagnostic per (code, range), with the launches and configurations that have it; a launch that several share is looked at
+//! once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    path::Path,
+};
+
+use indexmap::{IndexMap, IndexSet};
+use tritium_estimate::{self as estimate, Configuration, lints::Finding};
+use tritium_semantics::{
+    Function, SourceFile,
+    check::{Diagnostic, Related, label_of, place_of_row, removal_of_row},
+    diagnostics::Code,
+    elaborate::Elaborated,
+    launch::launches_of,
+    problem::{At, Place},
+};
+
+use crate::{Analysis, kernels::Active};
+
+/// Distinct configurations of a kernel that are looked at.
+const MOST: usize = 64;
+
+struct Entry {
+    finding: Finding,
+    related: Vec<Related>,
+    configs: IndexSet<String>,
+    /// The rows of the tuner that have it.
+    rows: BTreeSet<u32>,
+    /// The one that the message speaks of, and whether it would be the same for all.
+    first: String,
+    is_same: bool,
+}
+
+/// A configuration, and the launches that share it.
+struct LookedAt {
+    active: Active,
+    labels: IndexSet<String>,
+    rows: BTreeSet<u32>,
+}
+
+impl Analysis {
+    /// In the order of the text.
+    pub(crate) fn resource_diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
+        let Some(file) = self.file(path) else { return Vec::new() };
+        let mut out = Vec::new();
+        for kernel in self.kernels(path) {
+            self.of_kernel(file, kernel.function, &kernel.range, &mut out);
+        }
+        out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+        out
+    }
+
+    fn of_kernel(&self, file: SourceFile, kernel: Function, name: &Range<usize>, out: &mut Vec<Diagnostic>) {
+        let db = self.db();
+        let mut looked_at: IndexMap<Configuration, LookedAt> = IndexMap::new();
+        let chosen = self.options().config;
+        let most = if self.options().only_first { 1 } else { MOST };
+        let mut all_seen = true;
+        for launch in launches_of(db, kernel) {
+            salsa::Database::unwind_if_revision_cancelled(db);
+            if chosen.is_some_and(|row| launch.config.is_some_and(|config| config as usize != row)) {
+                continue;
+            }
+            let active = Active::of(db, launch);
+            let options = self.codegen_options(&active);
+            let configuration = Configuration::of_launch(db, active.instance, options, self.gpu(), launch);
+            if looked_at.len() >= most && !looked_at.contains_key(&configuration) {
+                all_seen = false;
+                continue;
+            }
+            let entry = looked_at.entry(configuration);
+            let entry = entry.or_insert_with(|| LookedAt { active, labels: IndexSet::new(), rows: BTreeSet::new() });
+            entry.labels.insert(label_of(launch));
+            entry.rows.extend(launch.config);
+        }
+        let count = looked_at.values().flat_map(|one| &one.labels).collect::<IndexSet<_>>().len();
+        let mut entries: BTreeMap<(usize, usize, Code), Entry> = BTreeMap::new();
+        for (configuration, LookedAt { active, labels, rows }) in &looked_at {
+            let findings = estimate::resource_lints(db, *configuration);
+            if findings.is_empty() {
+                continue;
+            }
+            // Not asked for in vain: it may have been let go of.
+            let elaborated = self.elaborated(active.instance);
+            for finding in findings {
+                let range = match finding.origin {
+                    Some(origin) => self.in_file(file, elaborated, origin),
+                    None => Some(self.tuner_row(kernel, finding.code, rows).unwrap_or_else(|| name.clone())),
+                };
+                let Some(range) = range else { continue };
+                let entry = entries.entry((range.start, range.end, finding.code)).or_insert_with(|| Entry {
+                    finding: finding.clone(),
+                    related: self.related(file, elaborated, &finding.related),
+                    configs: IndexSet::new(),
+                    rows: BTreeSet::new(),
+                    first: labels.first().cloned().unwrap_or_default(),
+                    is_same: true,
+                });
+                entry.is_same &= entry.finding.message == finding.message;
+                entry.configs.extend(labels.iter().cloned());
+                entry.rows.extend(rows);
+            }
+        }
+        for ((start, end, code), mut entry) in entries {
+            let everywhere = all_seen && entry.configs.len() >= count;
+            if !entry.is_same {
+                entry.finding.message += &format!(" (so under {})", entry.first);
+            }
+            // A row that never launches is of no use on this board; one that only does badly may be the best there is.
+            let rows = entry.rows.iter().filter(|_| code == Code::TUN004);
+            let fixes = rows.filter_map(|&row| removal_of_row(db, kernel, row)).collect();
+            out.push(Diagnostic {
+                code,
+                severity: entry.finding.level.unwrap_or(code.severity()),
+                message: entry.finding.message,
+                range: start..end,
+                kernel: Some(kernel.name(db).clone()),
+                configs: if everywhere { Vec::new() } else { entry.configs.into_iter().collect() },
+                assumed: false,
+                related: entry.related,
+                fixes,
+            });
+        }
+    }
+
+    /// Where the row of the tuner stands that is at fault, if it is written out.
+    fn tuner_row(&self, kernel: Function, code: Code, rows: &BTreeSet<u32>) -> Option<Range<usize>> {
+        let row = rows.first().filter(|_| matches!(code, Code::TUN004 | Code::TUN005))?;
+        self.range(place_of_row(self.db(), kernel, *row)?)
+    }
+
+    /// Where an origin is in this file: itself, or the call that leads to the helper that it is in.
+    fn in_file(&self, file: SourceFile, elaborated: &Elaborated, origin: u32) -> Option<Range<usize>> {
+        let mut next = Some(origin);
+        // Calls nest, so the way out ends.
+        for _ in 0..64 {
+            let data = elaborated.origins.get(next? as usize)?;
+            if data.place.function.file(self.db()) == file && !matches!(data.place, Place { at: At::Name, .. }) {
+                return self.range(data.place);
+            }
+            next = data.inlined_at;
+        }
+        None
+    }
+
+    fn related(&self, file: SourceFile, elaborated: &Elaborated, places: &[(u32, String)]) -> Vec<Related> {
+        let found = places.iter().filter_map(|(origin, message)| {
+            Some(Related { file, range: self.in_file(file, elaborated, *origin)?, message: message.clone() })
+        });
+        found.collect()
+    }
+}

@@ -1,0 +1,200 @@
+// Feature: Corpus statistics
+//
+//! How much of a body of code is understood, and how long that takes.
+
+use std::{path::Path, time::Instant};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use tritium_codegen as codegen;
+use tritium_semantics::{
+    Db, Function, SourceFile,
+    body::Stmt,
+    elaborate::{self, Elaborated},
+    host, items,
+    specialise::specialisations,
+};
+use tritium_syntax::PythonVersion;
+
+use crate::{
+    Analysis,
+    batch::Through,
+    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
+};
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Stats {
+    pub version: u32,
+    pub files: usize,
+    pub kernels: usize,
+    pub helpers: usize,
+    pub parse_errors: usize,
+    /// In kernel and helper bodies.
+    pub expressions: usize,
+    /// Of these: in code that no specialisation looked at enters.
+    pub unreached: usize,
+    pub typed_expressions: usize,
+    /// Kernels in which nothing unknown reaches a side effect.
+    pub elaborated: usize,
+    /// Kernels under `@triton.autotune`, and those of them whose configurations are known.
+    pub tuned: usize,
+    pub tuned_known: usize,
+    /// Places that launch a kernel, those of them that give a whole launch, and those that give a part of one.
+    pub launch_sites: usize,
+    pub launch_sites_resolved: usize,
+    pub launch_sites_partly: usize,
+    /// Kernels that reached the stage asked for.
+    pub compiled: usize,
+    pub panics: usize,
+    pub ms: Milliseconds,
+    pub peak_rss_mb: Option<f64>,
+    /// Tunings and launches that are not known: the kernel, what and why.
+    pub unknown: Vec<Row>,
+    pub rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Milliseconds {
+    pub parse: f64,
+    pub elaborate: f64,
+    pub optimise: f64,
+    pub llvm: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub file: String,
+    pub kernel: String,
+    /// `typed`, `elaborated`, `compiled`, `problems`, `unsupported`, `panicked`
+    pub status: &'static str,
+    pub reason: String,
+}
+
+impl Analysis {
+    /// Adds one file.
+    pub fn count(&self, path: &Path, through: Through, stats: &mut Stats) {
+        let Some(text) = self.text(path) else { return };
+        stats.files += 1;
+        let start = Instant::now();
+        let parse = tritium_syntax::parse(&text, PythonVersion::default());
+        stats.parse_errors += usize::from(!parse.errors().is_empty());
+        stats.ms.parse += start.elapsed().as_secs_f64() * 1e3;
+        let Some(file) = self.file(path) else { return };
+        let kernels = items::kernels(self.db(), file).clone();
+        stats.kernels += kernels.len();
+        stats.helpers += items::items(self.db(), file).functions.len() - kernels.len();
+        self.count_host_code(file, &kernels, stats);
+        for function in kernels {
+            let name = function.name(self.db()).to_string();
+            let counted = crate::guarded(|| self.count_kernel(function, through, stats));
+            let (status, reason) = counted.unwrap_or_else(|message| ("panicked", message));
+            stats.panics += usize::from(status == "panicked");
+            stats.elaborated += usize::from(matches!(status, "elaborated" | "compiled" | "unsupported"));
+            stats.compiled += usize::from(status == "compiled");
+            stats.rows.push(Row { file: path.display().to_string(), kernel: name, status, reason });
+        }
+    }
+
+    fn count_host_code(&self, file: SourceFile, kernels: &[Function], stats: &mut Stats) {
+        let mut unknown = |kernel: Function, status: &'static str, reason: &str| {
+            let (file, kernel) = (file.path(self.db()).display().to_string(), kernel.name(self.db()).to_string());
+            stats.unknown.push(Row { file, kernel, status, reason: reason.to_owned() });
+        };
+        for kernel in kernels {
+            if let Some(why) = host::tuned(self.db(), *kernel).as_ref().and_then(|t| t.unknown.as_ref()) {
+                unknown(*kernel, "configs", why);
+            }
+        }
+        for launch in &host::host_launches(self.db(), file).unknown {
+            unknown(launch.kernel, "launch", &launch.reason);
+        }
+        for tuned in kernels.iter().filter_map(|&k| host::tuned(self.db(), k).as_ref()) {
+            stats.tuned += 1;
+            stats.tuned_known += usize::from(!tuned.configs.is_empty());
+        }
+        let mut places: IndexMap<host::HostPlace, (bool, bool)> = IndexMap::new();
+        for site in &host::host_launches(self.db(), file).sites {
+            let (resolved, partly) = places.entry(site.place).or_default();
+            *resolved |= site.is_resolved;
+            *partly |= !site.known.is_empty();
+        }
+        stats.launch_sites += places.len();
+        stats.launch_sites_resolved += places.values().filter(|p| p.0).count();
+        stats.launch_sites_partly += places.values().filter(|p| !p.0 && p.1).count();
+    }
+
+    fn count_kernel(&self, function: Function, through: Through, stats: &mut Stats) -> (&'static str, String) {
+        let db = self.db();
+        let Some(found) = specialisations(db, function).first() else {
+            return ("problems", "no specialisation could be assumed".to_owned());
+        };
+        let start = Instant::now();
+        let elaborated = elaborate::elaborate(db, found.instance);
+        stats.ms.elaborate += start.elapsed().as_secs_f64() * 1e3;
+        let counted = expressions(db, elaborated);
+        stats.expressions += counted.all;
+        stats.unreached += counted.unreached;
+        stats.typed_expressions += counted.typed;
+        if !elaborated.complete {
+            let reason = elaborated.problems.first().map(|p| format!("{}: {}", p.code.as_str(), p.message)).unwrap_or_default();
+            return ("problems", reason);
+        }
+        if through <= Through::Tile {
+            return ("elaborated", String::new());
+        }
+        let active = Active {
+            instance: found.instance,
+            launch: None,
+            config: None,
+            num_warps: DEFAULT_WARPS,
+            num_stages: DEFAULT_STAGES,
+            max_registers: None,
+        };
+        let options = self.codegen_options(&active);
+        let start = Instant::now();
+        if let Err(error) = codegen::optimised(db, active.instance, options) {
+            return ("unsupported", error.message.clone());
+        }
+        stats.ms.optimise += start.elapsed().as_secs_f64() * 1e3;
+        let start = Instant::now();
+        let llvm = match codegen::llvm_text(db, active.instance, options) {
+            Ok(llvm) => llvm,
+            Err(error) => return ("unsupported", error.message.clone()),
+        };
+        let compiled = self.artefacts().wait(&llvm.text, self.gpu().sm).known();
+        stats.ms.llvm += start.elapsed().as_secs_f64() * 1e3;
+        match compiled {
+            Ok(_) => ("compiled", String::new()),
+            Err(message) => ("unsupported", message.to_string()),
+        }
+    }
+}
+
+/// The expressions of every body that a specialisation reaches.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Expressions {
+    pub all: usize,
+    /// In code that the specialisation does not enter.
+    pub unreached: usize,
+    pub typed: usize,
+}
+
+pub(crate) fn expressions(db: &dyn Db, elaborated: &Elaborated) -> Expressions {
+    let mut counted = Expressions::default();
+    for (function, types) in &elaborated.types {
+        let all = expression_count(db, *function);
+        counted.all += all.max(types.len());
+        counted.unreached += all.saturating_sub(types.len());
+        counted.typed += types.iter().filter(|(_, ty)| ty.is_known()).count();
+    }
+    counted
+}
+
+/// Every expression in a function's body.
+fn expression_count(db: &dyn Db, function: Function) -> usize {
+    let Some((body, stmt)) = items::function_body(db, function) else { return 0 };
+    let Stmt::Function(def) = body.stmt(stmt) else { return 0 };
+    let mut count = 0;
+    items::walk(&body, &def.body, &mut |node| count += usize::from(matches!(node, items::Node::Expr(_))));
+    count
+}

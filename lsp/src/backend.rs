@@ -1,0 +1,452 @@
+//! The requests, one method each.
+//!
+//! **Invariant:** no method blocks or awaits before it has changed [`Files`]; analysis happens on snapshots ([`Owner::read`]); what the
+//! server asks of the client is spawned, never awaited inside a handler.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{Notify, mpsc},
+    time::{Instant, timeout_at},
+};
+use tower_lsp::{
+    Client, LanguageServer,
+    jsonrpc::{Error, Result},
+    ls_types as lsp,
+};
+use tritium_runtime::exec::Runs;
+use tritium_syntax::{Encoding, LineIndex};
+
+use tritium_ide::{Host, Options, Python};
+
+use crate::{
+    analysis::{Owner, ReadError, Task},
+    capabilities::{self, watched_files},
+    convert,
+    diagnosing::Diagnosing,
+    editing::LastTokens,
+    files::{Files, Named},
+    memory::Memory,
+    progress::shown,
+    publishing::{self, Published},
+    run,
+    views::{self, LookedAt},
+    workspace,
+};
+
+pub(super) use crate::document::Document;
+
+/// The server's own command: runs a kernel's launch and answers with what it printed.
+pub(crate) const RUN: &str = "tritium.server.run";
+/// The client's command behind the ▶ Run lens.
+pub(crate) const RUN_LENS: &str = "tritium.run";
+
+/// How long a hover holds back for an exact figure: an editor shows no hover at once anyway, and few kernels take longer. The wait holds no
+/// snapshot, so nobody's typing waits for it.
+const HOVER_PATIENCE: Duration = Duration::from_millis(400);
+
+#[derive(Clone)]
+pub(crate) struct Backend {
+    pub(super) client: Client,
+    pub(super) files: Arc<Files>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) owner: Owner,
+    published: mpsc::UnboundedSender<Published>,
+    encoding: Arc<OnceLock<Encoding>>,
+    facts: Arc<OnceLock<capabilities::Client>>,
+    /// Told whenever an exact figure has arrived.
+    pub(super) arrivals: Arc<Notify>,
+    /// What the person looks at, beside the settings.
+    pub(super) looked_at: Arc<LookedAt>,
+    pub(super) last_tokens: Arc<LastTokens>,
+    pub(super) roots: Arc<Mutex<Vec<PathBuf>>>,
+    pub(super) runs: Arc<Runs>,
+    /// Whether the features that a Python server has too are offered.
+    pub(super) generic_offered: Arc<Mutex<bool>>,
+}
+
+/// Tells the client to ask again for what may have changed; spawned, since handlers never wait for the client.
+fn refresh(client: &Client, facts: &OnceLock<capabilities::Client>, runtime: &tokio::runtime::Handle) {
+    let Some(facts) = facts.get().cloned() else { return };
+    let client = client.clone();
+    runtime.spawn(async move {
+        if facts.refreshes("inlayHint") {
+            let _ = client.inlay_hint_refresh().await;
+        }
+        if facts.refreshes("codeLens") {
+            let _ = client.code_lens_refresh().await;
+        }
+    });
+}
+
+impl Backend {
+    pub(crate) fn new(client: Client, host: Host, runs: Arc<Runs>) -> Backend {
+        let files = Arc::<Files>::default();
+        let encoding = Arc::<OnceLock<Encoding>>::default();
+        let facts = Arc::<OnceLock<capabilities::Client>>::default();
+        let published = publishing::spawn(client.clone(), Arc::clone(&files), Arc::clone(&facts));
+        let memory = Arc::<Memory>::default();
+        let diagnosing = Diagnosing {
+            client: client.clone(),
+            files: Arc::clone(&files),
+            memory: Arc::clone(&memory),
+            encoding: Arc::clone(&encoding),
+            published: published.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            told: Mutex::default(),
+        };
+        let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
+        let arrivals = Arc::<Notify>::default();
+        let arrived = Arc::clone(&arrivals);
+        host.artefacts().on_arrival(Arc::new(move || {
+            arrived.notify_waiters();
+            refresh(&told, &again, &runtime);
+        }));
+        let analyse = Arc::new(move |analysis, job: &_| diagnosing.analyse(analysis, job));
+        let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), analyse);
+        Backend {
+            client,
+            files,
+            memory,
+            owner,
+            published,
+            encoding,
+            facts,
+            arrivals,
+            looked_at: Arc::default(),
+            last_tokens: Arc::default(),
+            roots: Arc::default(),
+            runs,
+            generic_offered: Arc::default(),
+        }
+    }
+
+    pub(super) fn client_facts(&self) -> capabilities::Client {
+        self.facts.get().cloned().unwrap_or_default()
+    }
+
+    /// Everything that settings and files decide is asked for again.
+    pub(super) fn refresh(&self) {
+        refresh(&self.client, &self.facts, &tokio::runtime::Handle::current());
+        let (client, facts, tokens) = (self.client.clone(), self.client_facts(), Arc::clone(&self.last_tokens));
+        tokio::spawn(async move {
+            if facts.refreshes("semanticTokens") {
+                tokens.refresh(&client).await;
+            }
+            if facts.refreshes("diagnostics") && !facts.takes_pushes() {
+                let _ = client.workspace_diagnostic_refresh().await;
+            }
+        });
+    }
+
+    pub(super) fn encoding(&self) -> Encoding {
+        self.encoding.get().copied().unwrap_or(Encoding::Utf16)
+    }
+
+    /// Reads one document through the façade, with what is needed to convert positions. A change of another document is no reason not to
+    /// answer: what it cancels is read again.
+    pub(super) async fn document<T: Send + 'static>(
+        &self,
+        uri: &lsp::Uri,
+        read: impl Fn(&Document) -> T + Send + Sync + 'static,
+    ) -> Result<Option<T>> {
+        let Some(asked_path) = convert::path(uri) else { return Ok(None) };
+        let (read, encoding) = (Arc::new(read), self.encoding());
+        let edition = self.files.edition(&asked_path);
+        loop {
+            let (read, path, uri) = (Arc::clone(&read), asked_path.clone(), uri.clone());
+            let answer = self.owner.read(move |analysis| {
+                if !analysis.is_triton(&path) {
+                    return None;
+                }
+                let analysis = analysis.at(&path);
+                let text = analysis.text(&path)?;
+                let index = LineIndex::new(&text);
+                Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
+            });
+            match answer.await {
+                Err(ReadError::Cancelled) if self.files.edition(&asked_path) == edition => {}
+                answer => return answer.map_err(to_error),
+            }
+        }
+    }
+}
+
+pub(super) fn to_error(error: ReadError) -> Error {
+    match error {
+        ReadError::Cancelled => Error::content_modified(),
+        ReadError::Panicked(what) => {
+            let mut error = Error::internal_error();
+            error.message = format!("Tritium failed on this request and goes on with the next: {what}").into();
+            error
+        }
+        ReadError::Stopped => Error::request_cancelled(),
+    }
+}
+
+impl LanguageServer for Backend {
+    async fn initialize(&self, params: lsp::InitializeParams) -> Result<lsp::InitializeResult> {
+        let facts = capabilities::Client::new(&params.capabilities);
+        let _ = self.facts.set(facts.clone());
+        let roots = workspace::roots(&params);
+        self.roots.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone_from(&roots);
+        self.owner.send(Task::Roots(roots));
+        let offered = params.capabilities.general.and_then(|g| g.position_encodings);
+        let encoding = *self.encoding.get_or_init(|| convert::negotiate(offered.as_deref()));
+        let options = params.initialization_options.as_ref().map(Options::from_json).unwrap_or_default();
+        *self.generic_offered.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = options.python == Python::None;
+        let capabilities = capabilities::offered(encoding, &facts, &options);
+        self.configure(options);
+        Ok(lsp::InitializeResult {
+            capabilities,
+            server_info: Some(lsp::ServerInfo {
+                name: "tritium".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            }),
+            ..Default::default()
+        })
+    }
+
+    async fn initialized(&self, _: lsp::InitializedParams) {
+        tracing::info!("ready");
+        if self.client_facts().registers("workspace/didChangeWatchedFiles") {
+            let client = self.client.clone();
+            tokio::spawn(async move { client.register_capability(vec![watched_files()]).await });
+        }
+        self.ask_for_settings();
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        self.runs.end_all();
+        self.owner.send(Task::Stop);
+        Ok(())
+    }
+
+    async fn did_open(&self, params: lsp::DidOpenTextDocumentParams) {
+        let document = params.text_document;
+        let Some(path) = convert::path(&document.uri) else { return };
+        let named = Named { uri: document.uri, version: document.version };
+        let edition = self.files.open(path.clone(), named, document.text.clone());
+        self.owner.send(Task::Change { path, text: document.text, edition });
+    }
+
+    async fn did_change(&self, params: lsp::DidChangeTextDocumentParams) {
+        let Some(path) = convert::path(&params.text_document.uri) else { return };
+        let version = params.text_document.version;
+        if let Some((text, edition)) = self.files.change(&path, version, params.content_changes, self.encoding()) {
+            self.owner.send(Task::Change { path, text, edition });
+        }
+    }
+
+    async fn did_close(&self, params: lsp::DidCloseTextDocumentParams) {
+        let uri = params.text_document.uri;
+        let Some(path) = convert::path(&uri) else { return };
+        self.files.close(&path);
+        self.memory.forget(&path);
+        self.owner.send(Task::Close { path: path.clone() });
+        self.last_tokens.forget(&uri);
+        // The receiver ends with the server.
+        let _ = self.published.send(Published::Closed { path, uri });
+    }
+
+    async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {
+        let paths = params.changes.iter().filter_map(|change| convert::path(&change.uri)).collect();
+        let tree_changed = params.changes.iter().any(|change| change.typ != lsp::FileChangeType::CHANGED);
+        self.owner.send(Task::Reload { paths, tree_changed });
+        self.refresh();
+    }
+
+    async fn did_change_configuration(&self, params: lsp::DidChangeConfigurationParams) {
+        let settings = params.settings.get("tritium").unwrap_or(&params.settings);
+        if !settings.is_object() {
+            // The client only says that something changed.
+            return self.ask_for_settings();
+        }
+        self.settle(Options::from_json(settings));
+        self.refresh();
+    }
+
+    async fn did_change_workspace_folders(&self, params: lsp::DidChangeWorkspaceFoldersParams) {
+        self.change_folders(&params.event);
+    }
+
+    async fn diagnostic(&self, params: lsp::DocumentDiagnosticParams) -> Result<lsp::DocumentDiagnosticReportResult> {
+        self.pulled(params).await
+    }
+
+    async fn workspace_diagnostic(&self, params: lsp::WorkspaceDiagnosticParams) -> Result<lsp::WorkspaceDiagnosticReportResult> {
+        self.pulled_everywhere(params).await
+    }
+
+    async fn goto_definition(&self, params: lsp::GotoDefinitionParams) -> Result<Option<lsp::GotoDefinitionResponse>> {
+        self.definition(params.text_document_position_params).await
+    }
+
+    async fn goto_type_definition(&self, params: lsp::GotoDefinitionParams) -> Result<Option<lsp::GotoDefinitionResponse>> {
+        self.shape_definition(params.text_document_position_params).await
+    }
+
+    async fn references(&self, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>> {
+        self.find_references(params).await
+    }
+
+    async fn document_highlight(&self, params: lsp::DocumentHighlightParams) -> Result<Option<Vec<lsp::DocumentHighlight>>> {
+        self.highlights(params.text_document_position_params).await
+    }
+
+    async fn prepare_rename(&self, params: lsp::TextDocumentPositionParams) -> Result<Option<lsp::PrepareRenameResponse>> {
+        self.may_rename(params).await
+    }
+
+    async fn rename(&self, params: lsp::RenameParams) -> Result<Option<lsp::WorkspaceEdit>> {
+        self.rename_everywhere(params).await
+    }
+
+    async fn document_symbol(&self, params: lsp::DocumentSymbolParams) -> Result<Option<lsp::DocumentSymbolResponse>> {
+        self.outline(&params.text_document.uri).await
+    }
+
+    async fn symbol(&self, params: lsp::WorkspaceSymbolParams) -> Result<Option<lsp::WorkspaceSymbolResponse>> {
+        self.symbols(params.query).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: lsp::CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyItem>>> {
+        self.callers_of(params.text_document_position_params).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: lsp::CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyIncomingCall>>> {
+        self.incoming(params.item).await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: lsp::CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<lsp::CallHierarchyOutgoingCall>>> {
+        self.outgoing(params.item).await
+    }
+
+    async fn completion(&self, params: lsp::CompletionParams) -> Result<Option<lsp::CompletionResponse>> {
+        self.complete(params).await
+    }
+
+    async fn completion_resolve(&self, item: lsp::CompletionItem) -> Result<lsp::CompletionItem> {
+        self.document_completion(item).await
+    }
+
+    async fn signature_help(&self, params: lsp::SignatureHelpParams) -> Result<Option<lsp::SignatureHelp>> {
+        self.signatures(params).await
+    }
+
+    async fn semantic_tokens_full(&self, params: lsp::SemanticTokensParams) -> Result<Option<lsp::SemanticTokensResult>> {
+        self.all_tokens(params.text_document.uri).await
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: lsp::SemanticTokensDeltaParams,
+    ) -> Result<Option<lsp::SemanticTokensFullDeltaResult>> {
+        self.changed_tokens(params).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: lsp::SemanticTokensRangeParams,
+    ) -> Result<Option<lsp::SemanticTokensRangeResult>> {
+        let data = self.tokens(params.text_document.uri, Some(params.range)).await?;
+        Ok(data.map(|data| lsp::SemanticTokensRangeResult::Tokens(lsp::SemanticTokens { result_id: None, data })))
+    }
+
+    async fn folding_range(&self, params: lsp::FoldingRangeParams) -> Result<Option<Vec<lsp::FoldingRange>>> {
+        self.foldings(&params.text_document.uri).await
+    }
+
+    async fn selection_range(&self, params: lsp::SelectionRangeParams) -> Result<Option<Vec<lsp::SelectionRange>>> {
+        self.selections(params).await
+    }
+
+    async fn hover(&self, params: lsp::HoverParams) -> Result<Option<lsp::Hover>> {
+        let at = params.text_document_position_params;
+        let deadline = Instant::now() + HOVER_PATIENCE;
+        loop {
+            // Made before the question, so that no arrival after it is missed.
+            let arrival = self.arrivals.notified();
+            let answer = self.document(&at.text_document.uri, move |document| {
+                let hover = document.analysis.hover(&document.path, document.offset(at.position))?;
+                let contents = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: hover.markdown };
+                let range = Some(document.range(&hover.range));
+                Some((lsp::Hover { contents: lsp::HoverContents::Markup(contents), range }, hover.awaits_exact))
+            });
+            let Some((hover, awaits_exact)) = answer.await?.flatten() else { return Ok(None) };
+            if !awaits_exact || timeout_at(deadline, arrival).await.is_err() {
+                return Ok(Some(hover));
+            }
+        }
+    }
+
+    async fn inlay_hint(&self, params: lsp::InlayHintParams) -> Result<Option<Vec<lsp::InlayHint>>> {
+        self.hints(params).await
+    }
+
+    async fn inlay_hint_resolve(&self, hint: lsp::InlayHint) -> Result<lsp::InlayHint> {
+        self.explain_hint(hint).await
+    }
+
+    async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
+        let uri = params.text_document.uri.clone();
+        let answer = self.document(&params.text_document.uri, move |document| {
+            let lenses = document.analysis.code_lenses(&document.path).into_iter();
+            lenses
+                .map(|lens| lsp::CodeLens {
+                    range: document.range(&lens.range),
+                    command: Some(lsp::Command {
+                        title: lens.title,
+                        command: RUN_LENS.to_owned(),
+                        arguments: Some(vec![
+                            serde_json::json!({ "uri": uri.as_str(), "launch": lens.launch, "kernel": lens.kernel }),
+                        ]),
+                    }),
+                    data: None,
+                })
+                .collect()
+        });
+        answer.await
+    }
+
+    async fn code_action(&self, params: lsp::CodeActionParams) -> Result<Option<lsp::CodeActionResponse>> {
+        self.actions(params).await
+    }
+
+    async fn execute_command(&self, params: lsp::ExecuteCommandParams) -> Result<Option<Value>> {
+        if params.command == views::ACTIVATE {
+            return self.activate(params.arguments.into_iter().next().unwrap_or_default());
+        }
+        if params.command != RUN {
+            return Err(Error::invalid_params(format!("unknown command {}", params.command)));
+        }
+        let argument = params.arguments.first().cloned().unwrap_or_default();
+        let request = run::Request::from_json(&argument).map_err(Error::invalid_params)?;
+        let path = convert::path(&request.uri).ok_or_else(|| Error::invalid_params("only files can be run"))?;
+        let read_path = path.clone();
+        let found = self.owner.read(move |analysis| {
+            (analysis.text(&read_path), analysis.options().clone(), analysis.project(&read_path).cloned().unwrap_or_default())
+        });
+        let (text, options, project) = found.await.map_err(to_error)?;
+        let text = text.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
+        let title = format!("Running {}", request.launch.as_deref().unwrap_or("a kernel"));
+        let progress = shown(&self.client, params.work_done_progress_params.work_done_token, &title, |plain| plain).await;
+        let outcome = run::run(path, text, request, &options, &project, &self.runs).await;
+        progress.finish().await;
+        Ok(Some(outcome))
+    }
+}

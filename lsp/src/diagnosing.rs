@@ -1,0 +1,110 @@
+//! Works out the diagnostics of one document on a snapshot and hands them to [`publishing`](super::publishing).
+//!
+//! **Invariant:** nothing is handed over that is about another text than the newest one, and a text whose analysis panics is heard of too.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use tokio::sync::mpsc;
+use tower_lsp::{Client, ls_types as lsp};
+use tritium_syntax::{Encoding, LineIndex};
+
+use tritium_ide::{Analysis, Diagnostic};
+
+use crate::{
+    analysis::{ReadError, guarded},
+    convert,
+    files::Files,
+    memory::{Memory, Remembered},
+    publishing::{Published, Push},
+    schedule::{Job, Step},
+};
+
+pub(super) struct Diagnosing {
+    pub(super) client: Client,
+    pub(super) files: Arc<Files>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) encoding: Arc<OnceLock<Encoding>>,
+    pub(super) published: mpsc::UnboundedSender<Published>,
+    pub(super) runtime: tokio::runtime::Handle,
+    /// What is wrong with a configuration is told once.
+    pub(super) told: Mutex<BTreeSet<String>>,
+}
+
+impl Diagnosing {
+    /// Whether the analysis came to its end: `false` if a change cancelled it.
+    pub(super) fn analyse(&self, analysis: Analysis, job: &Job) -> bool {
+        let looked = guarded(|| match job.step {
+            Step::Quick => self.quick(&analysis, job),
+            Step::Whole => self.whole(&analysis, job),
+        });
+        if matches!(looked, Err(ReadError::Panicked(_))) && job.step == Step::Quick {
+            // What was said of the text before it must not stay.
+            self.publish(&analysis, job, &[], true);
+        }
+        looked != Err(ReadError::Cancelled)
+    }
+
+    fn is_current(&self, job: &Job) -> bool {
+        self.files.edition(&job.path) == Some(job.edition)
+    }
+
+    /// What needs no generated code. Where that takes long, what the active specialisations find is told first.
+    fn quick(&self, analysis: &Analysis, job: &Job) {
+        let path = &job.path;
+        // Of a burst of changes only the last one is looked at.
+        if !self.is_current(job) {
+            return;
+        }
+        if !is_looked_at(analysis, job) {
+            return self.publish(analysis, job, &[], false);
+        }
+        let Remembered { mut known, remarks } = self.memory.of(path);
+        let held = remarks.in_text(&analysis.text(path).unwrap_or_default());
+        // Before anything is heard of this text: the next one may come at once.
+        self.memory.keep(path, || self.is_current(job), |remembered| remembered.remarks = held.clone());
+        if let Some(first) = analysis.first_diagnostics(path, &known, &held) {
+            self.publish(analysis, job, &analysis.to_show(path, first), true);
+        }
+        analysis.look_at_all(path, &mut known);
+        self.memory.keep(path, || self.is_current(job), |remembered| remembered.known = known);
+        self.publish(analysis, job, &analysis.to_show(path, analysis.diagnostics_with(path, &held)), true);
+        for problem in analysis.project(path).map_or(&[][..], |p| &p.problems) {
+            let text = format!("Tritium: {problem}");
+            if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+                let client = self.client.clone();
+                self.runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
+            }
+        }
+    }
+
+    /// What a launch takes of its GPU, beside the rest.
+    fn whole(&self, analysis: &Analysis, job: &Job) {
+        if !self.is_current(job) || !is_looked_at(analysis, job) {
+            return;
+        }
+        let remarks = analysis.remarks(&job.path);
+        let all = analysis.to_show(&job.path, analysis.diagnostics_with(&job.path, &remarks));
+        // Whoever hears of a remark may ask at once what can be done about it.
+        self.memory.keep(&job.path, || self.is_current(job), |remembered| remembered.remarks = remarks);
+        self.publish(analysis, job, &all, true);
+    }
+
+    fn publish(&self, analysis: &Analysis, job: &Job, found: &[Diagnostic], is_triton: bool) {
+        let Some(named) = self.files.named(&job.path, job.edition) else { return };
+        // A file that nothing is said about costs no more than the look at it.
+        let text = if found.is_empty() { String::new() } else { analysis.text(&job.path).unwrap_or_default() };
+        let index = LineIndex::new(&text);
+        let encoding = self.encoding.get().copied().unwrap_or(Encoding::Utf16);
+        let items = found.iter().map(|d| convert::diagnostic(d, &named.uri, &index, encoding)).collect();
+        let push = Push { path: job.path.clone(), edition: job.edition, named, items, is_triton };
+        // The receiver ends with the server.
+        let _ = self.published.send(Published::Diagnostics(push));
+    }
+}
+
+fn is_looked_at(analysis: &Analysis, job: &Job) -> bool {
+    analysis.is_triton(&job.path) && !analysis.is_excluded(&job.path)
+}

@@ -1,0 +1,88 @@
+//! Running a kernel for the editor.
+//!
+//! The run happens in a child process with limits of time and memory, on the buffer's text as it is: a kernel that hangs, faults or takes its process
+//! down costs the child, never the server. **Invariant:** the answer always says what happened, in `text`; a request that is cancelled, a
+//! client that is gone and a server that shuts down leave no child.
+
+use std::{path::PathBuf, str::FromStr};
+
+use serde_json::{Value, json};
+use tower_lsp::ls_types::Uri;
+use tritium_runtime::{
+    exec::{self, Cancel, Runs},
+    watch::Limits,
+};
+use tritium_semantics::project::Project;
+
+use tritium_ide::Options;
+
+/// The argument of the command.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) uri: Uri,
+    pub(crate) launch: Option<String>,
+}
+
+impl Request {
+    pub(crate) fn from_json(value: &Value) -> Result<Request, String> {
+        let uri = value.get("uri").and_then(Value::as_str).ok_or("the argument needs a `uri`")?;
+        let uri = Uri::from_str(uri).map_err(|e| format!("`{uri}` is not a URI: {e}"))?;
+        Ok(Request { uri, launch: value.get("launch").and_then(Value::as_str).map(str::to_owned) })
+    }
+}
+
+/// `{ok, summary, text, …}`: `summary` is one line and `text` the whole, for people; a finished run adds the fields of `tritium run --output-format json`.
+pub(crate) async fn run(
+    path: PathBuf,
+    text: String,
+    request: Request,
+    options: &Options,
+    project: &Project,
+    runs: &Runs,
+) -> Value {
+    let job = exec::Job {
+        path,
+        text,
+        launch: request.launch,
+        device: options.device.clone(),
+        verify: exec::Verify::WherePossible,
+        save: None,
+        triton: project.triton.clone(),
+        gpu: project.known_everywhere().to_owned(),
+        config: None,
+        expect: Vec::new(),
+        limits: Limits { seconds: options.run_timeout_seconds as f64, memory_bytes: None },
+        attended: true,
+    };
+    let own = Ends(runs.begin());
+    let cancel = own.0.clone();
+    let outcome = tokio::task::spawn_blocking(move || exec::in_child(&job, &cancel)).await;
+    drop(own);
+    match outcome {
+        Ok(Ok(report)) => {
+            let mut value = serde_json::to_value(&report).unwrap_or_default();
+            if let Value::Object(fields) = &mut value {
+                fields.insert("ok".to_owned(), json!(report.ok()));
+                fields.insert("summary".to_owned(), json!(report.summary()));
+                fields.insert("text".to_owned(), json!(report.to_string()));
+            }
+            value
+        }
+        Ok(Err(error)) => failed(error.to_string()),
+        Err(error) => failed(format!("the run could not be started: {error}")),
+    }
+}
+
+/// Ends its run when dropped: with the future of a request that is cancelled.
+struct Ends(Cancel);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn failed(text: String) -> Value {
+    let summary = text.lines().next().unwrap_or_default();
+    json!({ "ok": false, "summary": summary, "text": text })
+}
