@@ -7,18 +7,18 @@
 pub mod assign_layouts;
 pub mod assign_shared;
 pub mod canonicalise;
-pub mod carry_scalars;
 pub mod coalesce;
 pub mod decompose_dot;
 pub mod inline;
-pub mod overlap;
+pub mod load_cse;
+pub mod overlap_wgmma;
 pub mod pick_mma;
+pub mod pipeline_loops;
 pub mod place_barriers;
 pub mod place_fences;
-pub mod rebase;
-pub mod relax_wgmma;
-pub mod share_loads;
-pub mod stage_operands;
+pub mod place_operands_in_shared;
+pub mod reduce_induction_tiles;
+pub mod split_addresses;
 pub mod use_wgmma;
 pub mod vectorise;
 
@@ -63,22 +63,22 @@ pub static PIPELINE: [&Pass; 19] = [
     // L0
     &inline::PASS,
     &canonicalise::PASS,
-    &share_loads::PASS,
+    &load_cse::PASS,
     &decompose_dot::PASS,
-    &carry_scalars::PASS,
-    &rebase::PASS,
+    &reduce_induction_tiles::PASS,
+    &split_addresses::PASS,
     &canonicalise::PASS,
     // L1
     &coalesce::PASS,
     &pick_mma::PASS,
     &assign_layouts::PASS,
     &canonicalise::PASS,
-    &stage_operands::PASS,
+    &place_operands_in_shared::PASS,
     &vectorise::PASS,
     // L2, where loads run ahead or warpgroups multiply
-    &overlap::PASS,
+    &pipeline_loops::PASS,
     &use_wgmma::PASS,
-    &relax_wgmma::PASS,
+    &overlap_wgmma::PASS,
     &assign_shared::PASS,
     &place_fences::PASS,
     &place_barriers::PASS,
@@ -219,7 +219,7 @@ impl Fact {
             }),
             Fact::OperandsStaged => each(&|op| {
                 let OpKind::Dot { .. } = function.op(op).kind else { return None };
-                let through_scratch = |v| stage_operands::is_costly_conversion(module, function, v);
+                let through_scratch = |v| place_operands_in_shared::is_costly_conversion(module, function, v);
                 let wrong = function.op(op).operands[..2].iter().any(|&v| through_scratch(v));
                 wrong.then(|| format!("{op:?} has an operand that is converted through scratch"))
             }),

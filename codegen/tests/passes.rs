@@ -39,7 +39,8 @@ fn run(path: &Path, text: &str) -> Lowered {
     assert!(problems.is_empty(), "{name}: {problems:?}");
     let pass = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
     let whole = pass == "pipeline";
-    let l0 = ["inline", "canonicalise", "share_loads", "decompose_dot", "carry_scalars", "rebase", "coalesce"].contains(&pass);
+    let l0 = ["inline", "canonicalise", "load_cse", "decompose_dot", "reduce_induction_tiles", "split_addresses", "coalesce"]
+        .contains(&pass);
     let mut before = module.clone();
     let mut result = Ok(());
     for step in passes::PIPELINE {

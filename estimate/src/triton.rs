@@ -125,7 +125,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     let mut module = l0.clone();
     module.functions = vec![inline::inlined(&module, MAX_INLINED_OPS)?.into_owned()];
     fold::fold(&mut module);
-    let shared = module.functions.iter_mut().map(load_cse::share_loads).fold(false, |any, one| any | one);
+    let shared = module.functions.iter_mut().map(load_cse::merge_equal_loads).fold(false, |any, one| any | one);
     if shared {
         fold::fold(&mut module);
     }

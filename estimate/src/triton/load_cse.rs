@@ -11,7 +11,7 @@ use tritium_tile::{
 };
 
 /// Whether there were some.
-pub(super) fn share_loads(function: &mut Function) -> bool {
+pub(super) fn merge_equal_loads(function: &mut Function) -> bool {
     let mut blocks: Vec<BlockId> = Vec::new();
     function.walk(|block, _| {
         if blocks.last() != Some(&block) {

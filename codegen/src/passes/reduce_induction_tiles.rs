@@ -1,7 +1,7 @@
 //! A tile that every trip of a loop moves by the same amount everywhere is carried as that amount, a scalar.
 //!
 //! Pointers that walk along a matrix and indices that count along a row then cost one register instead of one or two for each element;
-//! where the walk began stays outside, and `rebase` adds the amount to the scalar pointer. **Invariant:** only what a `for` carries changes;
+//! where the walk began stays outside, and `split_addresses` adds the amount to the scalar pointer. **Invariant:** only what a `for` carries changes;
 //! offsets of pointers are summed in 64 bits, indices in their own, both exactly.
 
 use tritium_tile::{
@@ -12,8 +12,13 @@ use tritium_tile::{
 
 use super::{CompileOptions, Pass, Unsupported};
 
-pub static PASS: Pass =
-    Pass { name: "carry_scalars", summary: "Carry how far a tile has moved, not the tile.", needs: &[], gives: &[], run };
+pub static PASS: Pass = Pass {
+    name: "reduce_induction_tiles",
+    summary: "Carry how far a tile has moved, not the tile.",
+    needs: &[],
+    gives: &[],
+    run,
+};
 
 /// Steps of one trip; nobody writes more.
 const MAX_STEPS: usize = 8;

@@ -17,7 +17,7 @@ use tritium_tile::{
 use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
 
 pub static PASS: Pass = Pass {
-    name: "stage_operands",
+    name: "place_operands_in_shared",
     summary: "Send operands of dots through swizzled buffers in shared memory.",
     needs: &[Fact::HasLayouts, Fact::DotsPicked],
     gives: &[Fact::OperandsStaged],

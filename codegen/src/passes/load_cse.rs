@@ -17,7 +17,7 @@ use super::{CompileOptions, Pass, Unsupported};
 use crate::pressure::is_heavy;
 
 pub static PASS: Pass =
-    Pass { name: "share_loads", summary: "Load once what nothing writes in between.", needs: &[], gives: &[], run };
+    Pass { name: "load_cse", summary: "Load once what nothing writes in between.", needs: &[], gives: &[], run };
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     for function in &mut module.functions {

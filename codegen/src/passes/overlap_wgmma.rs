@@ -20,7 +20,7 @@ use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch;
 
 pub static PASS: Pass = Pass {
-    name: "relax_wgmma",
+    name: "overlap_wgmma",
     summary: "Let a loop's warpgroup multiplication run into the next trip.",
     needs: &[Fact::HasLayouts],
     gives: &[],

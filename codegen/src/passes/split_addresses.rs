@@ -2,7 +2,7 @@
 //!
 //! What all elements of an offset share (a program's share of the rows, a batch's stride) is added to the scalar pointer, once. What is
 //! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions.
-//! A comparison of 64-bit indices with a bound likewise compares what is left with what is left of the bound. Loads that `overlap` finds to be
+//! A comparison of 64-bit indices with a bound likewise compares what is left with what is left of the bound. Loads that `pipeline_loops` finds to be
 //! blocks keep their addresses and masks: it finds them by these, and nothing computes them in the end.
 //!
 //! **Invariant:** every address and every comparison is what it was: 64-bit sums are taken apart exactly, 32-bit ones where they do not wrap
@@ -17,10 +17,15 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{CompileOptions, Pass, Unsupported, overlap::window, use_wgmma};
+use super::{CompileOptions, Pass, Unsupported, pipeline_loops::window, use_wgmma};
 
-pub static PASS: Pass =
-    Pass { name: "rebase", summary: "Take what a tile of offsets shares into its scalar pointer.", needs: &[], gives: &[], run };
+pub static PASS: Pass = Pass {
+    name: "split_addresses",
+    summary: "Take what a tile of offsets shares into its scalar pointer.",
+    needs: &[],
+    gives: &[],
+    run,
+};
 
 /// Sums deeper than this are left as they are.
 const DEPTH: u32 = 24;
@@ -61,7 +66,7 @@ fn feeds_warpgroups(function: &Function, options: &CompileOptions) -> bool {
     found
 }
 
-/// By op: addresses and comparisons of loads that `overlap` gives to the tensor memory accelerator, which computes them itself.
+/// By op: addresses and comparisons of loads that `pipeline_loops` gives to the tensor memory accelerator, which computes them itself.
 fn kept(function: &Function, facts: &Facts, options: &CompileOptions) -> Vec<bool> {
     let mut kept = vec![false; function.ops.len()];
     let never_negative = |value| facts.range(value).min >= 0;

@@ -24,7 +24,7 @@ use tritium_tile::{Level, Module, OpKind, rewrite};
 use super::{CompileOptions, Fact, Pass, Unsupported, assign_shared};
 
 pub static PASS: Pass = Pass {
-    name: "overlap",
+    name: "pipeline_loops",
     summary: "Run the loads of a loop ahead of its arithmetic.",
     needs: &[Fact::HasLayouts, Fact::OperandsStaged, Fact::Vectorised],
     gives: &[Fact::HasLayouts, Fact::OperandsStaged, Fact::Vectorised],
@@ -39,7 +39,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         let mut most = u32::MAX;
         while most >= 2 {
             let mut trial = module.clone();
-            let Some(deepest) = overlap(&mut trial, options, most, spare) else { return Ok(()) };
+            let Some(deepest) = pipeline(&mut trial, options, most, spare) else { return Ok(()) };
             if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
                 *module = trial;
                 return Ok(());
@@ -51,7 +51,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 }
 
 /// Expands every loop that has something to gain, with at most so many stages; the most that one was given, if any was expanded.
-fn overlap(module: &mut Module, options: &CompileOptions, most: u32, spare: bool) -> Option<u32> {
+fn pipeline(module: &mut Module, options: &CompileOptions, most: u32, spare: bool) -> Option<u32> {
     let mut loops = Vec::new();
     let function = module.entry();
     function.walk(|_, id| {
