@@ -4,10 +4,9 @@
 //! looked up when somebody reads. **Invariant:** the code is the same with and without; positions are those of the text as it is now.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 
-use tritium_semantics::{Db, Instance, SourceFile, check::range_of, elaborate::elaborate};
+use tritium_semantics::{Db, Instance, check::range_of, elaborate::elaborate, items::line_column};
 
 /// The file that the debug lines of operations name.
 pub const OPERATIONS: &str = "operations";
@@ -33,24 +32,16 @@ pub struct SourceLines {
 /// The table of a specialisation.
 pub fn source_lines(db: &dyn Db, instance: Instance) -> SourceLines {
     let elaborated = elaborate(db, instance);
-    let mut files: Vec<(SourceFile, Vec<usize>)> = Vec::new();
     let frames: Vec<Option<Frame>> = elaborated
         .origins
         .iter()
         .map(|origin| {
-            let (file, range): (SourceFile, Range<usize>) = range_of(db, origin.place)?;
-            let known = files.iter().position(|(other, _)| *other == file);
-            let index = known.unwrap_or_else(|| {
-                let text = file.text(db);
-                files.push((file, std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()));
-                files.len() - 1
-            });
-            let starts = &files[index].1;
-            let line = starts.partition_point(|&start| start <= range.start);
+            let (file, range) = range_of(db, origin.place)?;
+            let (line, column) = line_column(db, file, range.start);
             Some(Frame {
                 file: file.path(db).display().to_string(),
-                line: line as u32,
-                column: (range.start - starts[line.saturating_sub(1)] + 1) as u32,
+                line,
+                column,
                 function: origin.place.function.name(db).to_string(),
             })
         })

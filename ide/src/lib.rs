@@ -70,11 +70,12 @@ pub use symbols::{Located, Outline, SymbolKind};
 use tritium_runtime::calibrate;
 pub use tritium_runtime::files::Disk;
 use tritium_semantics::{
-    Chosen, Database, Db as _, SourceFile, System,
+    Chosen, Database, Db as _, SourceFile, System, items,
     project::{self, Project, Selector},
     target::{self, Gpu, Measured},
     versions,
 };
+use tritium_syntax::LineIndex;
 
 /// What the person chose; editors send it as settings, the command line as flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -376,6 +377,10 @@ pub fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, String> {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
         text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
     })
+    pub fn line_index(&self, path: &Path) -> Option<&LineIndex> {
+        Some(items::line_index(&self.db, self.file(path)?))
+    }
+
 }
 
 #[cfg(test)]

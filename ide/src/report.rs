@@ -15,7 +15,6 @@ use tritium_estimate::{
     triton::Footprint,
 };
 use tritium_semantics::{elaborate::OriginData, items, problem::Place};
-use tritium_syntax::{Encoding, TextSize};
 use tritium_tile::layout::Distributed;
 
 use crate::{
@@ -487,8 +486,7 @@ impl Analysis {
     pub(crate) fn line(&self, origins: &[OriginData], origin: u32) -> Option<u32> {
         let place = origins.get(origin as usize)?.place;
         let range = self.range(place)?;
-        let lines = items::line_index(self.db(), place.function.file(self.db()));
-        Some(lines.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1)
+        Some(items::line_number(self.db(), place.function.file(self.db()), range.start))
     }
 
     /// The hover of a kernel's name, and whether an exact figure in it is still being compiled. What bounds the kernel stands first,

@@ -20,7 +20,7 @@ use tower_lsp::{
     ls_types as lsp,
 };
 use tritium_runtime::exec::Runs;
-use tritium_syntax::{Encoding, LineIndex};
+use tritium_syntax::Encoding;
 
 use tritium_ide::{Host, Options, Python};
 
@@ -165,8 +165,7 @@ impl Backend {
                     return None;
                 }
                 let analysis = analysis.at(&path);
-                let text = analysis.text(&path)?;
-                let index = LineIndex::new(&text);
+                let index = analysis.line_index(&path)?;
                 Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
             });
             match answer.await {

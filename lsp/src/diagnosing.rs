@@ -95,10 +95,10 @@ impl Diagnosing {
     fn publish(&self, analysis: &Analysis, job: &Job, found: &[Diagnostic], is_triton: bool) {
         let Some(named) = self.files.named(&job.path, job.edition) else { return };
         // A file that nothing is said about costs no more than the look at it.
-        let text = if found.is_empty() { String::new() } else { analysis.text(&job.path).unwrap_or_default() };
-        let index = LineIndex::new(&text);
+        let index = if found.is_empty() { None } else { analysis.line_index(&job.path) };
         let encoding = self.encoding.get().copied().unwrap_or(Encoding::Utf16);
-        let items = found.iter().map(|d| convert::diagnostic(d, &named.uri, &index, encoding)).collect();
+        let converted = |index: &LineIndex| found.iter().map(|d| convert::diagnostic(d, &named.uri, index, encoding)).collect();
+        let items = index.map(converted).unwrap_or_default();
         let push = Push { path: job.path.clone(), edition: job.edition, named, items, is_triton };
         // The receiver ends with the server.
         let _ = self.published.send(Published::Diagnostics(push));

@@ -18,7 +18,7 @@ pub(super) struct Document<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) path: PathBuf,
     pub(super) uri: lsp::Uri,
-    pub(super) index: LineIndex,
+    pub(super) index: &'a LineIndex,
     pub(super) encoding: Encoding,
 }
 
@@ -28,19 +28,19 @@ impl Document<'_> {
     }
 
     pub(super) fn offset(&self, position: lsp::Position) -> usize {
-        convert::offset(&self.index, position, self.encoding)
+        convert::offset(self.index, position, self.encoding)
     }
 
     pub(super) fn position(&self, offset: usize) -> lsp::Position {
-        convert::position(&self.index, offset, self.encoding)
+        convert::position(self.index, offset, self.encoding)
     }
 
     pub(super) fn range(&self, range: &Range<usize>) -> lsp::Range {
-        convert::range(&self.index, range, self.encoding)
+        convert::range(self.index, range, self.encoding)
     }
 
     pub(super) fn diagnostic(&self, diagnostic: &ide::Diagnostic) -> lsp::Diagnostic {
-        convert::diagnostic(diagnostic, &self.uri, &self.index, self.encoding)
+        convert::diagnostic(diagnostic, &self.uri, self.index, self.encoding)
     }
 
     pub(super) fn diagnostics(&self) -> Vec<lsp::Diagnostic> {

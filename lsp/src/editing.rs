@@ -126,7 +126,7 @@ impl Backend {
             if !document.wants(Feature::SemanticTokens) {
                 return None;
             }
-            let visible = within.map(|range| convert::offsets(&document.index, range, document.encoding));
+            let visible = within.map(|range| convert::offsets(document.index, range, document.encoding));
             let tokens = document.analysis.semantic_tokens(&document.path);
             let seen = |t: &&ide::Token| visible.as_ref().is_none_or(|v| v.start <= t.range.end && t.range.start <= v.end);
             Some(relative(document, tokens.iter().filter(seen)))

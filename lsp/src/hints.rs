@@ -20,7 +20,7 @@ pub(crate) struct RangedHover {
 impl Backend {
     pub(crate) async fn hover_selection(&self, params: RangedHover) -> Result<Option<lsp::Hover>> {
         let answer = self.document(&params.text_document.uri, move |document| {
-            let range = convert::offsets(&document.index, params.position, document.encoding);
+            let range = convert::offsets(document.index, params.position, document.encoding);
             let hover = if range.is_empty() {
                 document.analysis.hover(&document.path, range.start)?
             } else {
@@ -35,7 +35,7 @@ impl Backend {
     pub(super) async fn hints(&self, params: lsp::InlayHintParams) -> Result<Option<Vec<lsp::InlayHint>>> {
         let later = self.client_facts().resolves_hints();
         let answer = self.document(&params.text_document.uri, move |document| {
-            let visible = convert::offsets(&document.index, params.range, document.encoding);
+            let visible = convert::offsets(document.index, params.range, document.encoding);
             let hints = document.analysis.inlay_hints(&document.path);
             let hints = hints.into_iter().filter(|hint| visible.start <= hint.offset && hint.offset <= visible.end);
             hints
@@ -73,7 +73,7 @@ impl Backend {
         let is_asked = params.context.trigger_kind != Some(lsp::CodeActionTriggerKind::AUTOMATIC);
         let (only, memory) = (params.context.only, Arc::clone(&self.memory));
         let answer = self.document(&params.text_document.uri, move |document| {
-            let range = convert::offsets(&document.index, params.range, document.encoding);
+            let range = convert::offsets(document.index, params.range, document.encoding);
             let wants = |kind: ActionKind| {
                 let kind = protocol_kind(kind);
                 // `refactor` asks for all of its parts.
@@ -89,7 +89,7 @@ impl Backend {
             let actions = document.analysis.code_actions(&document.path, range, &remarks, wants).into_iter();
             actions
                 .map(|action| {
-                    let edits = convert::text_edits(&action.edits, &document.index, document.encoding);
+                    let edits = convert::text_edits(&action.edits, document.index, document.encoding);
                     lsp::CodeActionOrCommand::CodeAction(lsp::CodeAction {
                         title: action.title,
                         kind: Some(protocol_kind(action.kind)),

@@ -7,7 +7,6 @@ use std::{
 
 use serde_json::Value;
 use tower_lsp::{jsonrpc::Result, ls_types as lsp};
-use tritium_syntax::LineIndex;
 
 use super::{
     analysis::{ReadError, Task},
@@ -114,11 +113,9 @@ impl Backend {
                 let (path, uri, encoding) = (path.clone(), uri.clone(), self.encoding());
                 let read = self.owner.read(move |analysis| {
                     let analysis = analysis.at(&path);
-                    let text = analysis.text(&path)?;
+                    let index = analysis.line_index(&path)?;
                     let wanted = analysis.is_triton(&path);
-                    wanted.then(|| {
-                        Document { analysis: &analysis, path, uri, index: LineIndex::new(&text), encoding }.diagnostics()
-                    })
+                    wanted.then(|| Document { analysis: &analysis, path, uri, index, encoding }.diagnostics())
                 });
                 match read.await {
                     Err(ReadError::Cancelled) => {}

@@ -18,11 +18,11 @@ use tritium_codegen as codegen;
 use tritium_semantics::{
     Database, Instance, SourceFile,
     diagnostics::Severity,
+    items,
     launch::{self, Launch, LaunchArg, LaunchProblem},
     specialise::specialise,
     target::{Gpu, MOST_PROGRAMS},
 };
-use tritium_syntax::{Encoding, LineIndex, TextSize};
 use tritium_tile::{Module, Type};
 
 pub use report::{Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
@@ -176,7 +176,7 @@ impl Run<'_> {
 
 /// Which launch cannot be followed, where it stands, and why.
 fn not_understood(db: &Database, file: SourceFile, problem: &LaunchProblem) -> String {
-    let line = file.text(db).get(..problem.range.start).map_or(1, |before| before.matches('\n').count() + 1);
+    let line = items::line_number(db, file, problem.range.start);
     // A problem of a `.launch.toml` names its own line.
     let place = if problem.range.is_empty() && problem.range.start == 0 { String::new() } else { format!("line {line}: ") };
     let launch = problem.launch.as_ref().map_or_else(|| "a launch of this file".to_owned(), |name| format!("launch `{name}`"));
@@ -312,8 +312,7 @@ impl Run<'_> {
         let place = tritium_semantics::elaborate::elaborate(self.db, instance).origins.get(origin? as usize)?.place;
         let (file, range) = tritium_semantics::check::range_of(self.db, place)?;
         let path = if file == self.file { self.job.path.clone() } else { file.path(self.db).to_path_buf() };
-        let index = LineIndex::new(file.text(self.db));
-        Some((path, index.line_column(TextSize::try_from(range.start).ok()?, Encoding::CodePoints).line + 1))
+        Some((path, items::line_number(self.db, file, range.start)))
     }
 
     fn bounds(&self) -> cpu::Bounds<'_> {

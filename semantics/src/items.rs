@@ -12,7 +12,7 @@ use std::{
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
-use tritium_syntax::{LineIndex, Parse, PythonVersion, SyntaxError, TextRange};
+use tritium_syntax::{Encoding, LineIndex, Parse, PythonVersion, SyntaxError, TextRange};
 
 use crate::{
     Db, Function, SourceFile,
@@ -424,6 +424,18 @@ pub(crate) fn is_for_other_device(db: &dyn Db, file: SourceFile) -> bool {
 #[salsa::tracked(returns(ref), lru = 64)]
 pub fn line_index(db: &dyn Db, file: SourceFile) -> LineIndex {
     LineIndex::new(file.text(db))
+}
+
+/// The line and the column of a byte of a file, counted from 1; the column in bytes.
+pub fn line_column(db: &dyn Db, file: SourceFile, offset: usize) -> (u32, u32) {
+    let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+    let at = line_index(db, file).line_column(offset.into(), Encoding::Bytes);
+    (at.line + 1, at.column + 1)
+}
+
+/// The line of a byte of a file, counted from 1.
+pub fn line_number(db: &dyn Db, file: SourceFile, offset: usize) -> u32 {
+    line_column(db, file, offset).0
 }
 
 /// A range of a chunk as a byte range of its file.

@@ -211,11 +211,10 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
 
 /// The line, counted from 1, on which a launch begins: of the file, or of the `.launch.toml` beside it.
 pub fn line_of(db: &dyn Db, file: SourceFile, launch: &Launch) -> Option<u32> {
-    let text = file.text(db);
-    let line = |at: usize| 1 + text.get(..at).map_or(0, |before| before.matches('\n').count()) as u32;
+    let line = |at: usize| items::line_number(db, file, at);
     match launch.source {
         LaunchSource::Host { start, .. } => Some(line(start as usize)),
-        LaunchSource::Block => block::of_text(text).iter().find_map(|block| block.header(&launch.name)).map(line),
+        LaunchSource::Block => block::of_text(file.text(db)).iter().find_map(|block| block.header(&launch.name)).map(line),
         LaunchSource::Sidecar => {
             let block = block::of_sidecar(file.sidecar(db).as_ref()?);
             block.header(&launch.name).map(|at| block.line(at) as u32)
