@@ -14,8 +14,6 @@ mod traffic;
 mod units;
 mod work;
 
-use std::hash::{Hash, Hasher};
-
 use indexmap::IndexMap;
 use serde::Serialize;
 use tritium_semantics::target::Gpu;
@@ -33,29 +31,43 @@ use runs::{Counter, Runs};
 use scalars::trips_text;
 
 /// The numbers of one launch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Launch {
     pub grid: [u64; 3],
-    /// Integer arguments by parameter name.
-    pub scalars: IndexMap<String, i64>,
-    /// Bytes of the tensor behind each pointer parameter.
-    pub tensor_bytes: IndexMap<String, u64>,
+    /// By position among the kernel's parameters.
+    pub arguments: Vec<Argument>,
 }
 
-impl Hash for Launch {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // Maps are equal in any order.
-        self.grid.hash(state);
-        self.scalars.values().fold(0i64, |sum, n| sum.wrapping_add(*n)).hash(state);
-        self.tensor_bytes.values().fold(0u64, |sum, n| sum.wrapping_add(*n)).hash(state);
-    }
+/// What a launch passes for one parameter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Argument {
+    #[default]
+    Unknown,
+    Scalar(i64),
+    /// The size of the tensor behind a pointer.
+    TensorBytes(u64),
 }
 
 impl Launch {
     /// The argument that a parameter's value is.
     pub fn scalar(&self, function: &Function, value: ValueId) -> Option<i64> {
-        let param = function.params.iter().find(|p| p.value == value)?;
-        self.scalars.get(&param.name).copied()
+        match self.argument(function, value) {
+            Argument::Scalar(n) => Some(n),
+            Argument::TensorBytes(_) | Argument::Unknown => None,
+        }
+    }
+
+    /// Bytes of the tensor that a parameter points to.
+    pub fn tensor_bytes(&self, function: &Function, value: ValueId) -> Option<u64> {
+        match self.argument(function, value) {
+            Argument::TensorBytes(bytes) => Some(bytes),
+            Argument::Scalar(_) | Argument::Unknown => None,
+        }
+    }
+
+    fn argument(&self, function: &Function, value: ValueId) -> Argument {
+        let position = function.params.iter().position(|p| p.value == value);
+        position.and_then(|position| self.arguments.get(position)).copied().unwrap_or_default()
     }
 
     pub fn programs(&self) -> u64 {

@@ -7,6 +7,7 @@ use tritium_semantics::{
     Db, Instance,
     elaborate::elaborate,
     launch::{self, LaunchArg},
+    specialise::run_time_values,
     target::Gpu,
 };
 
@@ -43,17 +44,13 @@ pub struct Configuration {
     #[returns(copy)]
     pub grid: [u64; 3],
     #[returns(ref)]
-    pub scalars: Vec<(String, i64)>,
-    #[returns(ref)]
-    pub tensor_bytes: Vec<(String, u64)>,
+    pub arguments: Vec<cost::Argument>,
 }
 
 impl Configuration {
     pub fn of_launch(db: &dyn Db, instance: Instance, options: Options, gpu: Gpu, launch: &launch::Launch) -> Configuration {
-        let values = launch_values(launch);
-        let scalars: Vec<_> = values.scalars.into_iter().collect();
-        let bytes: Vec<_> = values.tensor_bytes.into_iter().collect();
-        Configuration::new(db, instance, options, gpu.name().to_owned(), launch.config, values.grid, scalars, bytes)
+        let cost::Launch { grid, arguments } = launch_values(db, launch);
+        Configuration::new(db, instance, options, gpu.name().to_owned(), launch.config, grid, arguments)
     }
 }
 
@@ -63,11 +60,7 @@ pub fn resource_lints(db: &dyn Db, configuration: Configuration) -> Vec<Finding>
     let (instance, options) = (configuration.instance(db), configuration.options(db));
     let Ok(footprint) = triton_footprint(db, instance, options) else { return vec![] };
     let Some(gpu) = Gpu::find(configuration.gpu(db)) else { return vec![] };
-    let launch = cost::Launch {
-        grid: configuration.grid(db),
-        scalars: configuration.scalars(db).iter().cloned().collect(),
-        tensor_bytes: configuration.tensor_bytes(db).iter().cloned().collect(),
-    };
+    let launch = cost::Launch { grid: configuration.grid(db), arguments: configuration.arguments(db).clone() };
     let module = optimised(db, instance, options).as_ref().ok();
     let accesses = module.map(|module| access::accesses(module, Some(&launch))).unwrap_or_default();
     let reported = |options| answer(db, Question::new(db, instance, options, gpu, Some(launch.clone()))).as_ref().ok();
@@ -115,7 +108,7 @@ pub fn report<'db>(
     gpu: Gpu,
     launch: Option<&launch::Launch>,
 ) -> &'db Result<KernelReport, Unsupported> {
-    answer(db, Question::new(db, instance, options, gpu, launch.map(launch_values)))
+    answer(db, Question::new(db, instance, options, gpu, launch.map(|launch| launch_values(db, launch))))
 }
 
 #[salsa::tracked(returns(ref), lru = 256)]
@@ -126,21 +119,17 @@ fn answer<'db>(db: &'db dyn Db, question: Question<'db>) -> Result<KernelReport,
 }
 
 /// The numbers of a launch that costs depend on.
-pub fn launch_values(launch: &launch::Launch) -> cost::Launch {
-    let mut values = cost::Launch { grid: launch.grid, ..cost::Launch::default() };
-    for (name, arg) in launch.parts() {
-        match arg {
-            LaunchArg::Tensor(index) => {
-                if let Some(tensor) = launch.tensors.get(index) {
-                    let elements = tensor.shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent));
-                    let bytes = elements.and_then(|n| n.checked_mul(u64::from(tensor.dtype.bytes())));
-                    values.tensor_bytes.extend(bytes.map(|bytes| (name, bytes)));
-                }
-            }
-            LaunchArg::Int(n) => values.scalars.extend(i64::try_from(n).ok().map(|n| (name, n))),
-            LaunchArg::Bool(b) => values.scalars.extend([(name, i64::from(b))]),
-            LaunchArg::Float(_) | LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => {}
+pub fn launch_values(db: &dyn Db, launch: &launch::Launch) -> cost::Launch {
+    let argument = |value| match value {
+        LaunchArg::Tensor(index) => {
+            let tensor: &launch::Tensor = launch.tensors.get(index)?;
+            let elements = tensor.shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent))?;
+            elements.checked_mul(u64::from(tensor.dtype.bytes())).map(cost::Argument::TensorBytes)
         }
-    }
-    values
+        LaunchArg::Int(n) => i64::try_from(n).ok().map(cost::Argument::Scalar),
+        LaunchArg::Bool(b) => Some(cost::Argument::Scalar(i64::from(b))),
+        LaunchArg::Float(_) | LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => None,
+    };
+    let values = run_time_values(db, launch).into_iter();
+    cost::Launch { grid: launch.grid, arguments: values.map(|value| argument(value).unwrap_or_default()).collect() }
 }

@@ -4,7 +4,10 @@
 use std::{fs, path::Path};
 
 use tritium_codegen::{CompileOptions, passes};
-use tritium_estimate::{cost::Launch, resources};
+use tritium_estimate::{
+    cost::{Argument, Launch},
+    resources,
+};
 use tritium_semantics::target::Gpu;
 
 const LINE: &str = "; ---- becomes\n";
@@ -30,11 +33,13 @@ fn report(text: &str) -> String {
     };
     let lowered = passes::lower(&module, &options).expect("it compiles");
     let grid: Vec<u64> = directive(text, "grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();
-    let launch = Launch {
-        grid: [grid[0], grid[1], grid[2]],
-        scalars: numbers(text, "args").into_iter().map(|(name, value)| (name, value as i64)).collect(),
-        tensor_bytes: numbers(text, "bytes").into_iter().collect(),
+    let (scalars, bytes) = (numbers(text, "args"), numbers(text, "bytes"));
+    let argument = |name: &str| {
+        let of = |all: &[(String, u64)]| all.iter().find(|(n, _)| n == name).map(|(_, number)| *number);
+        of(&scalars).map(|n| Argument::Scalar(n as i64)).or(of(&bytes).map(Argument::TensorBytes)).unwrap_or_default()
     };
+    let arguments = module.entry().params.iter().map(|param| argument(&param.name)).collect();
+    let launch = Launch { grid: [grid[0], grid[1], grid[2]], arguments };
     let gpu = Gpu::find(directive(text, "gpu").expect("a GPU")).expect("a known GPU");
     let report = resources::report(&lowered, gpu, Some(&launch), None);
     serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"

@@ -20,7 +20,7 @@ use tritium_semantics::{
     diagnostics::Severity,
     items,
     launch::{self, Launch, LaunchArg, LaunchProblem},
-    specialise::specialise,
+    specialise::{run_time_values, specialise},
     target::{Gpu, MOST_PROGRAMS},
 };
 use tritium_tile::{Module, Type};
@@ -60,7 +60,7 @@ pub struct Ready {
 
 pub fn prepare(db: &Database, launch: &Launch) -> Result<Ready, Refusal> {
     let (instance, module) = elaborated(db, launch)?;
-    let values = launch_values(launch, &module)?;
+    let values = launch_values(db, launch, &module)?;
     Ok(Ready { instance, module, values })
 }
 
@@ -213,7 +213,7 @@ impl Run<'_> {
         self.enter(launch, "understanding");
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         let (instance, module) = elaborated(db, launch)?;
-        let values = launch_values(launch, &module).map_err(|refusal| refused(refusal.message))?;
+        let values = launch_values(db, launch, &module).map_err(|refusal| refused(refusal.message))?;
         let sides = if job.verify == Verify::Never || device == DeviceName::Cpu { 1 } else { 2 };
         let left_bytes = memory::room(launch, device, sides, self.memory_bytes).map_err(refused)?;
         let directory = job.path.parent().unwrap_or(Path::new("."));
@@ -398,19 +398,19 @@ fn cuda_grid(grid: [u64; 3]) -> Result<[u32; 3], String> {
 }
 
 /// The kernel's run-time parameters in order.
-fn launch_values(launch: &Launch, module: &Module) -> Result<Vec<LaunchValue>, Refusal> {
+fn launch_values(db: &Database, launch: &Launch, module: &Module) -> Result<Vec<LaunchValue>, Refusal> {
     let entry = module.entry();
-    // Both are in the order of the kernel's parameters; parts known at compile time are passed over.
-    let mut parts = launch.parts().into_iter();
+    let mut given = run_time_values(db, launch).into_iter();
     let value = |param: &tritium_tile::Param| {
-        let missing = || Refusal::new(format!("no value is given for `{}`", param.name));
         let ty = entry.ty(param.value);
-        match parts.find(|(name, _)| *name == param.name).ok_or_else(missing)?.1 {
-            LaunchArg::Tensor(index) => Ok(LaunchValue::Tensor { index, byte_offset: 0 }),
-            LaunchArg::Int(value) => scalar_value(ty, value as f64, Some(value)),
-            LaunchArg::Float(value) => scalar_value(ty, value, None),
-            LaunchArg::Bool(value) => scalar_value(ty, f64::from(u8::from(value)), Some(i128::from(value))),
-            LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. } => Err(missing()),
+        match given.next() {
+            Some(LaunchArg::Tensor(index)) => Ok(LaunchValue::Tensor { index, byte_offset: 0 }),
+            Some(LaunchArg::Int(value)) => scalar_value(ty, value as f64, Some(value)),
+            Some(LaunchArg::Float(value)) => scalar_value(ty, value, None),
+            Some(LaunchArg::Bool(value)) => scalar_value(ty, f64::from(u8::from(value)), Some(i128::from(value))),
+            Some(LaunchArg::None | LaunchArg::Tuple(_) | LaunchArg::Descriptor { .. }) | None => {
+                Err(Refusal::new(format!("no value is given for `{}`", param.name)))
+            }
         }
     };
     entry.params.iter().map(value).collect()

@@ -66,39 +66,6 @@ pub enum LaunchArg {
     },
 }
 
-impl Launch {
-    /// The arguments part by part, named and ordered as the run-time parameters of the compiled kernel: `t_0` for an item of a tuple,
-    /// `d_0` for the base of a descriptor, then its extents and all its strides but the last. Those known at compile time are among them.
-    pub fn parts(&self) -> Vec<(String, LaunchArg)> {
-        let mut out = Vec::new();
-        for (name, arg) in &self.args {
-            self.add_parts(name.to_string(), arg, &mut out);
-        }
-        out
-    }
-
-    fn add_parts(&self, name: String, arg: &LaunchArg, out: &mut Vec<(String, LaunchArg)>) {
-        match arg {
-            LaunchArg::Tuple(items) => {
-                for (i, item) in items.iter().enumerate() {
-                    self.add_parts(format!("{name}_{i}"), item, out);
-                }
-            }
-            LaunchArg::Descriptor { tensor: index, .. } => {
-                let Some(tensor) = self.tensors.get(*index) else { return };
-                let strides = tensor.strides.iter().take(tensor.strides.len().saturating_sub(1));
-                let numbers = tensor.shape.iter().chain(strides).map(|&n| LaunchArg::Int(i128::from(n)));
-                for (i, part) in [LaunchArg::Tensor(*index)].into_iter().chain(numbers).enumerate() {
-                    out.push((format!("{name}_{i}"), part));
-                }
-            }
-            LaunchArg::Tensor(_) | LaunchArg::Int(_) | LaunchArg::Float(_) | LaunchArg::Bool(_) | LaunchArg::None => {
-                out.push((name, arg.clone()));
-            }
-        }
-    }
-}
-
 /// A tensor to allocate before the launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {

@@ -42,7 +42,7 @@ use crate::{
     elaborate::{Elaborated, elaborate},
     launch::{Launch, LaunchArg, unplaced},
     problem::Problem,
-    specialise::Specialisation,
+    specialise::{Specialisation, run_time_values},
 };
 
 pub use described::described;
@@ -117,15 +117,16 @@ pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisat
 
 /// An instance as some launches run it.
 pub fn under(db: &dyn Db, instance: Instance, launches: &[&Launch]) -> Circumstances {
-    let launched = launches.iter().map(|launch| of_launch(launch)).reduce(|a, b| a.join(&b)).unwrap_or_default();
+    let launched = launches.iter().map(|launch| of_launch(db, launch)).reduce(|a, b| a.join(&b)).unwrap_or_default();
     Circumstances::new(db, instance, launched)
 }
 
 /// The numbers of one launch, as far as the kernel takes them at run time.
-fn of_launch(launch: &Launch) -> Launched {
+fn of_launch(db: &dyn Db, launch: &Launch) -> Launched {
     let exactly = |n: i64| Range::new(n, n);
-    let params = launch.args.iter().filter_map(|(name, argument)| match argument {
-        LaunchArg::Int(n) => Some((name.to_string(), exactly(i64::try_from(*n).ok()?))),
+    let values = run_time_values(db, launch).into_iter();
+    let params = values.map(|value| match value {
+        LaunchArg::Int(n) => Some(exactly(i64::try_from(n).ok()?)),
         _ => None,
     });
     Launched { params: params.collect(), grid: launch.grid.map(|n| i64::try_from(n).ok().map(exactly)) }

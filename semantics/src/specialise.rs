@@ -87,23 +87,53 @@ pub fn instances(db: &dyn Db, file: SourceFile) -> Vec<(Function, &[Specialisati
 
 /// What Triton compiles for a launch: the types of its arguments, with the facts it specialises on.
 pub fn specialise(db: &dyn Db, launch: &Launch) -> Instance {
+    let arguments: Vec<Argument> = arguments(db, launch).into_iter().map(|(argument, _)| argument).collect();
+    Instance::new(db, launch.kernel, arguments, version(db, launch.kernel))
+}
+
+/// The values of the compiled kernel's run-time parameters, in their order: one for each item of a tuple, and for a descriptor its base, its
+/// extents and all its strides but the last. What is known at compile time has none.
+pub fn run_time_values(db: &dyn Db, launch: &Launch) -> Vec<LaunchArg> {
+    let mut out = Vec::new();
+    for (argument, given) in arguments(db, launch) {
+        if let Some(given) = given {
+            add_values(launch, &argument, given, &mut out);
+        }
+    }
+    out
+}
+
+fn add_values(launch: &Launch, argument: &Argument, given: &LaunchArg, out: &mut Vec<LaunchArg>) {
+    match (argument, given) {
+        (Argument::Tuple(arguments), LaunchArg::Tuple(items)) => {
+            arguments.iter().zip(items).for_each(|(argument, item)| add_values(launch, argument, item, out));
+        }
+        (Argument::Descriptor { .. }, LaunchArg::Descriptor { tensor: index, .. }) => {
+            let tensor = &launch.tensors[*index];
+            let strides = &tensor.strides[..tensor.strides.len().saturating_sub(1)];
+            out.push(LaunchArg::Tensor(*index));
+            out.extend(tensor.shape.iter().chain(strides).map(|&n| LaunchArg::Int(i128::from(n))));
+        }
+        (Argument::Runtime { .. }, _) => out.push(given.clone()),
+        (Argument::Constexpr(_) | Argument::Unknown | Argument::Tuple(_) | Argument::Descriptor { .. }, _) => {}
+    }
+}
+
+/// By parameter, what Triton specialises for and what the launch gives; nothing where that is known at compile time.
+fn arguments<'l>(db: &dyn Db, launch: &'l Launch) -> Vec<(Argument, Option<&'l LaunchArg>)> {
     let item = items(db, launch.kernel.file(db)).function(launch.kernel);
     let params: &[ParamItem] = item.map_or(&[], |i| &i.params);
-    let arguments: Vec<Argument> = params
-        .iter()
-        .enumerate()
-        .map(|(i, param)| {
-            if let Some(value) = launch.meta.get(&param.name) {
-                return Argument::Constexpr(value.clone());
-            }
-            let special = item.is_none_or(|item| !item.unspecialised.contains(&i));
-            match launch.args.get(&param.name) {
-                Some(arg) => argument(launch, arg, param.annotation, special),
-                None => Argument::Constexpr(Const::None),
-            }
-        })
-        .collect();
-    Instance::new(db, launch.kernel, arguments, version(db, launch.kernel))
+    let one = |(i, param): (usize, &ParamItem)| {
+        if let Some(value) = launch.meta.get(&param.name) {
+            return (Argument::Constexpr(value.clone()), None);
+        }
+        let special = item.is_none_or(|item| !item.unspecialised.contains(&i));
+        match launch.args.get(&param.name) {
+            Some(arg) => (argument(launch, arg, param.annotation, special), Some(arg)),
+            None => (Argument::Constexpr(Const::None), None),
+        }
+    };
+    params.iter().enumerate().map(one).collect()
 }
 
 fn argument(launch: &Launch, arg: &LaunchArg, annotation: Annotation, special: bool) -> Argument {

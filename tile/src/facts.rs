@@ -49,8 +49,8 @@ pub fn of_function(function: &Function) -> Facts {
 /// What is known of the launches that run a function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Launched {
-    /// By the parameter's name; what is missing is not known.
-    pub params: Vec<(String, Range)>,
+    /// By the parameter's position; what is missing is not known.
+    pub params: Vec<Option<Range>>,
     /// Programs along each axis.
     pub grid: [Option<Range>; 3],
 }
@@ -59,12 +59,8 @@ impl Launched {
     /// What holds of both.
     pub fn join(&self, other: &Launched) -> Launched {
         let join = |a: Option<Range>, b: Option<Range>| Some(a?.join(b?));
-        let param = |(name, range): &(String, Range)| {
-            let (_, other) = other.params.iter().find(|(n, _)| n == name)?;
-            Some((name.clone(), range.join(*other)))
-        };
         Launched {
-            params: self.params.iter().filter_map(param).collect(),
+            params: self.params.iter().zip(&other.params).map(|(a, b)| join(*a, *b)).collect(),
             grid: std::array::from_fn(|i| join(self.grid[i], other.grid[i])),
         }
     }
@@ -80,10 +76,10 @@ pub fn of_launched(function: &Function, launched: &Launched) -> Facts {
         grid: launched.grid,
         facts: Facts { axes, ranges, natural: vec![false; function.values.len()], affine: vec![None; function.values.len()] },
     };
-    for param in &function.params {
+    for (position, param) in function.params.iter().enumerate() {
         let i = param.value.index();
-        if let Some((_, range)) = launched.params.iter().find(|(name, _)| *name == param.name) {
-            walk.facts.ranges[i] = *range;
+        if let Some(range) = launched.params.get(position).copied().flatten() {
+            walk.facts.ranges[i] = range;
         }
         walk.facts.axes[i].divide_all(u64::from(param.divisibility));
         walk.facts.natural[i] = true;

@@ -150,7 +150,7 @@ pub(super) fn traffic(
         members.iter().map(of).sum()
     };
     let name = |root: Option<ValueId>| function.params.iter().find(|p| Some(p.value) == root).map(|p| &p.name);
-    let size = |root: Option<ValueId>| name(root).and_then(|name| launch.tensor_bytes.get(name)).map(|&n| n as f64);
+    let size = |root: Option<ValueId>| launch.tensor_bytes(function, root?).map(|n| n as f64);
     // A tensor that is read and written takes its place once.
     let mut resident: IndexMap<Option<ValueId>, f64> = IndexMap::new();
     for ((root, _), members) in &groups {

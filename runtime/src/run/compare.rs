@@ -131,19 +131,10 @@ impl<'a> Ran<'a> {
                 names.insert(tensor.name.clone(), array);
             }
         }
-        for (name, arg) in self.launch.parts() {
-            let value = match arg {
-                LaunchArg::Int(value) => value as f64,
-                LaunchArg::Float(value) => value,
-                LaunchArg::Bool(_)
-                | LaunchArg::Tensor(_)
-                | LaunchArg::None
-                | LaunchArg::Tuple(_)
-                | LaunchArg::Descriptor { .. } => {
-                    continue;
-                }
-            };
-            names.entry(name).or_insert_with(|| ArrayD::from_elem(IxDyn(&[]), value));
+        // A parameter goes before the item of a tuple that would be called the same.
+        let (items, others): (Vec<_>, Vec<_>) = self.launch.args.iter().partition(|(_, arg)| matches!(arg, LaunchArg::Tuple(_)));
+        for (name, arg) in others.into_iter().chain(items) {
+            add_numbers(name.to_string(), arg, &mut names);
         }
         expect::evaluate(text, &names, max_bytes)
     }
@@ -167,6 +158,19 @@ impl<'a> Ran<'a> {
         };
         (0..self.after.len()).filter(|&index| self.changed(index) || cpu.changed(index)).filter_map(one).collect()
     }
+}
+
+/// The numbers of an argument as an expression names them: `n`, and `t_0` of a tuple `t`.
+fn add_numbers(name: String, arg: &LaunchArg, names: &mut expect::Names) {
+    let value = match arg {
+        LaunchArg::Int(value) => *value as f64,
+        LaunchArg::Float(value) => *value,
+        LaunchArg::Tuple(items) => {
+            return items.iter().enumerate().for_each(|(i, item)| add_numbers(format!("{name}_{i}"), item, names));
+        }
+        LaunchArg::Bool(_) | LaunchArg::Tensor(_) | LaunchArg::None | LaunchArg::Descriptor { .. } => return,
+    };
+    names.entry(name).or_insert_with(|| ArrayD::from_elem(IxDyn(&[]), value));
 }
 
 /// A comparison that could not be made.

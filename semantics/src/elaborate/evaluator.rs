@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** every operation that is emitted goes through [`Evaluator::emit`], every problem through [`Evaluator::report`].
 
-use std::{sync::Arc, vec::IntoIter};
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
@@ -47,6 +47,29 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn plain(argument: CallArgument) -> Entry {
         Entry { argument, divisibility: Vec::new() }
+    }
+}
+
+/// What parameters of the tile function are given beside their types.
+#[derive(Default)]
+struct ParamFacts {
+    /// Of the run-time parts of one argument, in order; what is missing is 1.
+    divisibility: std::vec::IntoIter<u32>,
+    /// Those that are taken: two parameters never share one.
+    names: FxHashSet<SmolStr>,
+}
+
+impl ParamFacts {
+    /// The name of a part of a compound argument, and of the function's parameters none.
+    fn free_name(&mut self, name: String) -> SmolStr {
+        let mut free = SmolStr::from(&name);
+        for number in 2.. {
+            if self.names.insert(free.clone()) {
+                break;
+            }
+            free = format!("{name}_{number}").into();
+        }
+        free
     }
 }
 
@@ -176,9 +199,12 @@ impl<'a> Evaluator<'a> {
     fn bind_parameters(&mut self, arguments: Vec<Entry>) {
         let def = self.def;
         let mut arguments = arguments.into_iter();
+        let mut facts =
+            ParamFacts { names: def.params.iter().map(|param| param.name.clone()).collect(), ..ParamFacts::default() };
         for (index, param) in def.params.iter().enumerate() {
             let place = Place { function: self.function, at: At::Param(index as u32) };
             let Entry { argument, divisibility } = arguments.next().unwrap_or_else(|| Entry::plain(CallArgument::Default));
+            facts.divisibility = divisibility.into_iter();
             let value = match argument {
                 CallArgument::Default => match param.default {
                     Some(default) => self.eval(default),
@@ -188,7 +214,7 @@ impl<'a> Evaluator<'a> {
                         Value::Unknown
                     }
                 },
-                other => self.parameter(&param.name, place, other, &mut divisibility.into_iter()),
+                other => self.parameter(&param.name, place, other, &mut facts),
             };
             let value = match value.nodes() {
                 Some(nodes) if self.pay(nodes).is_ok() => value,
@@ -201,7 +227,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The value of a parameter; run-time parts become parameters of the tile function.
-    fn parameter(&mut self, name: &SmolStr, place: Place, argument: CallArgument, divisibility: &mut IntoIter<u32>) -> Value {
+    fn parameter(&mut self, name: &SmolStr, place: Place, argument: CallArgument, facts: &mut ParamFacts) -> Value {
         match argument {
             CallArgument::Default => Value::Unknown,
             CallArgument::Unknown => {
@@ -212,7 +238,7 @@ impl<'a> Evaluator<'a> {
                 let shape: Dims =
                     ty.shape.iter().map(|d| Dim { size: d.size, symbol: d.symbol.clone(), origin: Some(place) }).collect();
                 let ty = TileType { elem: ty.elem, shape };
-                let id = self.out.add_param(name.as_str(), ty.tile(), divisibility.next().unwrap_or(1));
+                let id = self.out.add_param(name.as_str(), ty.tile(), facts.divisibility.next().unwrap_or(1));
                 Value::Tile(Tile { varies: Tile::all_axes(ty.rank()), ty, id, undefined: None })
             }
             CallArgument::Const(Const::Tuple(items)) if self.rules.constexpr_tuples => {
@@ -223,7 +249,7 @@ impl<'a> Evaluator<'a> {
                 items
                     .into_iter()
                     .enumerate()
-                    .map(|(i, item)| self.parameter(&SmolStr::from(format!("{name}_{i}")), place, item, divisibility))
+                    .map(|(i, item)| self.parameter(&facts.free_name(format!("{name}_{i}")), place, item, facts))
                     .collect(),
             ),
             CallArgument::Record(class, items) => {
@@ -233,7 +259,7 @@ impl<'a> Evaluator<'a> {
                     .map(|(item, field)| {
                         // A compile-time field is named in messages, a run-time one in the tile IR.
                         let dot = if matches!(item, CallArgument::Const(_)) { '.' } else { '_' };
-                        self.parameter(&SmolStr::from(format!("{name}{dot}{}", field.name)), place, item, divisibility)
+                        self.parameter(&facts.free_name(format!("{name}{dot}{}", field.name)), place, item, facts)
                     })
                     .collect();
                 Value::Record(super::value::Record { class, items })
@@ -245,14 +271,14 @@ impl<'a> Evaluator<'a> {
             CallArgument::CustomFloat(float) => Value::CustomFloat(float),
             CallArgument::Module(path) => Value::Module(path),
             CallArgument::BlockPointer(parts, ty) => {
-                let tiles = self.part_parameters(name, place, parts, divisibility);
+                let tiles = self.part_parameters(name, place, parts, facts);
                 match ty.elem.scalar() {
                     Some(pointee) => Value::BlockPointer(super::value::BlockPointer { parts: tiles, block: ty.shape, pointee }),
                     None => Value::Unknown,
                 }
             }
             CallArgument::Descriptor(parts, ty, nan) => {
-                let parts = self.part_parameters(name, place, parts, divisibility);
+                let parts = self.part_parameters(name, place, parts, facts);
                 match ty.elem.scalar() {
                     Some(pointee) => Value::Descriptor(super::value::Descriptor { parts, block: ty.shape, pointee, nan }),
                     None => Value::Unknown,
@@ -262,17 +288,11 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn part_parameters(
-        &mut self,
-        name: &SmolStr,
-        place: Place,
-        parts: Vec<TileType>,
-        divisibility: &mut IntoIter<u32>,
-    ) -> Vec<Tile> {
+    fn part_parameters(&mut self, name: &SmolStr, place: Place, parts: Vec<TileType>, facts: &mut ParamFacts) -> Vec<Tile> {
         let mut tiles = Vec::new();
         for (i, part) in parts.into_iter().enumerate() {
-            let part_name = SmolStr::from(format!("{name}_{i}"));
-            if let Value::Tile(tile) = self.parameter(&part_name, place, CallArgument::Tile(part), divisibility) {
+            let part_name = facts.free_name(format!("{name}_{i}"));
+            if let Value::Tile(tile) = self.parameter(&part_name, place, CallArgument::Tile(part), facts) {
                 tiles.push(tile);
             }
         }

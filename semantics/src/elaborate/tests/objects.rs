@@ -278,6 +278,19 @@ fn functions_of_compile_time() {
     .assert_eq(&problems(text, "x: *f32; B = 64; ACT = None; WORD = \"gelu\""));
 }
 
+/// A part gives way to a parameter of its name.
+#[test]
+fn names_of_parts_are_not_those_of_parameters() {
+    let text = "
+        @triton.jit
+        def kernel(t, t_0, t_0_2):
+            tl.store(t[0], t[1] + t_0 + t_0_2)
+    ";
+    expect![[r#"
+        func @kernel(%t_0_3: *i32 {div=16}, %t_1: i32, %t_0: i32, %t_0_2: i32) {"#]]
+    .assert_eq(module(text, "t: (*i32:16, i32); t_0: i32; t_0_2: i32").lines().nth(1).unwrap_or_default());
+}
+
 #[test]
 fn parts_of_parameters_keep_their_facts() {
     let text = "
