@@ -184,7 +184,7 @@ pub(crate) enum Command {
         num_warps: Option<u32>,
         #[arg(long)]
         num_stages: Option<u32>,
-        /// Use this launch's arguments.
+        /// The arguments of this launch, or of a row of its tuner (`rows`, `matmul:3`).
         #[arg(long)]
         launch: Option<String>,
         /// Write here instead of standard output.
@@ -262,7 +262,7 @@ pub(crate) enum Command {
     /// Run a file's launches and verify what they wrote.
     Run {
         file: PathBuf,
-        /// Only this launch.
+        /// Only this launch, or this row of its tuner (`rows`, `matmul:3`).
         #[arg(long)]
         launch: Option<String>,
         /// `cpu`, `sim` or `cuda:N`.

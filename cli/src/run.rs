@@ -30,7 +30,6 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
     let bytes = read_regular(&request.file, MAX_SOURCE_BYTES).map_err(|e| Failure::io(&request.file, &e))?;
-    let config = analysing.config.index();
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
         None => {
@@ -39,7 +38,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     };
     let expect = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
     let analysis = session::at(&host, &request.file)?;
-    let project = analysis.project(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?.clone();
+    let chosen = analysis.chosen_elsewhere(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
     let job = Job {
         path: request.file,
         text: tritium_syntax::source::decode(&bytes).text.into_owned(),
@@ -47,9 +46,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         device: request.device,
         verify: if request.verify { Verify::Required } else { Verify::Never },
         save: request.save,
-        gpu: project.known_everywhere().to_owned(),
-        triton: project.triton,
-        config,
+        chosen,
         expect,
         limits: Limits { seconds: request.timeout, memory_bytes: request.memory_bytes },
         attended: true,

@@ -14,13 +14,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tritium_codegen as codegen;
 use tritium_estimate as estimate;
-use tritium_semantics::{diagnostics::Severity, items, launch, lints, target::Gpu};
+use tritium_semantics::{
+    diagnostics::Severity,
+    items,
+    launch::{self, DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS},
+    lints,
+    target::Gpu,
+};
 use tritium_syntax::{Encoding, TextSize};
 
 use crate::{
     Analysis, Host, Options,
     emit::Choice,
-    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
+    kernels::Active,
     request::{self, Arguments},
     stats::expressions,
 };
@@ -193,8 +199,8 @@ impl Analysis {
                 instance: Arguments::from_json(db, file, &request.args, &request.constexprs)?.instance(db, file, function)?,
                 launch: None,
                 config: None,
-                num_warps: request.num_warps.unwrap_or(DEFAULT_WARPS),
-                num_stages: request.num_stages.unwrap_or(DEFAULT_STAGES),
+                num_warps: request.num_warps.unwrap_or(DEFAULT_NUM_WARPS),
+                num_stages: request.num_stages.unwrap_or(DEFAULT_NUM_STAGES),
                 max_registers: request.maxnreg,
             },
         };

@@ -1,41 +1,60 @@
 // Feature: Code lens
 //
-//! ▶ Run over every kernel that the file launches: one lens a launch.
+//! ▶ Run over every kernel that the file launches: one lens a launch, which runs the row of the active configuration.
 
 use std::{ops::Range, path::Path};
 
-use tritium_semantics::launch;
+use tritium_semantics::launch::{self, Launch};
 
-use crate::Analysis;
+use crate::{Analysis, kernels::Kernel};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lens {
     pub range: Range<usize>,
     pub title: String,
     pub kernel: String,
+    /// `rows`, `matmul:3`
     pub launch: String,
 }
 
 impl Analysis {
     pub fn code_lenses(&self, path: &Path) -> Vec<Lens> {
-        let Some(file) = self.file(path).filter(|_| self.options().code_lens) else { return Vec::new() };
-        let launches = &launch::launches(self.db(), file).launches;
+        if !self.options().code_lens {
+            return Vec::new();
+        }
         let mut lenses = Vec::new();
         for kernel in self.kernels(path) {
-            // The configurations of one launch share its name, and a run takes the first.
-            let mut own: Vec<_> = launches.iter().filter(|l| l.kernel == kernel.function).collect();
-            let mut seen = std::collections::BTreeSet::new();
-            own.retain(|launch| seen.insert(&launch.name));
-            for launch in &own {
-                let title = if own.len() == 1 { "▶ Run".to_owned() } else { format!("▶ Run {}", launch.name) };
-                lenses.push(Lens {
-                    range: kernel.range.clone(),
-                    title,
-                    kernel: kernel.name.clone(),
-                    launch: launch.name.to_string(),
-                });
+            let runnable = self.runnable(&kernel);
+            for launch in &runnable {
+                let id = launch.id();
+                let title = if runnable.len() == 1 && id.row.is_none() { "▶ Run".to_owned() } else { format!("▶ Run {id}") };
+                lenses.push(Lens { range: kernel.range.clone(), title, kernel: kernel.name.clone(), launch: id.to_string() });
             }
         }
         lenses
+    }
+
+    /// Which launch a request to run means. A name alone means the row of the active configuration; no name, the active configuration of
+    /// the kernel, or of the first that has a launch.
+    pub fn launch_to_run(&self, path: &Path, kernel: Option<&str>, launch: Option<&str>) -> Option<String> {
+        let mut kernels = self.kernels(path).into_iter().filter(|k| kernel.is_none_or(|name| k.name == name));
+        let found = match launch {
+            None => kernels.find_map(|kernel| Some(kernel.active.launch?.id())),
+            Some(name) => kernels.find_map(|kernel| Some(self.runnable(&kernel).into_iter().find(|l| l.name == name)?.id())),
+        };
+        found.map(|id| id.to_string()).or_else(|| launch.map(str::to_owned))
+    }
+
+    /// The launches of a kernel, one of each name: the row of the active configuration, or the first where the launch lacks it.
+    fn runnable(&self, kernel: &Kernel) -> Vec<&Launch> {
+        let mut out: Vec<&Launch> = Vec::new();
+        for launch in launch::launches_of(self.db(), kernel.function) {
+            match out.iter_mut().find(|known| known.name == launch.name) {
+                None => out.push(launch),
+                Some(known) if launch.config == kernel.active.config => *known = launch,
+                Some(_) => {}
+            }
+        }
+        out
     }
 }

@@ -109,17 +109,15 @@ impl Analysis {
         let db = self.db();
         let function = self.choose_function(file, choice)?;
         let mut active = if choice.args.is_empty() && choice.sets.is_empty() {
-            let named =
-                |active: &Active, name: &str| active.id() == name || active.launch.as_ref().is_some_and(|l| l.name == *name);
-            match &choice.launch {
+            let chosen = match &choice.launch {
                 Some(name) => {
-                    let found = self.configurations(function).into_iter().find(|active| named(active, name));
-                    found.ok_or_else(|| format!("no launch `{name}` of `{}` in this file", function.name(db)))?
+                    launch::select(self.configurations(function), Active::launch_id, Some(name), None)?.into_iter().next()
                 }
-                None => self.active(function).ok_or_else(|| {
-                    format!("nothing is known about the arguments of `{}`; give them with --arg and --set", function.name(db))
-                })?,
-            }
+                None => self.active(function),
+            };
+            chosen.ok_or_else(|| {
+                format!("nothing is known about the arguments of `{}`; give them with --arg and --set", function.name(db))
+            })?
         } else {
             let mut arguments = Arguments::default();
             choice.args.iter().try_for_each(|text| arguments.add_type(text))?;

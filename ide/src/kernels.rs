@@ -12,16 +12,12 @@ use tritium_semantics::{
     Argument, Db, Function, Instance, check,
     elaborate::{self, Elaborated},
     host, items,
-    launch::{self, Launch},
+    launch::{self, DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS, Launch, LaunchId},
     problem::{At, Place},
     specialise::{self, specialisations},
 };
 
 use crate::Analysis;
-
-/// Warps and stages where nothing says otherwise: Triton's defaults.
-pub const DEFAULT_WARPS: u32 = 4;
-pub const DEFAULT_STAGES: u32 = 3;
 
 /// A function that can be launched.
 #[derive(Debug, Clone)]
@@ -62,13 +58,18 @@ impl Active {
 
     /// Without a launch, under Triton's defaults.
     pub fn assumed(instance: Instance) -> Active {
-        Active { instance, launch: None, config: None, num_warps: DEFAULT_WARPS, num_stages: DEFAULT_STAGES, max_registers: None }
+        let (num_warps, num_stages) = (DEFAULT_NUM_WARPS, DEFAULT_NUM_STAGES);
+        Active { instance, launch: None, config: None, num_warps, num_stages, max_registers: None }
     }
 
     /// The name of the configuration among those of its kernel: `rows`, `matmul:3`, `assumed`.
     pub fn id(&self) -> String {
-        let name = self.launch.as_ref().map_or("assumed", |l| l.name.as_str());
-        self.config.map_or_else(|| name.to_owned(), |config| format!("{name}:{config}"))
+        self.launch_id().to_string()
+    }
+
+    pub(crate) fn launch_id(&self) -> LaunchId {
+        let name = self.launch.as_ref().map_or_else(|| "assumed".into(), |launch| launch.name.clone());
+        LaunchId { name, row: self.config }
     }
 
     /// One phrase for hovers: which launch, or that it is assumed.
@@ -158,8 +159,8 @@ impl Analysis {
                     instance: known.unwrap_or_else(|| with_values(db, first.instance, config)),
                     launch: None,
                     config: Some(index),
-                    num_warps: config.num_warps.unwrap_or(DEFAULT_WARPS),
-                    num_stages: config.num_stages.unwrap_or(DEFAULT_STAGES),
+                    num_warps: config.num_warps_or_default(),
+                    num_stages: config.num_stages_or_default(),
                     max_registers: config.max_registers,
                 }
             })

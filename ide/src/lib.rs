@@ -169,6 +169,20 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Those that decide what a file means.
+    fn chosen(&self) -> Chosen {
+        Chosen {
+            triton: self.triton.clone(),
+            gpu: self.gpu.clone(),
+            environment: self.environment.clone(),
+            config: self.config,
+            only_first: self.only_first,
+            virtual_env: self.virtual_env.clone(),
+        }
+    }
+}
+
 fn lookup<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Value> {
     keys.iter().try_fold(value, |value, key| value.get(key))
 }
@@ -237,14 +251,7 @@ impl Host {
     }
 
     pub fn configure(&mut self, options: Options) {
-        self.db.choose(Chosen {
-            triton: options.triton.clone(),
-            gpu: options.gpu.clone(),
-            environment: options.environment.clone(),
-            config: options.config,
-            only_first: options.only_first,
-            virtual_env: options.virtual_env.clone(),
-        });
+        self.db.choose(options.chosen());
         // A file that cannot be read leaves the datasheet's roofs.
         self.roofs = options.roofs.as_deref().and_then(|path| calibrate::read(path).ok()).unwrap_or_default().into();
         self.options = options;
@@ -329,6 +336,13 @@ impl Analysis {
         Some(project::project(&self.db, self.file(path)?))
     }
 
+    /// What another process must be told to read a file as it is read here: it may stand where the project's configuration does not.
+    pub fn chosen_elsewhere(&self, path: &Path) -> Option<Chosen> {
+        let project = self.project(path)?;
+        let (triton, gpu) = (project.triton.clone(), project.known_everywhere().to_owned());
+        Some(Chosen { triton: Some(triton), gpu: Some(gpu), ..self.options.chosen() })
+    }
+
     /// The project of a folder's files.
     pub fn project_of_folder(&self, folder: &Path) -> &Project {
         project::project_at(&self.db, &self.db.system().absolute(folder))
@@ -363,6 +377,10 @@ impl Analysis {
         self.db.file(path)
     }
 
+    pub fn line_index(&self, path: &Path) -> Option<&LineIndex> {
+        Some(items::line_index(&self.db, self.file(path)?))
+    }
+
     pub fn text(&self, path: &Path) -> Option<String> {
         Some(self.file(path)?.text(&self.db).clone())
     }
@@ -377,10 +395,6 @@ pub fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, String> {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
         text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
     })
-    pub fn line_index(&self, path: &Path) -> Option<&LineIndex> {
-        Some(items::line_index(&self.db, self.file(path)?))
-    }
-
 }
 
 #[cfg(test)]

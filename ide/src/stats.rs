@@ -12,15 +12,12 @@ use tritium_semantics::{
     body::Stmt,
     elaborate::{self, Elaborated},
     host, items,
+    launch::{DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS},
     specialise::specialisations,
 };
 use tritium_syntax::PythonVersion;
 
-use crate::{
-    Analysis,
-    batch::Through,
-    kernels::{Active, DEFAULT_STAGES, DEFAULT_WARPS},
-};
+use crate::{Analysis, batch::Through, kernels::Active};
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Stats {
@@ -146,8 +143,8 @@ impl Analysis {
             instance: found.instance,
             launch: None,
             config: None,
-            num_warps: DEFAULT_WARPS,
-            num_stages: DEFAULT_STAGES,
+            num_warps: DEFAULT_NUM_WARPS,
+            num_stages: DEFAULT_NUM_STAGES,
             max_registers: None,
         };
         let options = self.codegen_options(&active);

@@ -438,13 +438,16 @@ impl LanguageServer for Backend {
         let path = convert::path(&request.uri).ok_or_else(|| Error::invalid_params("only files can be run"))?;
         let read_path = path.clone();
         let found = self.owner.read(move |analysis| {
-            (analysis.text(&read_path), analysis.options().clone(), analysis.project(&read_path).cloned().unwrap_or_default())
+            let (text, chosen) = (analysis.text(&read_path)?, analysis.chosen_elsewhere(&read_path)?);
+            let launch = analysis.launch_to_run(&read_path, request.kernel.as_deref(), request.launch.as_deref());
+            Some((text, launch, chosen, analysis.options().clone()))
         });
-        let (text, options, project) = found.await.map_err(to_error)?;
-        let text = text.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
-        let title = format!("Running {}", request.launch.as_deref().unwrap_or("a kernel"));
+        let found = found.await.map_err(to_error)?;
+        let (text, launch, chosen, options) =
+            found.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
+        let title = format!("Running {}", launch.as_deref().unwrap_or("a kernel"));
         let progress = shown(&self.client, params.work_done_progress_params.work_done_token, &title, |plain| plain).await;
-        let outcome = run::run(path, text, request, &options, &project, &self.runs).await;
+        let outcome = run::run(path, text, launch, chosen, &options, &self.runs).await;
         progress.finish().await;
         Ok(Some(outcome))
     }

@@ -12,7 +12,7 @@ use tritium_runtime::{
     exec::{self, Cancel, Runs},
     watch::Limits,
 };
-use tritium_semantics::project::Project;
+use tritium_semantics::Chosen;
 
 use tritium_ide::Options;
 
@@ -20,6 +20,7 @@ use tritium_ide::Options;
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) uri: Uri,
+    pub(crate) kernel: Option<String>,
     pub(crate) launch: Option<String>,
 }
 
@@ -27,7 +28,8 @@ impl Request {
     pub(crate) fn from_json(value: &Value) -> Result<Request, String> {
         let uri = value.get("uri").and_then(Value::as_str).ok_or("the argument needs a `uri`")?;
         let uri = Uri::from_str(uri).map_err(|e| format!("`{uri}` is not a URI: {e}"))?;
-        Ok(Request { uri, launch: value.get("launch").and_then(Value::as_str).map(str::to_owned) })
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        Ok(Request { uri, kernel: text("kernel"), launch: text("launch") })
     }
 }
 
@@ -35,21 +37,19 @@ impl Request {
 pub(crate) async fn run(
     path: PathBuf,
     text: String,
-    request: Request,
+    launch: Option<String>,
+    chosen: Chosen,
     options: &Options,
-    project: &Project,
     runs: &Runs,
 ) -> Value {
     let job = exec::Job {
         path,
         text,
-        launch: request.launch,
+        launch,
         device: options.device.clone(),
         verify: exec::Verify::WherePossible,
         save: None,
-        triton: project.triton.clone(),
-        gpu: project.known_everywhere().to_owned(),
-        config: None,
+        chosen,
         expect: Vec::new(),
         limits: Limits { seconds: options.run_timeout_seconds as f64, memory_bytes: None },
         attended: true,

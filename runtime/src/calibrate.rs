@@ -5,7 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tritium_semantics::target::{BOARDS, Board, Measured};
+use tritium_semantics::{
+    Chosen,
+    target::{BOARDS, Board, DEFAULT_BOARD, DEFAULT_TRITON, Measured},
+};
 
 use crate::{
     exec::{self, Cancel, Job, Verify},
@@ -86,9 +89,7 @@ fn best(device: &str, launch: &str, sms: u32) -> Result<LaunchReport, String> {
         device: device.to_owned(),
         verify: Verify::Never,
         save: None,
-        triton: tritium_semantics::target::DEFAULT_TRITON.to_owned(),
-        gpu: tritium_semantics::target::DEFAULT_BOARD.to_owned(),
-        config: None,
+        chosen: Chosen { triton: Some(DEFAULT_TRITON.to_owned()), gpu: Some(DEFAULT_BOARD.to_owned()), ..Chosen::default() },
         expect: Vec::new(),
         limits: Limits { seconds: LIMIT_SECONDS, memory_bytes: None },
         attended: true,

@@ -18,6 +18,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tritium_semantics::Chosen;
 
 use crate::{
     child,
@@ -76,17 +77,15 @@ pub enum Verify {
 pub struct Job {
     pub path: PathBuf,
     pub text: String,
-    /// By name; the file's first launch otherwise.
+    /// By name, alone or with the row of its tuner (`matmul:3`); all launches of the file otherwise.
     pub launch: Option<String>,
     /// `cpu` or `cuda:N`
     pub device: String,
     pub verify: Verify,
     /// Where every tensor argument is saved as `.npy`.
     pub save: Option<PathBuf>,
-    pub triton: String,
-    pub gpu: String,
-    /// Only the launches of this autotune configuration, and those that have none.
-    pub config: Option<usize>,
+    /// What the caller's file is read under; of its `config` only those launches, and those that have none.
+    pub chosen: Chosen,
     /// References added to those of every launch: a tensor's name, and an expression over the launch's inputs.
     pub expect: Vec<(String, String)>,
     #[serde(default)]

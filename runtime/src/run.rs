@@ -16,10 +16,11 @@ use std::{
 
 use tritium_codegen as codegen;
 use tritium_semantics::{
-    Database, Instance, SourceFile,
+    Chosen, Database, Instance, SourceFile,
     diagnostics::Severity,
     items,
     launch::{self, Launch, LaunchArg, LaunchProblem},
+    project,
     specialise::{run_time_values, specialise},
     target::{Gpu, MOST_PROGRAMS},
 };
@@ -43,10 +44,9 @@ use crate::{
 const MOST_PROGRAMS_X: u64 = (1 << 31) - 1;
 
 /// A file by itself, as a run sees it.
-pub fn open(path: &Path, text: String, triton: &str, gpu: &str) -> (Database, SourceFile) {
+pub fn open(path: &Path, text: String, chosen: Chosen) -> (Database, SourceFile) {
     let mut db = Database::new(Arc::new(Disk));
-    db.set_triton(triton);
-    db.set_gpu(gpu);
+    db.choose(chosen);
     let file = db.set_text(path, text);
     (db, file)
 }
@@ -93,13 +93,17 @@ pub fn run(job: &Job, watched: &Watched) -> Result<Report, Ended> {
     let _span = tracing::info_span!("run", file = %job.path.display(), device = job.device).entered();
     let device = DeviceName::parse(&job.device)
         .ok_or_else(|| Refusal::new(format!("`{}` is not a device; `cpu`, `sim` and `cuda:0` are", job.device)))?;
-    let gpu = Gpu::find(&job.gpu).ok_or_else(|| Refusal::new(format!("unknown GPU `{}`", job.gpu)))?;
     let memory_bytes = job.limits.memory();
     if !matches!(device, DeviceName::Cuda(_)) {
         watch::refuse_beyond(memory_bytes);
     }
     watched.enter(format!("the launches of {}", job.path.display()));
-    let (db, file) = open(&job.path, job.text.clone(), &job.triton, &job.gpu);
+    let (db, file) = open(&job.path, job.text.clone(), job.chosen.clone());
+    let project = project::project(&db, file);
+    if let Some(name) = job.chosen.gpu.as_ref().filter(|name| Gpu::find_among(name, &project.config.boards).is_none()) {
+        return Err(Ended::Refused(Refusal::new(format!("unknown GPU `{name}`"))));
+    }
+    let gpu = project.target();
     let run = Run { job, db: &db, file, device, gpu, watched, memory_bytes };
     let mut launches = run.chosen()?;
     for launch in &mut launches {
@@ -119,39 +123,24 @@ impl Run<'_> {
     /// Those that the job names: by name, and by the row of a tuning.
     fn chosen(&self) -> Result<Vec<Launch>, Refusal> {
         let found = launch::launches(self.db, self.file);
-        let names = || {
-            let mut names: Vec<&str> = found.launches.iter().map(|l| l.name.as_str()).collect();
-            names.dedup();
-            names.join(", ")
-        };
-        let wanted: Vec<&Launch> =
-            found.launches.iter().filter(|l| self.job.launch.as_ref().is_none_or(|name| l.name == *name)).collect();
+        let name = self.job.launch.as_deref();
         // A launch that is named and understood runs, whatever is wrong with others.
         let is_wrong = |problem: &&LaunchProblem| {
-            problem.severity == Severity::Error
-                && self.job.launch.as_ref().is_none_or(|name| problem.launch.as_ref().is_none_or(|launch| launch == name))
+            let is_meant = |name: &str| problem.launch.as_ref().is_none_or(|launch| launch::is_of(name, launch));
+            problem.severity == Severity::Error && name.is_none_or(is_meant)
         };
         if let Some(problem) = found.problems.iter().find(is_wrong) {
             return Err(Refusal::new(not_understood(self.db, self.file, problem)));
         }
-        if wanted.is_empty() {
-            if let Some(name) = self.job.launch.as_ref().filter(|_| !found.launches.is_empty()) {
-                return Err(Refusal::new(format!("no launch `{name}` here; there are: {}", names())));
-            }
+        if found.launches.is_empty() {
             let mut message = "this file launches nothing that can be evaluated".to_owned();
             if let Some(unknown) = found.unknown.first() {
                 message += &format!(" ({})", unknown.reason);
             }
             return Err(Refusal::new(message + ". A launch block says what to run: see \"Launch blocks\" in the documentation"));
         }
-        let Some(config) = self.job.config else { return Ok(wanted.into_iter().cloned().collect()) };
-        let of_config = |l: &&&Launch| l.config.is_none_or(|row| row as usize == config);
-        let chosen: Vec<Launch> = wanted.iter().filter(of_config).map(|l| (*l).clone()).collect();
-        if chosen.is_empty() {
-            let rows = wanted.iter().filter_map(|l| l.config).max().map_or(0, |last| last + 1);
-            return Err(Refusal::new(format!("no launch here has configuration {config}; there are {rows}, counted from 0")));
-        }
-        Ok(chosen)
+        let row = self.job.chosen.config;
+        launch::select(found.launches.clone(), Launch::id, name, row).map_err(Refusal::new)
     }
 
     /// `softmax.py:3: launch `rows``

@@ -11,6 +11,7 @@ use std::{
 };
 
 use salsa::Setter as _;
+use serde::{Deserialize, Serialize};
 use tritium_syntax::{Chunk, Split, SyntaxError};
 
 /// A file or a folder.
@@ -55,8 +56,9 @@ pub struct SourceFile {
     pub undecodable: Option<SyntaxError>,
 }
 
-/// What the user chose by flag or editor setting; it goes before what `[tool.tritium]` says.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What the user chose by flag or editor setting; it goes before what `[tool.tritium]` says. It travels to the process of a run as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Chosen {
     /// The version of the Triton language: `1.0`, `3.6`, …
     pub triton: Option<String>,

@@ -20,9 +20,15 @@ use crate::{
 mod arithmetic;
 mod block;
 mod limits;
+mod select;
 
 pub use block::{WrittenName, names_beside, written_names};
 pub use limits::{Impossible, grid, impossible_init, impossible_option, impossible_size, impossible_tensor, option};
+pub use select::{LaunchId, is_of, select};
+
+/// `num_warps` and `num_stages` where neither a launch nor a tuner says otherwise: Triton's defaults.
+pub const DEFAULT_NUM_WARPS: u32 = 4;
+pub const DEFAULT_NUM_STAGES: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tritium_runtime::run::{self, Ready};
 use tritium_runtime::tensor::{Tensor, decode};
 use tritium_semantics::launch::{self, Init, Launch};
-use tritium_semantics::{Database, dtype::DType};
+use tritium_semantics::{Chosen, Database, dtype::DType};
 
 use crate::repository;
 
@@ -75,7 +75,8 @@ impl Suite {
     pub fn open(&self, file: &str, gpu: &str) -> Source {
         let path = self.folder.join(file);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let (db, source) = run::open(&path, text, "3.6", gpu);
+        let (db, source) =
+            run::open(&path, text, Chosen { triton: Some("3.6".to_owned()), gpu: Some(gpu.to_owned()), ..Chosen::default() });
         let found = launch::launches(&db, source);
         assert!(found.problems.is_empty(), "{file}: {:?}", found.problems.first());
         Source { launches: found.launches.clone(), db }

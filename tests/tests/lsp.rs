@@ -178,6 +178,63 @@ fn hover_hints_and_lenses_of_softmax() {
     client.stop();
 }
 
+/// The lens of a tuner's kernel names the row it runs: that of the configuration that the person looks at.
+#[test]
+fn the_lens_runs_the_active_configuration() {
+    let text = r#"# /// tritium
+# [launch.short]
+# grid = [1]
+# args = { X = "f32[16]" }
+#
+# [launch.long]
+# grid = [1]
+# args = { X = "f32[32]" }
+# ///
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 8}), triton.Config({"BLOCK": 16})], key=[])
+@triton.jit
+def scale(X, BLOCK: tl.constexpr):
+    tl.store(X + tl.arange(0, BLOCK), 1.0)
+"#;
+    let mut client = Client::start(&[], &json!({}));
+    let uri = client.open(Path::new("/nowhere/scale.py"), text);
+    let lenses = |client: &mut Client| -> Vec<Value> {
+        let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+        lenses.as_array().expect("lenses").iter().map(|lens| lens["command"].clone()).collect()
+    };
+    let titles = |client: &mut Client| -> Vec<Value> { lenses(client).iter().map(|command| command["title"].clone()).collect() };
+    let execute = |client: &mut Client, command: &str, argument: &Value| {
+        client.request("workspace/executeCommand", json!({ "command": command, "arguments": [argument] }))
+    };
+    // How many elements nobody wrote, of how many: the row and the launch.
+    let unwritten = |client: &mut Client, argument: &Value| -> Vec<(u64, String)> {
+        let outcome = execute(client, "tritium.server.run", argument);
+        let outputs = outcome["launches"].as_array().unwrap_or_else(|| panic!("{outcome}")).iter();
+        let outputs = outputs.flat_map(|launch| launch["outputs"].as_array().expect("outputs"));
+        let number = |output: &Value| output["unwritten"]["count"].as_u64().unwrap_or(0);
+        outputs.map(|output| (number(output), output["ty"].as_str().expect("a type").to_owned())).collect()
+    };
+    assert_eq!(titles(&mut client), [json!("▶ Run short:0"), json!("▶ Run long:0")]);
+    let all = json!({ "uri": uri });
+    assert_eq!(unwritten(&mut client, &all), [(8, "f32[16]".to_owned())]);
+    let chosen = json!({ "uri": uri, "kernel": "scale", "configuration": "long:1" });
+    execute(&mut client, "tritium.server.activate", &chosen);
+    assert_eq!(titles(&mut client), [json!("▶ Run short:1"), json!("▶ Run long:1")]);
+    let carried: Vec<Value> = lenses(&mut client).iter().map(|command| command["arguments"][0].clone()).collect();
+    assert_eq!(unwritten(&mut client, &carried[0]), [(0, "f32[16]".to_owned())]);
+    assert_eq!(unwritten(&mut client, &carried[1]), [(16, "f32[32]".to_owned())]);
+    // A name without a row, and no name at all.
+    assert_eq!(unwritten(&mut client, &json!({ "uri": uri, "launch": "short" })), [(0, "f32[16]".to_owned())]);
+    assert_eq!(unwritten(&mut client, &json!({ "uri": uri, "kernel": "scale" })), [(16, "f32[32]".to_owned())]);
+    assert_eq!(unwritten(&mut client, &all), [(16, "f32[32]".to_owned())]);
+    // A row that is named is that row.
+    assert_eq!(unwritten(&mut client, &json!({ "uri": uri, "launch": "long:0" })), [(24, "f32[32]".to_owned())]);
+    client.stop();
+}
+
 #[test]
 fn the_lens_runs_and_verifies_the_buffer_as_it_is() {
     let mut client = Client::start(&[], &json!({}));

@@ -173,7 +173,7 @@ fn a_run_ends_with_the_launcher_that_carries_it() {
 fn job(place: &Place, device: &str, attended: bool, seconds: f64) -> String {
     json!({
         "path": place.path("endless.py"), "text": ENDLESS, "launch": null, "device": device, "verify": "never", "save": null,
-        "triton": "3.6", "gpu": "H100", "config": null, "expect": [],
+        "chosen": { "triton": "3.6", "gpu": "H100" }, "expect": [],
         "limits": { "seconds": seconds, "memory_bytes": null }, "attended": attended,
     })
     .to_string()

@@ -86,6 +86,36 @@ def kernel(x):
     tl.store(x + a, tl.load(x + a) + tl.load(x + b))
 ";
 
+/// A run happens in a process of its own, and reads what the caller reads: a helper that only an environment has, the version of Triton.
+#[test]
+fn a_run_reads_what_its_caller_reads() {
+    const HELPER: &str = "import triton\n\n\n@triton.jit\ndef twice(x):\n    return x * 2\n";
+    const KERNEL: &str = "# /// tritium\n# [launch.one]\n# grid = [1]\n# args = { X = \"f32[16] = arange()\", Y = \"f32[16]\" }\n\
+                          # expect = { Y = \"2 * X\" }\n# ///\nimport triton\nimport triton.language as tl\nfrom helpers import twice\n\n\n\
+                          @triton.jit\ndef k(X, Y):\n    i = tl.arange(0, 16)\n    tl.store(Y + i, twice(tl.load(X + i)))\n";
+    let project = Project::new(&[("env/lib/python3.12/site-packages/helpers/__init__.py", HELPER), ("work/k.py", KERNEL)]);
+    let environment = project.root().join("env");
+    let run = ["run", "work/k.py", "--verify"];
+    assert_eq!(project.say(&run).status, 1, "nothing names the environment");
+    let said = project.say(&[&run[..], &["--python-env", "env"]].concat());
+    assert!(said.status == 0 && said.stdout.contains("verified"), "{}{}", said.stdout, said.stderr);
+    let active = Command::new(tritium()).args(run).current_dir(project.root()).env("VIRTUAL_ENV", &environment).output();
+    assert!(active.expect("tritium starts").status.success(), "the active environment");
+    // The same from an editor, whose setting nobody else knows.
+    for (variable, settings) in
+        [("", json!({ "environment": environment })), (environment.to_str().expect("a plain path"), json!({}))]
+    {
+        let mut client = Client::start(&[("VIRTUAL_ENV", variable)], &settings);
+        let uri = client.open(&project.root().join("work/k.py"), KERNEL);
+        let command = json!({ "command": "tritium.server.run", "arguments": [{ "uri": uri, "launch": "one" }] });
+        let outcome = client.request("workspace/executeCommand", command);
+        assert_eq!(outcome["ok"], json!(true), "{settings}: {outcome}");
+        client.stop();
+    }
+    project.write("work/pyproject.toml", "[tool.tritium]\nenvironment = \"../env\"\n");
+    assert_eq!(project.say(&run).status, 0, "the project's environment");
+}
+
 #[test]
 fn names_come_from_other_files_and_packages() {
     let project = Project::new(&[

@@ -220,25 +220,86 @@ fn a_reference_larger_than_memory_is_refused() {
     assert!(status == 1 && out.contains("has shape [64, 64, 64, 64, 64] and takes 8 GiB; 1024 MiB are left for it"), "{out}");
 }
 
-/// A configuration that no launch has is no empty success.
+/// A launch of a tuner's kernel is named with its row or without, and one that is not there is no empty success.
 #[test]
-fn a_configuration_that_is_not_there_is_refused() {
-    let tuned = "def tuned(X, BLOCK: tl.constexpr):\n    tl.store(X + tl.arange(0, BLOCK), 1.0)\n";
-    let kernel = format!(
-        "@triton.autotune(configs=[triton.Config({{\"BLOCK\": 8}}), triton.Config({{\"BLOCK\": 16}})], key=[])\n@triton.jit\n{tuned}"
-    );
+fn launches_are_chosen_by_name_and_row() {
+    let kernel = r#"
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 8}), triton.Config({"BLOCK": 16})], key=[])
+@triton.jit
+def scale(X, BLOCK: tl.constexpr):
+    tl.store(X + tl.arange(0, BLOCK), 1.0)
+
+
+@triton.jit
+def plain(X):
+    tl.store(X, 1.0)
+"#;
+    let head = "# /// tritium\n# [launch.one]\n# kernel = \"scale\"\n# grid = [1]\n# args = { X = \"f32[16]\" }\n\
+                # [launch.other]\n# kernel = \"plain\"\n# grid = [1]\n# args = { X = \"f32[4]\" }\n# ///\n";
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let head = "# /// tritium\n# [launch.one]\n# grid = [1]\n# args = { X = \"f32[16]\" }\n# ///\nimport triton\nimport triton.language as tl\n\n\n";
     let file = folder.path().join("k.py");
     std::fs::write(&file, format!("{head}{kernel}")).expect("it can be written");
     let file = file.to_str().expect("a plain path");
-    for (config, status, said) in
-        [("1", 0, "first 1 1 1 1"), ("0", 0, "8 of 16 elements were never written"), ("2", 2, "configuration 2; there are 2")]
-    {
-        let done = run(&[file, "--launch", "one", "--config", config]);
+    // A part that nobody wrote tells the rows apart.
+    for (arguments, unwritten) in [
+        (&[][..], &[8, 3][..]),
+        (&["--launch", "one"], &[8]),
+        (&["--launch", "one", "--config", "1"], &[]),
+        (&["--launch", "one", "--config", "0"], &[8]),
+        (&["--launch", "one:0"], &[8]),
+        (&["--launch", "one:1"], &[]),
+        (&["--launch", "one:1", "--config", "1"], &[]),
+        (&["--config", "1"], &[3]),
+    ] {
+        let done = run(&[&[file], arguments].concat());
         let out = text_of(&done);
-        assert_eq!(done.status.code(), Some(status), "{config}: {out}");
-        assert!(out.contains(said), "{config}: {out}");
+        assert_eq!(done.status.code(), Some(0), "{arguments:?}: {out}");
+        let found: Vec<&str> =
+            out.lines().filter(|line| line.contains("never written")).filter_map(|line| line.trim().split(' ').next()).collect();
+        assert_eq!(found, unwritten.iter().map(ToString::to_string).collect::<Vec<_>>(), "{arguments:?}: {out}");
+    }
+    for (arguments, said) in [
+        (&["--launch", "two"][..], "no launch `two` here; there are: one:0, one:1, other\n"),
+        (&["--launch", "one:2"], "no launch `one:2` here; there are: one:0, one:1, other\n"),
+        (&["--launch", "other:0"], "no launch `other:0` here; there are: one:0, one:1, other\n"),
+        (&["--launch", "one", "--config", "2"], "no launch `one` with configuration 2 here; there are: one:0, one:1, other\n"),
+        (
+            &["--launch", "one:0", "--config", "1"],
+            "no launch `one:0` with configuration 1 here; there are: one:0, one:1, other\n",
+        ),
+    ] {
+        let done = run(&[&[file, "--verify"], arguments].concat());
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(text_of(&done), format!("tritium: {said}"), "{arguments:?}");
+    }
+    let emit = |launch: &str| {
+        let arguments = ["emit", file, "--kernel", "scale", "--stage", "types", "--launch", launch];
+        text_of(&Command::new(tritium()).args(arguments).output().expect("tritium starts"))
+    };
+    assert!(emit("one").contains("constexpr[8]") && emit("one:1").contains("constexpr[16]"));
+    assert_eq!(emit("one:2"), "tritium: no launch `one:2` here; there are: one:0, one:1\n");
+}
+
+/// The parts of a descriptor and of a tuple are parameters beside one that is called as they would be.
+#[test]
+fn parts_of_arguments_and_parameters_of_their_names_stay_apart() {
+    let descriptor = "def k(d, d_0, Y):\n    i = tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :]\n    \
+                      tl.store(Y + i, d.load([0, 0]) * d_0)\n";
+    let tuple = "def k(t, t_0, Y):\n    i = tl.arange(0, 512)\n    tl.store(Y + i, tl.load(t[0] + i) * t[1] + t_0)\n";
+    let (tensor, out) = ("f32[16, 32] = arange()", "Y = \"f32[16, 32]\"");
+    for (kernel, args, expect) in [
+        (descriptor, format!("d = {{ tensor = \"{tensor}\", block = [16, 32] }}, d_0 = 5"), "d * 5"),
+        (tuple, format!("t = [\"{tensor}\", 3], t_0 = 7"), "t_0 * 3 + 7"),
+    ] {
+        let block = format!("[launch.one]\ngrid = [1]\nargs = {{ {args}, {out} }}\nexpect = {{ Y = \"{expect}\" }}\n");
+        for device in ["cpu", "sim"] {
+            let (status, out) = run_kernel(&block, kernel, &["--verify", "--device", device]);
+            assert!(status == 0 && out.contains("verified  Y"), "{device}: {out}");
+        }
     }
 }
 

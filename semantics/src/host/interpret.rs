@@ -755,8 +755,8 @@ impl<'db> Host<'db> {
             },
             Value::Config(config) => match name.as_str() {
                 "kwargs" => config.kwargs(),
-                "num_warps" => Value::int(config.num_warps.unwrap_or(4)),
-                "num_stages" => Value::int(config.num_stages.unwrap_or(3)),
+                "num_warps" => Value::int(config.num_warps_or_default()),
+                "num_stages" => Value::int(config.num_stages_or_default()),
                 "num_ctas" => Value::int(1),
                 _ => Value::method(receiver.clone(), name),
             },

@@ -345,8 +345,8 @@ impl Host<'_> {
                 }
             }
         };
-        let num_warps = option("num_warps", config.num_warps)?.unwrap_or(4);
-        let num_stages = option("num_stages", config.num_stages)?.unwrap_or(3);
+        let num_warps = option("num_warps", config.num_warps)?.unwrap_or(launch::DEFAULT_NUM_WARPS);
+        let num_stages = option("num_stages", config.num_stages)?.unwrap_or(launch::DEFAULT_NUM_STAGES);
         let max_registers = option("maxnreg", config.max_registers)?;
         let grid = match grid {
             Value::Closure(_) => {

@@ -430,8 +430,8 @@ impl Config {
         let all = self.kwargs();
         if let Value::Dict(items) = &all {
             let mut items = items.borrow_mut();
-            items.insert(Const::Str("num_warps".to_owned()), Value::int(self.num_warps.unwrap_or(4)));
-            items.insert(Const::Str("num_stages".to_owned()), Value::int(self.num_stages.unwrap_or(3)));
+            items.insert(Const::Str("num_warps".to_owned()), Value::int(self.num_warps_or_default()));
+            items.insert(Const::Str("num_stages".to_owned()), Value::int(self.num_stages_or_default()));
         }
         all
     }

@@ -15,7 +15,7 @@ use crate::{
     diagnostics::Severity,
     dtype::DType,
     elaborate::OrderedMap,
-    launch::{Impossible, Init},
+    launch::{DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS, Impossible, Init},
 };
 
 use super::{
@@ -81,6 +81,14 @@ impl Config {
     /// Nothing is compiled for it.
     pub fn is_impossible(&self) -> bool {
         self.impossible.as_ref().is_some_and(|found| found.severity == Severity::Error)
+    }
+
+    pub fn num_warps_or_default(&self) -> u32 {
+        self.num_warps.unwrap_or(DEFAULT_NUM_WARPS)
+    }
+
+    pub fn num_stages_or_default(&self) -> u32 {
+        self.num_stages.unwrap_or(DEFAULT_NUM_STAGES)
     }
 }
 

@@ -14,7 +14,7 @@ use toml::{
 };
 
 use super::{
-    Impossible, Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
+    DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS, Impossible, Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
     arithmetic::{Reader, evaluate},
     limits,
 };
@@ -389,8 +389,8 @@ fn launches_of(
             grid,
             args: in_order(&args),
             meta: item.params.iter().filter_map(|p| Some((p.name.clone(), meta.get(&p.name)?.clone()))).collect(),
-            num_warps: num_warps.or(row.and_then(|r| r.num_warps)).unwrap_or(4),
-            num_stages: num_stages.or(row.and_then(|r| r.num_stages)).unwrap_or(3),
+            num_warps: num_warps.or(row.and_then(|r| r.num_warps)).unwrap_or(DEFAULT_NUM_WARPS),
+            num_stages: num_stages.or(row.and_then(|r| r.num_stages)).unwrap_or(DEFAULT_NUM_STAGES),
             max_registers: max_registers.or(row.and_then(|r| r.max_registers)),
             config,
             tensors: tensors.clone(),

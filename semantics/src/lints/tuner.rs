@@ -181,7 +181,7 @@ impl Tuner<'_> {
         let Some(tuned) = host::tuned(self.db, self.function) else { return };
         let Some(configs) = self.argument("configs", 0) else { return };
         let rows = &tuned.configs;
-        let options = |row: &host::Config| (row.num_warps.unwrap_or(4), row.num_stages.unwrap_or(3), row.max_registers);
+        let options = |row: &host::Config| (row.num_warps_or_default(), row.num_stages_or_default(), row.max_registers);
         let of = |row: &host::Config| {
             let mut meta = row.meta.0.clone();
             meta.sort_by(|a, b| a.0.cmp(&b.0));
