@@ -6,7 +6,7 @@ use tritium_tile::{Function, OpId, OpKind, Type};
 
 /// Registers of a thread that one value may hold through a loop; more of them crowd out what the loop itself needs, and then computing
 /// the value again costs less than spilling it.
-const MOST: usize = 96;
+const MAX_REGISTERS_HELD: usize = 96;
 
 /// The op computes a tile so large that its result must not be kept through a loop.
 pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {
@@ -20,7 +20,7 @@ pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {
             | OpKind::Reshape { .. }
             | OpKind::Transpose { .. }
     );
-    !renames && op.results.iter().any(|&result| registers(function.ty(result), num_warps) > MOST)
+    !renames && op.results.iter().any(|&result| registers(function.ty(result), num_warps) > MAX_REGISTERS_HELD)
 }
 
 /// 32-bit registers of a thread, if the threads share the tile evenly.

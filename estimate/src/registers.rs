@@ -273,7 +273,7 @@ pub fn profile(module: &Module, function: &Function) -> Profile {
                 logarithm * value.ln_1p() + itself * value
             })
             .sum();
-        (BASE + exponent).min(MOST).exp()
+        (BASE + exponent).min(MAX_LOG_REGISTERS).exp()
     } else {
         NOTHING
     };
@@ -281,7 +281,7 @@ pub fn profile(module: &Module, function: &Function) -> Profile {
 }
 
 /// The logarithm of more registers than a spill of everything would take.
-const MOST: f64 = 9.0;
+const MAX_LOG_REGISTERS: f64 = 9.0;
 
 /// Registers at once, masks left out: predicates have their own.
 fn together(live: &Live) -> f64 {

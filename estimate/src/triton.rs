@@ -28,7 +28,7 @@ mod tests;
 
 use rustc_hash::FxHashSet;
 use serde::Serialize;
-use tritium_semantics::target::{Feature, MOST_PROGRAMS};
+use tritium_semantics::target::{Feature, MAX_PROGRAMS_YZ};
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId,
     facts::{self, Launched, Range},
@@ -116,7 +116,7 @@ const SPILL_ASSUMPTION: &str = "what is alive at once, against the registers of 
 /// LLVM knows how many programs a grid has at most along its second and third axes. Along the first there may be so many that an index of
 /// 32 bits wraps.
 const GRID: [Option<Range>; 3] = [None, Some(ASIDE), Some(ASIDE)];
-const ASIDE: Range = Range { min: 1, max: MOST_PROGRAMS as i64 };
+const ASIDE: Range = Range { min: 1, max: MAX_PROGRAMS_YZ as i64 };
 
 const TURNED: &str = "mma.sync takes the transpose of it, which lies the other way round";
 

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Buffers that are named; the smallest ones rest in a sum.
-const MOST_BUFFERS: usize = 4;
+const MAX_BUFFERS: usize = 4;
 
 impl Analysis {
     pub(crate) fn held(&self, kernel: &Kernel, figures: &Figures) -> String {
@@ -55,14 +55,14 @@ impl Analysis {
         let mut all: Vec<_> = by_line.into_iter().collect();
         // Stable: what is as large stays in the order of the text.
         all.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
-        let rest: u32 = all.iter().skip(MOST_BUFFERS).map(|&(_, bytes)| bytes).sum();
-        let named = all.iter().take(MOST_BUFFERS).map(|((line, what), bytes)| {
+        let rest: u32 = all.iter().skip(MAX_BUFFERS).map(|&(_, bytes)| bytes).sum();
+        let named = all.iter().take(MAX_BUFFERS).map(|((line, what), bytes)| {
             let line = line.map(|line| format!(" of line {line}")).unwrap_or_default();
             format!("{} for `{what}`{line}", bytes_text(*bytes))
         });
         let mut parts: Vec<String> = named.collect();
         if rest > 0 {
-            parts.push(format!("{} for {} more", bytes_text(rest), all.len() - MOST_BUFFERS));
+            parts.push(format!("{} for {} more", bytes_text(rest), all.len() - MAX_BUFFERS));
         }
         let sum: u32 = all.iter().map(|&(_, bytes)| bytes).sum();
         let turns = if sum > report.shared_bytes.value { ", in turn" } else { "" };

@@ -12,7 +12,7 @@ use tritium_tile::{Function, OpKind, Scalar, ValueId};
 use crate::{Analysis, Hover, report::si};
 
 /// Types of one selection that are listed.
-const MOST_TYPES: usize = 8;
+const MAX_TYPES: usize = 8;
 
 const CALL: &str = "call";
 
@@ -122,11 +122,11 @@ impl Analysis {
         if sum.counts.contains_key(CALL) {
             markdown += "- what the selection calls is not counted\n";
         }
-        for (_, name, ty) in values.iter().take(MOST_TYPES) {
+        for (_, name, ty) in values.iter().take(MAX_TYPES) {
             markdown += &format!("- `{name}: {ty}`\n");
         }
-        if values.len() > MOST_TYPES {
-            markdown += &format!("- and {} more values\n", values.len() - MOST_TYPES);
+        if values.len() > MAX_TYPES {
+            markdown += &format!("- and {} more values\n", values.len() - MAX_TYPES);
         }
         markdown += &format!("- under {}\n", kernel.active.describe());
         Some(Hover { range, markdown, awaits_exact: false })

@@ -42,7 +42,7 @@ pub struct Active {
 }
 
 /// Rows of a tuning that are looked at without a launch.
-const MOST_ROWS: usize = 128;
+const MAX_ROWS: usize = 128;
 
 impl Active {
     pub fn of(db: &dyn Db, launch: &Launch) -> Active {
@@ -134,7 +134,7 @@ impl Analysis {
         let row = self.row_of(function);
         let is_chosen = |l: &&Launch| row.is_none() || l.config.is_none() || l.config == row;
         let launched: Vec<Active> = launch::launches_of(db, function).filter(is_chosen).map(|l| Active::of(db, l)).collect();
-        if launched.is_empty() { self.assumed_rows(function, MOST_ROWS) } else { launched }
+        if launched.is_empty() { self.assumed_rows(function, MAX_ROWS) } else { launched }
     }
 
     /// The row of the kernel's tuning that is looked at alone.

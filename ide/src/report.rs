@@ -222,14 +222,14 @@ fn time_facts(cost: &cost::Cost) -> String {
         let tail = if waves.idle_in_tail < 0.005 { String::new() } else { tail };
         out += &format!("- waves: {:.2} of {} programs{tail}\n", waves.waves, waves.slots);
     }
-    for advice in cost.advice.iter().take(MOST_ADVICE) {
+    for advice in cost.advice.iter().take(MAX_ADVICE) {
         out += &format!("- would gain {:.2}×: {} (estimated)\n", advice.gain, advice.text);
     }
     out
 }
 
 /// Pieces of advice that a hover gives.
-const MOST_ADVICE: usize = 3;
+const MAX_ADVICE: usize = 3;
 
 /// Characters of a hover's code that no editor cuts.
 const SIGNATURE_WIDTH: usize = 76;

@@ -25,7 +25,7 @@ use tritium_semantics::{
 use crate::{Analysis, kernels::Active};
 
 /// Distinct configurations of a kernel that are looked at.
-const MOST: usize = 64;
+const MAX_CONFIGURATIONS: usize = 64;
 
 struct Entry {
     finding: Finding,
@@ -61,7 +61,7 @@ impl Analysis {
         let db = self.db();
         let mut looked_at: IndexMap<Configuration, LookedAt> = IndexMap::new();
         let chosen = self.options().config;
-        let most = if self.options().only_first { 1 } else { MOST };
+        let most = if self.options().only_first { 1 } else { MAX_CONFIGURATIONS };
         let mut all_seen = true;
         for launch in launches_of(db, kernel) {
             salsa::Database::unwind_if_revision_cancelled(db);

@@ -46,7 +46,7 @@ pub struct Located {
 }
 
 /// Symbols that one query answers with.
-const MOST: usize = 256;
+const MAX_SYMBOLS: usize = 256;
 
 impl Analysis {
     pub fn document_symbols(&self, path: &Path) -> Vec<Outline> {
@@ -160,7 +160,7 @@ impl Analysis {
                     out.push(Located { name, kind, path: path.clone(), range });
                 }
             }
-            if out.len() >= MOST {
+            if out.len() >= MAX_SYMBOLS {
                 break;
             }
         }
@@ -170,7 +170,7 @@ impl Analysis {
         out.sort_by(|a, b| {
             rank(&a.name).cmp(&rank(&b.name)).then_with(|| (&a.path, a.range.start).cmp(&(&b.path, b.range.start)))
         });
-        out.truncate(MOST);
+        out.truncate(MAX_SYMBOLS);
         out
     }
 }

@@ -19,9 +19,9 @@ use tritium_semantics::target::Sm;
 use crate::{emit::Stage, kernels::Active};
 
 /// Entries looked at; a cache has one for every kernel, specialisation and version.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// A location refers to others; deeper ones are no compiler's.
-const MOST_NESTING: usize = 32;
+const MAX_NESTING: usize = 32;
 
 /// What is looked for.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl Wanted {
 
     /// The newest entry with the configuration's options, else the newest of all.
     fn find(&self, folder: &Path) -> Option<Entry> {
-        let folders = fs::read_dir(folder).ok()?.take(MOST_ENTRIES).flatten().map(|entry| entry.path());
+        let folders = fs::read_dir(folder).ok()?.take(MAX_ENTRIES).flatten().map(|entry| entry.path());
         let entries = folders.filter_map(|folder| self.entry(&folder.join(&self.kernel)));
         entries.max_by(|a, b| {
             let key = |e: &Entry| (self.fits(&e.options), e.modified);
@@ -186,12 +186,12 @@ fn ttgir_lines(text: &str, file: &Path) -> Vec<Vec<u32>> {
                 &location[at..=at + rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len())]
             });
             let next: Vec<(String, usize)> = references
-                .filter(|_| depth < MOST_NESTING)
+                .filter(|_| depth < MAX_NESTING)
                 .filter_map(|reference| Some(((*definitions.get(reference)?).to_owned(), depth + 1)))
                 .collect();
             // The place itself before the call it was reached through.
             pending.extend(next.into_iter().rev());
-            if found.len() > MOST_NESTING {
+            if found.len() > MAX_NESTING {
                 break;
             }
         }

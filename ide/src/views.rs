@@ -320,7 +320,7 @@ impl Analysis {
 }
 
 /// Lines in a row that stand for nothing and are still inside of a place.
-const MOST_REMARKS: usize = 6;
+const MAX_REMARKS: usize = 6;
 
 /// The lines of a file, 0-based, that an operation comes from.
 fn in_source(lines: &SourceLines, operation: u32, file: &str) -> Vec<u32> {
@@ -341,7 +341,7 @@ fn lines_of(mapped: &Mapped, lines: &SourceLines, file: &str) -> Vec<Vec<u32>> {
             continue;
         }
         if let Some(last) = last
-            && index - last <= MOST_REMARKS
+            && index - last <= MAX_REMARKS
             && found[last] == found[index]
         {
             let (before, after) = found.split_at_mut(last + 1);

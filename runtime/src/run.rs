@@ -22,7 +22,7 @@ use tritium_semantics::{
     launch::{self, Launch, LaunchArg, LaunchProblem},
     project,
     specialise::{run_time_values, specialise},
-    target::{Gpu, MOST_PROGRAMS},
+    target::{Gpu, MAX_PROGRAMS_YZ},
 };
 use tritium_tile::{Module, Type};
 
@@ -40,8 +40,8 @@ use crate::{
     worker::{self, Pool, PtxRequest},
 };
 
-/// CUDA's bound on the programs along x; along y and z it is [`MOST_PROGRAMS`].
-const MOST_PROGRAMS_X: u64 = (1 << 31) - 1;
+/// CUDA's bound on the programs along x; along y and z it is [`MAX_PROGRAMS_YZ`].
+const MAX_PROGRAMS_X: u64 = (1 << 31) - 1;
 
 /// A file by itself, as a run sees it.
 pub fn open(path: &Path, text: String, chosen: Chosen) -> (Database, SourceFile) {
@@ -376,7 +376,7 @@ impl Run<'_> {
 fn cuda_grid(grid: [u64; 3]) -> Result<[u32; 3], String> {
     let mut out = [0; 3];
     for (i, (slot, extent)) in out.iter_mut().zip(grid).enumerate() {
-        let most = if i == 0 { MOST_PROGRAMS_X } else { MOST_PROGRAMS };
+        let most = if i == 0 { MAX_PROGRAMS_X } else { MAX_PROGRAMS_YZ };
         if !(1..=most).contains(&extent) {
             let axis = ["x", "y", "z"][i];
             return Err(format!("its grid has {extent} programs along {axis}; CUDA launches 1 to {most} there"));

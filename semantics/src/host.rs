@@ -101,7 +101,7 @@ fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<Host
         (place, message)
     });
     let outgrown = host.outgrown.map(|place| {
-        let longest = interpret::LONGEST;
+        let longest = interpret::MAX_LIST_ITEMS;
         (place, format!("this is longer than the {longest} elements that are followed, so it is unknown"))
     });
     let high = crate::items::declared(db, file).too_high().map(|(chunk, expr)| {

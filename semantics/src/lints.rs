@@ -82,7 +82,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Operations of a kernel and its helpers; past that it was unrolled beyond what anybody compiles.
-const MOST_OPS: usize = 1 << 15;
+const MAX_OPS: usize = 1 << 15;
 
 /// What is likely wrong with a kernel.
 #[salsa::tracked(returns(ref))]
@@ -102,10 +102,10 @@ pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
 fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
     let module = &elaborated.module;
     let ops: usize = module.functions.iter().map(|f| f.ops.len()).sum();
-    if ops > MOST_OPS || !elaborated.complete && !verify(module).is_empty() {
+    if ops > MAX_OPS || !elaborated.complete && !verify(module).is_empty() {
         return None;
     }
-    inline::inlined(module, MOST_OPS).ok()
+    inline::inlined(module, MAX_OPS).ok()
 }
 
 /// The circumstances of a specialisation.

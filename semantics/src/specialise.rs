@@ -28,10 +28,10 @@ pub(crate) use flow::{effects, sources};
 pub(crate) use repair::hangs_on_arguments;
 
 /// Distinct instances of a kernel that are followed.
-const MOST: usize = 64;
+const MAX_SPECIALISATIONS: usize = 64;
 
 /// Rows of a tuning that are followed without a launch.
-const MOST_ROWS: usize = 6;
+const MAX_ASSUMED_ROWS: usize = 6;
 
 /// One specialisation of a kernel, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,13 +59,15 @@ pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
         let instance = specialise(db, launch);
         match out.iter().position(|s| s.instance == instance) {
             Some(known) => out[known].launches.push(index),
-            None if out.len() < MOST => out.push(Specialisation { instance, launches: vec![index], config: launch.config }),
+            None if out.len() < MAX_SPECIALISATIONS => {
+                out.push(Specialisation { instance, launches: vec![index], config: launch.config })
+            }
             None => {}
         }
     }
     if out.is_empty() {
         for (instance, config) in assumed(db, kernel) {
-            if out.len() < MOST && out.iter().all(|s| s.instance != instance) {
+            if out.len() < MAX_SPECIALISATIONS && out.iter().all(|s| s.instance != instance) {
                 out.push(Specialisation { instance, launches: vec![], config });
             }
         }
@@ -263,7 +265,7 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
             (0, _) => vec![None],
             (n, true) => match row {
                 Some(row) => vec![Some(row as usize)],
-                None => (0..n.min(MOST_ROWS)).map(Some).collect(),
+                None => (0..n.min(MAX_ASSUMED_ROWS)).map(Some).collect(),
             },
             (_, false) => vec![Some(row.map_or(0, |r| r as usize))],
         };

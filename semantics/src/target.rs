@@ -76,7 +76,7 @@ impl Sm {
 }
 
 /// Programs along y or z that CUDA launches, on every SM.
-pub const MOST_PROGRAMS: u64 = 65_535;
+pub const MAX_PROGRAMS_YZ: u64 = 65_535;
 /// Programs along x.
 pub const MAX_PROGRAMS_X: u64 = (1 << 31) - 1;
 
@@ -170,7 +170,7 @@ impl Board {
 }
 
 /// Rows of projects that are kept: typing a number makes a row a keystroke, and a server runs for days.
-const MOST_ROWS: usize = 4096;
+const MAX_ROWS: usize = 4096;
 
 static ROWS: Mutex<Vec<&'static Board>> = Mutex::new(Vec::new());
 
@@ -187,7 +187,7 @@ pub fn add_board(name: &str, row: Board) -> Result<&'static Board, String> {
     if let Some(known) = rows.iter().find(|known| known.name == name && Board { name: known.name, ..row } == ***known) {
         return Ok(known);
     }
-    if rows.len() >= MOST_ROWS {
+    if rows.len() >= MAX_ROWS {
         return Err("too many different boards were written while this program runs; restart it".to_owned());
     }
     let kept: &'static Board = Box::leak(Box::new(Board { name: Box::leak(name.to_owned().into_boxed_str()), ..row }));

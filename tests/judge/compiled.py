@@ -15,7 +15,7 @@ import multiprocessing
 import os
 import sys
 
-import apart
+import isolated
 import assignments
 
 PACKAGES = ("conch-triton-kernels", "fla-core", "liger-kernel")
@@ -34,7 +34,7 @@ def compile_row(oracle, module, path, row, target):
         except BaseException as error:
             return {"error": str(error)}
 
-    answer = apart.answer_of(work, LIMIT)
+    answer = isolated.answer_of(work, LIMIT)
     if answer is None:
         return [path, row["function"], "limit", "", "", "", ""], "no answer within the limit"
     if answer.get("error") is not None or answer.get("stage") != "done":

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-import apart
+import isolated
 import assignments
 
 # Seconds of processor time for one kernel.
@@ -164,7 +164,7 @@ def one(job):
             except BaseException as error:
                 return {"error": str(error), "ir": None}
 
-        answers[kernel] = (apart.answer_of(work, LIMIT) or {"error": "no answer within the limit", "ir": None})
+        answers[kernel] = (isolated.answer_of(work, LIMIT) or {"error": "no answer within the limit", "ir": None})
     return path, answers
 
 

@@ -17,7 +17,7 @@ import random
 import sys
 import zlib
 
-import apart
+import isolated
 import assignments
 import spills
 
@@ -202,7 +202,7 @@ def judged(oracle, module, path, request, one):
         except BaseException as error:
             return {"verdict": "error", "error": str(error)[-300:]}
 
-    return apart.answer_of(work, LIMIT) or {"verdict": "limit", "error": "no answer within the limit"}
+    return isolated.answer_of(work, LIMIT) or {"verdict": "limit", "error": "no answer within the limit"}
 
 
 def of_file(language, corpora, file, rows, out):

@@ -1,7 +1,7 @@
 //! Registers of the whole suite: nothing that a thread holds goes to local memory but where Triton's code does it too, and ptxas warns of
 //! nothing.
 //!
-//! `tests/run/local.tsv` says for which launches Triton uses local memory; `tests/judge/spills.py` records it. **A launch that has no line there has
+//! `tests/run/local.tsv` says for which launches Triton uses local memory; `tests/judge/record_suite_spills.py` records it. **A launch that has no line there has
 //! none.**
 
 use std::collections::HashMap;

@@ -34,7 +34,7 @@ pub static PASS: Pass = Pass {
 const MAX_CHAIN: u32 = 32;
 
 /// A tile with at most this many elements a thread is loaded and stored in whatever layout it is needed.
-const SMALL: u64 = 4;
+const MAX_FREE_ELEMENTS_PER_THREAD: u64 = 4;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
@@ -243,7 +243,7 @@ impl Assignment<'_> {
     }
 
     fn is_small(&self, ty: &Type) -> bool {
-        ty.num_elements() <= SMALL * 32 * u64::from(self.num_warps)
+        ty.num_elements() <= MAX_FREE_ELEMENTS_PER_THREAD * 32 * u64::from(self.num_warps)
     }
 
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.

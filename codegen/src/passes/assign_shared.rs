@@ -19,7 +19,7 @@ pub static PASS: Pass = Pass {
 };
 
 /// Bytes of scratch that is not shared with anything.
-const SMALL: u32 = 256;
+const MAX_UNSHARED_SCRATCH_BYTES: u32 = 256;
 
 struct Interval {
     op: OpId,
@@ -117,7 +117,7 @@ fn intervals(module: &Module) -> Vec<Interval> {
         let first = order.position[id.index()];
         let mut last = first;
         let mut first = first;
-        if bytes <= SMALL && matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. }) {
+        if bytes <= MAX_UNSHARED_SCRATCH_BYTES && matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. }) {
             // Sharing would save nothing and cost a barrier between each reduction and the next.
             (first, last) = (0, end);
         }

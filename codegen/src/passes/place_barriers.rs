@@ -68,12 +68,12 @@ struct Pending {
 }
 
 /// More multiplications than ever are under way; beyond it they are not told apart.
-const MANY: u32 = 16;
+const MAX_WGMMA_IN_FLIGHT: u32 = 16;
 
 impl Pending {
     fn multiply(&mut self, reads: &[Bytes]) {
         for (later, _) in &mut self.in_flight {
-            *later = (*later + 1).min(MANY);
+            *later = (*later + 1).min(MAX_WGMMA_IN_FLIGHT);
         }
         self.in_flight.extend(reads.iter().map(|&bytes| (0, bytes)));
     }

@@ -166,7 +166,7 @@ fn is_at(module: &Module, function: &Function, value: ValueId, layout: &Distribu
 
 /// 32-bit registers that the accumulator and the fragments of one dot may take, all together, before a fragment that another dot has
 /// read is read a second time instead of waiting through the filling of further buffers.
-const MOST_WORDS: u32 = 192;
+const MAX_WORDS_PER_THREAD: u32 = 192;
 
 /// A dot that comes after further buffers are filled reads a fragment of an earlier dot again, if registers are short and shared memory
 /// is not.
@@ -194,7 +194,7 @@ fn read_again(module: &mut Module, options: &CompileOptions) {
             let dot = list[place];
             let op = function.op(dot).clone();
             if matches!(op.kind, OpKind::Dot { .. })
-                && op.operands.iter().map(|&v| words(&module.layouts, function.ty(v))).sum::<u32>() > MOST_WORDS
+                && op.operands.iter().map(|&v| words(&module.layouts, function.ty(v))).sum::<u32>() > MAX_WORDS_PER_THREAD
             {
                 for (n, &fragment) in op.operands[..2].iter().enumerate() {
                     let Some(load) =

@@ -21,7 +21,7 @@ use crate::{Checker, generate, given, kind, seeds, shrink, targets};
 /// Failures beyond these are only named.
 const SHRUNK: usize = 20;
 /// With so many there is one cause that should be mended first.
-const MOST_FAILURES: usize = 200;
+const MAX_FAILURES: usize = 200;
 const SHRINKING: Duration = Duration::from_secs(60);
 
 struct Run {
@@ -62,7 +62,7 @@ impl Run {
 
     fn work(&self, worker: &Worker) {
         loop {
-            let over = self.end.is_some_and(|end| Instant::now() >= end) || self.count() >= MOST_FAILURES;
+            let over = self.end.is_some_and(|end| Instant::now() >= end) || self.count() >= MAX_FAILURES;
             if over || worker.cancel.load(Ordering::Relaxed) {
                 return;
             }

@@ -18,7 +18,7 @@ use tritium_tile::{
 use super::{Launch, runs::Runs, scalars::Program};
 
 /// Definitions that an address may follow from.
-const DEEPEST: u32 = 64;
+const MAX_DEFINITIONS: u32 = 64;
 
 /// Extents of a box's sides and the distances between neighbours.
 pub(super) type Sides = SmallVec<[(i64, u64); 4]>;
@@ -98,7 +98,7 @@ impl<'f> Addresses<'f> {
             out.push(Part { form, ..like.clone() });
             return Some(());
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEFINITIONS {
             return None;
         }
         let function = self.function;

@@ -11,7 +11,7 @@ use tritium_tile::{
 use super::Launch;
 
 /// Definitions that a number may follow from.
-const DEEPEST: u32 = 64;
+const MAX_DEFINITIONS: u32 = 64;
 
 /// One program of a launch.
 pub(super) struct Program<'a> {
@@ -36,7 +36,7 @@ impl<'a> Program<'a> {
     }
 
     fn deep(&self, value: ValueId, depth: u32) -> Option<i64> {
-        if depth > DEEPEST {
+        if depth > MAX_DEFINITIONS {
             return None;
         }
         let id = match self.function.value(value).def {

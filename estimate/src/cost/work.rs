@@ -130,7 +130,7 @@ pub(super) const NOTHING: Instructions = instructions(0.0, 0.0, 0.0, 0.0);
 const ADDITION: Instructions = instructions(1.0, 0.0, 0.0, 1.0);
 pub(super) const COMPARISON: Instructions = instructions(0.0, 1.0, 0.0, 0.0);
 /// Shapes that a factor passes through before it is added.
-const DEEPEST: u32 = 8;
+const MAX_SHAPE_OPS: u32 = 8;
 /// A polynomial or several: functions of which there is no program to count.
 const LONG: Instructions = instructions(14.0, 4.0, 1.0, 24.0);
 
@@ -240,12 +240,12 @@ impl Bench<'_> {
                 _ => false,
             }
         };
-        depth < DEEPEST && !uses.is_empty() && uses.iter().all(takes)
+        depth < MAX_SHAPE_OPS && !uses.is_empty() && uses.iter().all(takes)
     }
 
     /// What a value is before it is spread over a tile.
     fn unspread(&self, mut value: ValueId) -> ValueId {
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_SHAPE_OPS {
             match self.function.def_op(value).map(|id| self.function.op(id)) {
                 Some(op) if matches!(op.kind, OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. }) => {
                     value = op.operands[0]

@@ -5,10 +5,10 @@ use tritium_semantics::diagnostics::Code;
 use super::{Finding, Ground};
 
 /// Accesses that a thread makes for one load or store, from which compilation takes long.
-const MANY: u64 = 256;
+const SLOW_ACCESSES_PER_THREAD: u64 = 256;
 
 pub(super) fn rule(ground: &Ground<'_>, found: &mut Vec<Finding>) {
-    for access in ground.accesses.iter().filter(|access| access.instructions >= MANY) {
+    for access in ground.accesses.iter().filter(|access| access.instructions >= SLOW_ACCESSES_PER_THREAD) {
         let message = format!(
             "{} {} of {} byte{} each in every thread for this one tile: Triton unrolls them all, which takes LLVM and ptxas long; {}",
             access.instructions,

@@ -407,7 +407,7 @@ impl<'f> Layouts<'f> {
             }
         }
         // Every step adds a layout to a value, and only so many are kept for one.
-        const MOST: usize = 6;
+        const MAX_LAYOUTS_PER_VALUE: usize = 6;
         while let Some(value) = stack.pop() {
             let encs = sets.get(&value).cloned().unwrap_or_default();
             let mut changed = Vec::new();
@@ -426,7 +426,7 @@ impl<'f> Layouts<'f> {
                         };
                         let Some(new) = new else { continue };
                         let set = sets.entry(target).or_default();
-                        if set.len() < MOST && !set.contains(&new) {
+                        if set.len() < MAX_LAYOUTS_PER_VALUE && !set.contains(&new) {
                             set.push(new);
                             grown = true;
                         }

@@ -65,7 +65,7 @@ impl Layouts<'_> {
 
     /// What must be made again for a value to be there in a layout; `None` if something in it must not.
     fn slice(&mut self, value: ValueId, to: Enc, stop_at_widening: bool) -> Option<Slice> {
-        const MOST: usize = 400;
+        const MAX_OPS: usize = 400;
         let function = self.function;
         let mut slice = Slice::default();
         let mut at: FxHashMap<ValueId, Enc> = FxHashMap::default();
@@ -81,7 +81,7 @@ impl Layouts<'_> {
                 continue;
             }
             at.insert(value, enc);
-            if at.len() > MOST {
+            if at.len() > MAX_OPS {
                 return None;
             }
             let home = self.homes[value.index()];

@@ -15,7 +15,7 @@ const COLUMNS: u32 = 64;
 /// Rows of a tile with one dimension.
 const FOLDED: u32 = 64;
 /// Pairs of thread and register that are looked at.
-const MOST_HOLDERS: u64 = 1 << 22;
+const MAX_HOLDERS: u64 = 1 << 22;
 
 /// A layout with what has it.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ fn picture(layout: &Distributed) -> Option<Picture> {
     let (all_rows, all_columns) = extents(&layout.shape);
     let (rows, columns) = (all_rows.min(ROWS), all_columns.min(COLUMNS));
     let (registers, warps) = (layout.num_registers() as u64, u64::from(layout.num_warps()));
-    if registers * warps * 32 > MOST_HOLDERS {
+    if registers * warps * 32 > MAX_HOLDERS {
         return None;
     }
     let mut holders: Vec<Option<Holder>> = vec![None; (rows * columns) as usize];

@@ -35,9 +35,9 @@ pub(crate) struct Linked {
 }
 
 /// Imports that lead to imports; a circle ends here.
-const MOST_HOPS: usize = 16;
+const MAX_IMPORT_HOPS: usize = 16;
 /// Module-level names that a decorator reaches through others.
-const MOST_REACHED: usize = 64;
+const MAX_REACHED_NAMES: usize = 64;
 
 /// Every name, attribute, keyword and string of a file that stands for something, in the order of the text.
 #[salsa::tracked(returns(clone), lru = 64)]
@@ -56,7 +56,7 @@ pub(crate) fn linked(db: &dyn Db, file: SourceFile) -> Arc<Vec<Linked>> {
     }
     for import in &own.imports {
         if let (Some(member), Some(range)) = (&import.member, &import.member_range) {
-            let symbols = vec![links.imported(import, MOST_HOPS)];
+            let symbols = vec![links.imported(import, MAX_IMPORT_HOPS)];
             out.push(Linked { range: range.clone(), text: member.clone(), role: Role::Import, symbols });
         }
     }
@@ -86,7 +86,7 @@ pub(crate) fn reached(db: &dyn Db, file: SourceFile, function: ScopeId) -> Vec<(
     let mut pending: Vec<Symbol> = start.map(|o| links.name(o.scope, &o.name)).collect();
     while let Some(symbol) = pending.pop() {
         let Symbol::Name(file, 0, name) = symbol else { continue };
-        if out.contains(&(file, name.clone())) || out.len() >= MOST_REACHED {
+        if out.contains(&(file, name.clone())) || out.len() >= MAX_REACHED_NAMES {
             continue;
         }
         let other = names(db, file);
@@ -131,9 +131,9 @@ impl Links<'_> {
         let scope = self.names.resolve(scope, name);
         let own = |i: &&Import| i.scope == scope && &i.name == name;
         match self.names.imports.iter().rev().find(own) {
-            Some(import) => self.imported(import, MOST_HOPS),
+            Some(import) => self.imported(import, MAX_IMPORT_HOPS),
             None if scope == 0 && !self.names.scopes.first().is_some_and(|module| module.bound.contains(name)) => {
-                through_stars(self.db, self.file, self.names, name, MOST_HOPS)
+                through_stars(self.db, self.file, self.names, name, MAX_IMPORT_HOPS)
                     .unwrap_or_else(|| Symbol::Name(self.file, 0, name.clone()))
             }
             None => Symbol::Name(self.file, scope, name.clone()),
@@ -151,7 +151,7 @@ impl Links<'_> {
 
     fn member(&self, of: &Symbol, name: &SmolStr) -> Option<Symbol> {
         match of {
-            Symbol::Module(file) => Some(member(self.db, *file, name, MOST_HOPS)),
+            Symbol::Module(file) => Some(member(self.db, *file, name, MAX_IMPORT_HOPS)),
             Symbol::Outside(path) => Some(Symbol::Outside(format!("{path}.{name}").into())),
             Symbol::Name(..) => None,
         }

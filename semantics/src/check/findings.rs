@@ -212,7 +212,7 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
 }
 
 /// Tensors that a launch names.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED_TENSORS: usize = 6;
 
 /// The launch of a specialisation, where tensors of other element types would not have a problem.
 fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> Option<(usize, String)> {
@@ -235,8 +235,8 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
             | Argument::Unknown => None,
         });
     let mut named: Vec<String> = pointers.collect();
-    if named.len() > MOST_NAMED {
-        named.truncate(MOST_NAMED);
+    if named.len() > MAX_NAMED_TENSORS {
+        named.truncate(MAX_NAMED_TENSORS);
         named.push("…".to_owned());
     }
     Some((launch, format!("for this launch: {}", named.join(", "))))

@@ -10,7 +10,7 @@ use tritium_tile::{
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     value::{BlockPointer, Tile, Value},
 };
 use crate::{
@@ -34,7 +34,7 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr(name).unwrap_or(at);
         let value = arguments.value(name);
         if value.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let place = self.place(expr);
         let Some(items) = value.items() else {
@@ -117,7 +117,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn call_advance(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let Value::BlockPointer(pointer) = arguments.value("base").clone() else {
             if arguments.value("base").has_unknown() {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             let place = self.place(at);
             let message = format!("tl.advance moves a block pointer, and this is {}", arguments.value("base").ty());
@@ -273,7 +273,7 @@ impl<'a> Evaluator<'a> {
                 "nan" => return Err(self.problem(Code::LNG011, place, format!("{} has no NaN to pad with", pointer.pointee))),
                 _ => return Err(self.problem(Code::LNG011, place, format!("{word:?} is no padding: it is \"zero\" or \"nan\""))),
             },
-            _ => return Err(Silenced),
+            _ => return Err(Poisoned),
         };
         if padding.is_some() && axes.is_empty() && self.rules.block_pointer_aggregates {
             let message = "`padding_option` fills what lies outside, and no axis is checked: name them in `boundary_check`";

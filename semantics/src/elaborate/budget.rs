@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::{
     Call, CallArgument, Elaboration, elaborate_call,
-    evaluator::{Eval, Evaluator, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, problem},
     value::Value,
 };
 use crate::{
@@ -75,7 +75,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn pay(&mut self, work: usize) -> Eval<()> {
         if self.budget.exhausted || self.stopped {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         self.budget.spent += work;
         if self.own_work() + self.budget.spent_by_calls <= MAX_WORK {
@@ -92,7 +92,7 @@ impl<'a> Evaluator<'a> {
             );
             self.tell_limit(place, message);
         }
-        Err(Silenced)
+        Err(Poisoned)
     }
 
     /// A limit of this program that Triton does not have.
@@ -134,14 +134,14 @@ impl<'a> Evaluator<'a> {
         self.check_elements(&ty.shape, Some(expr))
     }
 
-    pub(super) fn too_large(&mut self, expr: ExprId) -> Silenced {
+    pub(super) fn too_large(&mut self, expr: ExprId) -> Poisoned {
         self.complete = false;
         let message = format!(
             "`{}` is a tuple of more than {MAX_VALUE_NODES} parts, or of tuples more than {MAX_VALUE_DEPTH} deep: what depends on it is not checked",
             self.text(expr)
         );
         self.tell_limit(self.place(expr), message);
-        Silenced
+        Poisoned
     }
 
     /// Takes over what a call costs and whether it is known to its end.

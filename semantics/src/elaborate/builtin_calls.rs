@@ -9,7 +9,7 @@ use tritium_tile::{
 
 use super::{
     calls::{Keywords, Positional},
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     value::{Constant, Value},
 };
 use crate::{
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
             self.problem(Code::LNG011, place, format!("{} misses {}", builtin.spelling(), missing.join(" and ")));
             failed = true;
         }
-        if failed { Err(Silenced) } else { Ok(arguments) }
+        if failed { Err(Poisoned) } else { Ok(arguments) }
     }
 
     pub(super) fn unknown_keyword<'n>(
@@ -195,7 +195,7 @@ impl Evaluator<'_> {
     ) -> Eval<Value> {
         let result = match self.bind_builtin(builtin, at, positional, keywords) {
             Ok(arguments) => self.builtin(builtin, &arguments, at),
-            Err(Silenced) => Err(Silenced),
+            Err(Poisoned) => Err(Poisoned),
         };
         if result.is_err() && !matches!(builtin.row().effect, Effect::Pure | Effect::Read) {
             self.complete = false;
@@ -301,7 +301,7 @@ impl Evaluator<'_> {
                 let expr = arguments.expr("cond").unwrap_or(at);
                 let value = arguments.value("cond");
                 match value {
-                    Value::Unknown => Err(Silenced),
+                    Value::Unknown => Err(Poisoned),
                     Value::Const(_) => Ok(Value::Void),
                     Value::Tile(tile) if tile.ty.is_scalar() && tile.ty.elem == Element::Scalar(DType::I1) => {
                         let condition = tile.id;
@@ -338,10 +338,10 @@ impl Evaluator<'_> {
             Builtin::Range | Builtin::StaticRange => {
                 let place = self.place(at);
                 self.unsupported(place, &format!("{} outside a `for`", builtin.spelling()), "loop over it: `for i in …`");
-                Err(Silenced)
+                Err(Poisoned)
             }
             // Lowered by their kind, above.
-            _ => Err(Silenced),
+            _ => Err(Poisoned),
         }
     }
 
@@ -358,7 +358,7 @@ impl Evaluator<'_> {
             let value = arguments.value(name);
             match value.as_const().and_then(Const::as_int) {
                 Some(i) => numbers.push(i),
-                None if value.has_unknown() => return Err(Silenced),
+                None if value.has_unknown() => return Err(Poisoned),
                 None => {
                     let expr = arguments.expr(name).unwrap_or(at);
                     let place = self.place(expr);
@@ -374,7 +374,7 @@ impl Evaluator<'_> {
     fn call_promise(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
         let (input, values) = (arguments.value("input").clone(), arguments.value("values").clone());
         if input.has_unknown() || values.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let expr = arguments.expr("values").unwrap_or(at);
         let place = self.place(expr);
@@ -418,7 +418,7 @@ impl Evaluator<'_> {
         let place = self.place(expr);
         let text = self.text(expr);
         match arguments.value("cond") {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Const(Constant { value: Const::Bool(true), .. }) => Ok(Value::Void),
             Value::Const(Constant { value: Const::Bool(false), .. }) => {
                 let said = match arguments.value("msg").to_const() {
@@ -450,11 +450,11 @@ impl Evaluator<'_> {
     /// A bool known at compile time.
     pub(super) fn flag(&mut self, arguments: &Arguments, name: &str) -> Eval<bool> {
         match arguments.value(name) {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             value => match value.to_const() {
                 Some(known) => Ok(known.truth()),
                 None => {
-                    let expr = arguments.expr(name).ok_or(Silenced)?;
+                    let expr = arguments.expr(name).ok_or(Poisoned)?;
                     let place = self.place(expr);
                     Err(self.not_constexpr(place, expr, &format!("`{name}`")))
                 }

@@ -10,7 +10,7 @@ use super::{
     Call, CallArgument,
     builtin_calls::Arguments,
     elaborate_call,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     names,
     nesting::{MAX_CALL_DEPTH, nesting},
     value::{Constant, Value},
@@ -55,7 +55,7 @@ impl<'a> Evaluator<'a> {
         }
         if failed {
             self.complete = false;
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         Ok((positional, keywords))
     }
@@ -66,7 +66,7 @@ impl<'a> Evaluator<'a> {
         match function {
             Value::Unknown => {
                 self.complete = false;
-                Err(Silenced)
+                Err(Poisoned)
             }
             Value::Builtin(Builtin::StaticAssert) if !keywords.is_empty() => {
                 let place = self.place(expr);
@@ -127,7 +127,7 @@ impl<'a> Evaluator<'a> {
         // It may look at a run-time value's type, and more than is followed here.
         let known = positional.zip(keywords).and_then(|(p, k)| crate::host::call_constexpr_function(self.db, function, p, k));
         self.complete &= known.is_some();
-        known.map(Value::constant).ok_or(Silenced)
+        known.map(Value::constant).ok_or(Poisoned)
     }
 
     /// A run-time argument that a compile-time function calculates with, which Python cannot; to look at its type is fine.
@@ -157,7 +157,7 @@ impl<'a> Evaluator<'a> {
     /// Calls a function value with positional arguments: a combine function.
     pub(super) fn call_value(&mut self, expr: ExprId, callee: ExprId, function: Value, positional: Positional) -> Eval<Value> {
         match function {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Builtin(builtin) => {
                 let place = self.place(callee);
                 let name = builtin.spelling();
@@ -185,7 +185,7 @@ impl<'a> Evaluator<'a> {
 
     fn call_python(&mut self, python: Python, at: ExprId, positional: Positional) -> Eval<Value> {
         if positional.iter().any(|(v, _)| v.has_unknown()) {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let place = self.place(at);
         match (python, positional.as_slice()) {
@@ -203,7 +203,7 @@ impl<'a> Evaluator<'a> {
                     }
                 }
                 let mut values = values.into_iter();
-                let (mut best, expr) = values.next().ok_or(Silenced)?;
+                let (mut best, expr) = values.next().ok_or(Poisoned)?;
                 for (value, next) in values {
                     best = match (&best, &value) {
                         (Value::Const(a), Value::Const(b)) => {
@@ -233,25 +233,25 @@ impl<'a> Evaluator<'a> {
                 let classes = class.items().unwrap_or_else(|| vec![class.clone()]);
                 Ok(Value::bool(classes.iter().any(|c| is_instance(value, c))))
             }
-            (Python::List, [(value, _)]) => value.items().map(Value::Tuple).ok_or(Silenced),
+            (Python::List, [(value, _)]) => value.items().map(Value::Tuple).ok_or(Poisoned),
             (Python::GetAttr, [(value, _), (name, _)]) => match name.to_const() {
                 Some(Const::Str(name)) => Ok(self.attribute(at, value.clone(), &name.into())),
-                _ => Err(Silenced),
+                _ => Err(Poisoned),
             },
             (Python::GetAttr, [(value, _), (name, _), (default, _)]) => match name.to_const() {
                 Some(Const::Str(name)) => {
                     let found = self.attribute_if_any(at, value, &name);
                     Ok(found.unwrap_or_else(|| default.clone()))
                 }
-                _ => Err(Silenced),
+                _ => Err(Poisoned),
             },
             (Python::HasAttr, [(value, _), (name, _)]) => match name.to_const() {
                 Some(Const::Str(name)) => Ok(Value::bool(self.attribute_if_any(at, value, &name).is_some())),
-                _ => Err(Silenced),
+                _ => Err(Poisoned),
             },
             (Python::Range, _) => {
                 self.unsupported(place, "`range` outside a `for`", "loop over it: `for i in range(…)`");
-                Err(Silenced)
+                Err(Poisoned)
             }
             _ => Err(self.problem(
                 Code::LNG011,
@@ -279,7 +279,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::LNG011, place, "an argument is missing"));
         };
         if value.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         match class {
             Class::Constexpr if value.has_tile() => Err(self.not_constexpr(place, expr, "what tl.constexpr takes")),
@@ -347,7 +347,7 @@ impl<'a> Evaluator<'a> {
     /// `(start, end, step)` as given, and the hints of `tl.range`.
     pub(super) fn range_arguments(&mut self, call: ExprId) -> Eval<(Positional, LoopAttrs)> {
         let body = self.body;
-        let Expr::Call { callee, args } = body.expr(call) else { return Err(Silenced) };
+        let Expr::Call { callee, args } = body.expr(call) else { return Err(Poisoned) };
         let function = self.eval(*callee);
         let (positional, keywords) = self.arguments(args)?;
         let Value::Builtin(builtin) = function else {
@@ -398,7 +398,7 @@ impl<'a> Evaluator<'a> {
             Some(known) => Ok(known.as_int().and_then(|i| u32::try_from(i).ok())),
             None if value.has_unknown() => Ok(None),
             None => {
-                let expr = arguments.expr(name).ok_or(Silenced)?;
+                let expr = arguments.expr(name).ok_or(Poisoned)?;
                 let place = self.place(expr);
                 Err(self.not_constexpr(place, expr, &format!("`{name}`")))
             }
@@ -411,16 +411,16 @@ impl<'a> Evaluator<'a> {
         let name = function.name(self.db).clone();
         let Some((callee_body, stmt)) = names::function_body(self.db, function) else {
             self.complete = false;
-            return Err(Silenced);
+            return Err(Poisoned);
         };
-        let Some(def) = names::definition(&callee_body, stmt) else { return Err(Silenced) };
+        let Some(def) = names::definition(&callee_body, stmt) else { return Err(Poisoned) };
         if let Some(param) = def.params.iter().find(|p| p.kind == ParamKind::KeywordOnly)
             && !self.rules.keyword_only_parameters
         {
             let place = self.place(at);
             let what = format!("a call of `{name}`, whose parameter `{}` is keyword-only,", param.name);
             self.unsupported(place, &what, "remove the `*` from its signature (Triton 3.9 accepts it)");
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let mut bound: Vec<Option<Value>> = vec![None; def.params.len()];
         let mut rest: Option<(usize, Vec<Value>)> =
@@ -472,7 +472,7 @@ impl<'a> Evaluator<'a> {
                     &format!("a call of `{name}`, which has `*args`,"),
                     "name its parameters (Triton 3.8 accepts it)",
                 );
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             bound[index] = Some(Value::Tuple(gathered));
         }
@@ -490,7 +490,7 @@ impl<'a> Evaluator<'a> {
         }
         if failed || bound.iter().flatten().any(Value::has_unknown) {
             self.complete = false;
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let nesting = nesting(self.db, function);
         if nesting.depth > MAX_CALL_DEPTH {
@@ -536,11 +536,11 @@ impl<'a> Evaluator<'a> {
         let id = self.reach(call, callee, at);
         self.pay_for_call(call, callee)?;
         if callee.returns.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if others.into_iter().any(|other| !elaborate_call(self.db, other).returns.same_type(&callee.returns)) {
             self.complete = false;
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let operands: Vec<_> = leaves.iter().map(|t| t.id).collect();
         let mut results = Vec::new();
@@ -551,7 +551,7 @@ impl<'a> Evaluator<'a> {
         Ok(callee.returns.with_ids(&mut ids.into_iter()))
     }
 
-    fn calls_too_deep(&mut self, name: &str, at: ExprId) -> Silenced {
+    fn calls_too_deep(&mut self, name: &str, at: ExprId) -> Poisoned {
         self.complete = false;
         let place = self.place(at);
         let message = format!(

@@ -3,7 +3,7 @@
 //! **Invariant:** evaluation itself is [`crate::constant`]'s; here are names of values (`BLOCK // 2`) and what went wrong.
 
 use super::{
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     value::{Constant, Value},
 };
 use crate::{
@@ -49,7 +49,7 @@ impl<'a> Evaluator<'a> {
         let numbers: Option<Vec<f64>> = arguments.iter().map(|v| v.as_const().and_then(Const::as_float)).collect();
         let Some(numbers) = numbers else {
             if arguments.iter().any(Value::has_unknown) {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             return Err(self.host_call(path, at));
         };
@@ -57,7 +57,7 @@ impl<'a> Evaluator<'a> {
             Some(value) => Ok(Value::constant(value)),
             None => {
                 self.complete = false;
-                Err(Silenced)
+                Err(Poisoned)
             }
         }
     }

@@ -7,7 +7,7 @@ use tritium_tile::{BlockId, OpKind, Type, ValueId};
 
 use super::{
     OrderedSet,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     scope::{Scope, Slot},
     statements::{Flow, Rest},
     value::{Tile, Value},
@@ -54,7 +54,7 @@ impl<'a> Evaluator<'a> {
                 let tile = if tile.ty.is_scalar() { tile } else { self.reshape_to(tile, Default::default(), false) };
                 match self.truth(tile, expr) {
                     Ok(tile) => Condition::Runtime(tile),
-                    Err(Silenced) => Condition::Unknown,
+                    Err(Poisoned) => Condition::Unknown,
                 }
             }
             other => {

@@ -6,7 +6,7 @@ use tritium_tile::{OpKind, ops::SpecialRegister};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     value::{Constant, Tile, Value},
 };
 use crate::{
@@ -27,7 +27,7 @@ impl<'a> Evaluator<'a> {
         let axis = match value.as_const().and_then(Const::as_int) {
             Some(axis @ 0..=2) => axis as u8,
             Some(axis) => return Err(self.problem(Code::SHP005, place, format!("a grid has axes 0, 1 and 2, not {axis}"))),
-            None if value.has_unknown() => return Err(Silenced),
+            None if value.has_unknown() => return Err(Poisoned),
             None => return Err(self.not_constexpr(place, expr, "an axis of the grid")),
         };
         let ty = TileType::scalar(DType::I32);
@@ -48,7 +48,7 @@ impl<'a> Evaluator<'a> {
         let place = self.place(expr);
         let Some(bits) = value.as_const().and_then(Const::as_int) else {
             if value.has_unknown() {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             return Err(self.not_constexpr(place, expr, "a width"));
         };
@@ -72,7 +72,7 @@ impl<'a> Evaluator<'a> {
             let (value, expr) = (arguments.value(name), arguments.expr(name).unwrap_or(at));
             match value.as_const().and_then(Const::as_int).and_then(|n| u32::try_from(n).ok()) {
                 Some(number) => numbers.push(number),
-                None if value.has_unknown() => return Err(Silenced),
+                None if value.has_unknown() => return Err(Poisoned),
                 None => {
                     let place = self.place(expr);
                     return Err(self.not_constexpr(place, expr, "a compute capability"));
@@ -82,7 +82,7 @@ impl<'a> Evaluator<'a> {
         let gpu = crate::project::project(self.db, self.function.file(self.db)).target();
         match crate::target::has_capability(gpu.sm.name, numbers[0], numbers[1]) {
             Some(answer) => Ok(Value::bool(answer)),
-            None => Err(Silenced),
+            None => Err(Poisoned),
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a> Evaluator<'a> {
             let (value, expr) = (arguments.value(name), arguments.expr(name).unwrap_or(at));
             let place = self.place(expr);
             match value {
-                Value::Unknown => return Err(Silenced),
+                Value::Unknown => return Err(Poisoned),
                 Value::Const(constant) => match constant.value.as_int() {
                     Some(i) => bounds.push((i, constant.clone(), expr)),
                     None => {
@@ -136,7 +136,7 @@ impl<'a> Evaluator<'a> {
     /// An element type given as an argument.
     pub(super) fn dtype_argument(&mut self, value: &Value, expr: ExprId) -> Eval<crate::types::Element> {
         match value {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Const(Constant { value: Const::DType(dtype), .. }) => Ok((*dtype).into()),
             Value::Type(ty) if ty.is_scalar() => Ok(ty.elem),
             Value::CustomFloat(float) => {
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
                     applicability,
                     vec![Edit::Replace(place, new)],
                 ));
-                Err(Silenced)
+                Err(Poisoned)
             }
             shape => self.shape_argument(&[(shape.clone(), shape_expr)]),
         };
@@ -213,7 +213,7 @@ impl<'a> Evaluator<'a> {
         }
         let expr = arguments.expr("value").unwrap_or(at);
         match arguments.value("value") {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Const(constant) if constant.value.as_float().is_some() => {
                 let value = constant.value.clone();
                 self.check_fits(&value, dtype, expr)?;
@@ -268,7 +268,7 @@ impl<'a> Evaluator<'a> {
                 let place = self.place(at);
                 let message = format!("`{}` is {}: there is no zero pointer", self.text(expr), tile.ty);
                 self.report(problem(Code::LNG011, place, message).related(None, ""));
-                Err(Silenced)
+                Err(Poisoned)
             }
         }
     }

@@ -6,7 +6,7 @@ use tritium_tile::OpKind;
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     value::{Tile, Value},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Values one print takes.
-const MOST: usize = 64;
+const MAX_PRINTED_VALUES: usize = 64;
 
 impl<'a> Evaluator<'a> {
     pub(super) fn call_device_print(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
@@ -27,7 +27,7 @@ impl<'a> Evaluator<'a> {
         let name = Builtin::DevicePrint.spelling();
         let prefix = match arguments.value("prefix").to_const() {
             Some(Const::Str(prefix)) => prefix.to_string(),
-            None if arguments.value("prefix").has_unknown() => return Err(Silenced),
+            None if arguments.value("prefix").has_unknown() => return Err(Poisoned),
             _ => {
                 let message = format!(
                     "{name} begins with a string, and `{}` is {}: write `\"…\", {}`",
@@ -44,8 +44,12 @@ impl<'a> Evaluator<'a> {
         }
         let hex = self.flag(arguments, "hex")?;
         let given = arguments.rest("args");
-        if given.len() > MOST {
-            return Err(self.problem(Code::LNG011, place, format!("{name} takes at most {MOST} values, not {}", given.len())));
+        if given.len() > MAX_PRINTED_VALUES {
+            return Err(self.problem(
+                Code::LNG011,
+                place,
+                format!("{name} takes at most {MAX_PRINTED_VALUES} values, not {}", given.len()),
+            ));
         }
         let mut tiles: Vec<Tile> = Vec::new();
         for (value, expr) in given {

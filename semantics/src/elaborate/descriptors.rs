@@ -12,7 +12,7 @@ use tritium_tile::{
 use super::{
     block_pointers::Tensor,
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     value::{Descriptor, Tile, Value},
 };
 use crate::{
@@ -54,7 +54,7 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr(name).unwrap_or(at);
         let value = arguments.value(name);
         if value.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let Some(items) = value.items() else {
             let place = self.place(expr);
@@ -110,7 +110,7 @@ impl<'a> Evaluator<'a> {
             );
             let place = self.place(block_expr);
             self.report(problem(Code::TMA001, place, message).related(inner.origin, format!("{} comes from here", inner.size)));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if nan && pointee.is_int() {
             let expr = arguments.expr("padding_option").unwrap_or(at);
@@ -122,7 +122,7 @@ impl<'a> Evaluator<'a> {
         let (last, last_expr) = &strides[rank - 1];
         if last.as_const().and_then(Const::as_int) != Some(1) {
             if last.has_unknown() {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             return Err(self.last_stride(last, *last_expr));
         }
@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Descriptor(Descriptor { parts, block, pointee, nan }))
     }
 
-    fn last_stride(&mut self, stride: &Value, expr: ExprId) -> Silenced {
+    fn last_stride(&mut self, stride: &Value, expr: ExprId) -> Poisoned {
         let text = self.text(expr);
         let place = self.place(expr);
         let message = match stride {
@@ -170,7 +170,7 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr("padding_option").unwrap_or(at);
         let value = arguments.value("padding_option");
         if value.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         match value.to_const() {
             Some(Const::Str(word)) if word == "nan" => Ok(true),
@@ -186,7 +186,7 @@ impl<'a> Evaluator<'a> {
     fn descriptor_argument(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Descriptor> {
         match arguments.value("desc") {
             Value::Descriptor(descriptor) => Ok(descriptor.clone()),
-            value if value.has_unknown() => Err(Silenced),
+            value if value.has_unknown() => Err(Poisoned),
             value => {
                 let expr = arguments.expr("desc").unwrap_or(at);
                 let place = self.place(expr);
@@ -208,7 +208,7 @@ impl<'a> Evaluator<'a> {
             );
             let edits = self.append(expr, ".to(tl.int32)");
             self.report(problem(Code::TMA005, place, message).fix("Cast to i32", Applicability::Suggested, edits));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         self.cast(tile, DType::I32.into(), expr)
     }
@@ -276,7 +276,7 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr("value").unwrap_or(at);
         let value = arguments.value("value");
         if value.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         match value {
             Value::Tile(tile) if same_shape(&tile.ty.shape, shape) => Ok(tile.clone()),
@@ -290,7 +290,7 @@ impl<'a> Evaluator<'a> {
                 );
                 let origin = descriptor.block.iter().find_map(|d| d.origin);
                 self.report(problem(Code::TMA005, place, message).related(origin, "the block's shape comes from here"));
-                Err(Silenced)
+                Err(Poisoned)
             }
         }
     }
@@ -420,7 +420,7 @@ impl<'a> Evaluator<'a> {
                 format!("`{}` is {}, and a scatter into {elem} does not convert it: cast it", self.text(expr), value.ty);
             let edits = self.append(expr, &format!(".to({})", crate::builtins::dtype_spelling(elem)));
             self.report(problem(Code::TMA005, place, message).fix(format!("Cast to {elem}"), Applicability::Suggested, edits));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let operands: Vec<_> = [address.id, value.id].into_iter().chain(mask.map(|m| m.id)).collect();
         self.emit(OpKind::Store(StoreAttrs::default()), &operands, [], &[]);

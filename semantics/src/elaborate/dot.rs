@@ -6,7 +6,7 @@ use tritium_tile::{OpKind, ops::DotPrecision};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     undefined::Neutral,
     value::{Tile, Value},
 };
@@ -75,7 +75,7 @@ impl<'a> Evaluator<'a> {
                 None => format!("{} comes from here", d.size),
             };
             self.report(problem(Code::DOT001, place, message).related(k.origin, from(&k)).related(k2.origin, from(&k2)));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let least = if elem_a.bits() == 8 { 32 } else { 16 };
         if k.size < least {
@@ -86,14 +86,14 @@ impl<'a> Evaluator<'a> {
                 named(&b)
             );
             self.report(problem(Code::DOT002, place, message).related(k.origin, format!("{} comes from here", k.size)));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let acc = acc?;
         let out = match &acc {
             Some(acc) if self.rules.dot_follows_accumulator && arguments.expr("out_dtype").is_none() => acc.ty.elem,
             _ => out?,
         };
-        let out = out.scalar().ok_or(Silenced)?;
+        let out = out.scalar().ok_or(Poisoned)?;
         if let Some(limit) = arguments.value("max_num_imprecise_acc").as_const().and_then(Const::as_int)
             && fp8(elem_a)
             && limit > i128::from(k.size)
@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(result))
     }
 
-    fn bf16_out(&mut self, arguments: &Arguments, at: ExprId) -> Silenced {
+    fn bf16_out(&mut self, arguments: &Arguments, at: ExprId) -> Poisoned {
         let expr = arguments.expr("out_dtype").unwrap_or(at);
         let place = self.argument_place(expr);
         let message =
@@ -160,7 +160,7 @@ impl<'a> Evaluator<'a> {
             Applicability::Suggested,
             edits,
         ));
-        Silenced
+        Poisoned
     }
 
     fn operand_type(&mut self, tile: &Tile, expr: ExprId) -> Eval<DType> {
@@ -181,7 +181,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn operand_mismatch(&mut self, lhs: (ExprId, &Tile, DType), rhs: (ExprId, &Tile, DType), at: ExprId) -> Silenced {
+    fn operand_mismatch(&mut self, lhs: (ExprId, &Tile, DType), rhs: (ExprId, &Tile, DType), at: ExprId) -> Poisoned {
         let (left, right) = (self.text(lhs.0), self.text(rhs.0));
         // The wider one is cast, so that the product runs at the narrower one's speed.
         let (wide, narrow) = if lhs.2.bits() >= rhs.2.bits() { (&lhs, &rhs) } else { (&rhs, &lhs) };
@@ -195,10 +195,10 @@ impl<'a> Evaluator<'a> {
         );
         let edits = self.append(wide.0, &cast);
         self.report(problem(Code::DOT003, place, message).fix(format!("Cast to {}", narrow.2), Applicability::Suggested, edits));
-        Silenced
+        Poisoned
     }
 
-    fn accumulator_mismatch(&mut self, acc: (ExprId, &Tile), ty: &TileType, result: DType) -> Silenced {
+    fn accumulator_mismatch(&mut self, acc: (ExprId, &Tile), ty: &TileType, result: DType) -> Poisoned {
         let place = self.place(acc.0);
         let text = self.text(acc.0);
         let origin = acc.1.ty.shape.iter().find_map(|d| d.origin);
@@ -209,7 +209,7 @@ impl<'a> Evaluator<'a> {
         };
         let message = format!("the accumulator `{text}` is {}, and the product is {ty}{remedy}", acc.1.ty);
         self.report(problem(Code::DOT004, place, message).related(origin, "the accumulator is made here"));
-        Silenced
+        Poisoned
     }
 
     fn precision(&mut self, arguments: &Arguments, at: ExprId) -> Eval<DotPrecision> {
@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
             Some(Const::None) => match arguments.value("allow_tf32").to_const() {
                 Some(Const::None) => Ok(DotPrecision::Tf32),
                 Some(value) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
-                None => Err(Silenced),
+                None => Err(Poisoned),
             },
             Some(Const::Str(word)) => match word.to_ascii_lowercase().as_str() {
                 "tf32" => Ok(DotPrecision::Tf32),

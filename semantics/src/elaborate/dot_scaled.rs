@@ -10,7 +10,7 @@ use tritium_tile::{
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     value::{Tile, Value},
 };
 use crate::{
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
         let place = self.place(format_expr);
         let word = arguments.value(side.format);
         if word.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let format = match word.to_const() {
             Some(Const::Str(word)) => Format::find(&word),

@@ -34,9 +34,9 @@ const MAX_BLOCKS: u32 = 60;
 
 /// A problem was reported, or an unknown value met: there is nothing to say any more.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Silenced;
+pub(super) struct Poisoned;
 
-pub(super) type Eval<T> = Result<T, Silenced>;
+pub(super) type Eval<T> = Result<T, Poisoned>;
 
 pub(super) struct Entry {
     pub argument: CallArgument,
@@ -465,9 +465,9 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    pub(super) fn problem(&mut self, code: Code, place: Place, message: impl Into<String>) -> Silenced {
+    pub(super) fn problem(&mut self, code: Code, place: Place, message: impl Into<String>) -> Poisoned {
         self.report(problem(code, place, message));
-        Silenced
+        Poisoned
     }
 
     /// How the user wrote it, shortened.

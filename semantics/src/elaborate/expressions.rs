@@ -4,7 +4,7 @@
 
 use super::{
     control::Condition,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     remarks::text,
     value::{Constant, Value},
 };
@@ -56,7 +56,7 @@ impl<'a> Evaluator<'a> {
                     match body.expr(item) {
                         Expr::Starred(inner) => match self.eval(*inner).items() {
                             Some(items) => values.extend(items),
-                            None => return Err(Silenced),
+                            None => return Err(Poisoned),
                         },
                         _ => values.push(self.eval(item)),
                     }
@@ -130,10 +130,10 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn not_allowed(&mut self, expr: ExprId, what: &str) -> Silenced {
+    fn not_allowed(&mut self, expr: ExprId, what: &str) -> Poisoned {
         let place = self.place(expr);
         self.unsupported(place, what, "kernels compute with tiles, numbers and tuples");
-        Silenced
+        Poisoned
     }
 
     fn fstring(&mut self, expr: ExprId, parts: &[FStringPart]) -> Eval<Value> {
@@ -144,7 +144,7 @@ impl<'a> Evaluator<'a> {
                 FStringPart::Value { value, format, .. } => {
                     let result = self.eval(*value);
                     if result.has_unknown() {
-                        return Err(Silenced);
+                        return Err(Poisoned);
                     }
                     match result.to_const() {
                         // A format specification changes the text only, and the text is for messages.
@@ -167,7 +167,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.not_allowed(expr, "a list comprehension with a filter or several generators"));
         };
         let iterable = self.eval(*iterable);
-        let items = iterable.items().ok_or(Silenced)?;
+        let items = iterable.items().ok_or(Poisoned)?;
         let Expr::Name(name) = body.expr(*target) else {
             return Err(self.not_allowed(expr, "a comprehension over several names"));
         };
@@ -199,7 +199,7 @@ impl<'a> Evaluator<'a> {
         }
         let b = self.eval(rhs);
         if a.has_unknown() || b.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if let Some(known) = b.to_const() {
             let stops = known.truth() == (op == BoolOp::Or);
@@ -254,7 +254,7 @@ impl<'a> Evaluator<'a> {
                 applicability,
                 vec![Edit::Rewrite(place, pieces)],
             ));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if rest.len() > 1 {
             self.remark_chained_precedence(first, rest, expr);
@@ -275,7 +275,7 @@ impl<'a> Evaluator<'a> {
             result = Some(joined?);
             (left, left_value) = (*right, right_value);
         }
-        result.ok_or(Silenced)
+        result.ok_or(Poisoned)
     }
 
     /// `(a <= b) & (b < c)` for `a <= b < c`.
@@ -309,7 +309,7 @@ impl<'a> Evaluator<'a> {
                 self.eval(then);
                 self.eval(otherwise);
                 self.complete = false;
-                Err(Silenced)
+                Err(Poisoned)
             }
             Condition::Runtime(test) => {
                 let mut ways = Vec::new();
@@ -317,12 +317,12 @@ impl<'a> Evaluator<'a> {
                     let block = self.out.add_block();
                     let value = self.inside(block, |s| {
                         let value = s.eval(arm);
-                        if value.has_unknown() { Err(Silenced) } else { s.as_tile(&value, arm).map(Value::Tile) }
+                        if value.has_unknown() { Err(Poisoned) } else { s.as_tile(&value, arm).map(Value::Tile) }
                     });
                     ways.push((block, value));
                 }
-                let (else_block, b) = ways.pop().ok_or(Silenced)?;
-                let (then_block, a) = ways.pop().ok_or(Silenced)?;
+                let (else_block, b) = ways.pop().ok_or(Poisoned)?;
+                let (then_block, a) = ways.pop().ok_or(Poisoned)?;
                 let (a, b) = (a?, b?);
                 if !a.same_type(&b) {
                     return Err(self.ternary_mismatch(expr, (then, &a), (otherwise, &b)));
@@ -332,7 +332,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn ternary_mismatch(&mut self, expr: ExprId, then: (ExprId, &Value), otherwise: (ExprId, &Value)) -> Silenced {
+    fn ternary_mismatch(&mut self, expr: ExprId, then: (ExprId, &Value), otherwise: (ExprId, &Value)) -> Poisoned {
         let place = self.place(expr);
         let message = format!(
             "`{}` is {} and `{}` is {}: both arms of a run-time condition must have one type",
@@ -354,7 +354,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     /// A tuple or a type may be indexed at compile time; a tile only with `None` and `:`.
@@ -362,7 +362,7 @@ impl<'a> Evaluator<'a> {
         match value {
             Value::Unknown => {
                 self.eval_index(index);
-                Err(Silenced)
+                Err(Poisoned)
             }
             Value::Tile(tile) => self.index_tile(expr, receiver, tile, index).map(Value::Tile),
             other => self.index_tuple(expr, other, index),
@@ -389,7 +389,7 @@ impl<'a> Evaluator<'a> {
         let body = self.body;
         if let Expr::Slice { lower, upper, step } = body.expr(index) {
             let bound = |s: &mut Self, e: Option<ExprId>, default: i128| match e {
-                Some(e) => s.eval(e).as_const().and_then(Const::as_int).ok_or(Silenced),
+                Some(e) => s.eval(e).as_const().and_then(Const::as_int).ok_or(Poisoned),
                 None => Ok(default),
             };
             let count = items.len() as i128;
@@ -417,7 +417,7 @@ impl<'a> Evaluator<'a> {
         let at = self.eval(index);
         let Some(position) = at.as_const().and_then(Const::as_int) else {
             if at.has_unknown() {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             let place = self.place(index);
             return Err(self.not_constexpr(place, index, "the index of a tuple"));
@@ -435,7 +435,7 @@ impl<'a> Evaluator<'a> {
 
     fn unary(&mut self, op: UnaryOp, value: Value, operand: ExprId, expr: ExprId) -> Eval<Value> {
         match value {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Const(Constant { ref value, .. }) if op == UnaryOp::Not => Ok(Value::bool(!value.truth())),
             Value::Const(constant) => self.constant_unary(op, &constant, expr),
             Value::Predicate(_) | Value::Void | Value::Tuple(_) if op == UnaryOp::Not => {

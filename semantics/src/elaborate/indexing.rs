@@ -66,7 +66,7 @@ impl<'a> Evaluator<'a> {
         Ok(result)
     }
 
-    fn unsupported_index(&mut self, expr: ExprId, receiver: ExprId, tile: &Tile, index: ExprId) -> super::evaluator::Silenced {
+    fn unsupported_index(&mut self, expr: ExprId, receiver: ExprId, tile: &Tile, index: ExprId) -> super::evaluator::Poisoned {
         let text = self.text(receiver);
         let at = self.text(index);
         let remedy = match self.body.expr(index) {

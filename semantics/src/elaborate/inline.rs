@@ -6,7 +6,7 @@ use tritium_tile::{OpKind, ops::InlineAsm};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     value::{Tile, Value},
 };
 use crate::{
@@ -83,7 +83,7 @@ impl<'a> Evaluator<'a> {
         let args_expr = arguments.expr("args").unwrap_or(at);
         let args = arguments.value("args").clone();
         if args.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let Some(items) = args.items() else {
             let place = self.place(args_expr);

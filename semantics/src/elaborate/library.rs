@@ -10,7 +10,7 @@ use tritium_tile::{
 };
 
 use super::{
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     value::{Tile, Value},
 };
 use crate::{
@@ -80,7 +80,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(if function.is_predicate() { self.cast(result, DType::I1.into(), at)? } else { result }))
     }
 
-    fn no_overload(&mut self, function: Library, given: &[(Value, ExprId)], tiles: &[(ExprId, Tile)], at: ExprId) -> Silenced {
+    fn no_overload(&mut self, function: Library, given: &[(Value, ExprId)], tiles: &[(ExprId, Tile)], at: ExprId) -> Poisoned {
         let overloads = function.row().overloads;
         let spelled: Vec<String> = overloads.iter().map(builtins::library_arguments).collect();
         let found: Vec<String> = tiles.iter().map(|(expr, tile)| format!("`{}` is {}", self.text(*expr), tile.ty.elem)).collect();
@@ -104,7 +104,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix("Cast to float32", Applicability::Suggested, edits);
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 }
 

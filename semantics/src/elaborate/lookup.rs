@@ -6,7 +6,7 @@ use tritium_tile::OpKind;
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     undefined::Neutral,
     value::{Tile, Undefined, Value},
 };
@@ -58,7 +58,7 @@ impl<'a> Evaluator<'a> {
                     .related(source.ty.shape[d].origin, "the extent of the source comes from here")
                     .related(index.ty.shape[d].origin, "the extent of the index comes from here"),
             );
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let ty = TileType { elem: source.ty.elem, shape: index.ty.shape.clone() };
         // An element is taken from its own line along `axis`: only what varies along that goes wherever the index sends it.

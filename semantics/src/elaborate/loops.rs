@@ -8,7 +8,7 @@ use tritium_tile::{BlockId, OpKind, Type, ValueDef, ValueId, ops::LoopAttrs};
 use super::{
     OrderedSet,
     control::merge_facts,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     scope::{Scope, Slot},
     statements::{Flow, Rest, Work},
     value::{Tile, Value},
@@ -51,7 +51,7 @@ impl<'a> Evaluator<'a> {
             Some(Value::Python(Python::Range)) | Some(Value::Builtin(Builtin::Range)) => {
                 match self.loop_range(iterable) {
                     Ok(range) => self.run_time_loop((name, target), range, body),
-                    Err(Silenced) => self.unknown_loop(id, Some((name, target)), body),
+                    Err(Poisoned) => self.unknown_loop(id, Some((name, target)), body),
                 }
                 Flow::Falls
             }
@@ -63,7 +63,7 @@ impl<'a> Evaluator<'a> {
                     self.budget.unrolling = outer;
                     flow
                 }
-                Err(Silenced) => {
+                Err(Poisoned) => {
                     self.unknown_loop(id, Some((name, target)), body);
                     Flow::Falls
                 }
@@ -114,7 +114,7 @@ impl<'a> Evaluator<'a> {
     fn loop_arguments(&mut self, call: ExprId) -> Eval<(Vec<(Value, ExprId)>, LoopAttrs)> {
         let arguments = self.range_arguments(call)?;
         if arguments.0.iter().any(|(v, _)| v.has_unknown()) {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         Ok(arguments)
     }
@@ -141,7 +141,7 @@ impl<'a> Evaluator<'a> {
                         );
                     }
                     self.report(report);
-                    return Err(Silenced);
+                    return Err(Poisoned);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
             [end] => (0, end, 1),
             [start, end] => (start, end, 1),
             [start, end, step] => (start, end, step),
-            _ => return Err(Silenced),
+            _ => return Err(Poisoned),
         };
         if bounds.2 == 0 {
             let place = self.place(call);
@@ -221,9 +221,9 @@ impl<'a> Evaluator<'a> {
         for tile in tiles {
             bounds.push(self.cast(tile, dtype.into(), call)?);
         }
-        let step = bounds.pop().ok_or(Silenced)?;
-        let end = bounds.pop().ok_or(Silenced)?;
-        let start = bounds.pop().ok_or(Silenced)?;
+        let step = bounds.pop().ok_or(Poisoned)?;
+        let end = bounds.pop().ok_or(Poisoned)?;
+        let start = bounds.pop().ok_or(Poisoned)?;
         Ok(LoopRange { start, end, step, dtype, negative, attrs })
     }
 
@@ -306,7 +306,7 @@ impl<'a> Evaluator<'a> {
 
     fn while_condition(&mut self, expr: ExprId, value: Value) -> Eval<Tile> {
         let tile = match &value {
-            Value::Unknown => return Err(Silenced),
+            Value::Unknown => return Err(Poisoned),
             Value::Tile(tile) => tile.clone(),
             other => {
                 let message = format!(
@@ -320,7 +320,7 @@ impl<'a> Evaluator<'a> {
         };
         if !tile.ty.is_scalar() {
             self.block_condition(expr, &tile, Code::CTL002);
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if tile.ty.elem != Element::Scalar(DType::I1) && !self.rules.while_on_int {
             let text = self.text(expr);
@@ -331,7 +331,7 @@ impl<'a> Evaluator<'a> {
             );
             let edits = self.append_comparison(expr);
             self.report(problem(Code::CTL010, place, message).fix("Compare with 0", Applicability::Suggested, edits));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         self.truth(tile, expr)
     }

@@ -9,7 +9,7 @@ use tritium_tile::{
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     promote::Arithmetic,
     undefined::Neutral,
     value::{Tile, Value},
@@ -45,7 +45,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix("Cast to float32", Applicability::Suggested, edits);
         }
         self.report(report);
-        Err(Silenced)
+        Err(Poisoned)
     }
 
     pub(super) fn call_map(&mut self, builtin: Builtin, op: TileUnary, arguments: &Arguments, at: ExprId) -> Eval<Value> {
@@ -78,7 +78,7 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr("x").unwrap_or(at);
         let tile = self.float_argument(Builtin::Sigmoid, arguments.value("x"), expr)?;
         let ty = tile.ty.clone();
-        let dtype = ty.elem.scalar().ok_or(Silenced)?;
+        let dtype = ty.elem.scalar().ok_or(Poisoned)?;
         let one = self.constant_tile(&Const::float(1.0), dtype, ty.shape.clone());
         let negative = self.emit_like(OpKind::Unary(TileUnary::NegF), &[&tile], ty.clone());
         let exp = self.emit_like(OpKind::Unary(TileUnary::Exp), &[&negative], ty.clone());
@@ -289,7 +289,7 @@ impl<'a> Evaluator<'a> {
             self.broadcast_pair((expr("x"), a), (expr("y"), b), "tl.where", at)?
         } else {
             if x.has_unknown() || y.has_unknown() {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             let (a, b, _) = self.operands(Arithmetic::Plain, "tl.where", (expr("x"), x), (expr("y"), y), at)?;
             (a, b)

@@ -9,7 +9,7 @@ use tritium_tile::{
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     shapes::common_shape,
     value::{Tile, Undefined, Value},
 };
@@ -27,7 +27,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn pointer_argument(&mut self, value: &Value, expr: ExprId, what: &str) -> Eval<(Tile, DType, bool)> {
         match value {
             // Handled where it is read or written.
-            Value::Unknown | Value::BlockPointer(_) => Err(Silenced),
+            Value::Unknown | Value::BlockPointer(_) => Err(Poisoned),
             Value::Tile(tile) => match tile.ty.elem {
                 Element::Ptr { pointee, is_const } => Ok((tile.clone(), pointee, is_const)),
                 Element::Scalar(_) => {
@@ -53,7 +53,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn mask_argument(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Option<Tile>> {
         let expr = arguments.expr("mask").unwrap_or(at);
         match arguments.value("mask") {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             value if value.is_none() => Ok(None),
             value => {
                 let tile = self.as_tile(value, expr)?;
@@ -65,7 +65,7 @@ impl<'a> Evaluator<'a> {
                 let message = format!("a mask is i1, and `{text}` is {}: compare it, `{text} != 0`", tile.ty);
                 let edits = self.append_comparison(expr);
                 self.report(problem(Code::DTY011, place, message).fix("Compare with 0", Applicability::Suggested, edits));
-                Err(Silenced)
+                Err(Poisoned)
             }
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Evaluator<'a> {
                 None => Err(self.no_such_word(&word, name, &table.iter().map(|(w, _)| *w).collect::<Vec<_>>(), expr)),
             },
             Some(Const::None) => Ok(default),
-            None if arguments.value(name).has_unknown() => Err(Silenced),
+            None if arguments.value(name).has_unknown() => Err(Poisoned),
             _ => {
                 let place = self.place(expr);
                 Err(self.not_constexpr(place, expr, name))
@@ -89,7 +89,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn no_such_word(&mut self, word: &str, name: &str, words: &[&str], expr: ExprId) -> Silenced {
+    fn no_such_word(&mut self, word: &str, name: &str, words: &[&str], expr: ExprId) -> Poisoned {
         let place = self.argument_place(expr);
         let listed: Vec<String> = words.iter().filter(|w| !w.is_empty()).map(|w| format!("\"{w}\"")).collect();
         let message = format!("{word:?} is no {name}: it is one of {}", listed.join(", "));
@@ -110,7 +110,7 @@ impl<'a> Evaluator<'a> {
             }
             None => report.fix(format!("Remove `{name}`"), Applicability::Suggested, vec![Edit::RemoveArgument(place)]),
         });
-        Silenced
+        Poisoned
     }
 
     fn no_block_pointer_arguments(&mut self, arguments: &Arguments, names: &[&str]) -> Eval<()> {
@@ -287,7 +287,7 @@ impl<'a> Evaluator<'a> {
             self.report(
                 problem(Code::SHP007, place, message).related(origin, format!("the shape of the {what} comes from here")),
             );
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         match common_shape(&tile.ty.shape, &pointer.ty.shape) {
             Ok(shape) if same_shape(&shape, &pointer.ty.shape) => Ok(self.broadcast_tile(tile, &shape)),
@@ -308,7 +308,7 @@ impl<'a> Evaluator<'a> {
                         .related(from(&tile.ty), format!("the shape of the {what} comes from here"))
                         .related(from(&pointer.ty), "the shape of the pointer comes from here"),
                 );
-                Err(Silenced)
+                Err(Poisoned)
             }
         }
     }

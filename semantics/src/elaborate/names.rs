@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 
 use super::{
-    evaluator::{Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Evaluator, Poisoned, ProblemExt, problem},
     scope::Slot,
     value::{Constant, Value},
 };
@@ -157,7 +157,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A plain Python function that a kernel calls.
-    pub(super) fn call_of_python(&mut self, call: ExprId, name: &SmolStr) -> Silenced {
+    pub(super) fn call_of_python(&mut self, call: ExprId, name: &SmolStr) -> Poisoned {
         let place = self.place(call);
         let message = format!("`{name}` is a plain Python function: decorate it with `@triton.jit` to call it from a kernel");
         let mut report = problem(Code::LNG003, place, message);
@@ -166,7 +166,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix(format!("Decorate `{name}` with @triton.jit"), Applicability::Suggested, vec![edit]);
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     /// A full dotted path: `triton.language.load`, `math.pi`.

@@ -9,7 +9,7 @@ use tritium_tile::{
 
 use super::{
     budget::MAX_VALUE_NODES,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     promote::{self, Arithmetic, Clash, Operand},
     value::{Constant, Tile, Value},
 };
@@ -27,7 +27,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn as_tile(&mut self, value: &Value, at: ExprId) -> Eval<Tile> {
         match value {
             Value::Tile(tile) => Ok(tile.clone()),
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Const(constant) => match promote::literal_type(&constant.value) {
                 Ok(dtype) => Ok(self.constant_tile(&constant.value, dtype, Default::default())),
                 Err(Clash::Nonrepresentable(value)) => {
@@ -36,12 +36,12 @@ impl<'a> Evaluator<'a> {
                 }
                 Err(_) => Err(self.not_a_number(value, at)),
             },
-            other if other.has_unknown() => Err(Silenced),
+            other if other.has_unknown() => Err(Poisoned),
             other => Err(self.not_a_number(other, at)),
         }
     }
 
-    fn not_a_number(&mut self, value: &Value, at: ExprId) -> Silenced {
+    fn not_a_number(&mut self, value: &Value, at: ExprId) -> Poisoned {
         let place = self.place(at);
         let text = self.text(at);
         self.problem(
@@ -53,7 +53,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, a: Value, rhs: ExprId, b: Value, at: ExprId) -> Eval<Value> {
         if a.has_unknown() || b.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if let (Value::Const(a), Value::Const(b)) = (&a, &b) {
             return self.constant_binary(op, a, b, at);
@@ -136,7 +136,7 @@ impl<'a> Evaluator<'a> {
                         TileOp::ShrU
                     }
                 }
-                BinaryOp::Pow | BinaryOp::MatMul => return Err(Silenced),
+                BinaryOp::Pow | BinaryOp::MatMul => return Err(Poisoned),
             }
         };
         let ty = a.ty.clone();
@@ -158,7 +158,7 @@ impl<'a> Evaluator<'a> {
                 Element::Ptr { .. } => Err(s.not_a_number(value, expr)),
             },
             Value::Const(constant) => Ok(Operand::Literal(constant.value.clone())),
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             other => Err(s.not_a_number(other, expr)),
         };
         let a = side(self, lhs)?;
@@ -185,7 +185,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn clash(&mut self, clash: Clash, op: &str, lhs: (ExprId, &Value), rhs: (ExprId, &Value), at: ExprId) -> Silenced {
+    fn clash(&mut self, clash: Clash, op: &str, lhs: (ExprId, &Value), rhs: (ExprId, &Value), at: ExprId) -> Poisoned {
         let place = self.place(at);
         let (a, b) = (self.text(lhs.0), self.text(rhs.0));
         let (code, message) = match clash {
@@ -231,7 +231,7 @@ impl<'a> Evaluator<'a> {
         self.problem(code, place, message)
     }
 
-    fn no_operator(&mut self, op: BinaryOp, lhs: ExprId, a: &Value, rhs: ExprId, b: &Value, at: ExprId) -> Silenced {
+    fn no_operator(&mut self, op: BinaryOp, lhs: ExprId, a: &Value, rhs: ExprId, b: &Value, at: ExprId) -> Poisoned {
         let (left, right) = (self.text(lhs), self.text(rhs));
         let place = self.place(at);
         let (message, new) = match op {
@@ -257,7 +257,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix(format!("Replace with `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new)]);
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     fn pointer_arithmetic(&mut self, op: BinaryOp, lhs: ExprId, a: Value, rhs: ExprId, b: Value, at: ExprId) -> Eval<Tile> {
@@ -293,7 +293,7 @@ impl<'a> Evaluator<'a> {
                 report = report.fix("Cast to int32", Applicability::Suggested, vec![Edit::Replace(place, fix)]);
             }
             self.report(report);
-            return Err(Silenced);
+            return Err(Poisoned);
         };
         // Unsigned offsets are counted as what they are, in 64 bits; narrow ones are widened.
         let width = match dtype {
@@ -355,7 +355,7 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn compare(&mut self, op: CompareOp, lhs: ExprId, a: Value, rhs: ExprId, b: Value, at: ExprId) -> Eval<Value> {
         if a.has_unknown() || b.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         if matches!(op, CompareOp::Is | CompareOp::IsNot) {
             let same = match (a.to_const(), b.to_const()) {
@@ -422,7 +422,7 @@ impl<'a> Evaluator<'a> {
         self.emit_like(OpKind::Compare(predicate), &[&a, &b], ty)
     }
 
-    fn incomparable(&mut self, op: CompareOp, lhs: ExprId, a: &Value, rhs: ExprId, b: &Value, at: ExprId) -> Silenced {
+    fn incomparable(&mut self, op: CompareOp, lhs: ExprId, a: &Value, rhs: ExprId, b: &Value, at: ExprId) -> Poisoned {
         if matches!(op, CompareOp::In | CompareOp::NotIn) {
             let place = self.place(at);
             let message = format!("`{op}` is not an operator in a Triton function: compare with each value, joined by `or`");

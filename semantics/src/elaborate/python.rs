@@ -5,7 +5,7 @@
 use smol_str::SmolStr;
 
 use super::{
-    evaluator::{Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Evaluator, Poisoned, ProblemExt, problem},
     remarks::text,
     value::Value,
 };
@@ -49,7 +49,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 impl<'a> Evaluator<'a> {
     // ---- collections
 
-    pub(super) fn no_collection(&mut self, expr: ExprId, what: &str) -> Silenced {
+    pub(super) fn no_collection(&mut self, expr: ExprId, what: &str) -> Poisoned {
         self.complete = false;
         let name = self.function.name(self.db);
         let message = format!(
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
 
     // ---- printing
 
-    pub(super) fn run_time_fstring(&mut self, expr: ExprId, value: ExprId, result: &Value) -> Silenced {
+    pub(super) fn run_time_fstring(&mut self, expr: ExprId, value: ExprId, result: &Value) -> Poisoned {
         self.complete = false;
         let body = self.body;
         let place = self.place(expr);
@@ -187,7 +187,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix("Print the values", Applicability::Suggested, vec![edit]);
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     /// A condition that is only looked at when debugging.
@@ -270,14 +270,14 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `torch.exp(x)`: a call of a function of another library.
-    pub(super) fn host_call(&mut self, path: &str, at: ExprId) -> Silenced {
+    pub(super) fn host_call(&mut self, path: &str, at: ExprId) -> Poisoned {
         self.complete = false;
-        let Expr::Call { callee, .. } = self.body.expr(at) else { return Silenced };
+        let Expr::Call { callee, .. } = self.body.expr(at) else { return Poisoned };
         let root = path.split('.').next().unwrap_or_default();
         let place = self.place(*callee);
         if root == "pdb" {
             self.breakpoint(*callee, &format!("{path}()"));
-            return Silenced;
+            return Poisoned;
         }
         if root == "triton" {
             let message = format!("`{path}` runs on the host: a kernel calls `@triton.jit` functions and `tl` only");
@@ -285,12 +285,12 @@ impl<'a> Evaluator<'a> {
         }
         // What a library that is not read defines may well be a Triton function.
         if !HOST_LIBRARIES.contains(&root) {
-            return Silenced;
+            return Poisoned;
         }
         let last = path.rsplit('.').next().unwrap_or_default();
         // Python calls these while it compiles: what they say of a type is a number like any other.
         if matches!(last, "finfo" | "iinfo") {
-            return Silenced;
+            return Poisoned;
         }
         let name = OTHER_NAMES.iter().find(|(host, _)| *host == last).map_or(last, |(_, own)| *own);
         let written = self.text(*callee);
@@ -312,7 +312,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix(format!("Change to `{own}`"), Applicability::Suggested, vec![Edit::Replace(place, own)]);
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     // ---- statements

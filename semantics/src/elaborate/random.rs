@@ -9,7 +9,7 @@ use tritium_tile::{
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     promote::Arithmetic,
     value::{Tile, Value},
 };
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
         match value.as_const().and_then(Const::as_int) {
             Some(rounds @ 0..=64) => Ok(rounds as usize),
             Some(rounds) => Err(self.problem(Code::LNG011, place, format!("{rounds} rounds: 0 to 64 are taken, 10 are usual"))),
-            None if value.has_unknown() => Err(Silenced),
+            None if value.has_unknown() => Err(Poisoned),
             None => Err(self.not_constexpr(place, expr, "the number of rounds")),
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Evaluator<'a> {
     fn philox(&mut self, seed: Value, counters: Vec<Value>, rounds: usize, at: ExprId) -> Eval<Vec<Value>> {
         let width = match &counters[0] {
             Value::Tile(tile) => tile.ty.elem.bits(),
-            _ => return Err(Silenced),
+            _ => return Err(Poisoned),
         };
         let word = match width {
             32 => DType::U32,
@@ -153,7 +153,7 @@ impl<'a> Evaluator<'a> {
     fn philox_rounds(&mut self, counters: Vec<Value>, keys: Vec<Value>, rounds: usize, at: ExprId) -> Eval<Vec<Value>> {
         let word = match &counters[0] {
             Value::Tile(Tile { ty, .. }) => ty.elem,
-            _ => return Err(Silenced),
+            _ => return Err(Poisoned),
         };
         let constants = match word {
             Element::Scalar(DType::U32) => &NARROW,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 
 use super::{
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     value::{Record, Value},
 };
 use crate::{
@@ -30,7 +30,7 @@ impl<'a> Evaluator<'a> {
         keywords: Keywords,
         at: ExprId,
     ) -> Eval<Value> {
-        let Some(body) = chunk_body(self.db, class.file, class.chunk) else { return Err(Silenced) };
+        let Some(body) = chunk_body(self.db, class.file, class.chunk) else { return Err(Poisoned) };
         let items = match class.kind {
             RecordKind::NamedTuple => {
                 let params: Vec<(SmolStr, Option<ExprId>)> = class.fields.iter().map(|f| (f.name.clone(), f.default)).collect();
@@ -43,7 +43,7 @@ impl<'a> Evaluator<'a> {
                 return Err(self.problem(Code::LNG011, place, message));
             }
             RecordKind::Aggregate { init: Some(init) } => {
-                let Stmt::Function(def) = body.stmt(init) else { return Err(Silenced) };
+                let Stmt::Function(def) = body.stmt(init) else { return Err(Poisoned) };
                 if def.decorators.is_empty() {
                     let place = self.place(at);
                     let message = format!(
@@ -52,7 +52,7 @@ impl<'a> Evaluator<'a> {
                     );
                     return Err(self.problem(Code::LNG003, place, message));
                 }
-                let [own, params @ ..] = &def.params[..] else { return Err(Silenced) };
+                let [own, params @ ..] = &def.params[..] else { return Err(Poisoned) };
                 // Triton's own handles are passed by Triton.
                 let params: Vec<&Param> = params.iter().filter(|p| !p.name.starts_with('_')).collect();
                 let named: Vec<(SmolStr, Option<ExprId>)> = params.iter().map(|p| (p.name.clone(), p.default)).collect();
@@ -65,7 +65,7 @@ impl<'a> Evaluator<'a> {
                         Stmt::Pass | Stmt::Expr(_) | Stmt::Assert { .. } => continue,
                         _ => {
                             self.complete = false;
-                            return Err(Silenced);
+                            return Err(Poisoned);
                         }
                     };
                     if let Expr::Attribute { receiver, name } = body.expr(target)

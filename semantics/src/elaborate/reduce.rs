@@ -6,7 +6,7 @@ use tritium_tile::{OpKind, ops::BinaryOp as TileOp};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     math::extremum_op,
     promote::is_unsigned,
     undefined::Neutral,
@@ -135,7 +135,7 @@ impl<'a> Evaluator<'a> {
         Some(self.reshape_to(tile, Dims::from_iter([Dim::known(size)]), true))
     }
 
-    fn scalar_reduction(&mut self, name: &str, expr: ExprId) -> Silenced {
+    fn scalar_reduction(&mut self, name: &str, expr: ExprId) -> Poisoned {
         let place = self.place(expr);
         let message = format!("{name} folds an axis, and `{}` is a scalar", self.text(expr));
         self.problem(Code::SHP005, place, message)
@@ -319,7 +319,7 @@ impl<'a> Evaluator<'a> {
             let ty = args[0].ty.clone();
             vec![s.emit_like(OpKind::Binary(op), &[&args[0], &args[1]], ty)]
         });
-        results.pop().map(Value::Tile).ok_or(Silenced)
+        results.pop().map(Value::Tile).ok_or(Poisoned)
     }
 
     /// `tl.reduce` and `tl.associative_scan`: the combine function is the user's.
@@ -329,7 +329,7 @@ impl<'a> Evaluator<'a> {
         let expr = arguments.expr("input").unwrap_or(at);
         let input = arguments.value("input").clone();
         if input.has_unknown() {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let several = input.items();
         let values = several.clone().unwrap_or_else(|| vec![input]);
@@ -412,7 +412,7 @@ impl<'a> Evaluator<'a> {
         });
         if failed {
             self.complete = false;
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let mut values = Vec::new();
         for mut tile in results {
@@ -424,7 +424,7 @@ impl<'a> Evaluator<'a> {
             }
             values.push(Value::Tile(tile));
         }
-        if several.is_some() { Ok(Value::Tuple(values)) } else { values.pop().ok_or(Silenced) }
+        if several.is_some() { Ok(Value::Tuple(values)) } else { values.pop().ok_or(Poisoned) }
     }
 }
 

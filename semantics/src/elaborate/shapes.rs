@@ -7,7 +7,7 @@ use tritium_tile::{OpKind, ValueDef};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, ProblemExt, Silenced, problem},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     scope::Slot,
     value::{Constant, Tile, Value},
 };
@@ -41,7 +41,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn incompatible(&mut self, op: &str, lhs: (ExprId, &Tile), rhs: (ExprId, &Tile), dims: (Dim, Dim), at: ExprId) -> Silenced {
+    fn incompatible(&mut self, op: &str, lhs: (ExprId, &Tile), rhs: (ExprId, &Tile), dims: (Dim, Dim), at: ExprId) -> Poisoned {
         let (left, right) = (self.text(lhs.0), self.text(rhs.0));
         let shape = |t: &Tile| match symbolic_shape(&t.ty.shape) {
             Some(symbolic) => format!("{} ({symbolic})", shape_text(&t.ty.shape)),
@@ -75,7 +75,7 @@ impl<'a> Evaluator<'a> {
             report = report.fix("Make a column and a row", Applicability::Suggested, edits);
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     /// Writes `suffix` after an expression, in parentheses where precedence asks for them.
@@ -198,7 +198,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn axis(&mut self, value: &Value, expr: ExprId, rank: usize, what: &str) -> Eval<usize> {
         let Some(axis) = value.as_const().and_then(Const::as_int) else {
             if value.has_unknown() {
-                return Err(Silenced);
+                return Err(Poisoned);
             }
             let place = self.place(expr);
             return Err(self.not_constexpr(place, expr, "an axis"));
@@ -229,7 +229,7 @@ impl<'a> Evaluator<'a> {
             );
         }
         self.report(report);
-        Err(Silenced)
+        Err(Poisoned)
     }
 
     /// A shape from a tuple or from several arguments, each known at compile time.
@@ -252,11 +252,11 @@ impl<'a> Evaluator<'a> {
         for (value, expr) in extents {
             match self.extent(&value, expr) {
                 Ok(dim) => shape.push(dim),
-                Err(Silenced) => failed = true,
+                Err(Poisoned) => failed = true,
             }
         }
         if failed {
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let at = values.first().map(|(_, e)| *e);
         self.check_elements(&shape, at)?;
@@ -281,7 +281,7 @@ impl<'a> Evaluator<'a> {
     fn extent(&mut self, value: &Value, expr: ExprId) -> Eval<Dim> {
         let place = self.place(expr);
         match value {
-            Value::Unknown => Err(Silenced),
+            Value::Unknown => Err(Poisoned),
             Value::Const(constant) => {
                 let Some(size) = constant.value.as_int().filter(|_| !matches!(constant.value, Const::Bool(_))) else {
                     let message = format!("`{}` is {}, and an extent must be an integer", self.text(expr), constant.value);
@@ -296,7 +296,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn power_of_two(&mut self, constant: &Constant, size: i128, expr: ExprId) -> Eval<Dim> {
         let place = self.place(expr);
         if size > 0 && size & (size - 1) == 0 && size <= i128::from(u32::MAX) {
-            return constant.dim(place).ok_or(Silenced);
+            return constant.dim(place).ok_or(Poisoned);
         }
         let text = self.text(expr);
         let named = if text == size.to_string() { String::new() } else { format!("`{text}` is {size}; ") };
@@ -312,17 +312,17 @@ impl<'a> Evaluator<'a> {
             report = report.fix(format!("Use {next}"), Applicability::Suggested, vec![Edit::Replace(place, next)]);
         }
         self.report(report);
-        Err(Silenced)
+        Err(Poisoned)
     }
 
     // ---- what should have been known at compile time
 
     /// Reports a run-time value where a compile-time one is needed, and where to annotate it. One message for each culprit.
-    pub(super) fn not_constexpr(&mut self, place: Place, expr: ExprId, what: &str) -> Silenced {
+    pub(super) fn not_constexpr(&mut self, place: Place, expr: ExprId, what: &str) -> Poisoned {
         self.not_constexpr_as(Code::CXP001, place, expr, what)
     }
 
-    pub(super) fn not_constexpr_as(&mut self, code: Code, place: Place, expr: ExprId, what: &str) -> Silenced {
+    pub(super) fn not_constexpr_as(&mut self, code: Code, place: Place, expr: ExprId, what: &str) -> Poisoned {
         let culprit = self.culprit(expr, 0);
         // A local that lost its compile-time value is its own mistake.
         let code = match &culprit {
@@ -332,7 +332,7 @@ impl<'a> Evaluator<'a> {
         if let Some((_, definition, _)) = &culprit
             && !self.blamed.insert(*definition)
         {
-            return Silenced;
+            return Poisoned;
         }
         let text = self.text(expr);
         let mut report = match &culprit {
@@ -355,7 +355,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         self.report(report);
-        Silenced
+        Poisoned
     }
 
     /// The name to blame: a parameter without annotation, or a local that lost its compile-time value by plain assignment.
@@ -401,7 +401,7 @@ impl<'a> Evaluator<'a> {
                 shape_text(&shape)
             );
             self.report(problem(Code::SHP001, place, message).related(origin, "its shape comes from here"));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         Ok(Value::Tile(self.broadcast_tile(tile, &shape)))
     }
@@ -435,7 +435,7 @@ impl<'a> Evaluator<'a> {
             );
             let origin = tile.ty.shape.iter().find_map(|d| d.origin);
             self.report(problem(Code::SHP006, place, message).related(origin, "its shape comes from here"));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         Ok(Value::Tile(self.reshape_to(tile, shape, reorder)))
     }
@@ -486,7 +486,7 @@ impl<'a> Evaluator<'a> {
             let message =
                 format!("axis {axis} of `{text}` ({}) has {} elements, and only an axis of 1 is dropped", tile.ty, extent.size);
             self.report(problem(Code::SHP006, place, message).related(extent.origin, "the extent comes from here"));
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let mut shape = tile.ty.shape.clone();
         shape.remove(axis);
@@ -650,7 +650,7 @@ impl<'a> Evaluator<'a> {
                     .related(m.origin, "the first extent comes from here")
                     .related(n.origin, "the second extent comes from here"),
             );
-            return Err(Silenced);
+            return Err(Poisoned);
         }
         let mut shape = a.ty.shape.clone();
         shape[dim] = Dim { size: 2 * shape[dim].size, symbol: None, origin: Some(place) };

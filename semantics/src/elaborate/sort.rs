@@ -8,7 +8,7 @@ use tritium_tile::{OpKind, ops::BinaryOp as TileOp};
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Silenced},
+    evaluator::{Eval, Evaluator, Poisoned},
     undefined::Neutral,
     value::{Tile, Value},
 };
@@ -45,7 +45,7 @@ impl<'a> Evaluator<'a> {
                     let message = format!("{name} works along the last axis, {} of {}, not {axis}", rank - 1, tile.ty);
                     return Err(self.problem(Code::SHP005, place, message));
                 }
-                None if dim.has_unknown() => return Err(Silenced),
+                None if dim.has_unknown() => return Err(Poisoned),
                 None => return Err(self.not_constexpr(place, expr, "an axis")),
             }
         }
@@ -120,7 +120,7 @@ impl<'a> Evaluator<'a> {
             }
             Some(k) if (1..=i128::from(1 << 20)).contains(&k) => Ok(k as u32),
             Some(k) => Err(self.problem(Code::LNG011, place, format!("the {k} largest elements: at least 1 is asked for"))),
-            None if value.has_unknown() => Err(Silenced),
+            None if value.has_unknown() => Err(Poisoned),
             None => Err(self.not_constexpr(place, expr, "`k`")),
         }
     }

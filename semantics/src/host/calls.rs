@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::{
     budget,
-    interpret::{DEPTH, Frame, Host, LONGEST, python_str, reason},
+    interpret::{DEPTH, Frame, Host, MAX_LIST_ITEMS, python_str, reason},
     statements::Flow,
     torch::{self, Args},
     value::{Class, Closure, Code, Method, Object, Scope, Value},
@@ -321,7 +321,7 @@ pub(super) const MAX_TEXT_BYTES: usize = 1 << 16;
 /// Whether a list may grow; where it may not nothing is known any more, as it would be too short.
 fn has_room(items: &RefCell<Vec<Value>>, method: &str, more: &Value) -> bool {
     let more = if method == "extend" { more.len().unwrap_or(0) } else { 1 };
-    let has = items.borrow().len() + more <= LONGEST && budget::take(more);
+    let has = items.borrow().len() + more <= MAX_LIST_ITEMS && budget::take(more);
     if !has {
         budget::exhaust();
     }

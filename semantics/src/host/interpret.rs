@@ -41,7 +41,7 @@ pub(super) const DEPTH: usize = 48;
 /// Statements and expressions of a module that are run to know one of its values; a longer run is made once, for launches.
 const LONG_RUN: u32 = 50_000;
 /// Items of a list that host code may build.
-pub(super) const LONGEST: usize = 1 << 16;
+pub(super) const MAX_LIST_ITEMS: usize = 1 << 16;
 
 pub(crate) struct Host<'db> {
     pub(crate) db: &'db dyn Db,
@@ -669,7 +669,7 @@ impl<'db> Host<'db> {
     ) -> Result<(), SmolStr> {
         match clauses.split_first() {
             None => {
-                if out.len() >= LONGEST {
+                if out.len() >= MAX_LIST_ITEMS {
                     return Err("a list grows too long".into());
                 }
                 let key = key.map(|k| self.expr(frame, k));
@@ -700,21 +700,21 @@ impl<'db> Host<'db> {
         if let (Value::List(a), Value::List(b)) = (&lhs, &rhs)
             && op == BinaryOp::Add
         {
-            if a.borrow().len() + b.borrow().len() > LONGEST {
+            if a.borrow().len() + b.borrow().len() > MAX_LIST_ITEMS {
                 return Value::unknown("a list grows too long");
             }
             return Value::list(a.borrow().iter().chain(b.borrow().iter()).cloned().collect());
         }
         let known = match (&lhs, &rhs) {
             (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => {
-                (a.len() + b.len() <= LONGEST).then(|| Value::tuple(a.iter().chain(b.iter()).cloned().collect()))
+                (a.len() + b.len() <= MAX_LIST_ITEMS).then(|| Value::tuple(a.iter().chain(b.iter()).cloned().collect()))
             }
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => torch::arithmetic(op, &lhs, &rhs),
             (Value::List(items), times) | (times, Value::List(items)) if op == BinaryOp::Mul => {
                 let times = times
                     .as_int()
                     .and_then(|t| usize::try_from(t).ok())
-                    .filter(|t| t.saturating_mul(items.borrow().len()) <= LONGEST && budget::visit(items.borrow().len()));
+                    .filter(|t| t.saturating_mul(items.borrow().len()) <= MAX_LIST_ITEMS && budget::visit(items.borrow().len()));
                 times.map(|t| Value::list(std::iter::repeat_n(items.borrow().clone(), t).flatten().collect()))
             }
             _ => lhs.to_const().zip(rhs.to_const()).and_then(|(a, b)| constant::binary(op, &a, &b)).map(Value::from_const),
@@ -899,7 +899,7 @@ fn outgrows(op: BinaryOp, lhs: &Value, rhs: &Value) -> bool {
         (BinaryOp::Mul, None, Some(len)) => len.saturating_mul(lhs.as_int().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
         _ => 0,
     };
-    length > LONGEST
+    length > MAX_LIST_ITEMS
 }
 
 /// Without repetitions: what a set holds, in the order of the text.

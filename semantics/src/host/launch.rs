@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// Rows of a tuning that are followed.
-const MOST_CONFIGS: usize = 64;
+const MAX_CONFIGS: usize = 64;
 /// Parts of a tuple that a launch gives, at all depths.
 const MAX_PARTS: usize = 1 << 10;
 /// Launches of a file that are followed.
-const MOST_LAUNCHES: usize = 512;
+const MAX_LAUNCHES: usize = 512;
 
 /// Keywords of a launch that are no parameters.
 const OPTIONS: &[&str] = &[
@@ -96,7 +96,7 @@ fn rows(configs: &Value) -> Option<Vec<Config>> {
             }
         }
     }
-    out.truncate(MOST_CONFIGS);
+    out.truncate(MAX_CONFIGS);
     Some(out)
 }
 
@@ -195,7 +195,7 @@ impl Host<'_> {
     pub(crate) fn launch(&mut self, kernel: Function, grid: &Value, args: &Args) {
         let Some(place) = self.place() else { return };
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
-        if self.launches.len() >= MOST_LAUNCHES {
+        if self.launches.len() >= MAX_LAUNCHES {
             return self.refuse(place, kernel, Not::Known("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
@@ -224,7 +224,7 @@ impl Host<'_> {
     }
 
     fn site(&mut self, site: Site) {
-        if self.sites.len() < MOST_LAUNCHES && !self.sites.contains(&site) {
+        if self.sites.len() < MAX_LAUNCHES && !self.sites.contains(&site) {
             self.sites.push(site);
         }
     }

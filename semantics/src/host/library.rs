@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 
 use super::{
     budget,
-    interpret::{Host, LONGEST, distinct, python_str},
+    interpret::{Host, MAX_LIST_ITEMS, distinct, python_str},
     torch::{self, Args},
     value::{Config, DescriptorValue, IndexMapOf, Value},
 };
@@ -199,7 +199,7 @@ impl Host<'_> {
             },
             "itertools.chain" => {
                 let all: Option<Vec<Vec<Value>>> = args.positional.iter().map(Value::items).collect();
-                all.map(|all| Value::list(all.concat())).filter(|v| v.items().is_some_and(|i| i.len() <= LONGEST))
+                all.map(|all| Value::list(all.concat())).filter(|v| v.items().is_some_and(|i| i.len() <= MAX_LIST_ITEMS))
             }
             "operator.ge" | "operator.gt" | "operator.le" | "operator.lt" | "operator.eq" | "operator.ne" => {
                 let op = match path {
@@ -347,7 +347,7 @@ fn product(args: &Args) -> Option<Value> {
     for column in &args.positional {
         let column = column.items()?;
         let count = rows.len().saturating_mul(column.len());
-        if count > LONGEST || !budget::take(count.saturating_mul(rows.first().map_or(0, Vec::len) + 1)) {
+        if count > MAX_LIST_ITEMS || !budget::take(count.saturating_mul(rows.first().map_or(0, Vec::len) + 1)) {
             return None;
         }
         rows = rows.iter().flat_map(|row| column.iter().map(|v| [&row[..], std::slice::from_ref(v)].concat())).collect();

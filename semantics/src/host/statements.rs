@@ -31,7 +31,7 @@ pub(super) enum Flow {
 }
 
 /// Alternatives of one value that are kept apart.
-const MOST_ALTERNATIVES: usize = 8;
+const MAX_ALTERNATIVES: usize = 8;
 
 impl Host<'_> {
     pub(super) fn block(&mut self, frame: &Frame, stmts: &[StmtId]) -> Flow {
@@ -554,7 +554,7 @@ impl Value {
         // Lists are worth knowing in part; of one number or another there is nothing to say.
         let is_list = |v: &Value| matches!(v, Value::List(_) | Value::Tuple(_));
         let unknown = all.iter().filter(|v| matches!(v, Value::Unknown(_))).count();
-        if all.len() > MOST_ALTERNATIVES || (unknown > 0 && !all.iter().any(is_list)) {
+        if all.len() > MAX_ALTERNATIVES || (unknown > 0 && !all.iter().any(is_list)) {
             return Value::unknown(why);
         }
         if unknown > 0 {

@@ -20,7 +20,7 @@ use crate::{
 
 use super::{
     budget,
-    interpret::LONGEST,
+    interpret::MAX_LIST_ITEMS,
     torch::{Args, MAX_RANK},
 };
 
@@ -410,7 +410,7 @@ impl Value {
 
     /// What a `for` loop sees.
     pub(crate) fn items(&self) -> Option<Vec<Value>> {
-        if self.len()? > LONGEST || !budget::visit(self.len()?) {
+        if self.len()? > MAX_LIST_ITEMS || !budget::visit(self.len()?) {
             return None;
         }
         match self {

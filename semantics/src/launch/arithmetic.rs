@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Nested parentheses and calls.
-const DEEPEST: u32 = 64;
+const MAX_NESTING: u32 = 64;
 
 /// Reads text from left to right.
 pub(super) struct Reader<'t> {
@@ -114,7 +114,7 @@ impl<'t> Reader<'t> {
 
     fn factor(&mut self, names: Names<'_>) -> Result<Const, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_NESTING {
             return Err("the expression nests too deeply".to_owned());
         }
         let value = self.atom(names);

@@ -5,7 +5,7 @@
 use super::{Init, Tensor};
 use crate::{
     diagnostics::{Code, Severity},
-    target::{MAX_PROGRAMS_X, MOST_PROGRAMS},
+    target::{MAX_PROGRAMS_X, MAX_PROGRAMS_YZ},
 };
 
 /// Warps of a program: 1,024 threads.
@@ -68,7 +68,7 @@ pub fn grid(sizes: &[i128]) -> Result<([u64; 3], Option<Impossible>), Impossible
     let mut out = [1; 3];
     let mut odd = None;
     for ((slot, &size), axis) in out.iter_mut().zip(sizes).zip(["x", "y", "z"]) {
-        let most = if axis == "x" { MAX_PROGRAMS_X } else { MOST_PROGRAMS };
+        let most = if axis == "x" { MAX_PROGRAMS_X } else { MAX_PROGRAMS_YZ };
         let error = |code, message| Err(Impossible { code, severity: Severity::Error, message });
         match u64::try_from(size) {
             Err(_) if size < 0 => return error(Code::LCH002, format!("a size of the grid is negative: {size}")),

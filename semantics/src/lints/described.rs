@@ -13,7 +13,7 @@ use super::{
 use crate::{Db, elaborate::elaborate, problem::Place};
 
 /// Powers of two past this are 0 as far as anybody cares.
-const MOST: u64 = 1 << 31;
+const MAX_FACTOR: u64 = 1 << 31;
 
 /// Sentences about the value of the expression at a place; none if nothing is known.
 pub fn described(db: &dyn Db, circumstances: Circumstances, place: Place) -> Vec<String> {
@@ -109,13 +109,13 @@ fn alignment(kernel: &Kernel<'_>, value: ValueId) -> Option<String> {
     let multiple = axis.divisibility.iter().copied().max().unwrap_or(1);
     if multiple > 1 && kernel.facts.range(value).constant().is_none() {
         let is_run = extents().next().is_some() && axis.contiguity.iter().any(|&c| c > 1);
-        if is_run && multiple > MOST {
+        if is_run && multiple > MAX_FACTOR {
             said.push("begins at 0".to_owned());
             return Some(said.join("; "));
         }
         let first = if is_run { "begins at a multiple of" } else { "multiple of" };
         let unit = if is_pointer { " bytes" } else { "" };
-        let multiple = if multiple > MOST { "any power of two".to_owned() } else { multiple.to_string() };
+        let multiple = if multiple > MAX_FACTOR { "any power of two".to_owned() } else { multiple.to_string() };
         let from = sources(kernel, value);
         let from = if from.is_empty() { String::new() } else { format!(" (from {})", from.join(", ")) };
         said.push(format!("{first} {multiple}{unit}{from}"));

@@ -13,7 +13,7 @@ use super::{
 use crate::diagnostics::Code;
 
 /// Elements that can be kept through a loop without running out of registers: 32 of a thread's in four warps.
-pub(super) const MOST_KEPT: u64 = 4096;
+pub(super) const MAX_KEPT_ELEMENTS: u64 = 4096;
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     for id in kernel.ops() {
@@ -39,7 +39,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
             // What is found at it does not change either.
             varies[result.index()] = false;
             settle(kernel, body, &mut varies);
-            if elements(kernel, result) <= MOST_KEPT {
+            if elements(kernel, result) <= MAX_KEPT_ELEMENTS {
                 tell(kernel, id, load, parameter, &writes);
             }
         }

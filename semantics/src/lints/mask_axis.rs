@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// An address that is computed of more values than this is looked at in part.
-const MOST_VALUES: usize = 512;
+const MAX_VALUES: usize = 512;
 
 /// One condition `index < bound` of an access's mask.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ fn runs(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<(ValueId, usize)> {
     let mut seen: FxHashSet<(ValueId, Vec<usize>)> = FxHashSet::default();
     let mut pending = vec![(pointer, vec![0, 1])];
     while let Some((value, dims)) = pending.pop() {
-        if seen.len() > MOST_VALUES || !seen.insert((value, dims.clone())) {
+        if seen.len() > MAX_VALUES || !seen.insert((value, dims.clone())) {
             continue;
         }
         let shape = kernel.function.ty(value).shape();

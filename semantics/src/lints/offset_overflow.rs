@@ -42,13 +42,13 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
     let others: Vec<Problem> = hints.collect();
     if !others.is_empty() {
         first.message += &format!(" ({} more such products in this kernel)", others.len());
-        first.related = others.iter().take(MOST_RELATED).map(|p| (p.place, "and this product".to_owned())).collect();
+        first.related = others.iter().take(MAX_RELATED).map(|p| (p.place, "and this product".to_owned())).collect();
     }
     kernel.report(first);
 }
 
 /// Further products of a kernel that are pointed at.
-const MOST_RELATED: usize = 4;
+const MAX_RELATED: usize = 4;
 
 /// The 32-bit products that an offset is a sum of.
 fn products(kernel: &Kernel<'_>, offset: ValueId) -> Vec<OpId> {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use tritium_tile::{BlockId, OpId, OpKind};
 
 use super::{
-    invariant_load::{MOST_KEPT, elements},
+    invariant_load::{MAX_KEPT_ELEMENTS, elements},
     kernel::{Kernel, Telling},
     writes::{Writes, root},
 };
@@ -76,7 +76,7 @@ impl Search<'_, '_> {
         let function = kernel.function;
         let result = function.op(second).results[0];
         let Some(root) = root(kernel, function.op(second).operands[0]) else { return };
-        if function.ty(result) != function.ty(function.op(first).results[0]) || elements(kernel, result) > MOST_KEPT {
+        if function.ty(result) != function.ty(function.op(first).results[0]) || elements(kernel, result) > MAX_KEPT_ELEMENTS {
             return;
         }
         let mut writes = Writes::default();

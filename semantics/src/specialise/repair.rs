@@ -22,16 +22,16 @@ use crate::{
 };
 
 /// Elaborations that one kernel's assumptions may cost.
-const MOST_TRIALS: usize = 160;
+const MAX_TRIALS: usize = 160;
 
 /// Work of an elaboration that costs no more than one trial.
 const WORK_OF_A_TRIAL: usize = 50_000;
 
 /// Elaborations that explain one error which only another change uncovered.
-const MOST_FURTHER: usize = 12;
+const MAX_FURTHER_TRIALS: usize = 12;
 
 /// The same for a kernel that the file does not launch.
-const MOST_UNLAUNCHED: usize = 48;
+const MAX_UNLAUNCHED_TRIALS: usize = 48;
 
 /// What is known of one kernel from the sets of arguments that were repaired before.
 pub(super) struct Repairs {
@@ -49,7 +49,7 @@ type Change = Vec<(usize, Argument)>;
 
 impl Repairs {
     pub(super) fn new(is_run: bool) -> Repairs {
-        Repairs { trials_left: if is_run { MOST_TRIALS } else { MOST_UNLAUNCHED }, learned: Vec::new(), is_run }
+        Repairs { trials_left: if is_run { MAX_TRIALS } else { MAX_UNLAUNCHED_TRIALS }, learned: Vec::new(), is_run }
     }
 
     /// The instance with those of its `free` arguments changed that explain its errors.
@@ -130,7 +130,7 @@ impl Repairs {
             return None;
         }
         let uncovered = errors(&now).find(|p| !errors(before).any(|old| same(old, p)))?;
-        for further in self.changes(db, kernel, &other, uncovered, flow, free).into_iter().take(MOST_FURTHER) {
+        for further in self.changes(db, kernel, &other, uncovered, flow, free).into_iter().take(MAX_FURTHER_TRIALS) {
             // What explains the one must not take back the other.
             if further.iter().any(|(i, _)| change.iter().any(|(j, _)| i == j)) {
                 continue;

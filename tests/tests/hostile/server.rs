@@ -10,7 +10,7 @@ use tritium_tests::{client::Client, limits, repository};
 use super::Case;
 
 /// What a server may hold that has looked at every case of a file, one after another.
-const MAX_SESSION_PEAK_MB: u64 = 600;
+const MAX_SESSION_PEAK_MB: u64 = 300;
 
 /// A kernel that is looked at while others are hostile.
 const OTHER: &str = "examples/softmax.py";

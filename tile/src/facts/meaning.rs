@@ -20,7 +20,7 @@ pub type Index = ValueId;
 pub(super) type Along = SmallVec<[Index; 2]>;
 
 /// More indices along one dimension mean nothing.
-const MOST: usize = 4;
+const MAX_INDICES_PER_AXIS: usize = 4;
 
 #[derive(Debug, Clone)]
 pub struct Meanings {
@@ -91,7 +91,7 @@ impl Walk<'_> {
         let before = along.len();
         for &index in indices {
             if let Err(at) = along.binary_search(&index)
-                && along.len() < MOST
+                && along.len() < MAX_INDICES_PER_AXIS
             {
                 along.insert(at, index);
             }

@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// Most elements of a box along an axis.
-const LONGEST: u32 = 256;
+const MAX_BOX_EXTENT: u32 = 256;
 /// The unit reads at least so many bytes at once, at addresses and distances that are multiples of them.
 pub const GRAIN: u32 = 16;
 /// Rows after which a swizzle repeats: a box of whole repetitions can begin wherever one before it ends.
 const ROWS: u32 = 8;
 /// More boxes than this are no block but a loop.
-const MOST_BOXES: u32 = 32;
+const MAX_BOXES: u32 = 32;
 
 /// The operands of a `tma_load`.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +141,7 @@ pub fn boxes(buffer: &SharedLayout, elem: Elem, contiguous: u8) -> Option<Boxes>
     let swizzle = swizzle_bytes(shape, bits, &order);
     let (fast, row) = (order[0] as usize, order[1] as usize);
     let inner = if swizzle == 0 { shape[fast] } else { swizzle / bytes };
-    if inner * bytes < GRAIN || !(ROWS..=LONGEST).contains(&shape[row]) {
+    if inner * bytes < GRAIN || !(ROWS..=MAX_BOX_EXTENT).contains(&shape[row]) {
         return None;
     }
     let mut extent: Shape = shape.iter().map(|_| 1).collect();
@@ -152,7 +152,7 @@ pub fn boxes(buffer: &SharedLayout, elem: Elem, contiguous: u8) -> Option<Boxes>
     counts.push((fast, shape[fast] / inner, inner));
     counts.extend(order[2..].iter().map(|&axis| (axis as usize, shape[axis as usize], 1)));
     let number: u32 = counts.iter().map(|(_, count, _)| count).product();
-    if number > MOST_BOXES {
+    if number > MAX_BOXES {
         return None;
     }
     let places = (0..number).map(|mut index| {

@@ -1,5 +1,5 @@
 //! What Triton takes of a GPU, as the footprint rules say it, beside what Triton itself said (`footprints.triton.tsv`, which
-//! `tests/judge/footprints.py` records, and of spills near the limit `spills.triton.tsv`, which `tests/judge/spilling.py` does).
+//! `tests/judge/footprints.py` records, and of spills near the limit `spills.triton.tsv`, which `tests/judge/record_spill_rows.py` does).
 //!
 //! Shared memory is compared byte for byte, and whether it fits a thread block of the GPU; the verdict on spills where Triton's kernel went through
 //! ptxas. **Rows that were never looked at while the rules were made are counted apart: of bytes one in two, a kernel of a package with all its

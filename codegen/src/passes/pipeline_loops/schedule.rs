@@ -24,13 +24,13 @@ use super::{
 };
 
 /// More stages than this only lengthen the code in front of the loop.
-const MOST_STAGES: u32 = 16;
+const MAX_STAGES: u32 = 16;
 
 /// Addresses that are loaded through addresses that are loaded…: deeper ones stay in their place.
-const DEEPEST: u32 = 3;
+const MAX_ADDRESS_LOADS: u32 = 3;
 
 /// Registers a thread may spend on the next trip's elements of one load.
-const MOST_REGISTERS: u64 = 32;
+const MAX_PREFETCH_REGISTERS: u64 = 32;
 
 #[derive(Debug)]
 pub(super) struct Schedule {
@@ -160,9 +160,9 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let function = module.entry();
     let OpKind::For(attrs) = function.op(id).kind else { return None };
     let block = *function.op(id).regions.first()?;
-    let wanted = attrs.num_stages.unwrap_or(options.num_stages).min(MOST_STAGES);
+    let wanted = attrs.num_stages.unwrap_or(options.num_stages).min(MAX_STAGES);
     let given = wanted.min(most);
-    if given < 2 || !bounds_are_exact(function, id, MOST_STAGES + DEEPEST) {
+    if given < 2 || !bounds_are_exact(function, id, MAX_STAGES + MAX_ADDRESS_LOADS) {
         return None;
     }
     let effects = Effects::of(function, block)?;
@@ -188,7 +188,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
         }
         match ring_layout(function, &mut layouts, &users, load) {
             Some(ring) => rings.push((load, ring, level)),
-            None if registers(module, function, load) <= MOST_REGISTERS => plain.push((load, level)),
+            None if registers(module, function, load) <= MAX_PREFETCH_REGISTERS => plain.push((load, level)),
             None => {}
         }
     }
@@ -376,7 +376,7 @@ fn targets(function: &Function, block: BlockId, stages_given: bool) -> Option<Ve
 
 /// `None` if the load cannot run ahead.
 fn level(function: &Function, block: BlockId, load: OpId, depth: u32, allowed: &dyn Fn(OpId) -> bool) -> Option<u32> {
-    if depth > DEEPEST || !allowed(load) {
+    if depth > MAX_ADDRESS_LOADS || !allowed(load) {
         return None;
     }
     let before = slice(function, block, &function.op(load).operands)?.loads;
@@ -384,7 +384,7 @@ fn level(function: &Function, block: BlockId, load: OpId, depth: u32, allowed: &
     for load in before {
         most = most.max(level(function, block, load, depth + 1, allowed)? + 1);
     }
-    (most <= DEEPEST).then_some(most)
+    (most <= MAX_ADDRESS_LOADS).then_some(most)
 }
 
 fn registers(module: &Module, function: &Function, load: OpId) -> u64 {

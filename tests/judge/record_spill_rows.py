@@ -2,7 +2,7 @@
 """Records which kernels spill registers when Triton compiles them, near the limit: the judge of the spill verdict of `cargo xtask accuracy
 footprints`.
 
-    spilling.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again … eighth | learn | learn2)
+    record_spill_rows.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS (sweep | corpus | held | tuned | again … eighth | learn | learn2)
 
 Arguments as `footprints.py` takes them. `sweep` asks about `footprint_kernels.py` with tiles that fill between a third of a thread's registers
 and twice of them; `corpus` about published kernels that take many registers, with other warps than the usual four or with `maxnreg`. Each row is a
@@ -23,7 +23,7 @@ import sys
 import time
 import zlib
 
-import apart
+import isolated
 import assignments
 import footprints
 
@@ -185,7 +185,7 @@ def judged(oracle, module, path, one):
             return {"verdict": "error", "error": str(answer["error"])[-300:]}
         return {"verdict": "ok", "regs": answer["regs"], "spills": answer["spills"] or 0}
 
-    return apart.answer_of(work, LIMIT) or {"verdict": "limit"}
+    return isolated.answer_of(work, LIMIT) or {"verdict": "limit"}
 
 
 def of_file(language, corpora, file, rows, out, end):

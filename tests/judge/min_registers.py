@@ -2,10 +2,10 @@
 """Searches the fewest registers with which ptxas does not spill what Triton makes of a kernel: a judge of the spill rule that says by how much an
 estimate is off, where a verdict says only that it is.
 
-    fewest.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS
+    min_registers.py LANGUAGE_FOLDER CORPORA_FOLDER OUT.tsv SECONDS
 
 Asks about the looked-at rows of `tests/data/accuracy/spills.triton.tsv` without a bound that take 72 registers or spill; arguments as
-`spilling.py` takes them. Each kernel is compiled once, its PTX then given to Triton's own ptxas with other bounds, in steps of eight. One line a
+`record_spill_rows.py` takes them. Each kernel is compiled once, its PTX then given to Triton's own ptxas with other bounds, in steps of eight. One line a
 kernel: the columns that name it, registers and bytes spilled without a bound, and the fewest registers without a spill (none where it always
 does). Lines that OUT has are kept. **Names and figures only.**
 """
@@ -19,13 +19,13 @@ import sys
 import tempfile
 import time
 
-import apart
+import isolated
 import assignments
 import footprints
 
 LIMIT = 60
 STEP = 8
-MOST = 255
+MAX_REGISTERS = 255
 NAMES = ("source", "file", "kernel", "args", "constexprs", "gpu", "num_warps", "num_stages")
 COLUMNS = (*NAMES, "registers", "spill_bytes", "fewest")
 
@@ -64,17 +64,17 @@ def spilled(ptxas, text, bound, arch, folder):
 
 def fewest(ptxas, text, arch, folder):
     """Registers and bytes without a bound, and the fewest registers without a spill."""
-    free = spilled(ptxas, text, MOST, arch, folder)
+    free = spilled(ptxas, text, MAX_REGISTERS, arch, folder)
     if free is None or free[0] > 0:
         return (free[1], free[0], "") if free else ("", "", "")
     low, high = 3, (free[1] + STEP - 1) // STEP
     while low < high:
         middle = (low + high) // 2
-        at = spilled(ptxas, text, min(middle * STEP, MOST), arch, folder)
+        at = spilled(ptxas, text, min(middle * STEP, MAX_REGISTERS), arch, folder)
         if at is None:
             return free[1], 0, ""
         low, high = (low, middle) if at[0] == 0 else (middle + 1, high)
-    return free[1], 0, min(high * STEP, MOST)
+    return free[1], 0, min(high * STEP, MAX_REGISTERS)
 
 
 def ask(language, corpora, row, request):
@@ -90,7 +90,7 @@ def ask(language, corpora, row, request):
         return {"error": answer["error"] and str(answer["error"])[-200:]}
 
     try:
-        apart.answer_of(work, LIMIT)
+        isolated.answer_of(work, LIMIT)
         import triton
 
         ptxas = os.path.join(os.path.dirname(triton.__file__), "backends/nvidia/bin/ptxas")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares registers, spills and local memory of launches with what Triton itself makes of them, in the same configurations.
 
-    spills.py ORACLE_PYTHON LANGUAGE_FOLDER TRITIUM whole tests/run/registers.tsv
-    spills.py ORACLE_PYTHON LANGUAGE_FOLDER TRITIUM local tests/run/local.tsv SUITE_FOLDER
+    record_suite_spills.py ORACLE_PYTHON LANGUAGE_FOLDER TRITIUM whole tests/run/registers.tsv
+    record_suite_spills.py ORACLE_PYTHON LANGUAGE_FOLDER TRITIUM local tests/run/local.tsv SUITE_FOLDER
 
 ORACLE_PYTHON has Triton; LANGUAGE_FOLDER holds `oracle.py`. `whole` asks both compilers about every launch of `tests/run/kernels` on two
 architectures. `local` asks ours about every launch of the suite, which `tests/run/write.py SUITE_FOLDER` has written, and Triton
