@@ -52,7 +52,7 @@ impl Options {
     }
 }
 
-/// Level L1 after every pass.
+/// The module after every pass: at L1, or at L2 where loads are pipelined or warpgroups multiply.
 #[salsa::tracked(returns(ref), lru = 256)]
 pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Module, Unsupported> {
     let module = verified(db, instance)?;
