@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tritium_ide::{batch::Through, emit::Stage};
 
 #[derive(Debug, Parser)]
 #[command(name = "tritium", version, about = "Understands Triton GPU kernels while they are typed, compiles and runs them.")]
@@ -107,35 +108,6 @@ pub(crate) enum TableFormat {
 pub(crate) enum TextFormat {
     Text,
     Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Stage {
-    Tree,
-    Items,
-    Types,
-    /// The kernel's own text with the types of what it binds.
-    Source,
-    Tile,
-    /// Tile IR after every pass that changes it.
-    Passes,
-    /// Tile IR with layouts; into a file called `*.svg` the layouts as a picture.
-    Layout,
-    Llvm,
-    Ptx,
-    Sass,
-    /// What Triton made of the kernel when it last ran here, from its cache.
-    TritonTtgir,
-    TritonPtx,
-    TritonSass,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Through {
-    Types,
-    Tile,
-    Ptx,
-    Sass,
 }
 
 #[derive(Debug, Subcommand)]

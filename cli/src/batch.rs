@@ -7,10 +7,10 @@ use std::{
     process::ExitCode,
 };
 
-use tritium_ide::batch;
+use tritium_ide::batch::{self, Through};
 
 use crate::{
-    args::{Analysing, Through},
+    args::Analysing,
     session::{self, Failure},
 };
 
@@ -28,21 +28,10 @@ pub(crate) fn batch(analysing: &Analysing, requests: &Path, through: Through) ->
         if line.trim().is_empty() {
             continue;
         }
-        let answer = batch::answer(&mut host, &defaults, &line, through.into());
+        let answer = batch::answer(&mut host, &defaults, &line, through);
         all_ok &= answer.ok;
         let text = serde_json::to_string(&answer).unwrap_or_default();
         writeln!(out, "{text}").map_err(|e| Failure::io(Path::new("standard output"), &e))?;
     }
     Ok(if all_ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-impl From<Through> for batch::Through {
-    fn from(through: Through) -> batch::Through {
-        match through {
-            Through::Types => batch::Through::Types,
-            Through::Tile => batch::Through::Tile,
-            Through::Ptx => batch::Through::Ptx,
-            Through::Sass => batch::Through::Sass,
-        }
-    }
 }

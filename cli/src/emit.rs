@@ -9,32 +9,11 @@ use tritium_ide::{
 use tritium_runtime::files;
 
 use crate::{
-    args, charts,
+    charts,
     session::{self, Failure},
 };
 
-pub(crate) fn emit(
-    host: &Host,
-    file: &Path,
-    stage: args::Stage,
-    choice: &Choice,
-    output: Option<&Path>,
-) -> Result<ExitCode, Failure> {
-    let stage = match stage {
-        args::Stage::Tree => Stage::Tree,
-        args::Stage::Items => Stage::Items,
-        args::Stage::Types => Stage::Types,
-        args::Stage::Source => Stage::Source,
-        args::Stage::Tile => Stage::Tile,
-        args::Stage::Passes => Stage::Passes,
-        args::Stage::Layout => Stage::Layout,
-        args::Stage::Llvm => Stage::Llvm,
-        args::Stage::Ptx => Stage::Ptx,
-        args::Stage::Sass => Stage::Sass,
-        args::Stage::TritonTtgir => Stage::TritonTtgir,
-        args::Stage::TritonPtx => Stage::TritonPtx,
-        args::Stage::TritonSass => Stage::TritonSass,
-    };
+pub(crate) fn emit(host: &Host, file: &Path, stage: Stage, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {
     if stage == Stage::Layout && output.is_some_and(charts::is_picture) {
         return charts::layout(host, file, choice, output);
     }

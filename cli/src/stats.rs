@@ -3,10 +3,10 @@
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tritium_ide::{Host, stats::Stats};
+use tritium_ide::{Host, batch::Through, stats::Stats};
 
 use crate::{
-    args::{TextFormat, Through},
+    args::TextFormat,
     session::{self, Failure},
 };
 
@@ -20,7 +20,7 @@ pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: Te
     for path in &files {
         bar.set_message(path.display().to_string());
         if let Some(analysis) = failures.keep(session::readable(host, path)) {
-            analysis.count(path, through.into(), &mut stats);
+            analysis.count(path, through, &mut stats);
         }
         bar.inc(1);
     }

@@ -33,6 +33,7 @@ use crate::{
 
 /// How far a request goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Through {
     Types,
     Tile,

@@ -21,6 +21,7 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Stage {
     Tree,
     Items,
@@ -30,11 +31,12 @@ pub enum Stage {
     Tile,
     /// Tile IR after every pass that changes it.
     Passes,
+    /// Tile IR with layouts; into a file called `*.svg` the layouts as a picture.
     Layout,
     Llvm,
     Ptx,
     Sass,
-    /// What Triton itself made of the kernel when it last ran here.
+    /// What Triton made of the kernel when it last ran here, from its cache.
     TritonTtgir,
     TritonPtx,
     TritonSass,
