@@ -35,19 +35,26 @@ process.on('exit', () => {
   process.exitCode = failed === 0 ? 0 : 1;
 });
 
-/** Runs one suite of `host/index.js` and takes over its lines. */
+/** Runs one suite of `host/index.js` and takes over its lines. A check during which its host is lost has failed; another host goes on behind it. */
 async function suite(name, editor) {
-  const code = await inHost(editor);
-  const lines = fs.existsSync(editor.results) ? fs.readFileSync(editor.results, 'utf8').trim().split('\n') : [];
-  for (const line of lines) {
-    if (line.startsWith('ok')) passed += 1;
-    else if (line.startsWith('FAIL')) {
-      failed += 1;
-      names.push(`${name}: ${line.slice(5).split(': ')[0]}`);
+  for (let told = 0; ; ) {
+    const code = await inHost(editor);
+    const lines = fs.existsSync(editor.results) ? fs.readFileSync(editor.results, 'utf8').split('\n').filter(Boolean) : [];
+    for (const line of lines.slice(told)) {
+      if (line.startsWith('begin ')) continue;
+      if (line.startsWith('ok')) passed += 1;
+      else if (line.startsWith('FAIL')) {
+        failed += 1;
+        names.push(`${name}: ${line.slice(5).split(': ')[0]}`);
+      }
+      console.log(`${name}: ${line}`);
     }
-    console.log(`${name}: ${line}`);
+    const lost = lines.at(-1)?.startsWith('begin ') ? lines.at(-1).slice(6) : undefined;
+    if (lost) fail(`${name}: ${lost}`, `the extension host was lost (${code})`);
+    else if (lines.length === told || (code !== 0 && !lines.some((line) => line.startsWith('FAIL')))) fail(name, `the extension host ended with ${code} after ${lines.length} lines`);
+    if (!lost) return;
+    told = lines.length;
   }
-  if (lines.length === 0 || (code !== 0 && !lines.some((line) => line.startsWith('FAIL')))) fail(name, `the extension host ended with ${code} after ${lines.length} lines`);
 }
 
 /** What does not open is told, and hides no check unless it does not open three times. */

@@ -2,7 +2,8 @@
  * Assertions that run inside VS Code's extension host, against the installed package.
  *
  * **Every check asks the editor, never the server**: what is asserted is what a person would get.
- * Results go to the file named by TRITIUM_TEST_RESULTS, one line a check.
+ * Results go to the file named by TRITIUM_TEST_RESULTS: a line when a check begins, and one when it has ended. What the file tells of already is not
+ * run again: a host that was lost is followed by another that goes on behind the check that lost it.
  */
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -319,9 +320,12 @@ function limited(act, minutes) {
 
 exports.run = async () => {
   let failed = 0;
+  const results = process.env.TRITIUM_TEST_RESULTS;
+  const begun = new Set(fs.existsSync(results) ? fs.readFileSync(results, 'utf8').split('\n') : []);
   const wanted = new RegExp(process.env.TRITIUM_TEST_MATCH ?? '');
   for (const [name, check] of Object.entries(process.env.TRITIUM_TEST_SUITE === 'restricted' ? restricted : trusted)) {
-    if (!wanted.test(name)) continue;
+    if (!wanted.test(name) || begun.has(`begin ${name}`)) continue;
+    fs.appendFileSync(results, `begin ${name}\n`);
     const start = Date.now();
     let line;
     try {
@@ -332,7 +336,7 @@ exports.run = async () => {
       line = `FAIL ${name}: ${error.message.replaceAll('\n', '\n     ')}`;
       await limited(restore, 1).catch((why) => (line += `\n     and what it left could not be put right: ${why.message}`));
     }
-    fs.appendFileSync(process.env.TRITIUM_TEST_RESULTS, `${line}\n`);
+    fs.appendFileSync(results, `${line}\n`);
   }
   if (failed > 0) throw new Error(`${failed} failed`);
 };
