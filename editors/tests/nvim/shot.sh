@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Draws Neovim: the softmax kernel with its hover up (OUT.png), a matrix product beside its PTX (OUT-ptx.png) and the configurations
-# of it in a float (OUT-configurations.png).
+# Draws Neovim: the softmax kernel with its hover up (OUT.webp), a matrix product beside its PTX (OUT-ptx.webp) and the configurations
+# of it in a float (OUT-configurations.webp).
 #
-#   shot.sh NVIM NODE SCRATCH OUT.png      with the variables that test.sh sets
+#   shot.sh NVIM NODE SCRATCH OUT.webp     with the variables that test.sh sets
 set -euo pipefail
 nvim=$1 node=$2 scratch=$3 out=$4
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,7 +34,7 @@ mux capture-pane -e -p >"$scratch/screen.ansi"
 shoot() {
   sleep 0.7
   mux capture-pane -e -p >"$scratch/screen.ansi"
-  "$node" "$here/../terminal.mjs" "$scratch/screen.ansi" "${out%.png}-$1.png" $columns $rows
+  "$node" "$here/../terminal.mjs" "$scratch/screen.ansi" "${out%.webp}-$1.webp" $columns $rows
 }
 mux send-keys Escape ":edit $scratch/shot/tuned.py" Enter
 until_shown 'f16[64, 32]'

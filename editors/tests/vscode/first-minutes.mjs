@@ -41,23 +41,23 @@ try {
   const definition = /kernel = "(\w+)"/.exec(fs.readFileSync(launch, 'utf8'))[1];
   await w.cursorOn(name, `def ${definition}(`);
   await w.seen('shapes stand in the text', w.hint(/:\s(f32|bf16|f16|i32)\[/));
-  await reached('shapes stand beside the tiles', 'shapes.png');
+  await reached('shapes stand beside the tiles', 'shapes.webp');
   await w.pointAt('the kernel tells its cost', w.line(`def ${definition}(`).locator('span span', { hasText: new RegExp(`^\\s*${definition}$`) }), /registers/i);
-  await reached('the hover tells registers, shared memory and occupancy', 'cost.png');
+  await reached('the hover tells registers, shared memory and occupancy', 'cost.webp');
   await w.hideCards();
   // The person says how the kernel is launched.
   await page.keyboard.press('Control+End');
   await page.keyboard.insertText(`\n\n${fs.readFileSync(launch, 'utf8')}`);
   await w.cursorOn(name, `def ${definition}(`);
   await w.seen('the lens stands in the text', w.lens);
-  await reached('a launch block is written, and ▶ Run stands above the kernel', 'launch.png');
+  await reached('a launch block is written, and ▶ Run stands above the kernel', 'launch.webp');
   await w.command('Tritium: Show Configurations', w.isVisible(webview().locator('table')));
   await poll(async () => !/still being compiled/.test(await webview().locator('body').innerText()), 240_000, 'all figures are exact');
   await w.aside();
-  await reached('the matrix compares the launches, with exact registers', 'configurations.png');
+  await reached('the matrix compares the launches, with exact registers', 'configurations.webp');
   await until('the kernel runs', () => w.lens.first().click(), w.isVisible(w.toast(/running|verified|ran/i)));
   await w.seen('it has run', w.toast(/verified|ran/i));
-  await reached('the kernel has run on the CPU and its result is verified', 'run.png');
+  await reached('the kernel has run on the CPU and its result is verified', 'run.webp');
 } catch (error) {
   await page.screenshot({ path: path.join(folder, 'failure.png') }).catch(() => {});
   console.error(error);

@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { savePicture } from '../picture.mjs';
 
 const installed = process.env.TRITIUM_EDITORS_VSCODE;
 const { chromium } = createRequire(path.join(installed, 'x'))('playwright-core');
@@ -148,7 +149,7 @@ export async function screenshot(page, file) {
       if (/keyboardLayout|forwardedPorts|ports/i.test(item.id) || /^Layout: /.test(item.textContent)) item.style.display = 'none';
     }
   });
-  await page.screenshot({ path: file });
+  await savePicture(page, file);
 }
 
 /** Rejects where something does not end: a step that hangs must not hide those behind it. */

@@ -17,7 +17,7 @@ export function steps(editor, w, images, suffix) {
   const picture = async (name) => {
     if (!images) return;
     await page.waitForTimeout(600);
-    await screenshot(page, path.join(images, `${name}${suffix}.png`));
+    await screenshot(page, path.join(images, `${name}${suffix}.webp`));
   };
   const softmax = async () => {
     await w.openFile('softmax.py', 'def softmax');
