@@ -1,15 +1,16 @@
-//! Runs every `tests/tile/<pass>/<hazard>.tile`: the module above the line, through the pass, is the module below it.
-//! `UPDATE_EXPECT=1` writes what comes out. A pass that needs layouts is shown a module at L0 after the passes in front of it. The directory
-//! `pipeline` runs all passes; `report` is a test of the estimates.
+//! Runs every `tests/tile/<pass>/<hazard>.tile`, each as a test of that name: the module above the line, through the pass, is the module below
+//! it. `UPDATE_EXPECT=1` writes what comes out. A pass behind the one that gives layouts is shown what the passes in front of it make of a module
+//! at L0. The directory `pipeline` runs all passes.
 //!
 //! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
 //! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64), `; run: n=0 | n=64` one set after the other; every
 //! pointer gets its own buffer. What comes out is then taken through the passes that are left, and the simulator runs the result: lane by
 //! lane, with the races that it knows of.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tritium_codegen::{CompileOptions, passes};
+use tritium_harness::{TileTest, repository, test_each};
 use tritium_semantics::target::Gpu;
 use tritium_tile::{
     Elem, FunctionId, Module, Scalar,
@@ -17,52 +18,23 @@ use tritium_tile::{
     simulate::simulate,
 };
 
-const LINE: &str = "; ---- becomes\n";
-
-fn directive<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    text.lines().find_map(|line| line.strip_prefix("; ")?.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+fn main() {
+    let mut tests = test_each(&repository().join("tests/tile"), "tile", check);
+    // The first are kernels of the random ones, the second are reports of `estimate`.
+    tests.retain(|test| !test.name().starts_with("fuzz/") && !test.name().starts_with("report/"));
+    tritium_harness::run(tests);
 }
 
-fn module_text(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with(';')).fold(String::new(), |out, line| out + line + "\n")
-}
-
-fn run(path: &Path, text: &str) -> Lowered {
-    let name = path.display();
-    let options = CompileOptions {
-        sm: Gpu::find(directive(text, "sm").unwrap_or("sm_90")).unwrap_or_else(|| panic!("{name}: sm")).sm,
-        num_warps: directive(text, "warps").map_or(4, |n| n.parse().unwrap_or_else(|e| panic!("{name}: warps: {e}"))),
-        num_stages: directive(text, "stages").map_or(1, |n| n.parse().unwrap_or_else(|e| panic!("{name}: stages: {e}"))),
-    };
-    let mut module = tritium_tile::parse::parse(&module_text(text)).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let problems = tritium_tile::verify::verify(&module);
-    assert!(problems.is_empty(), "{name}: {problems:?}");
-    let pass = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
-    let whole = pass == "pipeline";
-    let l0 = ["inline", "canonicalise", "load_cse", "decompose_dot", "reduce_induction_tiles", "split_addresses", "coalesce"]
-        .contains(&pass);
-    let mut before = module.clone();
-    let mut result = Ok(());
-    for step in passes::PIPELINE {
-        let last = step.name == pass;
-        if whole || last || !l0 {
-            if last {
-                before = module.clone();
-            }
-            result = result.and_then(|()| passes::run(step, &mut module, &options));
-        }
-        if last {
-            break;
-        }
+fn check(path: &Path) {
+    let test = TileTest::read(path);
+    let Lowered { before, after, finished, shown } = lower(&test);
+    if !shown.starts_with("; refused") {
+        compare(&test, &before, &after, false);
     }
-    let mut finished = module.clone();
-    let left = passes::PIPELINE.into_iter().skip_while(|step| step.name != pass).skip(1);
-    let lowered = result.is_ok() && left.into_iter().all(|step| passes::run(step, &mut finished, &options).is_ok());
-    let shown = match result {
-        Ok(()) => module.to_string(),
-        Err(refused) => format!("; refused: {refused}\n"),
-    };
-    Lowered { before, after: module, finished: lowered.then_some(finished), shown }
+    if let Some(finished) = finished {
+        compare(&test, &before, &finished, true);
+    }
+    test.assert_becomes(&shown);
 }
 
 struct Lowered {
@@ -73,13 +45,34 @@ struct Lowered {
     shown: String,
 }
 
-/// `name=1 other=2`
-fn numbers(text: &str, name: &str) -> Vec<(String, u64)> {
-    let list = directive(text, name).unwrap_or("");
-    list.split_whitespace()
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(k, v)| (k.to_string(), v.parse().expect("a number")))
-        .collect()
+fn lower(test: &TileTest) -> Lowered {
+    let options = CompileOptions {
+        sm: Gpu::find(test.directive("sm").unwrap_or("sm_90")).expect("a known SM").sm,
+        num_warps: test.value("warps").unwrap_or(4),
+        num_stages: test.value("stages").unwrap_or(1),
+    };
+    let mut module = tritium_tile::parse::parse(&test.module()).unwrap_or_else(|error| panic!("{error}"));
+    let problems = tritium_tile::verify::verify(&module);
+    assert!(problems.is_empty(), "{problems:?}");
+    // The passes in front of the one that is tested, and those behind it.
+    let position = passes::PIPELINE.iter().position(|pass| pass.name == test.folder());
+    assert!(position.is_some() || test.folder() == "pipeline", "no pass is named {}", test.folder());
+    let (first, rest) = passes::PIPELINE.split_at(position.unwrap_or(0));
+    let (tested, rest) = rest.split_at(position.map_or(rest.len(), |_| 1));
+    let run = |passes: &[&'static passes::Pass], module: &mut Module| {
+        passes.iter().try_for_each(|pass| passes::run(pass, module, &options))
+    };
+    let needs_layouts = first.iter().any(|pass| pass.gives.contains(&passes::Fact::HasLayouts));
+    let mut result = if needs_layouts { run(first, &mut module) } else { Ok(()) };
+    let before = module.clone();
+    result = result.and_then(|()| run(tested, &mut module));
+    let mut finished = module.clone();
+    let lowered = result.is_ok() && run(rest, &mut finished).is_ok();
+    let shown = match result {
+        Ok(()) => module.to_string(),
+        Err(refused) => format!("; refused: {refused}\n"),
+    };
+    Lowered { before, after: module, finished: lowered.then_some(finished), shown }
 }
 
 /// Bytes behind every pointer.
@@ -128,7 +121,7 @@ fn number(scalar: Scalar, bytes: &[u8]) -> f64 {
 }
 
 /// What memory holds after two programs have run with these integer arguments, in the interpreter or in the simulator.
-fn execute(path: &Path, given: &[(String, u64)], module: &Module, lanes: bool) -> Vec<(Scalar, Vec<u8>)> {
+fn execute(given: &[(String, u64)], module: &Module, lanes: bool) -> Vec<(Scalar, Vec<u8>)> {
     let mut memory = Memory::new();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut buffers = Vec::new();
@@ -154,22 +147,21 @@ fn execute(path: &Path, given: &[(String, u64)], module: &Module, lanes: bool) -
             true => simulate(module, &args, id, grid, &memory, &limits),
             false => interpret(module, FunctionId(0), &args, id, grid, &memory, &limits),
         };
-        done.unwrap_or_else(|fault| panic!("{}: {fault}\n{module}", path.display()));
+        done.unwrap_or_else(|fault| panic!("{fault}\n{module}"));
     }
     buffers.into_iter().map(|(scalar, base)| (scalar, memory.bytes(base))).collect()
 }
 
 /// `before` in the interpreter and `after` as `lanes` says leave the same memory.
-fn compare(path: &Path, text: &str, before: &Module, after: &Module, lanes: bool) {
-    let runs = directive(text, "run").unwrap_or("");
-    for run in runs.split('|') {
-        compare_run(path, text, &numbers(&format!("; run:{run}"), "run"), before, after, lanes);
+fn compare(test: &TileTest, before: &Module, after: &Module, lanes: bool) {
+    let tolerance = test.value("tolerance").unwrap_or(0.0);
+    for given in test.alternatives("run") {
+        compare_run(tolerance, &given, before, after, lanes);
     }
 }
 
-fn compare_run(path: &Path, text: &str, given: &[(String, u64)], before: &Module, after: &Module, lanes: bool) {
-    let told: f64 = directive(text, "tolerance").map_or(0.0, |t| t.parse().expect("a number"));
-    for ((scalar, expected), (_, found)) in execute(path, given, before, false).iter().zip(&execute(path, given, after, lanes)) {
+fn compare_run(told: f64, given: &[(String, u64)], before: &Module, after: &Module, lanes: bool) {
+    for ((scalar, expected), (_, found)) in execute(given, before, false).iter().zip(&execute(given, after, lanes)) {
         if expected == found {
             continue;
         }
@@ -189,50 +181,6 @@ fn compare_run(path: &Path, text: &str, given: &[(String, u64)], before: &Module
             norm += a * a;
         }
         let relative = (error / norm).sqrt();
-        assert!(scalar.is_float() && relative <= tolerance, "{}: the result differs by {relative:e}\n{after}", path.display());
+        assert!(scalar.is_float() && relative <= tolerance, "the result differs by {relative:e}\n{after}");
     }
-}
-
-fn files(directory: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(directory).expect("tests/tile").map(|e| e.expect("an entry").path()).collect();
-    entries.sort();
-    for entry in entries {
-        if entry.is_dir() {
-            // These have tests of their own.
-            if !entry.ends_with("fuzz") && !entry.ends_with("report") {
-                files(&entry, out);
-            }
-        } else if entry.extension().is_some_and(|e| e == "tile") {
-            out.push(entry);
-        }
-    }
-}
-
-#[test]
-fn passes_do_what_their_tests_say() {
-    let mut all = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tile"), &mut all);
-    assert!(!all.is_empty());
-    let mut wrong = Vec::new();
-    for path in all {
-        let text = std::fs::read_to_string(&path).expect("a readable file");
-        let (source, expected) = text.split_once(LINE).unwrap_or((&text, ""));
-        let Lowered { before, after, finished, shown: actual } = run(&path, source);
-        if !actual.starts_with("; refused") {
-            compare(&path, source, &before, &after, false);
-        }
-        if let Some(finished) = finished {
-            compare(&path, source, &before, &finished, true);
-        }
-        if actual == expected {
-            continue;
-        }
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&path, format!("{source}{LINE}{actual}")).expect("a writable file");
-        } else {
-            wrong.push(format!("{}:\n{actual}", path.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "run with UPDATE_EXPECT=1 to accept:\n{}", wrong.join("\n"));
 }

@@ -823,21 +823,4 @@ mod tests {
         assert_eq!(nearest("tanh").as_deref(), Some("libdevice.tanh"));
         assert_eq!(nearest("zzzzzz"), None);
     }
-
-    /// Every public name of the language, from the recorded list, is known.
-    #[test]
-    fn every_public_name_is_known() {
-        let Some(folder) = std::env::var_os("TRITIUM_EXTERNAL_KERNELS") else {
-            assert!(std::env::var_os("CI").is_none(), "TRITIUM_EXTERNAL_KERNELS must be set under CI");
-            return;
-        };
-        let path = std::path::Path::new(&folder).join("language/builtins.tsv");
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let unknown: Vec<&str> = text
-            .lines()
-            .filter_map(|l| l.split('\t').next()?.strip_prefix("tl."))
-            .filter(|name| find(&format!("triton.language.{name}")).is_none())
-            .collect();
-        assert!(unknown.is_empty(), "{unknown:?}");
-    }
 }

@@ -2,15 +2,19 @@
 //!
 //! `cargo xtask verdicts` makes the tables, `cargo xtask corpora` fetches the files.
 
-use std::path::{Path, PathBuf};
-
 use rayon::prelude::*;
+use tritium_harness::{files, repository, test_with, tests};
 use tritium_syntax::{PythonVersion, parse, source};
 
 const VERSIONS: [(&str, PythonVersion); 2] = [("3.11", PythonVersion::Py311), ("3.14", PythonVersion::Py314)];
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+fn main() {
+    let mut tests = tests![mutated_statements_are_judged_as_by_cpython];
+    tests.extend([
+        test_with("every_file_of_the_corpora_is_judged_as_by_cpython", corpora, |files| are_judged_as_by_cpython(&files)),
+        test_with("broken_files_keep_their_text", corpora, |files| broken_files_keep_their_text(&files)),
+    ]);
+    tritium_harness::run(tests);
 }
 
 fn data(name: &str) -> String {
@@ -19,7 +23,6 @@ fn data(name: &str) -> String {
 }
 
 /// Statements and what broken statements became, with the verdict of each version in front.
-#[test]
 fn mutated_statements_are_judged_as_by_cpython() {
     let table = data("mutated.tsv");
     let mut problems = Vec::new();
@@ -80,17 +83,10 @@ fn table(name: &str) -> Table {
 /// Files whose verdict is known to differ, with the reason.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
-#[test]
-fn every_file_of_the_corpora_is_judged_as_by_cpython() {
-    let folder = repository().join(".cache/corpora");
+fn are_judged_as_by_cpython(files: &[(String, Vec<u8>)]) {
     let tables = VERSIONS.map(|(name, _)| table(name));
-    let Some(files) = corpus(&folder) else {
-        assert!(std::env::var_os("CI").is_none(), "no corpora in .cache/corpora: run `cargo xtask corpora`");
-        eprintln!("no corpora in .cache/corpora, nothing to compare: run `cargo xtask corpora`");
-        return;
-    };
     let mut digest = blake3::Hasher::new();
-    for (name, bytes) in &files {
+    for (name, bytes) in files {
         digest.update(name.as_bytes()).update(&[0]).update(blake3::hash(bytes).as_bytes());
     }
     let digest = digest.finalize().to_hex().to_string();
@@ -129,12 +125,7 @@ fn every_file_of_the_corpora_is_judged_as_by_cpython() {
 }
 
 /// Real files with bytes removed, doubled and moved: nothing panics, and the tree has the text that the bytes decode to.
-#[test]
-fn broken_files_keep_their_text() {
-    let Some(files) = corpus(&repository().join(".cache/corpora")) else {
-        assert!(std::env::var_os("CI").is_none(), "no corpora in .cache/corpora: run `cargo xtask corpora`");
-        return;
-    };
+fn broken_files_keep_their_text(files: &[(String, Vec<u8>)]) {
     let files: Vec<&(String, Vec<u8>)> = files.iter().filter(|(_, bytes)| (200..40_000).contains(&bytes.len())).collect();
     (0..600u64).into_par_iter().for_each(|seed| {
         // A linear congruential generator: the same breaks in every run.
@@ -171,35 +162,21 @@ fn broken_files_keep_their_text() {
     });
 }
 
-/// The names and bytes of every Python file, sorted; `None` where a corpus is missing.
-fn corpus(folder: &Path) -> Option<Vec<(String, Vec<u8>)>> {
-    let mut files = Vec::new();
+/// The names and bytes of every Python file, sorted.
+fn corpora() -> Result<Vec<(String, Vec<u8>)>, String> {
+    let folder = repository().join(".cache/corpora");
+    let mut all = Vec::new();
     for name in ["conch-triton-kernels", "cpython-3.11", "cpython-3.14", "fla-core", "liger-kernel", "torchao"] {
-        let before = files.len();
-        walk(&folder.join(name), &mut files);
-        if files.len() == before {
-            return None;
+        let corpus = folder.join(name);
+        let found = if corpus.is_dir() { files(&corpus, "py") } else { Vec::new() };
+        if found.is_empty() {
+            return Err(format!("{name} is missing in .cache/corpora: run `cargo xtask corpora`"));
         }
-    }
-    let mut files: Vec<(String, Vec<u8>)> = files
-        .into_iter()
-        .map(|path| {
-            let name = path.strip_prefix(folder).unwrap().to_string_lossy().replace('\\', "/");
+        all.extend(found.into_iter().map(|path| {
+            let name = path.strip_prefix(&folder).unwrap().to_string_lossy().replace('\\', "/");
             (name, std::fs::read(&path).unwrap())
-        })
-        .collect();
-    files.sort();
-    Some(files)
-}
-
-fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() && !path.is_symlink() {
-            walk(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "py") {
-            out.push(path);
-        }
+        }));
     }
+    all.sort();
+    Ok(all)
 }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+pub use tritium_harness::repository;
+
 /// The `tritium` program: `$TRITIUM_BIN` where the caller has built it (`./x test` has), else built now.
 pub fn tritium() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
@@ -46,11 +48,6 @@ pub fn say(arguments: &[&str]) -> Said {
         stdout: String::from_utf8(output.stdout).expect("tritium prints UTF-8"),
         stderr: String::from_utf8(output.stderr).expect("tritium prints UTF-8"),
     }
-}
-
-/// The top folder of the repository.
-pub fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests live in the repository")
 }
 
 fn build() -> PathBuf {

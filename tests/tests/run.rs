@@ -1,6 +1,5 @@
 //! `tritium run` as a person calls it.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tritium_tests::{repository, tritium};
@@ -11,49 +10,6 @@ fn run(arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The fused softmax of Triton's announcement, which is not ours to publish: where it lies is told by the environment.
-fn announcement() -> Option<PathBuf> {
-    let file = std::env::var_os("TRITIUM_EXTERNAL_KERNELS").map(|folder| Path::new(&folder).join("seed_softmax.py"));
-    let file = file.filter(|file| file.is_file());
-    assert!(file.is_some() || std::env::var_os("CI").is_none(), "TRITIUM_EXTERNAL_KERNELS names no folder with seed_softmax.py");
-    if file.is_none() {
-        eprintln!("not run: TRITIUM_EXTERNAL_KERNELS names no folder with seed_softmax.py");
-    }
-    file
-}
-
-/// Untouched, in its own dialect: its host code is evaluated, and the result agrees with a softmax in float64.
-#[test]
-fn the_announcement_runs_in_dialect_1_0() {
-    let Some(file) = announcement() else { return };
-    let file = file.to_str().expect("a plain path");
-    let done = run(&[file, "--triton", "1.0", "--verify", "--expect", "Y=softmax(X, axis=1)"]);
-    let out = text(&done.stdout);
-    assert!(done.status.success(), "{out}{}", text(&done.stderr));
-    assert!(out.contains("verified") && out.contains("f32[583, 931]"), "{out}");
-}
-
-/// Under 3.6 the same file has one mistake, and its fix makes it run.
-#[test]
-fn the_announcement_needs_one_fix_under_3_6() {
-    let Some(file) = announcement() else { return };
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let copy = folder.path().join("softmax.py");
-    std::fs::copy(&file, &copy).expect("it can be copied");
-    let copy = copy.to_str().expect("a plain path");
-    let refused = run(&[copy, "--verify", "--expect", "Y=softmax(X, axis=1)"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("CXP001"), "{}", text(&refused.stderr));
-    // The fix is offered, not made: nobody but its author knows that the number is meant to be known at compile time.
-    assert!(text(&refused.stderr).contains("annotate it `BLOCK_SIZE: tl.constexpr`"), "{}", text(&refused.stderr));
-    let wrong = std::fs::read_to_string(copy).expect("the copy is ours");
-    std::fs::write(copy, wrong.replace("BLOCK_SIZE = 1024", "BLOCK_SIZE: tl.constexpr = 1024")).expect("the folder is ours");
-    let fixed = Command::new(tritium()).args(["check", copy]).output().expect("tritium starts");
-    assert!(fixed.status.success(), "{}", text(&fixed.stdout));
-    let done = run(&[copy, "--verify", "--expect", "Y=softmax(X, axis=1)"]);
-    assert!(done.status.success() && text(&done.stdout).contains("verified"), "{}{}", text(&done.stdout), text(&done.stderr));
 }
 
 /// Descriptors, tuples and named tuples as arguments; products of batches and of packed floats: what they give is asserted in the file.

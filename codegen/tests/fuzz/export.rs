@@ -21,10 +21,7 @@ use crate::{Checker, Target, generate, given, interpreted, launch, options, seed
 const TARGETS: [Target; 6] =
     [("sm_90", 4, 3), ("sm_90", 8, 2), ("sm_90", 1, 1), ("sm_90", 4, 4), ("sm_90", 2, 2), ("sm_90", 8, 4)];
 
-#[test]
-fn kernels_for_a_machine() {
-    let Some(folder) = given("EXPORT") else { return };
-    let folder = Path::new(&folder);
+pub(crate) fn run(folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     let (from, to) = seeds();
     let (next, lines, failures) = (AtomicU64::new(from), Mutex::<Vec<(u64, String)>>::default(), AtomicU64::new(0));

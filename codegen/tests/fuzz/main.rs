@@ -22,6 +22,7 @@ use std::{
 
 use generate::{INPUT, PROGRAMS, Random};
 use tritium_codegen::{CompileOptions, passes};
+use tritium_harness::{TileTest, repository, test, test_each, tests};
 use tritium_semantics::target::Gpu;
 use tritium_tile::{
     Elem, FunctionId, Module, OpKind, Scalar,
@@ -256,35 +257,32 @@ pub(crate) fn seeds() -> (u64, u64) {
     (a.parse().expect("a seed"), b.parse().expect("a seed"))
 }
 
-#[test]
-fn random_kernels_give_the_same_results() {
-    if given("EXPORT").is_none() {
-        workers::run();
+fn main() {
+    let mut tests = match given("EXPORT") {
+        Some(folder) => vec![test("kernels_for_a_machine", move || export::run(Path::new(&folder)))],
+        None => vec![test("random_kernels_give_the_same_results", workers::run)],
+    };
+    // Copied anywhere, the program stands without the repository.
+    let failed_once = repository().join("tests/tile/fuzz");
+    if failed_once.is_dir() {
+        tests.extend(test_each(&failed_once, "tile", does_not_fail_again));
     }
+    tests.extend(tests![a_missing_barrier_is_found, kernels_are_their_seeds_and_their_text]);
+    tritium_harness::run(tests);
 }
 
-/// Kernels that once failed.
-#[test]
-fn what_failed_once_does_not_again() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tile/fuzz");
-    let mut files: Vec<_> = std::fs::read_dir(folder).expect("tests/tile/fuzz").map(|e| e.expect("an entry").path()).collect();
-    files.sort();
-    assert!(!files.is_empty());
-    for path in files {
-        let text = std::fs::read_to_string(&path).expect("a readable file");
-        let text: String = text.lines().filter(|line| !line.starts_with(';')).map(|line| format!("{line}\n")).collect();
-        let module = parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let refusals = Mutex::default();
-        let checker = Checker { refusals: &refusals, operations: &Mutex::default(), cancel: &AtomicBool::new(false) };
-        for seed in 0..3 {
-            let taken = checker.check(&module, seed, &TARGETS).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
-            assert!(taken > 0, "{}: refused everywhere: {refusals:?}", path.display());
-        }
+/// A kernel that once failed.
+fn does_not_fail_again(path: &Path) {
+    let module = parse(&TileTest::read(path).module()).unwrap_or_else(|error| panic!("{error}"));
+    let refusals = Mutex::default();
+    let checker = Checker { refusals: &refusals, operations: &Mutex::default(), cancel: &AtomicBool::new(false) };
+    for seed in 0..3 {
+        let taken = checker.check(&module, seed, &TARGETS).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(taken > 0, "refused everywhere: {refusals:?}");
     }
 }
 
 /// The judge judges: of kernels that lack a barrier that was placed, most are found out.
-#[test]
 fn a_missing_barrier_is_found() {
     let (mut tried, mut found) = (0, 0);
     let cancel = AtomicBool::new(false);
@@ -308,7 +306,6 @@ fn a_missing_barrier_is_found() {
 }
 
 /// One seed, one kernel; and its text says all of it.
-#[test]
 fn kernels_are_their_seeds_and_their_text() {
     for seed in 0..50 {
         let module = generate::module(seed, seed % 2 == 0);

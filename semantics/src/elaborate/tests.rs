@@ -6,9 +6,7 @@ mod descriptors;
 mod kernels;
 mod language;
 mod objects;
-mod probes;
 mod problems;
-mod promotion;
 
 use std::fmt::Write as _;
 

@@ -247,33 +247,6 @@ def kernel(x, out):
     );
 }
 
-/// The published softmax of the first release: it is no part of this repository.
-#[test]
-fn the_first_softmax() {
-    let Some(folder) = std::env::var_os("TRITIUM_EXTERNAL_KERNELS") else { return };
-    let text = std::fs::read_to_string(std::path::Path::new(&folder).join("seed_softmax.py")).expect("the kernel is there");
-    // It takes a number of rows that it never reads.
-    let codes = |text: &str, triton: &str| -> Vec<String> {
-        let report = report(text, triton);
-        let firsts = report.lines().filter(|line| !line.starts_with(' '));
-        firsts.map(|line| line.split(' ').nth(2).expect("line: severity CODE").to_owned()).collect()
-    };
-    assert_eq!(codes(&text, "1.0"), ["CXP004"]);
-    assert_eq!(codes(&text, "3.6"), ["CXP004", "CXP001"]);
-    assert!(report(&text, "3.6").contains("fix: "));
-    let (mut db, file) = database(&text);
-    let found = check(&db, file);
-    let missing = found.iter().find(|d| d.code.as_str() == "CXP001").expect("found above");
-    let edits: Vec<_> = missing.fixes[0].edits.clone();
-    let mut fixed = text.clone();
-    for edit in edits.iter().rev() {
-        fixed.replace_range(edit.range.clone(), &edit.new_text);
-    }
-    assert!(fixed.contains("BLOCK_SIZE: tl.constexpr = 1024"));
-    db.set_text("kernel.py".as_ref(), fixed.clone());
-    assert_eq!(codes(&fixed, "3.6"), ["CXP004"]);
-}
-
 #[test]
 fn the_deepest_expressions_end() {
     for deep in [
