@@ -90,8 +90,19 @@ pub trait Db: salsa::Database {
     fn file(&self, path: &Path) -> Option<SourceFile>;
     fn settings(&self) -> Settings;
     /// How a text of a file falls into chunks. It is [`tritium_syntax::split`]'s answer; that of the text before makes it quick.
-    fn split(&self, file: SourceFile, text: &str) -> Vec<Chunk>;
+    fn split(&self, file: SourceFile, text: &str) -> Resplit;
 }
+
+/// The chunks of a file's text, and those that the text before had in the place of a few of them.
+#[derive(Debug, Default)]
+pub struct Resplit {
+    pub chunks: Vec<Chunk>,
+    /// Texts that an edit has displaced. Which they are decides nothing but what is still at hand when the edit is taken back.
+    pub displaced: Vec<String>,
+}
+
+/// Chunks that a keystroke may displace; an edit of more is no typing, and leaves nothing behind.
+const MAX_DISPLACED_CHUNKS: usize = 3;
 
 /// Files whose last split is kept: somebody types in one or two at a time.
 const SPLITS: usize = 8;
@@ -266,11 +277,15 @@ impl Db for Database {
         Settings::get(self)
     }
 
-    fn split(&self, file: SourceFile, text: &str) -> Vec<Chunk> {
+    fn split(&self, file: SourceFile, text: &str) -> Resplit {
         let known = self.splits().iter().find(|(of, _)| *of == file).map(|(_, split)| Arc::clone(split));
-        let split = match known {
-            Some(known) => tritium_syntax::split_again(&known.0, &known.1, text),
-            None => tritium_syntax::split(text),
+        let (split, displaced) = match known {
+            Some(known) => {
+                let split = tritium_syntax::split_again(&known.0, &known.1, text);
+                let displaced = displaced(&known.0, &known.1.chunks, text, &split.chunks);
+                (split, displaced)
+            }
+            None => (tritium_syntax::split(text), Vec::new()),
         };
         let chunks = split.chunks.clone();
         let mut splits = self.splits();
@@ -279,6 +294,20 @@ impl Db for Database {
             splits.remove(0);
         }
         splits.push((file, Arc::new((text.to_owned(), split))));
-        chunks
+        Resplit { chunks, displaced }
+    }
+}
+
+/// The texts of the old chunks between those that both splits begin with and those that both end with; none if they are many.
+fn displaced(old_text: &str, old: &[Chunk], text: &str, new: &[Chunk]) -> Vec<String> {
+    let same = |(a, b): &(&Chunk, &Chunk)| a.text(old_text) == b.text(text);
+    let head = old.iter().zip(new).take_while(same).count();
+    let (old, new) = (&old[head..], &new[head..]);
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+    let gone = &old[..old.len() - tail];
+    if gone.len() > MAX_DISPLACED_CHUNKS {
+        Vec::new()
+    } else {
+        gone.iter().map(|chunk| chunk.text(old_text).to_owned()).collect()
     }
 }

@@ -45,17 +45,19 @@ pub struct Chunk<'db> {
 }
 
 /// Where each chunk of a file begins. Equal texts are one chunk: salsa compares a tracked struct with every other of the same hash, which
-/// would take quadratic time in a file that says one thing many times.
+/// would take quadratic time in a file that says one thing many times. What a keystroke displaced stays until the next one: taken back, it
+/// need not be lowered again.
 #[salsa::tracked(returns(ref))]
 pub fn chunks<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(u32, Chunk<'db>)> {
     let text = file.text(db);
+    let split = db.split(file, text);
     let mut seen = FxHashMap::default();
-    let places = db.split(file, text).into_iter().map(|place| {
-        let said = place.text(text);
-        let chunk = *seen.entry(said).or_insert_with(|| Chunk::new(db, said.to_owned()));
-        (place.range.start().into(), chunk)
-    });
-    places.collect()
+    let mut chunk = |said| *seen.entry(said).or_insert_with(|| Chunk::new(db, String::from(said)));
+    let places = split.chunks.iter().map(|place| (place.range.start().into(), chunk(place.text(text)))).collect();
+    for text in &split.displaced {
+        chunk(text);
+    }
+    places
 }
 
 #[salsa::tracked(returns(copy))]

@@ -173,8 +173,8 @@ pub(super) fn evaluate(
         problems: OrderedMap::default(),
         blamed: FxHashSet::default(),
         budget: Budget::default(),
-        // A file that is being typed in may lack the name.
-        complete: !function.name(db).is_empty(),
+        // A file that is being typed in may lack the name, or say one name twice.
+        complete: !function.name(db).is_empty() && has_distinct_parameters(def),
         gap: None,
         stopped: false,
     };
@@ -193,6 +193,11 @@ pub(super) fn evaluate(
         Flow::Returned { value, .. } => value,
     };
     evaluator.finish(returns)
+}
+
+fn has_distinct_parameters(def: &FunctionDef) -> bool {
+    let mut names = FxHashSet::default();
+    def.params.iter().all(|param| names.insert(&param.name))
 }
 
 impl<'a> Evaluator<'a> {

@@ -396,3 +396,16 @@ fn block_pointers() {
     "#]]
     .assert_eq(&module(text, "x: *f32; out: *f32; M: i32; N: i32"));
 }
+
+#[test]
+fn two_parameters_of_one_name_are_no_kernel() {
+    let (db, file) = crate::tests::database(&super::source(
+        "
+        @triton.jit
+        def kernel(x, n, n):
+            tl.store(x, n)
+    ",
+    ));
+    let result = crate::elaborate::elaborate(&db, super::instance(&db, file, "kernel", "x: *i32; n: i32; n: i32", "3.6"));
+    assert!(!result.complete, "{}", tritium_tile::print(&result.module));
+}
