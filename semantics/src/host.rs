@@ -96,7 +96,7 @@ fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<Host
     let left = host.exceeded.map(|place| {
         let message = format!(
             "from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than \
-             {steps} steps or make more than {elements} elements"
+             {steps} steps or make more than {elements} elements; a launch block says what is launched all the same"
         );
         (place, message)
     });

@@ -320,7 +320,7 @@ fn assume(
             Role::IndexPointer => pointer(DType::I32, param.annotation),
             Role::Compound => Argument::Unknown,
             Role::One => Argument::Constexpr(Const::Int(1)),
-            Role::Number | Role::Trips | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
+            Role::Number | Role::Trips | Role::UnrolledSize | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
                 match host::default_of(db, item.function, index) {
                     Some(Const::Float(_)) => runtime(DType::F32, false),
                     Some(Const::None) => Argument::Constexpr(Const::None),
@@ -361,6 +361,8 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
         }
         // Unrolled: what holds of a few trips holds of many.
         (Role::Trips, None) => return Some(Const::Int(4)),
+        // A trip for every element: as few as a tile of a product may have.
+        (Role::UnrolledSize, None) => return Some(Const::Int(16)),
         (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
     }
     let name = param.name.to_ascii_uppercase();

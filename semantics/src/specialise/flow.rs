@@ -27,6 +27,8 @@ pub(super) enum Role {
     Dtype,
     /// How often a loop is unrolled.
     Trips,
+    /// A tile's size, and how often a loop is unrolled.
+    UnrolledSize,
     /// Called.
     Function,
     /// Compared with words or numbers: an index into [`Flow::choices`].
@@ -201,8 +203,8 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         },
     });
     for param in trips {
-        if roles[param] == Role::Number && !sizes.contains(&param) {
-            roles[param] = Role::Trips;
+        if roles[param] == Role::Number {
+            roles[param] = if sizes.contains(&param) { Role::UnrolledSize } else { Role::Trips };
         }
     }
     for (role, param) in roles.iter_mut().zip(&def.params) {

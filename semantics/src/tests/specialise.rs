@@ -92,6 +92,23 @@ def kernel(out, x, table, stride, n, eps, offset, y=None,
 }
 
 #[test]
+fn few_trips_are_unrolled_by_assumption() {
+    check(
+        r#"
+@triton.jit
+def kernel(x, TRIPS: tl.constexpr, PARTS: tl.constexpr, N: tl.constexpr):
+    for i in tl.static_range(TRIPS):
+        tl.store(x + i, i)
+    for i in tl.static_range(0, PARTS):
+        tl.store(x + tl.arange(0, PARTS) + tl.arange(0, N), i)
+"#,
+        expect![[r#"
+            kernel? x:*f32 TRIPS:4 PARTS:16 N:64
+        "#]],
+    );
+}
+
+#[test]
 fn a_tuning_without_a_launch() {
     check(
         r#"

@@ -226,11 +226,11 @@ fn host_code_that_makes_too_much_is_left_and_told() {
         while True:
             pass
         k[(1,)](x, 1)
-        LIM003 from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than 400000 steps or make more than 1048576 elements at "True"
+        LIM003 from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than 400000 steps or make more than 1048576 elements; a launch block says what is launched all the same at "True"
 
         rows = [[0] * 1024 for _ in range(8192)]
         k[(1,)](x, 1)
-        LIM003 from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than 400000 steps or make more than 1048576 elements at "[0] * 1024"
+        LIM003 from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than 400000 steps or make more than 1048576 elements; a launch block says what is launched all the same at "[0] * 1024"
 
         text = 'a'
         for _ in range(64):
@@ -241,7 +241,7 @@ fn host_code_that_makes_too_much_is_left_and_told() {
         chain = []
         while True:
             chain = [chain]
-        LIM003 from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than 400000 steps or make more than 1048576 elements at "chain"
+        LIM003 from here on the file's statements are not followed, and what they would make or launch is unknown: they take more than 400000 steps or make more than 1048576 elements; a launch block says what is launched all the same at "chain"
 
         own = []
         own.append(own)
