@@ -1,5 +1,6 @@
 //! Options of a compilation, and the refusal of a kernel.
 
+use thiserror::Error;
 use tritium_semantics::target::Sm;
 use tritium_tile::{Origin, inline::NotInlined};
 
@@ -31,7 +32,8 @@ impl CompileOptions {
 }
 
 /// A kernel that cannot be compiled: where, and why, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
 pub struct Unsupported {
     pub origin: Origin,
     pub message: String,
@@ -42,14 +44,6 @@ impl Unsupported {
         Unsupported { origin, message: message.into() }
     }
 }
-
-impl std::fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Unsupported {}
 
 impl From<NotInlined> for Unsupported {
     fn from(why: NotInlined) -> Unsupported {

@@ -8,6 +8,8 @@ pub mod cuda;
 
 use std::fmt;
 
+use thiserror::Error;
+
 /// One argument of a launch, in the order of the specialised kernel's run-time parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LaunchValue {
@@ -79,21 +81,15 @@ impl fmt::Display for DeviceName {
 }
 
 /// Why a run stopped.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Error)]
 pub enum DeviceError {
     /// No such device; the remedy is part of the message.
+    #[error("{0}")]
     Unavailable(String),
     /// The kernel did something wrong: place in the tile IR if known, and what.
+    #[error("{message}")]
     Fault { origin: Option<u32>, message: String },
     /// A limit was reached: place in the tile IR, if known.
+    #[error("stopped: the kernel had not finished")]
     Stopped { origin: Option<u32> },
-}
-
-impl fmt::Display for DeviceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DeviceError::Unavailable(message) | DeviceError::Fault { message, .. } => f.write_str(message),
-            DeviceError::Stopped { .. } => f.write_str("stopped: the kernel had not finished"),
-        }
-    }
 }

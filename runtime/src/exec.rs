@@ -5,7 +5,6 @@
 //! [`in_child`] returns soon after the limit and says what happened; whatever becomes of the caller, the child ends.
 
 use std::{
-    fmt,
     io::{self, BufReader, Read as _, Write as _},
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
@@ -18,6 +17,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use tritium_semantics::Chosen;
 
 use crate::{
@@ -118,33 +118,25 @@ enum Answer {
     Stopped(Stopped),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Error)]
 pub enum ExecError {
+    #[error("{0}")]
     Refused(run::Refusal),
+    #[error("{0}")]
     Stopped(Stopped),
+    #[error("cancelled")]
     Cancelled,
     /// The process ended without an answer.
-    Died {
-        status: String,
-        stderr: String,
-    },
+    #[error("the process that ran the kernel ended without an answer ({status}){}", last_lines(stderr))]
+    Died { status: String, stderr: String },
+    #[error("the process that runs kernels cannot be started: {0}")]
     NotStarted(String),
 }
 
-impl fmt::Display for ExecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExecError::Refused(refusal) => write!(f, "{refusal}"),
-            ExecError::Stopped(stopped) => write!(f, "{stopped}"),
-            ExecError::Cancelled => f.write_str("cancelled"),
-            ExecError::Died { status, stderr } => {
-                write!(f, "the process that ran the kernel ended without an answer ({status})")?;
-                let tail: Vec<&str> = stderr.trim().lines().rev().take(5).collect();
-                tail.iter().rev().try_for_each(|line| write!(f, "\n  {line}"))
-            }
-            ExecError::NotStarted(why) => write!(f, "the process that runs kernels cannot be started: {why}"),
-        }
-    }
+/// The last five, each on a line of its own.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.trim().lines().collect();
+    lines[lines.len().saturating_sub(5)..].iter().map(|line| format!("\n  {line}")).collect()
 }
 
 /// The child's side: reads a job from `input`, runs it, writes the answer to `output`.

@@ -8,6 +8,7 @@ use std::{io, path::Path};
 use half::{bf16, f16};
 use npyz::WriterBuilder as _;
 use rayon::prelude::*;
+use thiserror::Error;
 use tritium_semantics::{
     dtype::DType,
     launch::{self, Init},
@@ -27,16 +28,11 @@ pub struct Tensor {
 }
 
 /// Why a tensor could not be made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("tensor `{tensor}`: {message}")]
 pub struct TensorError {
     pub tensor: String,
     pub message: String,
-}
-
-impl std::fmt::Display for TensorError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "tensor `{}`: {}", self.tensor, self.message)
-    }
 }
 
 /// Larger than any board's memory; a shape beyond it is a mistake in the launch.

@@ -5,11 +5,10 @@
 //! time limit and a memory limit. **Whatever a child does (abort, hang, exit, garble its answer), the caller gets one
 //! [`WorkerError`] that says so, and the next request works.**
 //!
-//! On the pipe a message is a length and then fields, each a length and bytes; lengths are `u32`, little-endian. A worker
-//! first says who it is; then it answers every request in turn.
+//! On the pipe a message is its length, a `u32` in little-endian order, and then its bytes as `postcard` writes them. A worker first says who
+//! it is; then it answers every request in turn.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +23,9 @@ mod ptx;
 pub mod ptxas;
 
 pub use llvm::version as llvm_version;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use thiserror::Error;
 
 use crate::{child, files};
 
@@ -49,7 +51,7 @@ const LLVM_STACK: usize = 256 << 20;
 const FAULTS: &str = "TRITIUM_WORKER_FAULTS";
 
 /// LLVM text to be made into PTX.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PtxRequest<'a> {
     /// A module as text.
     pub llvm: &'a str,
@@ -62,46 +64,32 @@ pub struct PtxRequest<'a> {
 }
 
 /// Why a piece of work in another process has no result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WorkerError {
     /// The process ended before it answered.
+    #[error("the compiler process {}{}", ended(*signal), reason(stderr))]
     Crashed { signal: Option<i32>, stderr: String },
     /// The process was killed because it took longer than it may.
+    #[error("{what} took longer than {} s and was stopped", limit.as_secs_f64())]
     TimedOut { what: String, limit: Duration },
     /// The tool read its input and said no.
+    #[error("{}", .0.trim_end())]
     Refused(String),
     /// A program that the work needs is not there.
+    #[error("{what} was not found; {remedy}")]
     Missing { what: String, remedy: String },
 }
 
-impl fmt::Display for WorkerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Crashed { signal, stderr } => {
-                // LLVM prints its reason, and then a page about where it was.
-                let reason = stderr
-                    .lines()
-                    .find(|line| line.contains("LLVM ERROR:") || line.starts_with("error:") || line.contains("panicked"))
-                    .or_else(|| stderr.lines().find(|line| !line.trim().is_empty()));
-                match signal {
-                    Some(signal) => write!(f, "the compiler process was stopped by signal {signal}")?,
-                    None => write!(f, "the compiler process ended before it answered")?,
-                }
-                match reason {
-                    Some(reason) => write!(f, ": {}", reason.trim()),
-                    None => Ok(()),
-                }
-            }
-            Self::TimedOut { what, limit } => {
-                write!(f, "{what} took longer than {} s and was stopped", limit.as_secs_f64())
-            }
-            Self::Refused(message) => f.write_str(message.trim_end()),
-            Self::Missing { what, remedy } => write!(f, "{what} was not found; {remedy}"),
-        }
-    }
+fn ended(signal: Option<i32>) -> String {
+    signal.map_or_else(|| "ended before it answered".into(), |signal| format!("was stopped by signal {signal}"))
 }
 
-impl std::error::Error for WorkerError {}
+/// LLVM prints its reason, and then a page about where it was.
+fn reason(stderr: &str) -> String {
+    let tells = |line: &&str| line.contains("LLVM ERROR:") || line.starts_with("error:") || line.contains("panicked");
+    let reason = stderr.lines().find(tells).or_else(|| stderr.lines().find(|line| !line.trim().is_empty()));
+    reason.map_or_else(String::new, |reason| format!(": {}", reason.trim()))
+}
 
 /// The `tritium` program that serves as worker: `$TRITIUM_BIN`, else the program that is running.
 pub fn binary() -> Result<PathBuf, WorkerError> {
@@ -160,7 +148,7 @@ impl Pool {
 
     /// Makes PTX of LLVM text.
     pub fn ptx(&self, request: &PtxRequest) -> Result<String, WorkerError> {
-        self.ask(&["ptx", request.llvm, request.cpu, request.features, request.passes])
+        self.ask(&Request::Ptx(*request))
     }
 
     /// Lets workers obey [`Pool::fault`]. For tests.
@@ -173,10 +161,10 @@ impl Pool {
     /// Asks a worker to fail in the way named. For tests.
     #[doc(hidden)]
     pub fn fault(&self, kind: &str) -> Result<String, WorkerError> {
-        self.ask(&["fault", kind])
+        self.ask(&Request::Fault(kind))
     }
 
-    fn ask(&self, request: &[&str]) -> Result<String, WorkerError> {
+    fn ask(&self, request: &Request) -> Result<String, WorkerError> {
         // Dropping the seat wakes one that waits, whatever happens in between.
         let mut seat = self.sit_down()?;
         let worker = seat.worker.as_mut().expect("a seat has a worker until it is given up");
@@ -233,7 +221,7 @@ impl Drop for Seat<'_> {
 struct Worker {
     process: Process,
     requests: Sender<Vec<u8>>,
-    answers: Receiver<io::Result<Option<Message>>>,
+    answers: Receiver<io::Result<Option<Vec<u8>>>>,
     greeted: bool,
     requests_done: usize,
 }
@@ -274,31 +262,24 @@ impl Worker {
     }
 
     /// Sends a request and waits for its answer. After any error but a refusal the worker is of no more use.
-    fn ask(&mut self, request: &[&str], limit: Duration) -> Result<String, WorkerError> {
+    fn ask(&mut self, request: &Request, limit: Duration) -> Result<String, WorkerError> {
         let deadline = Instant::now() + limit;
-        let fields: Vec<&[u8]> = request.iter().map(|field| field.as_bytes()).collect();
-        let message = encode(&fields)?;
+        let message = encode(request)?;
         self.requests_done += 1;
         if !self.greeted {
-            let hello = self.answer(deadline, limit)?;
-            if hello.first().map(Vec::as_slice) != Some(greeting().as_bytes()) {
+            if self.answer::<String>(deadline, limit)? != greeting() {
                 return Err(self.process.missing("TRITIUM_BIN or the running program is another version of tritium"));
             }
             self.greeted = true;
         }
         // A send fails only when the other thread has met an error, and that waits to be received.
         let _ = self.requests.send(message);
-        let mut answer = self.answer(deadline, limit)?.into_iter().map(|field| String::from_utf8_lossy(&field).into_owned());
-        match (answer.next().as_deref(), answer.next()) {
-            (Some("done"), Some(text)) => Ok(text),
-            (Some("refused"), Some(message)) => Err(WorkerError::Refused(message)),
-            _ => Err(self.process.crashed()),
-        }
+        self.answer::<Answer>(deadline, limit)?.map_err(WorkerError::Refused)
     }
 
-    fn answer(&mut self, deadline: Instant, limit: Duration) -> Result<Message, WorkerError> {
+    fn answer<T: DeserializeOwned>(&mut self, deadline: Instant, limit: Duration) -> Result<T, WorkerError> {
         match self.answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(Ok(Some(message))) => Ok(message),
+            Ok(Ok(Some(message))) => postcard::from_bytes(&message).map_err(|_| self.process.crashed()),
             Err(RecvTimeoutError::Timeout) => Err(WorkerError::TimedOut { what: "LLVM".into(), limit }),
             Ok(Ok(None) | Err(_)) | Err(RecvTimeoutError::Disconnected) => Err(self.process.crashed()),
         }
@@ -443,31 +424,34 @@ fn limit_memory(child: &Child, bytes: u64) {
 #[cfg(not(target_os = "linux"))]
 fn limit_memory(_: &Child, _: u64) {}
 
-type Message = Vec<Vec<u8>>;
+/// What is asked of a worker.
+#[derive(Serialize, Deserialize)]
+enum Request<'a> {
+    #[serde(borrow)]
+    Ptx(PtxRequest<'a>),
+    Fault(&'a str),
+}
+
+/// The text that was asked for, or why there is none.
+type Answer = Result<String, String>;
 
 /// What a worker says first. Another program, or another version of this one, says something else.
 fn greeting() -> String {
     format!("tritium {} worker, LLVM {}", env!("CARGO_PKG_VERSION"), llvm::version())
 }
 
-fn encode(fields: &[&[u8]]) -> Result<Vec<u8>, WorkerError> {
-    let total: usize = fields.iter().map(|field| 4 + field.len()).sum();
-    let length = u32::try_from(total).ok().filter(|&length| length <= LARGEST_MESSAGE);
+fn encode(message: &impl Serialize) -> Result<Vec<u8>, WorkerError> {
+    let body = postcard::to_allocvec(message).map_err(|error| WorkerError::Refused(error.to_string()))?;
+    let length = u32::try_from(body.len()).ok().filter(|&length| length <= LARGEST_MESSAGE);
     let Some(length) = length else {
-        return Err(WorkerError::Refused(format!("the module is too large: {total} bytes, at most {LARGEST_MESSAGE}")));
+        let message = format!("the module is too large: {} bytes, at most {LARGEST_MESSAGE}", body.len());
+        return Err(WorkerError::Refused(message));
     };
-    let mut message = Vec::with_capacity(4 + total);
-    message.extend(length.to_le_bytes());
-    for field in fields {
-        // No field is longer than the whole, which fits.
-        message.extend((field.len() as u32).to_le_bytes());
-        message.extend(*field);
-    }
-    Ok(message)
+    Ok([&length.to_le_bytes(), body.as_slice()].concat())
 }
 
 /// The next message, or nothing where the pipe was closed between messages.
-fn read_message(input: &mut impl Read) -> io::Result<Option<Message>> {
+fn read_message(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let malformed = || io::Error::new(io::ErrorKind::InvalidData, "not a message");
     let mut length = Vec::with_capacity(4);
     input.by_ref().take(4).read_to_end(&mut length)?;
@@ -481,18 +465,7 @@ fn read_message(input: &mut impl Read) -> io::Result<Option<Message>> {
     // The buffer grows with what arrives: a false length costs no memory.
     let mut body = Vec::new();
     input.take(u64::from(length)).read_to_end(&mut body)?;
-    if body.len() != length as usize {
-        return Err(malformed());
-    }
-    let mut fields = Vec::new();
-    let mut rest = body.as_slice();
-    while let Some((length, after)) = rest.split_first_chunk::<4>() {
-        let length = u32::from_le_bytes(*length) as usize;
-        let field = after.get(..length).ok_or_else(malformed)?;
-        fields.push(field.to_vec());
-        rest = &after[length..];
-    }
-    if rest.is_empty() { Ok(Some(fields)) } else { Err(malformed()) }
+    if body.len() == length as usize { Ok(Some(body)) } else { Err(malformed()) }
 }
 
 /// The whole life of `tritium worker`: answers requests from standard input until it closes.
@@ -515,25 +488,20 @@ pub fn serve() -> ExitCode {
     }
 }
 
-fn answer_all(requests: &Receiver<Message>) -> io::Result<()> {
+fn answer_all(requests: &Receiver<Vec<u8>>) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    let mut say = |fields: &[&[u8]]| -> io::Result<()> {
-        output.write_all(&encode(fields).map_err(io::Error::other)?)?;
+    let mut say = |message: Vec<u8>| -> io::Result<()> {
+        output.write_all(&message)?;
         output.flush()
     };
-    say(&[greeting().as_bytes()])?;
+    say(encode(&greeting()).map_err(io::Error::other)?)?;
     for request in requests {
-        let fields: Vec<_> = request.iter().map(|field| String::from_utf8_lossy(field)).collect();
-        let fields: Vec<&str> = fields.iter().map(AsRef::as_ref).collect();
-        let answer = match *fields.as_slice() {
-            ["ptx", llvm, cpu, features, passes] => llvm::ptx(&PtxRequest { llvm, cpu, features, passes }),
-            ["fault", kind] if std::env::var_os(FAULTS).is_some() => fault(kind),
-            _ => Err("the worker does not know this request".into()),
+        let answer: Answer = match postcard::from_bytes(&request) {
+            Ok(Request::Ptx(request)) => llvm::ptx(&request),
+            Ok(Request::Fault(kind)) if std::env::var_os(FAULTS).is_some() => fault(kind),
+            Ok(Request::Fault(_)) | Err(_) => Err("the worker does not know this request".into()),
         };
-        match answer {
-            Ok(text) => say(&[b"done", text.as_bytes()])?,
-            Err(message) => say(&[b"refused", message.as_bytes()])?,
-        }
+        say(encode(&answer).map_err(io::Error::other)?)?;
     }
     Ok(())
 }
@@ -573,21 +541,22 @@ mod tests {
 
     #[test]
     fn messages_survive_the_pipe() {
-        let fields: [&[u8]; 3] = [b"ptx", b"", "grüße\0".as_bytes()];
-        let bytes = encode(&fields).unwrap();
+        let bytes = encode(&Request::Fault("grüße\0")).unwrap();
         let mut input = bytes.as_slice();
-        assert_eq!(read_message(&mut input).unwrap().unwrap(), fields);
+        let message = read_message(&mut input).unwrap().unwrap();
+        assert!(matches!(postcard::from_bytes(&message), Ok(Request::Fault("grüße\0"))));
         assert!(read_message(&mut input).unwrap().is_none());
     }
 
     #[test]
     fn broken_messages_are_errors() {
-        let whole = encode(&[b"abc", b"defg"]).unwrap();
+        let whole = encode(&("abc", "defg")).unwrap();
         for length in 1..whole.len() {
             assert!(read_message(&mut &whole[..length]).is_err(), "{length} bytes");
         }
         assert!(read_message(&mut [0xff; 64].as_slice()).is_err());
-        assert!(read_message(&mut [4, 0, 0, 0, 9, 0, 0, 0].as_slice()).is_err());
+        let false_length = read_message(&mut [4, 0, 0, 0, 1, 9, b'a', b'b'].as_slice()).unwrap().unwrap();
+        assert!(postcard::from_bytes::<Request>(&false_length).is_err());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! **Invariant:** the result calls nothing, and its ops keep the origins they had. Recursion cannot be inlined and is refused.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
+use thiserror::Error;
 
 use crate::{
     module::{BlockId, Function, FunctionId, Module, OpId},
@@ -19,11 +20,16 @@ pub const MAX_INLINED_OPS: usize = 1 << 17;
 const MAX_DEPTH: usize = 64;
 
 /// Why a module does not become one function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotInlined {
     /// A call leads back to itself, or too deep.
+    #[error("`{callee}` calls itself or nests too deeply to be inlined; write the recursion as a loop")]
     Endless { origin: Origin, callee: String },
     /// The whole would have too many ops; `callee` has the largest part in it, and stands in it so many times.
+    #[error(
+        "the kernel with its helpers in place would be {ops} operations, and at most {max} are compiled: `{callee}` would stand in it {times} times. Call it once and use the result again",
+        max = MAX_INLINED_OPS
+    )]
     TooLarge { origin: Origin, callee: String, times: u64, ops: u64 },
 }
 
@@ -31,20 +37,6 @@ impl NotInlined {
     pub fn origin(&self) -> Origin {
         match *self {
             NotInlined::Endless { origin, .. } | NotInlined::TooLarge { origin, .. } => origin,
-        }
-    }
-}
-
-impl fmt::Display for NotInlined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotInlined::Endless { callee, .. } => {
-                write!(f, "`{callee}` calls itself or nests too deeply to be inlined; write the recursion as a loop")
-            }
-            NotInlined::TooLarge { callee, times, ops, .. } => write!(
-                f,
-                "the kernel with its helpers in place would be {ops} operations, and at most {MAX_INLINED_OPS} are compiled: `{callee}` would stand in it {times} times. Call it once and use the result again"
-            ),
         }
     }
 }

@@ -20,12 +20,12 @@ pub(crate) mod value;
 
 use std::{
     cell::RefCell,
-    fmt,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use smallvec::SmallVec;
+use thiserror::Error;
 
 pub use memory::{Allocation, Memory};
 pub use value::{Data, POISON_BYTE};
@@ -95,7 +95,8 @@ pub enum FaultKind {
 }
 
 /// Why a program stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("program ({}, {}, {}): {message}", .program_id[0], .program_id[1], .program_id[2])]
 pub struct Fault {
     pub kind: FaultKind,
     pub origin: Origin,
@@ -105,15 +106,6 @@ pub struct Fault {
     pub program_id: [u32; 3],
     pub message: String,
 }
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [x, y, z] = self.program_id;
-        write!(f, "program ({x}, {y}, {z}): {}", self.message)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// Runs one program once. For many programs of one module make an [`Interpreter`] first.
 pub fn interpret(

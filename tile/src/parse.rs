@@ -5,10 +5,9 @@
 
 mod lexer;
 
-use std::fmt;
-
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use thiserror::Error;
 
 use crate::{
     layout::{Bases, Distributed, Layout, LayoutId, SharedLayout},
@@ -23,20 +22,13 @@ use crate::{
 use lexer::{Lexer, Place, Token};
 
 /// The first mistake of a text; line and column count from 1, columns in characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{line}:{column}: {message}")]
 pub struct ParseError {
     pub line: u32,
     pub column: u32,
     pub message: String,
 }
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 pub fn parse(text: &str) -> Result<Module, ParseError> {
     let mut lexer = Lexer::new(text);

@@ -5,6 +5,7 @@
 use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -149,7 +150,8 @@ mod number {
 }
 
 /// A run that could not be made: wrong use, or a kernel that does not compile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Error)]
+#[error("{message}")]
 pub struct Refusal {
     pub message: String,
     /// Wrong use of the program (exit 2), rather than a fault of the kernel (exit 1).
@@ -163,12 +165,6 @@ impl Refusal {
 
     pub(super) fn kernel(message: impl Into<String>) -> Refusal {
         Refusal { message: message.into(), usage: false }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
     }
 }
 

@@ -10,6 +10,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Finished, WorkerError, run};
 use crate::files;
 
@@ -40,7 +42,7 @@ enum Occupancy {
 }
 
 /// Machine code and what it needs, as ptxas reports it. Where a module has several kernels, each number is the largest.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assembled {
     pub cubin: Vec<u8>,
     /// Per thread.

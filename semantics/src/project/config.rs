@@ -170,12 +170,12 @@ impl Reader<'_> {
             "environment" => config.environment = self.string(key, value),
             "select" => config.select = self.selectors(key, value),
             "ignore" => config.ignore = self.selectors(key, value),
-            "exclude" => config.exclude = self.strings(key, value).iter().map(|p| Glob::new(p)).collect(),
+            "exclude" => config.exclude = self.strings(key, value).iter().filter_map(|pattern| self.glob(pattern)).collect(),
             "per-file-ignores" => match value {
                 Value::Table(rows) => {
                     for (pattern, codes) in rows {
                         let codes = self.selectors(pattern, codes);
-                        config.per_file_ignores.push((Glob::new(pattern), codes));
+                        config.per_file_ignores.extend(self.glob(pattern).map(|glob| (glob, codes)));
                     }
                 }
                 _ => self.problem(key, "`per-file-ignores` is a table: `\"tests/*.py\" = [\"MSK\"]`".to_owned()),
@@ -203,6 +203,10 @@ impl Reader<'_> {
             }
         }
         out
+    }
+
+    fn glob(&mut self, pattern: &str) -> Option<Glob> {
+        Glob::new(pattern).map_err(|error| self.problem(pattern, format!("`{pattern}` is no pattern: {}", error.kind()))).ok()
     }
 
     fn string(&mut self, key: &str, value: &Value) -> Option<String> {
