@@ -2,13 +2,7 @@
 //
 //! One request a line, one answer a line: what a script or a judge asks of many kernels. The contract is in `docs/architecture.md`.
 
-use std::{
-    any::Any,
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
-    time::Instant,
-};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,6 +20,7 @@ use tritium_syntax::{Encoding, TextSize};
 use crate::{
     Analysis, Host, Options,
     emit::Choice,
+    guarded,
     kernels::Active,
     request::{self, Arguments},
     stats::expressions,
@@ -142,9 +137,8 @@ pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through)
         answer.id = request.id.clone();
         configure(host, defaults, &request)?;
         // One bad kernel takes nothing from the next.
-        let filled =
-            catch_unwind(AssertUnwindSafe(|| host.snapshot_at(Path::new(&request.file)).fill(&request, through, &mut answer)));
-        filled.unwrap_or_else(|panic| Err(format!("a defect in Tritium: it panicked: {}", said(panic.as_ref()))))
+        guarded(|| host.snapshot_at(Path::new(&request.file)).fill(&request, through, &mut answer))
+            .unwrap_or_else(|panic| Err(format!("a defect in Tritium: it panicked: {panic}")))
     });
     if let Err(message) = outcome {
         answer.ok = false;
@@ -152,12 +146,6 @@ pub fn answer(host: &mut Host, defaults: &Options, line: &str, through: Through)
     }
     answer.ms = start.elapsed().as_secs_f64() * 1e3;
     answer
-}
-
-/// What a panic says.
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(), String> {

@@ -15,7 +15,7 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId,
-    layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, convert::conversion, mma},
+    layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, convert::conversion, mma},
     ops::CastOp,
     rewrite::{self, ValueMap},
 };
@@ -75,13 +75,7 @@ pub(super) fn source_layout(kind: &OpKind, source: &[u32], result: &Distributed)
     match kind {
         OpKind::ExpandDims { .. } | OpKind::Reshape { .. } => Some(result.reshape(source)),
         OpKind::Broadcast => Some(result.broadcast_source(source)),
-        OpKind::Transpose { order } => {
-            let mut inverse = vec![0u8; order.len()];
-            for (i, &d) in order.iter().enumerate() {
-                inverse[d as usize] = i as u8;
-            }
-            Some(result.transpose(&inverse))
-        }
+        OpKind::Transpose { order } => Some(result.transpose(&inverse_order(order))),
         _ => None,
     }
 }

@@ -7,7 +7,12 @@ use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     OpKind, Shape,
-    layout::{Bases, Distributed, Side, algebra::shift_of, blocked::blocked, mma},
+    layout::{
+        Bases, Distributed, Side,
+        algebra::{inverse_order, shift_of},
+        blocked::blocked,
+        mma,
+    },
 };
 
 /// An encoding of its table.
@@ -180,13 +185,7 @@ impl Encodings {
                 _ => None,
             },
             OpKind::ExpandDims { axis } => Some(self.intern(Encoding::Slice { parent: enc, axis: *axis })),
-            OpKind::Transpose { order } => {
-                let mut inverse = vec![0u8; order.len()];
-                for (i, &d) in order.iter().enumerate() {
-                    inverse[d as usize] = i as u8;
-                }
-                self.transposed(enc, result, &inverse)
-            }
+            OpKind::Transpose { order } => self.transposed(enc, result, &inverse_order(order)),
             OpKind::Scan { .. } => matches!(self.get(enc), Encoding::Blocked { .. }).then_some(enc),
             OpKind::Reshape { .. } => {
                 let map = self.map(enc, result)?.reshape(source);
@@ -199,10 +198,7 @@ impl Encodings {
     fn transposed(&mut self, enc: Enc, source: &[u32], order: &[u8]) -> Option<Enc> {
         let turned = |of: &[u32]| -> Shape { order.iter().map(|&d| of[d as usize]).collect() };
         if let Encoding::Blocked { size, threads, warps, order: old } = self.get(enc).clone() {
-            let mut inverse = vec![0u8; order.len()];
-            for (i, &d) in order.iter().enumerate() {
-                inverse[d as usize] = i as u8;
-            }
+            let inverse = inverse_order(order);
             let order = old.iter().map(|&d| inverse[d as usize]).collect();
             let new = Encoding::Blocked { size: turned(&size), threads: turned(&threads), warps: turned(&warps), order };
             return Some(self.intern(new));

@@ -6,7 +6,10 @@
 use std::fmt::Write as _;
 
 use super::{Point, Roofline};
-use crate::{charts::wrapped, report::si};
+use crate::{
+    charts::{escape, wrapped},
+    report::si,
+};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 96.0;
@@ -26,21 +29,6 @@ text{font:12px system-ui,sans-serif;fill:var(--tritium-ink)}.title{font-size:15p
 .roof{fill:none;stroke-width:2}.datasheet{stroke:var(--tritium-sheet)}.measured{stroke:var(--tritium-measured);stroke-dasharray:6 4}
 .point circle{fill:var(--tritium-point);stroke:var(--tritium-ground);stroke-width:1.5}.point text{font-size:10px;font-weight:600;fill:var(--tritium-ground);text-anchor:middle}
 ";
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 struct Scale {
     low: f64,
@@ -66,8 +54,8 @@ pub(super) fn chart(roofline: &Roofline) -> String {
     let height = TOP + PLOT + 84.0 + LINE * lines as f64;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>Roofline of {} on {}</title>\n<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
-        escaped(&roofline.file),
-        escaped(&roofline.gpu)
+        escape(&roofline.file),
+        escape(&roofline.gpu)
     );
     text(&mut out, LEFT, 26.0, "title", &format!("Roofline on {}", roofline.gpu));
     text(&mut out, LEFT, 44.0, "small", &format!("{}, by Tritium's compiler", roofline.file));
@@ -88,7 +76,7 @@ pub(super) fn chart(roofline: &Roofline) -> String {
                 "<text class=\"small\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
                 WIDTH - RIGHT - 6.0,
                 up.at(roof.peak) + above,
-                escaped(&label)
+                escape(&label)
             );
         }
         for (index, point) in roofline.points.iter().enumerate() {
@@ -118,7 +106,7 @@ fn legend(roofline: &Roofline) -> Vec<(&'static str, Vec<String>)> {
 }
 
 fn text(out: &mut String, x: f64, y: f64, class: &str, content: &str) {
-    let _ = writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(content));
+    let _ = writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(content));
 }
 
 fn axes(out: &mut String, x: (i32, i32), y: (i32, i32)) {
@@ -163,10 +151,10 @@ fn mark(out: &mut String, point: &Point, index: usize, x: f64, y: f64) {
     let _ = writeln!(
         out,
         "<g class=\"point\" data-kernel=\"{}\" data-launch=\"{}\"{config}><title>{}: {}</title><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\"/><text x=\"{x:.1}\" y=\"{:.1}\">{}</text></g>",
-        escaped(&point.kernel),
-        escaped(&point.launch),
-        escaped(&point.name()),
-        escaped(&point.describe()),
+        escape(&point.kernel),
+        escape(&point.launch),
+        escape(&point.name()),
+        escape(&point.describe()),
         y + 3.5,
         index + 1
     );

@@ -97,6 +97,15 @@ pub fn invert_and_compose(source: &[u32], target: &[u32]) -> Option<Vec<u64>> {
         .collect()
 }
 
+/// The permutation that undoes `order`: where each axis has gone.
+pub fn inverse_order(order: &[u8]) -> SmallVec<[u8; 4]> {
+    let mut inverse = SmallVec::from_elem(0, order.len());
+    for (axis, &d) in order.iter().enumerate() {
+        inverse[d as usize] = axis as u8;
+    }
+    inverse
+}
+
 /// The inverse of a bijective map on `columns.len()` bits.
 pub fn invert(columns: &[u32]) -> Option<Bases> {
     let span = Span::of(columns);

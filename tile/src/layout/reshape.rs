@@ -5,7 +5,7 @@
 
 use super::{
     Bases, Distributed,
-    algebra::{Span, index_bits, mask_of, shift_of},
+    algebra::{Span, index_bits, inverse_order, mask_of, shift_of},
 };
 use crate::types::Shape;
 
@@ -64,10 +64,7 @@ impl Distributed {
     /// The result of a transpose whose operand has this layout.
     pub fn transpose(&self, order: &[u8]) -> Distributed {
         let shape: Shape = order.iter().map(|&d| self.shape[d as usize]).collect();
-        let mut inverse = vec![0u8; order.len()];
-        for (axis, &d) in order.iter().enumerate() {
-            inverse[d as usize] = axis as u8;
-        }
+        let inverse = inverse_order(order);
         let result = shape.clone();
         self.map(shape, |b| transpose_index(&result, &inverse, b))
     }

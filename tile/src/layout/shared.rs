@@ -4,7 +4,7 @@
 
 use super::{
     Bases, SharedLayout,
-    algebra::{apply, index_bits, invert, shift_of},
+    algebra::{apply, index_bits, inverse_order, invert, shift_of},
 };
 use crate::types::Shape;
 
@@ -84,10 +84,7 @@ impl SharedLayout {
     /// The layout of the transposed buffer: the same bytes read as `result.shape[i] = operand.shape[order[i]]`.
     pub fn transpose(&self, order: &[u8]) -> SharedLayout {
         let shape: Shape = order.iter().map(|&d| self.shape[d as usize]).collect();
-        let mut inverse = vec![0u8; order.len()];
-        for (axis, &d) in order.iter().enumerate() {
-            inverse[d as usize] = axis as u8;
-        }
+        let inverse = inverse_order(order);
         let offset = self.offset.iter().map(|&b| super::reshape::transpose_index(&shape, &inverse, b)).collect();
         SharedLayout { shape, offset }
     }

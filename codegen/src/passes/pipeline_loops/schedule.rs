@@ -11,7 +11,7 @@ use std::cell::OnceCell;
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, facts,
-    layout::{Layout, LayoutId, LayoutTable, SharedLayout, shared::swizzled},
+    layout::{Layout, LayoutId, LayoutTable, SharedLayout, algebra::inverse_order, shared::swizzled},
     ops::Constant,
     rewrite,
     scratch::async_copy_fits,
@@ -468,19 +468,11 @@ impl Turn {
         }
     }
 
-    fn inverse(order: &[u8]) -> Vec<u8> {
-        let mut inverse = vec![0u8; order.len()];
-        for (axis, &d) in order.iter().enumerate() {
-            inverse[d as usize] = axis as u8;
-        }
-        inverse
-    }
-
     /// The operand's layout, of this shape, for the result's.
     fn shared_back(&self, result: &SharedLayout, shape: &[u32]) -> SharedLayout {
         match self {
             Turn::Flat => SharedLayout { shape: Shape::from_slice(shape), offset: result.offset.clone() },
-            Turn::Transpose(order) => result.transpose(&Turn::inverse(order)),
+            Turn::Transpose(order) => result.transpose(&inverse_order(order)),
         }
     }
 
@@ -489,7 +481,7 @@ impl Turn {
         let layout = layouts.distributed(result.layout()?)?;
         let layout = match self {
             Turn::Flat => layout.reshape(shape),
-            Turn::Transpose(order) => layout.transpose(&Turn::inverse(order)),
+            Turn::Transpose(order) => layout.transpose(&inverse_order(order)),
         };
         let layout = layouts.intern(Layout::Distributed(layout));
         Some(Type::Tile { elem: result.elem(), shape: shape.clone(), layout: Some(layout) })
