@@ -7,9 +7,9 @@ use tritium_tile::{
     Elem, OpId, OpKind, ValueId,
     layout::{
         Conversion, Distributed, SharedLayout,
-        algebra::apply,
+        algebra::{apply, others, spread},
         convert::{Access, conversion, scratch},
-        ldmatrix::{Matrices, others},
+        ldmatrix::Matrices,
     },
 };
 
@@ -19,11 +19,6 @@ use super::{
     value::Reg,
 };
 use crate::{ptx_strings::Instruction, scratch::element_bytes};
-
-/// The input whose set bits, counted through `positions`, are those of `index`.
-fn spread(positions: &[u32], index: u32) -> u32 {
-    positions.iter().enumerate().filter(|(i, _)| index >> i & 1 == 1).fold(0, |bits, (_, p)| bits | 1 << p)
-}
 
 fn scaled<'c>(columns: impl IntoIterator<Item = &'c u32>, bytes: u32) -> Vec<u32> {
     columns.into_iter().map(|c| c * bytes).collect()
@@ -61,16 +56,9 @@ impl Emitter<'_> {
         let access = self.access(tile, buffer, elem)?;
         let bytes = element_bytes(elem);
         let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
-        let surplus = tile.free_bits().0;
-        let rest = others(access.register.len(), &access.vector);
-        for index in 0..1u32 << rest.len() {
-            let first = spread(&rest, index);
-            if first & surplus != 0 {
-                continue;
-            }
-            let vector: Vec<Reg> =
-                (0..1u32 << access.vector.len()).map(|i| regs[(first | spread(&access.vector, i)) as usize]).collect();
-            let address = self.address_in(place, &columns, apply(&access.register, first) * bytes);
+        for (at, moved) in access.moves(tile) {
+            let vector: Vec<Reg> = moved.iter().map(|&register| regs[register]).collect();
+            let address = self.address_in(place, &columns, at * bytes);
             self.store_words(address, elem, &vector);
         }
         Ok(())
@@ -91,34 +79,15 @@ impl Emitter<'_> {
         }
         let bytes = element_bytes(elem);
         let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
-        let surplus = tile.free_bits().0;
-        let rest = others(access.register.len(), &access.vector);
         let mut regs = vec![Reg::Int(0); tile.num_registers()];
-        for index in 0..1u32 << rest.len() {
-            let first = spread(&rest, index);
-            if first & surplus != 0 {
-                continue;
-            }
-            let address = self.address_in(place, &columns, apply(&access.register, first) * bytes);
-            let vector = self.load_words(address, elem, 1 << access.vector.len());
-            for (i, reg) in vector.into_iter().enumerate() {
-                regs[(first | spread(&access.vector, i as u32)) as usize] = reg;
+        for (at, moved) in access.moves(tile) {
+            let address = self.address_in(place, &columns, at * bytes);
+            let vector = self.load_words(address, elem, moved.len());
+            for (register, reg) in moved.into_iter().zip(vector) {
+                regs[register] = reg;
             }
         }
-        for r in 0..regs.len() {
-            regs[r] = regs[self.twin(tile, r as u32)];
-        }
-        Ok(regs)
-    }
-
-    /// The first register that holds what register `r` holds.
-    fn twin(&self, tile: &Distributed, r: u32) -> usize {
-        let surplus = tile.free_bits().0;
-        if r & surplus == 0 {
-            return r as usize;
-        }
-        let index = apply(&tile.register, r);
-        (0..r).find(|&other| other & surplus == 0 && apply(&tile.register, other) == index).unwrap_or(r) as usize
+        Ok(tile.first_holders().into_iter().map(|first| regs[first]).collect())
     }
 
     fn load_matrices(&mut self, place: Place, access: &Access, plan: &Matrices, elem: Elem) -> Vec<Reg> {

@@ -106,6 +106,16 @@ pub fn inverse_order(order: &[u8]) -> SmallVec<[u8; 4]> {
     inverse
 }
 
+/// Those of `total` bits that are not in `taken`.
+pub fn others(total: usize, taken: &[u32]) -> Vec<u32> {
+    (0..total as u32).filter(|bit| !taken.contains(bit)).collect()
+}
+
+/// The input whose set bits, counted through `positions`, are those of `index`.
+pub fn spread(positions: &[u32], index: u32) -> u32 {
+    positions.iter().enumerate().filter(|(i, _)| index >> i & 1 == 1).fold(0, |bits, (_, p)| bits | 1 << p)
+}
+
 /// The inverse of a bijective map on `columns.len()` bits.
 pub fn invert(columns: &[u32]) -> Option<Bases> {
     let span = Span::of(columns);
@@ -152,6 +162,17 @@ impl Distributed {
             columns.iter().enumerate().fold(0, |mask, (i, &c)| if span.insert(c, 0) { mask } else { mask | 1 << i })
         };
         (free(&self.register), free(&self.lane), free(&self.warp))
+    }
+
+    /// For each register of a thread, the first that holds the same element, itself as a rule.
+    pub fn first_holders(&self) -> Vec<usize> {
+        let surplus = self.free_bits().0;
+        let element = |register: usize| apply(&self.register, register as u32);
+        let is_first = |register: &usize| *register as u32 & surplus == 0;
+        let first = |register| (0..register).filter(is_first).find(|&other| element(other) == element(register));
+        (0..self.num_registers())
+            .map(|register| if is_first(&register) { None } else { first(register) }.unwrap_or(register))
+            .collect()
     }
 }
 

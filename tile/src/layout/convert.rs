@@ -5,7 +5,7 @@
 
 use super::{
     Bases, Distributed, SharedLayout,
-    algebra::{Span, apply, compose},
+    algebra::{Span, apply, compose, others, spread},
 };
 
 /// What a conversion takes.
@@ -81,6 +81,16 @@ impl Access {
             step *= 2;
         }
         Some(access)
+    }
+
+    /// What the instructions of a thread move, in their order: the offset that its registers contribute, and these registers, side by side.
+    /// What other registers of the thread hold too is moved once.
+    pub fn moves(&self, tile: &Distributed) -> Vec<(u32, Vec<usize>)> {
+        let surplus = tile.free_bits().0;
+        let rest = others(self.register.len(), &self.vector);
+        let firsts = (0..1 << rest.len()).map(|index| spread(&rest, index)).filter(|first| first & surplus == 0);
+        let registers = |first: u32| (0..1 << self.vector.len()).map(move |i| (first | spread(&self.vector, i)) as usize);
+        firsts.map(|first| (apply(&self.register, first), registers(first).collect())).collect()
     }
 
     /// Bytes that one instruction of a thread moves.

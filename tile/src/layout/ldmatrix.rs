@@ -3,12 +3,10 @@
 //! `ldmatrix` moves 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes; see the PTX manual. **Invariant:** code generation and
 //! whoever counts bank conflicts ask here, so both mean the same instructions.
 
-use super::{algebra::apply, convert::Access};
-
-/// Bits of a number that are not in `taken`.
-pub fn others(total: usize, taken: &[u32]) -> Vec<u32> {
-    (0..total as u32).filter(|bit| !taken.contains(bit)).collect()
-}
+use super::{
+    algebra::{apply, others},
+    convert::Access,
+};
 
 /// Which register bit lies within a word, which pick the matrix, and what the lanes' addresses are.
 #[derive(Debug, Clone, PartialEq, Eq)]

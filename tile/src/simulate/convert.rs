@@ -7,23 +7,12 @@ use crate::{
     interpret::FaultKind,
     layout::{
         Conversion, Distributed, SharedLayout,
-        algebra::apply,
         convert::{Access, conversion, scratch},
     },
     module::{OpId, ValueId},
     scratch::element_bytes,
     types::Elem,
 };
-
-/// The input whose set bits, counted through `positions`, are those of `index`.
-fn spread(positions: &[u32], index: u32) -> u32 {
-    positions.iter().enumerate().filter(|(i, _)| index >> i & 1 == 1).fold(0, |bits, (_, p)| bits | 1 << p)
-}
-
-/// Bits of a thread's register number that are not in `taken`.
-fn others(total: usize, taken: &[u32]) -> Vec<u32> {
-    (0..total as u32).filter(|bit| !taken.contains(bit)).collect()
-}
 
 impl<'r> Machine<'r> {
     /// Each thread of `active` writes its elements of `registers` side by side from its address on.
@@ -102,16 +91,8 @@ impl<'r> Machine<'r> {
         let access = self.access(frame, op, tile, buffer, elem)?;
         let bytes = element_bytes(elem);
         let threads = self.linear(&access.lane, &access.warp);
-        let surplus = tile.free_bits().0;
-        let rest = others(access.register.len(), &access.vector);
-        for index in 0..1u32 << rest.len() {
-            let first = spread(&rest, index);
-            if first & surplus != 0 {
-                continue;
-            }
-            let vector: Vec<&Lanes> =
-                (0..1u32 << access.vector.len()).map(|i| &*registers[(first | spread(&access.vector, i)) as usize]).collect();
-            let at = apply(&access.register, first);
+        for (at, moved) in access.moves(tile) {
+            let vector: Vec<&Lanes> = moved.iter().map(|&register| &*registers[register]).collect();
             self.write_shared(frame, op, owner, elem, |_| true, |t| base + (threads[t] ^ at) * bytes, &vector)?;
         }
         Ok(())
@@ -132,29 +113,15 @@ impl<'r> Machine<'r> {
         let access = self.access(frame, op, tile, buffer, elem)?;
         let bytes = element_bytes(elem);
         let threads = self.linear(&access.lane, &access.warp);
-        let surplus = tile.free_bits().0;
-        let rest = others(access.register.len(), &access.vector);
         let mut registers: Vec<Option<Register>> = vec![None; tile.num_registers()];
-        for index in 0..1u32 << rest.len() {
-            let first = spread(&rest, index);
-            if first & surplus != 0 {
-                continue;
-            }
-            let at = apply(&access.register, first);
-            let vector =
-                self.read_shared(frame, op, owner, elem, |t| base + (threads[t] ^ at) * bytes, 1 << access.vector.len())?;
-            for (i, register) in vector.into_iter().enumerate() {
-                registers[(first | spread(&access.vector, i as u32)) as usize] = Some(register);
+        for (at, moved) in access.moves(tile) {
+            let vector = self.read_shared(frame, op, owner, elem, |t| base + (threads[t] ^ at) * bytes, moved.len())?;
+            for (register, lanes) in moved.into_iter().zip(vector) {
+                registers[register] = Some(lanes);
             }
         }
-        // Surplus registers follow the first that holds the same.
-        for r in 0..registers.len() {
-            if registers[r].is_none() {
-                let index = apply(&tile.register, r as u32);
-                let twin = (0..registers.len())
-                    .find(|&other| registers[other].is_some() && apply(&tile.register, other as u32) == index);
-                registers[r] = twin.and_then(|twin| registers[twin].clone());
-            }
+        for (register, first) in tile.first_holders().into_iter().enumerate() {
+            registers[register] = registers[first].clone();
         }
         let all = registers.into_iter().collect::<Option<Vec<_>>>();
         all.ok_or_else(|| self.fault(frame, op, (FaultKind::Malformed, "a register has no element".into())))
