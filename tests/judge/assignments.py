@@ -6,7 +6,7 @@
 LANGUAGE_FOLDER holds `corpus_ttir.tsv` and `oracle.py`; the Python that runs this has the Triton to be asked. Every row that it accepts is
 compiled to IR once more with a hook on assignments; one line a row comes out: file, function, and `line name type` of every assignment in
 the order of the text, the type being that of its last visit. **Types are spelled as Tritium spells them; nothing but names and types is
-recorded.**
+recorded.** The record is compressed, OUT.tsv.gz.
 """
 import ast
 import csv
@@ -18,6 +18,8 @@ import linecache
 import multiprocessing
 import os
 import sys
+
+import records
 
 csv.field_size_limit(1 << 24)
 
@@ -257,6 +259,7 @@ def main():
                 print(f"{row['path']} {row['function']}: {error}", file=sys.stderr)
             else:
                 print(row["path"], row["function"], "; ".join(seen), sep="\t", file=file, flush=True)
+    records.pack(out)
     print(f"{failed} failed", file=sys.stderr)
 
 

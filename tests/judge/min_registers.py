@@ -22,6 +22,7 @@ import time
 import isolated
 import assignments
 import footprints
+import records
 
 LIMIT = 60
 STEP = 8
@@ -37,17 +38,17 @@ def wanted(language):
         for line in csv.DictReader(table, delimiter="\t"):
             if line["helper"] == "False":
                 requests[line["path"], line["function"]] = (line["signature"], line["constexprs"])
-    with open(os.path.join(footprints.ROOT, "tests/data/accuracy/spills.triton.tsv"), newline="") as table:
-        for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
-            row = {name: cell[1:-1].replace('""', '"') if cell[:1] == cell[-1:] == '"' else cell for name, cell in row.items()}
-            if row["half"] != "tune" or row["verdict"] != "ok" or row["maxnreg"] or int(row["registers"]) < 72 and row["spill_bytes"] == "0":
-                continue
-            if row["source"] == "corpus":
-                signature, constexprs = map(json.loads, requests[row["file"], row["kernel"]])
-                request = (signature, {**constexprs, **json.loads(row["constexprs"] or "{}")})
-            else:
-                request = (json.loads(row["args"]), json.loads(row["constexprs"]))
-            yield row, request
+    table = records.lines(os.path.join(footprints.ROOT, "tests/data/accuracy/spills.triton.tsv"))
+    for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
+        row = {name: cell[1:-1].replace('""', '"') if cell[:1] == cell[-1:] == '"' else cell for name, cell in row.items()}
+        if row["half"] != "tune" or row["verdict"] != "ok" or row["maxnreg"] or int(row["registers"]) < 72 and row["spill_bytes"] == "0":
+            continue
+        if row["source"] == "corpus":
+            signature, constexprs = map(json.loads, requests[row["file"], row["kernel"]])
+            request = (signature, {**constexprs, **json.loads(row["constexprs"] or "{}")})
+        else:
+            request = (json.loads(row["args"]), json.loads(row["constexprs"]))
+        yield row, request
 
 
 def spilled(ptxas, text, bound, arch, folder):

@@ -26,6 +26,7 @@ import zlib
 import isolated
 import assignments
 import footprints
+import records
 
 LIMIT = 40
 # Rows of one file that one process asks about.
@@ -212,6 +213,7 @@ def main():
     language, corpora, out = (os.path.abspath(p) for p in sys.argv[1:4])
     end, wanted = time.time() + float(sys.argv[4]), sys.argv[5]
     done = set()
+    records.unpack(out)
     if os.path.exists(out):
         with open(out) as known:
             done = {tuple(line.rstrip("\n").split("\t")[:9]) for line in known}
@@ -248,6 +250,7 @@ def main():
     if wanted != "corpus":
         with open(out, "w") as table:
             table.writelines(line + "\n" for line in ["\t".join(COLUMNS), *sorted(lines)])
+        records.pack(out)
 
 
 if __name__ == "__main__":

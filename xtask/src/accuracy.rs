@@ -16,9 +16,11 @@ mod types;
 use std::{
     collections::BTreeSet,
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
+
+use flate2::read::GzDecoder;
 
 /// What a measure found.
 pub(crate) struct Measured {
@@ -122,7 +124,7 @@ fn publish(judge: &Judge, name: &str, section: &str) -> Result<(), String> {
 }
 
 fn say(text: &str) -> Result<(), String> {
-    writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())
+    writeln!(io::stdout(), "{text}").map_err(|e| e.to_string())
 }
 
 /// `None` where the recorded tables are not at hand and need not be.
@@ -157,9 +159,15 @@ fn judge(quick: bool) -> Result<Option<Judge>, String> {
 /// The corpora with recorded verdicts that everybody can fetch.
 const PACKAGES: &[&str] = &["conch-triton-kernels", "fla-core", "liger-kernel", "torchao"];
 
+/// The text of a record. One of many lines lies there compressed, its name with `.gz` behind it; gzip's checksum tells whether it is whole.
+pub(crate) fn record(path: &Path) -> Result<String, String> {
+    let packed = || io::read_to_string(GzDecoder::new(fs::File::open(path.with_added_extension("gz"))?));
+    fs::read_to_string(path).or_else(|_| packed()).map_err(|e| format!("{}: {e}", path.display()))
+}
+
 /// A recorded table: its rows, by column.
 pub(crate) fn table(path: &Path) -> Result<Vec<Vec<String>>, String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let text = record(path)?;
     Ok(text.lines().skip(1).map(|line| line.split('\t').map(unquoted).collect()).collect())
 }
 

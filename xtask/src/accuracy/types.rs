@@ -1,12 +1,11 @@
 //! The type of every assignment of published kernels, beside what Triton's own code generator binds there.
 //!
-//! The record, `tests/data/accuracy/assignments.tsv`, is written by `tests/judge/assignments.py` under a Python with Triton 3.6; it holds
+//! The record, `tests/data/accuracy/assignments.tsv.gz`, is written by `tests/judge/assignments.py` under a Python with Triton 3.6; it holds
 //! names and types only. **Every recorded assignment is compared; one that Tritium does not reach counts as different.**
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    fs,
 };
 
 use super::{
@@ -18,7 +17,7 @@ use super::{
 
 pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
     let record = judge.root.join("tests/data/accuracy/assignments.tsv");
-    let text = fs::read_to_string(&record).map_err(|e| format!("{}: {e}", record.display()))?;
+    let text = super::record(&record)?;
     let recorded: BTreeMap<(&str, &str), &str> = text
         .lines()
         .filter_map(|line| {
