@@ -1,6 +1,7 @@
-//! The listings of `docs/architecture.md` are what the program prints. `UPDATE_EXPECT=1` writes them anew.
+//! The listings of `docs/architecture.md` are what the program prints (`UPDATE_EXPECT=1` writes them anew), and the recipes of `docs/adding.md`
+//! name the files that their examples are in.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use tritium_tests::{repository, tritium};
 
@@ -79,4 +80,55 @@ fn listings_are_fresh() {
     } else {
         assert!(new == old, "docs/architecture.md is out of date: run this test with UPDATE_EXPECT=1 and read the difference");
     }
+}
+
+/// The words between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2).filter(|word| !word.contains(char::is_whitespace))
+}
+
+/// The letters and digits of a name, the same in every way of writing it.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The text of a file; the names and texts of a folder's.
+fn contents(path: &Path) -> String {
+    if !path.is_dir() {
+        return fs::read_to_string(path).unwrap_or_default();
+    }
+    let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| format!("{} {}\n", path.display(), contents(&path))).collect()
+}
+
+/// Each step of a recipe is there, and was taken for one of the examples that the recipe says to follow.
+#[test]
+fn recipes_name_the_files_of_their_examples() {
+    let page = fs::read_to_string(repository().join("docs/adding.md")).expect("docs/adding.md is there");
+    let mut wrong = Vec::new();
+    let mut recipes = 0;
+    for recipe in page.split("\n## ").skip(1) {
+        recipes += 1;
+        let title = recipe.lines().next().unwrap_or_default();
+        let (steps, rest) = recipe.split_once("\nTo follow: ").unwrap_or_else(|| panic!("{title}: no line `To follow: `"));
+        let examples: Vec<&str> = quoted(rest.split("\n\n").next().unwrap_or_default()).collect();
+        let paths = quoted(steps).filter(|word| word.contains('/') || repository().join(word).is_file());
+        for (index, path) in paths.enumerate() {
+            let found = repository().join(path);
+            if !found.exists() {
+                wrong.push(format!("{title}: there is no {path}"));
+                continue;
+            }
+            let text = plain(&contents(&found));
+            let (with, without): (Vec<&str>, Vec<&str>) = examples.iter().partition(|example| text.contains(&plain(example)));
+            if index == 0 && !without.is_empty() {
+                wrong.push(format!("{title}: {path} does not have {}", without.join(", ")));
+            }
+            if with.is_empty() {
+                wrong.push(format!("{title}: {path} has none of {}", examples.join(", ")));
+            }
+        }
+    }
+    assert!(recipes >= 7, "the recipes are missing");
+    assert!(wrong.is_empty(), "docs/adding.md does not tell what was done:\n{}", wrong.join("\n"));
 }
