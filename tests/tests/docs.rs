@@ -3,6 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
+use expect_test::expect_file;
 use tritium_tests::{repository, tritium};
 
 /// The text that belongs under a marker such as `tritium emit FILE --stage tile | from load | first 12`.
@@ -75,11 +76,7 @@ fn listings_are_fresh() {
         }
     }
     assert!(listings >= 9, "the walk has nine stages");
-    if new != old && std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(&path, &new).expect("docs/architecture.md is writable");
-    } else {
-        assert!(new == old, "docs/architecture.md is out of date: run this test with UPDATE_EXPECT=1 and read the difference");
-    }
+    expect_file![path].assert_eq(&new);
 }
 
 /// The words between backquotes.

@@ -1,11 +1,9 @@
 //! The diagnostics' pages through the real program: what each wrong example says, what its fix makes of it, and the index of them.
 //! `UPDATE_EXPECT=1` writes `tests/data/messages.txt` and `docs/diagnostics.md` anew: read them.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
+use expect_test::expect_file;
 use serde_json::Value;
 use tempfile::TempDir;
 use tritium_semantics::diagnostics::Code;
@@ -154,7 +152,7 @@ fn messages_are_as_they_were_read() {
         }
         all += &examples.check(&[]).stdout.replace(&folder, "");
     }
-    compare(&repository().join("tests/data/messages.txt"), &all);
+    expect_file![repository().join("tests/data/messages.txt")].assert_eq(&all);
 }
 
 #[test]
@@ -186,15 +184,5 @@ fn the_index_is_fresh() {
             summary(code).replace('|', "\\|")
         );
     }
-    compare(&repository().join("docs/diagnostics.md"), &text);
-}
-
-fn compare(path: &Path, new: &str) {
-    let old = fs::read_to_string(path).unwrap_or_default();
-    if new != old && std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("the repository is writable");
-        fs::write(path, new).expect("the repository is writable");
-    } else {
-        assert!(new == old, "{} is out of date: run this test with UPDATE_EXPECT=1 and read the difference", path.display());
-    }
+    expect_file![repository().join("docs/diagnostics.md")].assert_eq(&text);
 }
