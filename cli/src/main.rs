@@ -21,6 +21,7 @@ use std::{io, process::ExitCode};
 use clap::{CommandFactory as _, Parser as _};
 use tritium_ide::emit::Choice;
 use tritium_lsp::Ended;
+use tritium_semantics::launch::GivenOptions;
 
 use crate::{
     args::{Cli, Command},
@@ -79,7 +80,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             check::check(session::host_with(options), &request)
         }
         Command::Emit { file, kernel, stage, args, sets, num_warps, num_stages, launch, output, analysing } => {
-            let choice = Choice { kernel, launch, args, sets, num_warps, num_stages };
+            let options = GivenOptions { num_warps, num_stages, max_registers: None };
+            let choice = Choice { kernel, launch, args, sets, options };
             emit::emit(&session::host(&analysing)?, &file, stage, &choice, output.as_deref())
         }
         Command::Configs { paths, kernel, output_format, analysing } => {

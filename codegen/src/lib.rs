@@ -13,6 +13,6 @@ pub mod source_lines;
 pub mod tensor_map;
 
 pub use options::{CompileOptions, Unsupported};
-pub use queries::{Llvm, Options, llvm_text, optimised, verified};
+pub use queries::{Llvm, llvm_text, optimised, verified};
 pub use source_lines::{SourceLines, source_lines};
 pub use tritium_tile::scratch;

@@ -1,15 +1,14 @@
 //! Options of a compilation, and the refusal of a kernel.
 
 use thiserror::Error;
-use tritium_semantics::target::Sm;
+use tritium_semantics::{launch::LaunchOptions, target::Sm};
 use tritium_tile::{Origin, inline::NotInlined};
 
-/// What a kernel is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a kernel is compiled for, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
     pub sm: &'static Sm,
-    pub num_warps: u32,
-    pub num_stages: u32,
+    pub launch: LaunchOptions,
 }
 
 /// Loads of one loop that may run ahead; Triton's own limit is the shared memory they take.
@@ -18,13 +17,14 @@ const MAX_STAGES: u32 = 256;
 impl CompileOptions {
     /// What the SM and the compiler allow.
     pub fn check(&self) -> Result<(), Unsupported> {
+        let LaunchOptions { num_warps, num_stages, .. } = self.launch;
         let max_warps = self.sm.max_threads_per_cta / 32;
-        if !self.num_warps.is_power_of_two() || self.num_warps > max_warps {
-            let message = format!("num_warps is {}; it must be a power of two from 1 to {max_warps}", self.num_warps);
+        if !num_warps.is_power_of_two() || num_warps > max_warps {
+            let message = format!("num_warps is {num_warps}; it must be a power of two from 1 to {max_warps}");
             return Err(Unsupported::new(Origin::NONE, message));
         }
-        if self.num_stages > MAX_STAGES {
-            let message = format!("num_stages is {}; at most {MAX_STAGES} are compiled", self.num_stages);
+        if num_stages > MAX_STAGES {
+            let message = format!("num_stages is {num_stages}; at most {MAX_STAGES} are compiled");
             return Err(Unsupported::new(Origin::NONE, message));
         }
         Ok(())

@@ -108,7 +108,7 @@ pub fn lower_observed(
 const MAX_ELEMENTS_PER_THREAD: u64 = 2048;
 
 fn check_tiles(l0: &Module, options: &CompileOptions) -> Result<(), Unsupported> {
-    let threads = u64::from(32 * options.num_warps);
+    let threads = u64::from(32 * options.launch.num_warps);
     for function in &l0.functions {
         for op in &function.ops {
             for &result in &op.results {
@@ -116,7 +116,7 @@ fn check_tiles(l0: &Module, options: &CompileOptions) -> Result<(), Unsupported>
                 if elements / threads > MAX_ELEMENTS_PER_THREAD {
                     let message = format!(
                         "a tile of {elements} elements over {} warps is {} elements for each thread, and at most {MAX_ELEMENTS_PER_THREAD} are compiled: use a smaller block, or more warps",
-                        options.num_warps,
+                        options.launch.num_warps,
                         elements / threads
                     );
                     return Err(Unsupported::new(op.origin, message));

@@ -1,31 +1,12 @@
 //! The stages of code generation as queries over a specialisation.
 //!
-//! **Invariant:** keyed by the specialisation and [`Options`] alone, so typing in one kernel compiles no other, and a board of the same SM
+//! **Invariant:** keyed by the specialisation and [`CompileOptions`] alone, so typing in one kernel compiles no other, and a board of the same SM
 //! changes nothing here.
 
-use tritium_semantics::{
-    Db, Instance,
-    elaborate::elaborate,
-    target::{self, Sm},
-};
+use tritium_semantics::{Db, Instance, elaborate::elaborate};
 use tritium_tile::{Module, Origin, verify};
 
 use crate::{CompileOptions, Unsupported, llvm, passes, tensor_map::TensorMap};
-
-/// What code is generated for, beyond the specialisation. Interned for good: there are few.
-#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
-pub struct Options {
-    /// A row of [`target::SMS`], by name.
-    #[returns(ref)]
-    pub sm: String,
-    #[returns(copy)]
-    pub num_warps: u32,
-    #[returns(copy)]
-    pub num_stages: u32,
-    /// Registers a thread may have at most (`maxnreg`).
-    #[returns(copy)]
-    pub max_registers: Option<u32>,
-}
 
 /// A kernel as LLVM text, and what a launch must know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,22 +22,11 @@ pub struct Llvm {
     pub tensor_maps: Vec<TensorMap>,
 }
 
-fn sm(db: &dyn Db, options: Options) -> Result<&'static Sm, Unsupported> {
-    let name = options.sm(db);
-    target::sm(name).ok_or_else(|| Unsupported::new(Origin::NONE, format!("no SM is called `{name}`")))
-}
-
-impl Options {
-    pub fn compile_options(self, db: &dyn Db) -> Result<CompileOptions, Unsupported> {
-        Ok(CompileOptions { sm: sm(db, self)?, num_warps: self.num_warps(db), num_stages: self.num_stages(db) })
-    }
-}
-
 /// The module after every pass: at L1, or at L2 where loads are pipelined or warpgroups multiply.
 #[salsa::tracked(returns(ref), lru = 256)]
-pub fn optimised(db: &dyn Db, instance: Instance, options: Options) -> Result<Module, Unsupported> {
+pub fn optimised(db: &dyn Db, instance: Instance, options: CompileOptions) -> Result<Module, Unsupported> {
     let module = verified(db, instance)?;
-    passes::lower_observed(module, &options.compile_options(db)?, &mut |_, _| db.unwind_if_revision_cancelled())
+    passes::lower_observed(module, &options, &mut |_, _| db.unwind_if_revision_cancelled())
 }
 
 /// The tile IR of a kernel that is known to its end.
@@ -77,7 +47,7 @@ pub fn verified(db: &dyn Db, instance: Instance) -> Result<&Module, Unsupported>
 
 /// LLVM IR as text.
 #[salsa::tracked(returns(ref), lru = 256)]
-pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Llvm, Unsupported> {
+pub fn llvm_text(db: &dyn Db, instance: Instance, options: CompileOptions) -> Result<Llvm, Unsupported> {
     let module = optimised(db, instance, options).as_ref().map_err(Clone::clone)?;
     let entry = module.entry();
     // The path of a file, but nothing that a comment in it could change.
@@ -86,8 +56,8 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: Options) -> Result<Ll
         let place = origins.get(origin.0 as usize)?.place;
         Some(place.function.file(db).path(db).display().to_string())
     };
-    let emission = llvm::Emission { max_registers: options.max_registers(db), file_of: &file_of };
-    let llvm::Text { llvm: text, tensor_maps } = llvm::emit_with(module, sm(db, options)?, &emission)?;
+    let emission = llvm::Emission { max_registers: options.launch.max_registers, file_of: &file_of };
+    let llvm::Text { llvm: text, tensor_maps } = llvm::emit_with(module, options.sm, &emission)?;
     Ok(Llvm {
         text,
         kernel: llvm::entry_name(module),

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use tritium_codegen::{CompileOptions, passes};
 use tritium_harness::{TileTest, repository, test_each};
-use tritium_semantics::target::Gpu;
+use tritium_semantics::{launch::LaunchOptions, target::Gpu};
 use tritium_tile::{
     Elem, FunctionId, Module, Scalar,
     interpret::{Arg, Limits, Memory, interpret},
@@ -48,8 +48,11 @@ struct Lowered {
 fn lower(test: &TileTest) -> Lowered {
     let options = CompileOptions {
         sm: Gpu::find(test.directive("sm").unwrap_or("sm_90")).expect("a known SM").sm,
-        num_warps: test.value("warps").unwrap_or(4),
-        num_stages: test.value("stages").unwrap_or(1),
+        launch: LaunchOptions {
+            num_warps: test.value("warps").unwrap_or(4),
+            num_stages: test.value("stages").unwrap_or(1),
+            max_registers: None,
+        },
     };
     let mut module = tritium_tile::parse::parse(&test.module()).unwrap_or_else(|error| panic!("{error}"));
     let problems = tritium_tile::verify::verify(&module);

@@ -15,4 +15,4 @@ pub mod registers;
 pub mod resources;
 pub mod triton;
 
-pub use queries::{Configuration, launch_values, report, resource_lints, triton_footprint};
+pub use queries::{ReportKey, launch_values, report, resource_lints, triton_footprint};

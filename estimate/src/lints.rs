@@ -16,6 +16,7 @@ mod tensor_memory;
 
 use tritium_semantics::{
     diagnostics::{Code, Severity},
+    launch::LaunchOptions,
     target::Gpu,
 };
 
@@ -36,18 +37,15 @@ pub struct Ground<'a> {
     /// Of the layouts that Tritium gives; Triton coalesces alike.
     pub accesses: &'a [Access],
     pub gpu: Gpu,
-    pub num_warps: u32,
-    pub num_stages: u32,
-    /// `maxnreg`
-    pub max_registers: Option<u32>,
+    pub options: LaunchOptions,
     /// The row of the tuner that the launch comes from.
     pub config: Option<u32>,
     pub launch: &'a Launch,
-    /// What Tritium's code takes and costs, where it has bank conflicts; and what it would cost with other warps.
+    /// What Tritium's code takes and costs, where it has bank conflicts; and what it would cost with other options.
     pub report: Option<&'a KernelReport>,
-    pub report_with: &'a dyn Fn(u32) -> Option<Cost>,
-    /// The footprint with other options: warps, stages.
-    pub with: &'a dyn Fn(u32, u32) -> Option<Footprint>,
+    pub report_with: &'a dyn Fn(LaunchOptions) -> Option<Cost>,
+    /// The footprint with other options.
+    pub with: &'a dyn Fn(LaunchOptions) -> Option<Footprint>,
 }
 
 /// What a rule says; the place is an origin of the elaborated kernel, or the kernel's name.

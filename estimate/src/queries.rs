@@ -2,11 +2,11 @@
 //!
 //! **Invariant:** keyed by the specialisation, its options and the numbers of the launch, so typing in one kernel estimates no other.
 
-use tritium_codegen::{Options, Unsupported, optimised, verified};
+use tritium_codegen::{CompileOptions, Unsupported, optimised, verified};
 use tritium_semantics::{
     Db, Instance,
     elaborate::elaborate,
-    launch::{self, LaunchArg},
+    launch::{self, LaunchArg, LaunchOptions},
     specialise::run_time_values,
     target::Gpu,
 };
@@ -20,102 +20,79 @@ use crate::{
 
 /// What Triton would take of a GPU for it.
 #[salsa::tracked(returns(ref), lru = 512)]
-pub fn triton_footprint(db: &dyn Db, instance: Instance, options: Options) -> Result<Footprint, Unsupported> {
+pub fn triton_footprint(db: &dyn Db, instance: Instance, options: CompileOptions) -> Result<Footprint, Unsupported> {
     let module = verified(db, instance)?;
     db.unwind_if_revision_cancelled();
-    let compile = options.compile_options(db)?;
-    compile.check()?;
-    triton::footprint(module, &compile, options.max_registers(db))
+    options.check()?;
+    triton::footprint(module, &options)
 }
 
-/// One launch, as far as what it takes of its GPU depends on it.
-#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
-pub struct Configuration {
+/// A kernel, so compiled, so launched, as far as what it takes of a GPU depends on it: launches that differ in nothing else share one.
+/// Forgotten when nobody asks any more: sizes of launches change with every keystroke in them.
+#[salsa::interned]
+pub struct ReportKey<'db> {
     #[returns(copy)]
     pub instance: Instance,
     #[returns(copy)]
-    pub options: Options,
-    /// A board or a bare SM, by name.
-    #[returns(ref)]
-    pub gpu: String,
-    /// The row of the tuner that it comes from.
+    pub options: CompileOptions,
     #[returns(copy)]
-    pub config: Option<u32>,
-    #[returns(copy)]
-    pub grid: [u64; 3],
+    pub gpu: Gpu,
     #[returns(ref)]
-    pub arguments: Vec<cost::Argument>,
+    pub launch: Option<cost::Launch>,
 }
 
-impl Configuration {
-    pub fn of_launch(db: &dyn Db, instance: Instance, options: Options, gpu: Gpu, launch: &launch::Launch) -> Configuration {
-        let cost::Launch { grid, arguments } = launch_values(db, launch);
-        Configuration::new(db, instance, options, gpu.name().to_owned(), launch.config, grid, arguments)
+impl<'db> ReportKey<'db> {
+    pub fn of(
+        db: &'db dyn Db,
+        instance: Instance,
+        options: LaunchOptions,
+        gpu: Gpu,
+        launch: Option<&launch::Launch>,
+    ) -> ReportKey<'db> {
+        let options = CompileOptions { sm: gpu.sm, launch: options };
+        ReportKey::new(db, instance, options, gpu, launch.map(|launch| launch_values(db, launch)))
+    }
+
+    /// The same compiled with other options.
+    fn with(self, db: &'db dyn Db, launch: LaunchOptions) -> ReportKey<'db> {
+        let options = CompileOptions { launch, ..self.options(db) };
+        ReportKey::new(db, self.instance(db), options, self.gpu(db), self.launch(db).clone())
+    }
+
+    pub fn footprint(self, db: &'db dyn Db) -> &'db Result<Footprint, Unsupported> {
+        triton_footprint(db, self.instance(db), self.options(db))
     }
 }
 
-/// What the rules about resources find of a launch; nothing where it cannot be compiled.
+/// What the rules about resources find of a launch; nothing where it cannot be compiled. `row` is that of the tuner that it comes from.
 #[salsa::tracked(returns(ref))]
-pub fn resource_lints(db: &dyn Db, configuration: Configuration) -> Vec<Finding> {
-    let (instance, options) = (configuration.instance(db), configuration.options(db));
-    let Ok(footprint) = triton_footprint(db, instance, options) else { return vec![] };
-    let Some(gpu) = Gpu::find(configuration.gpu(db)) else { return vec![] };
-    let launch = cost::Launch { grid: configuration.grid(db), arguments: configuration.arguments(db).clone() };
-    let module = optimised(db, instance, options).as_ref().ok();
-    let accesses = module.map(|module| access::accesses(module, Some(&launch))).unwrap_or_default();
-    let reported = |options| answer(db, Question::new(db, instance, options, gpu, Some(launch.clone()))).as_ref().ok();
+pub fn resource_lints<'db>(db: &'db dyn Db, key: ReportKey<'db>, row: Option<u32>) -> Vec<Finding> {
+    let Ok(footprint) = key.footprint(db) else { return vec![] };
+    let Some(launch) = key.launch(db) else { return vec![] };
+    let module = optimised(db, key.instance(db), key.options(db)).as_ref().ok();
+    let accesses = module.map(|module| access::accesses(module, Some(launch))).unwrap_or_default();
     // To tell what they cost takes the whole model, which most launches need not be asked for.
     let conflicts = module.is_some_and(|module| banks::passages(module).iter().any(|passage| passage.ways() > 1.0));
-    let report = if conflicts { reported(options) } else { None };
-    let report_with = |num_warps| {
-        let other = Options::new(db, options.sm(db).clone(), num_warps, options.num_stages(db), options.max_registers(db));
-        reported(other).map(|report| report.cost.clone())
-    };
-    let with = |num_warps, num_stages| {
-        let other = Options::new(db, options.sm(db).clone(), num_warps, num_stages, options.max_registers(db));
-        triton_footprint(db, instance, other).as_ref().ok().cloned()
-    };
     lints::lint(&Ground {
-        module: &elaborate(db, instance).module,
+        module: &elaborate(db, key.instance(db)).module,
         footprint,
         accesses: &accesses,
-        gpu,
-        num_warps: options.num_warps(db),
-        num_stages: options.num_stages(db),
-        max_registers: options.max_registers(db),
-        config: configuration.config(db),
-        launch: &launch,
-        report,
-        report_with: &report_with,
-        with: &with,
+        gpu: key.gpu(db),
+        options: key.options(db).launch,
+        config: row,
+        launch,
+        report: if conflicts { report(db, key).as_ref().ok() } else { None },
+        report_with: &|options| Some(report(db, key.with(db, options)).as_ref().ok()?.cost.clone()),
+        with: &|options| key.with(db, options).footprint(db).as_ref().ok().cloned(),
     })
 }
 
-/// What a report is about. Forgotten when nobody asks any more: sizes of launches change with every keystroke in them.
-#[salsa::interned]
-struct Question<'db> {
-    instance: Instance,
-    options: Options,
-    gpu: Gpu,
-    launch: Option<cost::Launch>,
-}
-
 /// What the specialisation takes and costs on a GPU of the SM it is compiled for; with a launch also what the launch costs.
-pub fn report<'db>(
-    db: &'db dyn Db,
-    instance: Instance,
-    options: Options,
-    gpu: Gpu,
-    launch: Option<&launch::Launch>,
-) -> &'db Result<KernelReport, Unsupported> {
-    answer(db, Question::new(db, instance, options, gpu, launch.map(|launch| launch_values(db, launch))))
-}
-
 #[salsa::tracked(returns(ref), lru = 256)]
-fn answer<'db>(db: &'db dyn Db, question: Question<'db>) -> Result<KernelReport, Unsupported> {
-    let module = optimised(db, *question.instance(db), *question.options(db)).as_ref().map_err(Clone::clone)?;
-    let max_registers = question.options(db).max_registers(db);
-    Ok(resources::report(module, *question.gpu(db), question.launch(db).as_ref(), max_registers))
+pub fn report<'db>(db: &'db dyn Db, key: ReportKey<'db>) -> Result<KernelReport, Unsupported> {
+    let options = key.options(db);
+    let module = optimised(db, key.instance(db), options).as_ref().map_err(Clone::clone)?;
+    Ok(resources::report(module, key.gpu(db), key.launch(db).as_ref(), options.launch.max_registers))
 }
 
 /// The numbers of a launch that costs depend on.

@@ -120,8 +120,8 @@ const ASIDE: Range = Range { min: 1, max: MAX_PROGRAMS_YZ as i64 };
 
 const TURNED: &str = "mma.sync takes the transpose of it, which lies the other way round";
 
-/// The footprint of a kernel at L0; `max_registers` are those a thread may have (`maxnreg`).
-pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u32>) -> Result<Footprint, Unsupported> {
+/// The footprint of a kernel at L0.
+pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Unsupported> {
     let mut module = l0.clone();
     module.functions = vec![inline::inlined(&module, MAX_INLINED_OPS)?.into_owned()];
     fold::fold(&mut module);
@@ -131,7 +131,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     }
     let function = module.entry();
     let facts = facts::of_launched(function, &Launched { params: Vec::new(), grid: GRID });
-    let mut layouts = Layouts::new(function, &facts, options.sm, options.num_warps);
+    let mut layouts = Layouts::new(function, &facts, options.sm, options.launch.num_warps);
     let mut plan = Plan::new(&mut layouts, options);
     plan.loops();
     plan.products();
@@ -142,9 +142,9 @@ pub fn footprint(l0: &Module, options: &CompileOptions, max_registers: Option<u3
     let shared = place(&mut parts);
     let (needed, at) = spills::needed(&mut layouts, &fetches, &beside);
     // ptxas takes the bound at its word, even where so many threads do not have as many registers.
-    let has = match max_registers {
+    let has = match options.launch.max_registers {
         Some(bound) => bound.min(options.sm.max_registers_per_thread),
-        None => occupancy::registers_of_thread(options.sm, options.num_warps, None),
+        None => occupancy::registers_of_thread(options.sm, options.launch.num_warps, None),
     };
     let spills = needed > f64::from(has);
     let products = layouts.products.iter().map(|(&dot, product)| {
@@ -251,7 +251,7 @@ impl<'l, 'f> Plan<'l, 'f> {
     fn loops(&mut self) {
         for id in self.layouts.ops() {
             let OpKind::For(LoopAttrs { num_stages: asked, .. }) = self.function.op(id).kind else { continue };
-            let stages = asked.unwrap_or(self.options.num_stages);
+            let stages = asked.unwrap_or(self.options.launch.num_stages);
             let body = self.function.op(id).regions[0];
             // Neither what holds a loop nor what all threads wait in.
             let inner = |op: &OpId| matches!(self.function.op(*op).kind, OpKind::For(_) | OpKind::While | OpKind::Barrier);

@@ -7,13 +7,13 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
-use tritium_codegen::{Options, llvm_text};
-use tritium_estimate::{report, triton::Footprint, triton_footprint};
+use tritium_codegen::{CompileOptions, llvm_text};
+use tritium_estimate::{ReportKey, report, triton::Footprint, triton_footprint};
 use tritium_semantics::{
     Database, SourceFile, System,
-    launch::launches,
+    launch::{LaunchOptions, launches},
     specialise::{instances, specialise},
-    target::Gpu,
+    target::{Gpu, sm},
 };
 
 struct Nothing;
@@ -32,8 +32,8 @@ impl System for Nothing {
     }
 }
 
-fn options(db: &Database, num_warps: u32) -> Options {
-    Options::new(db, "sm_90".to_string(), num_warps, 3, None)
+fn options(launch: LaunchOptions) -> CompileOptions {
+    CompileOptions { sm: sm("sm_90").expect("an SM"), launch }
 }
 
 /// One line for each launch of the examples.
@@ -41,9 +41,9 @@ fn summary(db: &Database, file: SourceFile) -> String {
     let mut out = String::new();
     for launch in &launches(db, file).launches {
         let instance = specialise(db, launch);
-        let options = options(db, launch.num_warps);
         let gpu = Gpu::find("H200").expect("a board");
-        let line = match (report(db, instance, options, gpu, Some(launch)), llvm_text(db, instance, options)) {
+        let key = ReportKey::of(db, instance, launch.options, gpu, Some(launch));
+        let line = match (report(db, key), llvm_text(db, instance, options(launch.options))) {
             (Ok(report), Ok(llvm)) => {
                 assert!(llvm.text.contains(&format!("@{}(", llvm.kernel)), "{}", llvm.text);
                 let widths: Vec<u32> = report.accesses.iter().map(|a| a.width_bytes).collect();
@@ -123,7 +123,7 @@ fn counted(file: &str, launches_as_toml: &str, expected: Expect) {
     for launch in &launches(&db, file).launches {
         let instance = specialise(&db, launch);
         let gpu = Gpu::find("H200").expect("a board");
-        let report = report(&db, instance, options(&db, launch.num_warps), gpu, Some(launch)).as_ref().expect("a report");
+        let report = report(&db, ReportKey::of(&db, instance, launch.options, gpu, Some(launch))).as_ref().expect("a report");
         let cost = &report.cost;
         let million = |n: Option<f64>| n.map_or_else(|| "?".to_owned(), |n| format!("{:.1}", n / 1e6));
         out += &format!(
@@ -233,7 +233,7 @@ fn runs_after(edited: &str) -> Vec<String> {
     let lower_all = |db: &Database, file: SourceFile| {
         for (_, specialisations) in instances(db, file) {
             for s in specialisations {
-                llvm_text(db, s.instance, options(db, 4)).as_ref().expect("it compiles");
+                llvm_text(db, s.instance, options(LaunchOptions::default())).as_ref().expect("it compiles");
             }
         }
     };
@@ -291,7 +291,7 @@ fn footprint_of(text: &str) -> Footprint {
     let file = db.set_text(Path::new("sums.py"), text.to_string());
     let launch = &launches(&db, file).launches[0];
     let instance = specialise(&db, launch);
-    triton_footprint(&db, instance, options(&db, launch.num_warps)).clone().expect("it is understood")
+    triton_footprint(&db, instance, options(launch.options)).clone().expect("it is understood")
 }
 
 /// Registers that a thread needs in Triton's code, and whether it has them.

@@ -7,7 +7,7 @@ use tritium_estimate::{
     resources,
 };
 use tritium_harness::{TileTest, repository, test_each};
-use tritium_semantics::target::Gpu;
+use tritium_semantics::{launch::LaunchOptions, target::Gpu};
 
 fn main() {
     tritium_harness::run(test_each(&repository().join("tests/tile/report"), "tile", |path| {
@@ -20,8 +20,11 @@ fn report(test: &TileTest) -> String {
     let module = tritium_tile::parse(&test.module()).expect("a module");
     let options = CompileOptions {
         sm: Gpu::find(test.directive("sm").unwrap_or("sm_90")).expect("a known SM").sm,
-        num_warps: test.value("warps").unwrap_or(4),
-        num_stages: test.value("stages").unwrap_or(1),
+        launch: LaunchOptions {
+            num_warps: test.value("warps").unwrap_or(4),
+            num_stages: test.value("stages").unwrap_or(1),
+            max_registers: None,
+        },
     };
     let lowered = passes::lower(&module, &options).expect("it compiles");
     let grid: Vec<u64> = test.directive("grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();

@@ -11,7 +11,7 @@ use tritium_estimate as estimate;
 use tritium_semantics::{
     diagnostics::Severity,
     items,
-    launch::{self, DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS},
+    launch::{self, GivenOptions},
     lints,
     target::Gpu,
 };
@@ -161,9 +161,16 @@ fn configure(host: &mut Host, defaults: &Options, request: &Request) -> Result<(
     Ok(())
 }
 
+impl Request {
+    fn options(&self) -> GivenOptions {
+        GivenOptions { num_warps: self.num_warps, num_stages: self.num_stages, max_registers: self.maxnreg }
+    }
+}
+
 /// What a request asks of the compiler that no launch can have.
 fn impossible(request: &Request) -> Option<String> {
-    let options = [("num_warps", request.num_warps), ("num_stages", request.num_stages), ("maxnreg", request.maxnreg)];
+    let GivenOptions { num_warps, num_stages, max_registers } = request.options();
+    let options = [("num_warps", num_warps), ("num_stages", num_stages), ("maxnreg", max_registers)];
     let mut given = options.into_iter().filter_map(|(name, value)| launch::impossible_option(name, i128::from(value?)));
     given.find(|found| found.severity == Severity::Error).map(|found| found.message)
 }
@@ -184,14 +191,10 @@ impl Analysis {
                 let choice = Choice { kernel: Some(request.kernel.clone()), launch: Some(name.clone()), ..Choice::default() };
                 self.choose(file, &choice)?
             }
-            None => Active {
-                instance: Arguments::from_json(db, file, &request.args, &request.constexprs)?.instance(db, file, function)?,
-                launch: None,
-                config: None,
-                num_warps: request.num_warps.unwrap_or(DEFAULT_NUM_WARPS),
-                num_stages: request.num_stages.unwrap_or(DEFAULT_NUM_STAGES),
-                max_registers: request.maxnreg,
-            },
+            None => {
+                let arguments = Arguments::from_json(db, file, &request.args, &request.constexprs)?;
+                Active { options: request.options().or_default(), ..Active::assumed(arguments.instance(db, file, function)?) }
+            }
         };
         let elaborated = self.elaborated(active.instance);
         let index = items::line_index(db, file);
@@ -234,13 +237,13 @@ impl Analysis {
         let mut clock = Clock { start, stages: &mut answer.stage_ms };
         clock.stage("tile");
         if request.estimates {
-            let module = codegen::optimised(db, active.instance, self.codegen_options(&active));
+            let module = codegen::optimised(db, active.instance, self.compile_options(&active));
             let module = module.as_ref().map_err(|e| e.message.clone())?;
-            let report = estimate::resources::report(module, self.gpu(), None, active.max_registers);
+            let report = estimate::resources::report(module, self.gpu(), None, active.options.max_registers);
             answer.registers_estimated = Some(report.registers.value);
             answer.spills_estimated = Some(report.spill_bytes.value > 0);
         }
-        let expected = estimate::triton_footprint(db, active.instance, self.codegen_options(&active)).as_ref().ok();
+        let expected = estimate::triton_footprint(db, active.instance, self.compile_options(&active)).as_ref().ok();
         answer.triton = expected.map(|footprint| Expected {
             shared_bytes: footprint.shared_bytes.value,
             limit_bytes: self.gpu().sm.shared_per_cta,
@@ -252,7 +255,7 @@ impl Analysis {
         if through == Through::Tile {
             return Ok(());
         }
-        let llvm = codegen::llvm_text(db, active.instance, self.codegen_options(&active));
+        let llvm = codegen::llvm_text(db, active.instance, self.compile_options(&active));
         let llvm = llvm.as_ref().map_err(|e| e.message.clone())?;
         answer.shared_bytes = Some(llvm.shared_bytes);
         clock.stage("llvm");

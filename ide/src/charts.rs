@@ -148,7 +148,7 @@ impl Analysis {
         let (kernel, active) = self.chosen(path, choice)?;
         let figures = self.figures(&active, wait)?;
         let ((registers, exact), shared) = (figures.registers(), figures.report.shared_bytes.value);
-        let now = Use { warps: active.num_warps, registers, shared, barriers: figures.report.barriers.min(1) };
+        let now = Use { warps: active.options.num_warps, registers, shared, barriers: figures.report.barriers.min(1) };
         let chart = occupancy::chart(&format!("{kernel} · {} · Occupancy", active.id()), self.gpu(), now, exact);
         Ok((chart, figures.exact == State::Pending))
     }
@@ -169,7 +169,7 @@ impl Analysis {
     pub fn layout_chart(&self, path: &Path, choice: &Choice, offset: Option<usize>) -> Result<Chart, Refusal> {
         let (kernel, active) = self.chosen(path, choice)?;
         let elaborated = self.complete(&active)?;
-        let module = codegen::optimised(self.db(), active.instance, self.codegen_options(&active));
+        let module = codegen::optimised(self.db(), active.instance, self.compile_options(&active));
         let module = module.as_ref().map_err(|e| Refusal::Kernel(e.message.clone()))?;
         let function = module.entry();
         // The layouts in the order of the text, each with what has it first.

@@ -337,8 +337,8 @@ impl Analysis {
         let mut out = Vec::new();
         for config in tritium_semantics::host::configs(self.db(), function) {
             out.extend(config.meta.0.iter().map(|(name, _)| name.to_string()));
-            out.extend(config.num_warps.map(|_| "num_warps".to_owned()));
-            out.extend(config.num_stages.map(|_| "num_stages".to_owned()));
+            out.extend(config.options.num_warps.map(|_| "num_warps".to_owned()));
+            out.extend(config.options.num_stages.map(|_| "num_stages".to_owned()));
         }
         out
     }

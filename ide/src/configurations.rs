@@ -99,8 +99,8 @@ fn launched<T>(active: &Active, value: Option<T>) -> Option<T> {
 
 #[rustfmt::skip]
 static MEASURES: &[Measure] = &[
-    Measure { name: "warps", cell: |_, a, _| Some(a.num_warps.to_string()), cost: |_| None },
-    Measure { name: "stages", cell: |_, a, _| Some(a.num_stages.to_string()), cost: |_| None },
+    Measure { name: "warps", cell: |_, a, _| Some(a.options.num_warps.to_string()), cost: |_| None },
+    Measure { name: "stages", cell: |_, a, _| Some(a.options.num_stages.to_string()), cost: |_| None },
     Measure {
         name: "programs",
         cell: |_, a, _| a.launch.as_ref().map(|l| l.grid.iter().product::<u64>().to_string()),
@@ -298,9 +298,9 @@ impl Analysis {
             let values: Vec<_> = tuned.or_else(given).unwrap_or_default();
             let mut out: Vec<(String, String)> =
                 values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-            out.push(("warps".to_owned(), active.num_warps.to_string()));
-            out.push(("stages".to_owned(), active.num_stages.to_string()));
-            out.extend(active.max_registers.map(|n| ("maxnreg".to_owned(), n.to_string())));
+            out.push(("warps".to_owned(), active.options.num_warps.to_string()));
+            out.push(("stages".to_owned(), active.options.num_stages.to_string()));
+            out.extend(active.options.max_registers.map(|n| ("maxnreg".to_owned(), n.to_string())));
             out
         };
         let all: Vec<Vec<(String, String)>> = actives.iter().map(values).collect();

@@ -72,10 +72,7 @@ impl Analysis {
     /// The report of what a kernel is looked at under; `None` if it does not come that far.
     pub(crate) fn estimates(&self, kernel: &Kernel) -> Option<&KernelReport> {
         self.complete(&kernel.active).ok()?;
-        let options = self.codegen_options(&kernel.active);
-        tritium_estimate::report(self.db(), kernel.active.instance, options, self.gpu(), kernel.active.launch.as_ref())
-            .as_ref()
-            .ok()
+        self.report_of(&kernel.active).as_ref().ok()
     }
 
     /// A hint for every loop of the kernel's own body that does work.

@@ -5,11 +5,12 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tritium_codegen as codegen;
+use tritium_codegen::CompileOptions;
 use tritium_semantics::{
     Argument, Function, SourceFile, check,
     items::{self, Annotation, FunctionKind},
-    launch, specialise,
+    launch::{self, GivenOptions},
+    specialise,
 };
 use tritium_syntax::{Encoding, TextSize};
 
@@ -52,8 +53,7 @@ pub struct Choice {
     pub args: Vec<String>,
     /// `NAME=VALUE`
     pub sets: Vec<String>,
-    pub num_warps: Option<u32>,
-    pub num_stages: Option<u32>,
+    pub options: GivenOptions,
 }
 
 /// Why there is no text; a complete message.
@@ -103,8 +103,8 @@ impl Analysis {
         Err(message + "\n`tritium check` shows where")
     }
 
-    pub(crate) fn codegen_options(&self, active: &Active) -> codegen::Options {
-        codegen::Options::new(self.db(), self.gpu().sm.name.to_owned(), active.num_warps, active.num_stages, active.max_registers)
+    pub(crate) fn compile_options(&self, active: &Active) -> CompileOptions {
+        CompileOptions { sm: self.gpu().sm, launch: active.options }
     }
 
     pub(crate) fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Active, String> {
@@ -127,13 +127,10 @@ impl Analysis {
             let instance = arguments.instance(db, file, function)?;
             Active::assumed(instance)
         };
-        if let Some(warps) = choice.num_warps {
-            if !warps.is_power_of_two() || warps > 32 {
-                return Err(format!("--num-warps {warps}: a CTA has 1, 2, 4, 8, 16 or 32 warps"));
-            }
-            active.num_warps = warps;
+        if let Some(warps) = choice.options.num_warps.filter(|warps| !warps.is_power_of_two() || *warps > 32) {
+            return Err(format!("--num-warps {warps}: a CTA has 1, 2, 4, 8, 16 or 32 warps"));
         }
-        active.num_stages = choice.num_stages.unwrap_or(active.num_stages);
+        active.options = choice.options.over(active.options);
         Ok(active)
     }
 
@@ -205,7 +202,7 @@ impl Analysis {
                 launch.name,
                 launch.kernel.name(db),
                 grid.join("×"),
-                launch.num_warps
+                launch.options.num_warps
             );
             out += &format!("  {}\n", arguments.join(", "));
         }

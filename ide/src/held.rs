@@ -36,7 +36,7 @@ impl Analysis {
                 100.0 * o.fraction,
                 o.ctas_per_sm,
                 if o.ctas_per_sm == 1 { "" } else { "s" },
-                kernel.active.num_warps,
+                kernel.active.options.num_warps,
                 limiter_name(o.limiter),
                 self.steps(kernel, figures, o.limiter)
             ),
@@ -83,7 +83,7 @@ impl Analysis {
         };
         let shared = figures.report.shared_bytes.value;
         let barriers = figures.report.barriers.min(1);
-        let now = Use { warps: kernel.active.num_warps, registers: figures.registers().0, shared, barriers };
+        let now = Use { warps: kernel.active.options.num_warps, registers: figures.registers().0, shared, barriers };
         let curves = what_if(self.gpu().sm, now);
         let Some(curve) = curves.iter().find(|curve| curve.axis == axis) else { return String::new() };
         let better = curve.better().map(|step| format!("; {:.0} % with {} or less", 100.0 * step.fraction, show(step.to)));

@@ -12,7 +12,7 @@ use tritium_semantics::{
     Argument, Db, Function, Instance, check,
     elaborate::{self, Elaborated},
     host, items,
-    launch::{self, DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS, Launch, LaunchId},
+    launch::{self, Launch, LaunchId, LaunchOptions},
     problem::{At, Place},
     specialise::{self, specialisations},
 };
@@ -36,9 +36,7 @@ pub struct Active {
     pub launch: Option<Launch>,
     /// The row of the kernel's tuning.
     pub config: Option<u32>,
-    pub num_warps: u32,
-    pub num_stages: u32,
-    pub max_registers: Option<u32>,
+    pub options: LaunchOptions,
 }
 
 /// Rows of a tuning that are looked at without a launch.
@@ -49,17 +47,14 @@ impl Active {
         Active {
             instance: specialise::specialise(db, launch),
             config: launch.config,
-            num_warps: launch.num_warps,
-            num_stages: launch.num_stages,
-            max_registers: launch.max_registers,
+            options: launch.options,
             launch: Some(launch.clone()),
         }
     }
 
     /// Without a launch, under Triton's defaults.
     pub fn assumed(instance: Instance) -> Active {
-        let (num_warps, num_stages) = (DEFAULT_NUM_WARPS, DEFAULT_NUM_STAGES);
-        Active { instance, launch: None, config: None, num_warps, num_stages, max_registers: None }
+        Active { instance, launch: None, config: None, options: LaunchOptions::default() }
     }
 
     /// The name of the configuration among those of its kernel: `rows`, `matmul:3`, `assumed`.
@@ -159,9 +154,7 @@ impl Analysis {
                     instance: known.unwrap_or_else(|| with_values(db, first.instance, config)),
                     launch: None,
                     config: Some(index),
-                    num_warps: config.num_warps_or_default(),
-                    num_stages: config.num_stages_or_default(),
-                    max_registers: config.max_registers,
+                    options: config.options.or_default(),
                 }
             })
             .collect()

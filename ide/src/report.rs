@@ -6,9 +6,9 @@
 use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
-use tritium_codegen::{self as codegen};
+use tritium_codegen::{self as codegen, Unsupported};
 use tritium_estimate::{
-    self as estimate, cost,
+    self as estimate, ReportKey, cost,
     occupancy::{Limiter, Occupancy, occupancy},
     registers::Point,
     resources::{Buffer, KernelReport},
@@ -235,19 +235,24 @@ const MAX_ADVICE: usize = 3;
 const SIGNATURE_WIDTH: usize = 76;
 
 impl Analysis {
+    /// What Tritium's code takes, and its launch costs.
+    pub(crate) fn report_of(&self, active: &Active) -> &Result<KernelReport, Unsupported> {
+        let db = self.db();
+        estimate::report(db, ReportKey::of(db, active.instance, active.options, self.gpu(), active.launch.as_ref()))
+    }
+
     /// `wait`: until ptxas has answered; editors never do.
     pub fn figures(&self, active: &Active, wait: bool) -> Result<Figures, String> {
         self.complete(active)?;
-        let options = self.codegen_options(active);
+        let options = self.compile_options(active);
         let gpu = self.gpu();
-        let report = estimate::report(self.db(), active.instance, options, gpu, active.launch.as_ref());
-        let report = report.as_ref().map_err(|e| e.message.clone())?.clone();
+        let report = self.report_of(active).as_ref().map_err(|e| e.message.clone())?.clone();
         let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
         let artefacts = self.artefacts();
         let exact = if wait { artefacts.wait(&llvm.text, gpu.sm) } else { artefacts.get(&llvm.text, gpu.sm) };
         let mut figures = Figures { occupancy: report.occupancy, report, exact };
         if let (registers, true) = figures.registers() {
-            let (threads, shared) = (32 * active.num_warps, figures.report.shared_bytes.value);
+            let (threads, shared) = (active.options.threads(), figures.report.shared_bytes.value);
             figures.occupancy = occupancy(gpu.sm, threads, registers, shared, figures.report.barriers.min(1));
         }
         Ok(figures)
@@ -346,13 +351,12 @@ impl Analysis {
     /// What the kernel asks for whoever compiles it, and how many of its thread blocks fit an SM at most: registers are not known.
     fn shared_facts(&self, active: &Active, footprint: &Footprint, row: &mut Row) {
         let gpu = self.gpu();
-        let most = occupancy(gpu.sm, 32 * active.num_warps, 1, footprint.shared_bytes.value, 0);
+        let most = occupancy(gpu.sm, active.options.threads(), 1, footprint.shared_bytes.value, 0);
         row.blocks_per_sm = most.map(|o| o.ctas_per_sm);
         row.occupancy = most.map(|o| o.fraction);
         row.occupancy_limiter = most.map(|o| limiter_name(o.limiter));
         row.occupancy_is_most = true;
-        let report = estimate::report(self.db(), active.instance, self.codegen_options(active), gpu, active.launch.as_ref());
-        let Ok(report) = report else { return };
+        let Ok(report) = self.report_of(active) else { return };
         let cost = &report.cost;
         (row.flops_text, row.bytes_text) = (cost.flops_text.clone(), cost.bytes_text.clone());
         if active.launch.is_some() {
@@ -363,7 +367,7 @@ impl Analysis {
 
     /// What Triton would take of the GPU.
     pub fn footprint(&self, active: &Active) -> Option<&Footprint> {
-        estimate::triton_footprint(self.db(), active.instance, self.codegen_options(active)).as_ref().ok()
+        estimate::triton_footprint(self.db(), active.instance, self.compile_options(active)).as_ref().ok()
     }
 
     fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
@@ -624,7 +628,7 @@ impl Analysis {
     /// Which thread holds what of a value, from the passes.
     pub(crate) fn layout_facts(&self, kernel: &Kernel, place: Place) -> Option<Vec<String>> {
         let elaborated = self.complete(&kernel.active).ok()?;
-        let options = self.codegen_options(&kernel.active);
+        let options = self.compile_options(&kernel.active);
         let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
         let function = module.entry();
         let mut layout = None;

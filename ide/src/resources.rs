@@ -12,7 +12,7 @@ use std::{
 };
 
 use indexmap::{IndexMap, IndexSet};
-use tritium_estimate::{self as estimate, Configuration, lints::Finding};
+use tritium_estimate::{self as estimate, ReportKey, lints::Finding};
 use tritium_semantics::{
     Function, SourceFile,
     check::{Diagnostic, Related, label_of, place_of_row, removal_of_row},
@@ -59,7 +59,7 @@ impl Analysis {
 
     fn of_kernel(&self, file: SourceFile, kernel: Function, name: &Range<usize>, out: &mut Vec<Diagnostic>) {
         let db = self.db();
-        let mut looked_at: IndexMap<Configuration, LookedAt> = IndexMap::new();
+        let mut looked_at: IndexMap<(ReportKey<'_>, Option<u32>), LookedAt> = IndexMap::new();
         let chosen = self.options().config;
         let most = if self.options().only_first { 1 } else { MAX_CONFIGURATIONS };
         let mut all_seen = true;
@@ -69,21 +69,20 @@ impl Analysis {
                 continue;
             }
             let active = Active::of(db, launch);
-            let options = self.codegen_options(&active);
-            let configuration = Configuration::of_launch(db, active.instance, options, self.gpu(), launch);
-            if looked_at.len() >= most && !looked_at.contains_key(&configuration) {
+            let key = ReportKey::of(db, active.instance, active.options, self.gpu(), Some(launch));
+            if looked_at.len() >= most && !looked_at.contains_key(&(key, launch.config)) {
                 all_seen = false;
                 continue;
             }
-            let entry = looked_at.entry(configuration);
+            let entry = looked_at.entry((key, launch.config));
             let entry = entry.or_insert_with(|| LookedAt { active, labels: IndexSet::new(), rows: BTreeSet::new() });
             entry.labels.insert(label_of(launch));
             entry.rows.extend(launch.config);
         }
         let count = looked_at.values().flat_map(|one| &one.labels).collect::<IndexSet<_>>().len();
         let mut entries: BTreeMap<(usize, usize, Code), Entry> = BTreeMap::new();
-        for (configuration, LookedAt { active, labels, rows }) in &looked_at {
-            let findings = estimate::resource_lints(db, *configuration);
+        for (&(key, row), LookedAt { active, labels, rows }) in &looked_at {
+            let findings = estimate::resource_lints(db, key, row);
             if findings.is_empty() {
                 continue;
             }

@@ -12,7 +12,6 @@ use tritium_semantics::{
     body::Stmt,
     elaborate::{self, Elaborated},
     host, items,
-    launch::{DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS},
     specialise::specialisations,
 };
 use tritium_syntax::PythonVersion;
@@ -139,15 +138,8 @@ impl Analysis {
         if through <= Through::Tile {
             return ("elaborated", String::new());
         }
-        let active = Active {
-            instance: found.instance,
-            launch: None,
-            config: None,
-            num_warps: DEFAULT_NUM_WARPS,
-            num_stages: DEFAULT_NUM_STAGES,
-            max_registers: None,
-        };
-        let options = self.codegen_options(&active);
+        let active = Active::assumed(found.instance);
+        let options = self.compile_options(&active);
         let start = Instant::now();
         if let Err(error) = codegen::optimised(db, active.instance, options) {
             return ("unsupported", error.message.clone());

@@ -131,8 +131,8 @@ impl Analysis {
         let row = |(i, config): (usize, &host::Config)| {
             let (range, selection) = place(i);
             let meta = config.meta.0.iter().map(|(name, value)| format!("{name}={value}"));
-            let warps = config.num_warps.map(|n| format!("num_warps={n}"));
-            let stages = config.num_stages.map(|n| format!("num_stages={n}"));
+            let warps = config.options.num_warps.map(|n| format!("num_warps={n}"));
+            let stages = config.options.num_stages.map(|n| format!("num_stages={n}"));
             let detail = meta.chain(warps).chain(stages).collect::<Vec<_>>().join(", ");
             Outline {
                 name: format!("configuration {i}"),

@@ -52,7 +52,7 @@ pub type Located = (String, Vec<Vec<u32>>);
 
 impl Wanted {
     pub fn new(kernel: &str, file: &str, active: &Active, sm: &'static Sm) -> Wanted {
-        let (num_warps, num_stages) = (active.num_warps, active.num_stages);
+        let (num_warps, num_stages) = (active.options.num_warps, active.options.num_stages);
         Wanted { kernel: kernel.to_owned(), file: PathBuf::from(file), sm, num_warps, num_stages }
     }
 

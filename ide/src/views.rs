@@ -11,7 +11,7 @@ use std::{ops::Range, path::Path};
 use rustc_hash::FxHashMap;
 use salsa::Database as _;
 use serde::Serialize;
-use tritium_codegen::{self as codegen, CompileOptions, SourceLines, passes, source_lines::Mapped};
+use tritium_codegen::{self as codegen, SourceLines, passes, source_lines::Mapped};
 use tritium_semantics::{
     Function, SourceFile,
     items::{self, in_file},
@@ -167,13 +167,13 @@ impl Analysis {
             }
             Stage::Layout => {
                 self.complete(&active)?;
-                let module = codegen::optimised(self.db(), active.instance, self.codegen_options(&active));
+                let module = codegen::optimised(self.db(), active.instance, self.compile_options(&active));
                 view.text = module.as_ref().map(print::print).map_err(|e| Refusal::Kernel(e.message.clone()))?;
                 view.lines = self.tile_lines(&active, &view.text, &own_file);
             }
             Stage::Llvm | Stage::Ptx | Stage::Sass => {
                 self.complete(&active)?;
-                let llvm = codegen::llvm_text(self.db(), active.instance, self.codegen_options(&active));
+                let llvm = codegen::llvm_text(self.db(), active.instance, self.compile_options(&active));
                 let llvm = llvm.as_ref().map_err(|e| Refusal::Kernel(e.message.clone()))?;
                 let lines = codegen::source_lines(self.db(), active.instance);
                 if stage == Stage::Llvm {
@@ -186,7 +186,7 @@ impl Analysis {
                     let header = format!(
                         "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{maps}",
                         llvm.kernel,
-                        active.num_warps,
+                        active.options.num_warps,
                         llvm.shared_bytes,
                         parameters.join(" ")
                     );
@@ -289,7 +289,7 @@ impl Analysis {
     /// The module whenever a pass has changed it.
     fn passes_text(&self, active: &Active) -> Result<String, String> {
         let module = &self.complete(active)?.module;
-        let options = CompileOptions { sm: self.gpu().sm, num_warps: active.num_warps, num_stages: active.num_stages };
+        let options = self.compile_options(active);
         let mut before = print::print(module);
         let mut out = format!("// from the source\n{before}");
         let lowered = passes::lower_observed(module, &options, &mut |pass, module| {

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tritium_codegen as codegen;
+use tritium_codegen::{self as codegen, CompileOptions};
 use tritium_semantics::{
     Chosen, Database, Instance, SourceFile,
     diagnostics::Severity,
@@ -227,7 +227,7 @@ impl Run<'_> {
             kernel: launch.kernel.name(db).to_string(),
             device: name,
             grid: launch.grid,
-            num_warps: launch.num_warps,
+            num_warps: launch.options.num_warps,
             seconds: 0.0,
             outputs: Vec::new(),
             comparisons: Vec::new(),
@@ -329,8 +329,7 @@ impl Run<'_> {
         tensors: &mut [Tensor],
     ) -> Result<Result<(f64, Stores), DeviceError>, Refusal> {
         self.enter(launch, "compiling");
-        let sm = self.gpu.sm.name.to_owned();
-        let options = codegen::Options::new(self.db, sm, launch.num_warps, launch.num_stages, launch.max_registers);
+        let options = CompileOptions { sm: self.gpu.sm, launch: launch.options };
         let module = codegen::optimised(self.db, instance, options).as_ref().map_err(|e| Refusal::kernel(e.message.clone()))?;
         self.enter(launch, "running");
         let start = Instant::now();
@@ -350,15 +349,14 @@ impl Run<'_> {
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         let grid = cuda_grid(launch.grid).map_err(refused)?;
         self.enter(launch, "compiling");
-        let options = (launch.num_warps, launch.num_stages, launch.max_registers);
-        let compiled = compile(self.db, instance, gpu, options).map_err(|message| {
+        let compiled = compile(self.db, instance, CompileOptions { sm: gpu.sm, launch: launch.options }).map_err(|message| {
             Refusal::kernel(format!("{}: kernel `{}`: {message}", self.name_of(launch), launch.kernel.name(self.db)))
         })?;
         self.enter(launch, &format!("on {}, running", device.name));
         let mut attempt = || -> Result<(f64, Stores), DeviceError> {
             let kernel = device.load(&compiled.image, &compiled.kernel, compiled.shared_bytes)?;
             let buffers = device.upload_all(tensors)?;
-            let geometry = cuda::Geometry { grid, threads: launch.num_warps * 32, shared_bytes: compiled.shared_bytes };
+            let geometry = cuda::Geometry { grid, threads: launch.options.threads(), shared_bytes: compiled.shared_bytes };
             let maps = device.maps(&compiled.tensor_maps, &buffers, values)?;
             let start = Instant::now();
             device.launch(&kernel, geometry, &buffers, values, &maps)?;
@@ -429,25 +427,19 @@ pub struct Compiled {
     pub tensor_maps: Vec<codegen::tensor_map::TensorMap>,
 }
 
-/// Compiles for one GPU; the message of an error is complete.
-pub fn compile(
-    db: &Database,
-    instance: Instance,
-    gpu: Gpu,
-    (num_warps, num_stages, max_registers): (u32, u32, Option<u32>),
-) -> Result<Compiled, String> {
-    let options = codegen::Options::new(db, gpu.sm.name.to_owned(), num_warps, num_stages, max_registers);
+/// Compiles for a GPU; the message of an error is complete.
+pub fn compile(db: &Database, instance: Instance, options: CompileOptions) -> Result<Compiled, String> {
+    let sm = options.sm;
     let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
     let pool = Pool::new(worker::binary().map_err(|e| e.to_string())?).time_limit(Duration::from_secs(120));
     let store = Store::open();
-    let request =
-        PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: worker::LEAN_PASSES };
+    let request = PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::LEAN_PASSES };
     let mut ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
     // An assertion that fails says the line it has now.
     if ptx.contains("__assertfail") {
         ptx = codegen::source_lines(db, instance).in_ptx(&ptx).text;
     }
-    let assembled = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: gpu.sm.ptx_target });
+    let assembled = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
     let image = match assembled {
         Ok(code) => code.cubin,
         Err(worker::WorkerError::Missing { .. }) => ptx.into_bytes(),

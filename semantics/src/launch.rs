@@ -20,15 +20,13 @@ use crate::{
 mod arithmetic;
 mod block;
 mod limits;
+mod options;
 mod select;
 
 pub use block::{WrittenName, names_beside, written_names};
 pub use limits::{Impossible, grid, impossible_init, impossible_option, impossible_size, impossible_tensor, option};
+pub use options::{GivenOptions, LaunchOptions};
 pub use select::{LaunchId, is_of, select};
-
-/// `num_warps` and `num_stages` where neither a launch nor a tuner says otherwise: Triton's defaults.
-pub const DEFAULT_NUM_WARPS: u32 = 4;
-pub const DEFAULT_NUM_STAGES: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
@@ -40,10 +38,7 @@ pub struct Launch {
     /// By parameter name, in the kernel's parameter order; compile-time ones are in `meta`.
     pub args: IndexMap<SmolStr, LaunchArg>,
     pub meta: IndexMap<SmolStr, Const>,
-    pub num_warps: u32,
-    pub num_stages: u32,
-    /// Registers a thread may have at most (`maxnreg`).
-    pub max_registers: Option<u32>,
+    pub options: LaunchOptions,
     /// The row of `@triton.autotune(configs=…)` that `meta` and the options come from.
     pub config: Option<u32>,
     pub tensors: Vec<Tensor>,

@@ -34,7 +34,7 @@ pub enum Feature {
 }
 
 /// One SM generation: limits per SM and per CTA.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Sm {
     /// What users write: `sm_90`.
     pub name: &'static str,

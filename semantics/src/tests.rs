@@ -92,7 +92,7 @@ fn show(db: &Database, launch: &Launch) -> String {
     for (name, value) in &launch.meta {
         let _ = write!(out, " {name}:{value}");
     }
-    let _ = write!(out, " warps={} stages={}", launch.num_warps, launch.num_stages);
+    let _ = write!(out, " warps={} stages={}", launch.options.num_warps, launch.options.num_stages);
     match launch.source {
         LaunchSource::Host { .. } => {}
         LaunchSource::Block => out.push_str(" (block)"),

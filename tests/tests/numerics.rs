@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tritium_codegen::{Options, optimised};
+use tritium_codegen::{CompileOptions, optimised};
 use tritium_runtime::device::cpu;
 use tritium_runtime::tensor::Tensor;
-use tritium_semantics::launch::Launch;
+use tritium_semantics::{launch::Launch, target::sm};
 use tritium_tests::numerics::{Case, Source, Suite};
 
 fn main() {
@@ -64,7 +64,7 @@ fn on_cpu(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<()
 
 fn in_lanes(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<(), String> {
     let ready = source.prepare(launch)?;
-    let options = Options::new(&source.db, "sm_90".to_owned(), launch.num_warps, launch.num_stages, launch.max_registers);
+    let options = CompileOptions { sm: sm("sm_90").ok_or("no such SM")?, launch: launch.options };
     let module = optimised(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
     cpu::simulate(module, launch.grid, &ready.values, tensors, cpu::Bounds::default())
         .map(drop)

@@ -44,7 +44,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     let values = function.values.len();
     let mut assignment = Assignment {
         table: &mut module.layouts,
-        num_warps: options.num_warps,
+        num_warps: options.launch.num_warps,
         anchors,
         free,
         hints: vec![None; values],

@@ -24,7 +24,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         merges_regions: false,
         accumulator: Accumulator::Left,
         // What would crowd the registers of the loop is computed in it.
-        may_hoist: &|function, op| !is_heavy(function, op, options.num_warps) && function.op(op).regions.is_empty(),
+        may_hoist: &|function, op| !is_heavy(function, op, options.launch.num_warps) && function.op(op).regions.is_empty(),
     };
     simplify(module, &policy);
     Ok(())

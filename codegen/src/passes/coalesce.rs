@@ -32,14 +32,14 @@ type Order = SmallVec<[u8; 4]>;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     module.level = Level::L1;
-    module.num_warps = options.num_warps;
+    module.num_warps = options.launch.num_warps;
     let function = &mut module.functions[0];
     let facts = facts::of_function(function);
     let wanted = memory_layouts(function, &facts, &mut module.layouts, options);
     for value in 0..function.values.len() {
         let ty = &function.values[value].ty;
         if !ty.is_scalar() && ty.layout().is_none() {
-            let layout = default_layout(ty.shape(), options.num_warps);
+            let layout = default_layout(ty.shape(), options.launch.num_warps);
             let layout = module.layouts.intern(Layout::Distributed(layout));
             function.values[value].ty = ty.with_layout(layout);
         }
@@ -92,7 +92,7 @@ fn memory_layouts(
     table: &mut LayoutTable,
     options: &CompileOptions,
 ) -> IndexMap<OpId, LayoutId> {
-    let num_warps = options.num_warps;
+    let num_warps = options.launch.num_warps;
     let turned = turned(function, options);
     let mut choices: Vec<(OpId, Shape, Order, u32)> = Vec::new();
     function.walk(|_, id| {

@@ -25,7 +25,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         sharing.block(function.body);
         let replaced = sharing.replaced;
         rewrite::replace_uses(function, &replaced);
-        hoist(function, options.num_warps);
+        hoist(function, options.launch.num_warps);
         rewrite::erase_dead(function);
         rewrite::compact(function);
     }

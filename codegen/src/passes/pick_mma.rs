@@ -89,8 +89,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             let groups = use_wgmma::grouping(function, id, options);
             let parent = match groups {
                 Some((groups_m, groups_n)) => wgmma::accumulator(ty.shape(), groups_m, groups_n),
-                None if without => fma::accumulator(ty.shape(), options.num_warps),
-                None => accumulator(ty.shape(), options.num_warps, chained[id.index()]),
+                None if without => fma::accumulator(ty.shape(), options.launch.num_warps),
+                None => accumulator(ty.shape(), options.launch.num_warps, chained[id.index()]),
             };
             let operands = function.op(id).operands.clone();
             for (place, &operand) in operands.iter().enumerate() {

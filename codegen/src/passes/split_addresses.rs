@@ -75,7 +75,7 @@ fn kept(function: &Function, facts: &Facts, options: &CompileOptions) -> Vec<boo
         let (OpKind::For(attrs), Some(&region)) = (&op.kind, op.regions.first()) else { return };
         let body = &function.block(region).ops;
         let dots = body.iter().any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }));
-        if !dots || attrs.num_stages.unwrap_or(options.num_stages) < 2 {
+        if !dots || attrs.num_stages.unwrap_or(options.launch.num_stages) < 2 {
             return;
         }
         for &load in body {

@@ -40,7 +40,7 @@ pub(super) fn grouping(function: &Function, dot: OpId, options: &CompileOptions)
     if k < wgmma::k_of(left.bits()) {
         return None;
     }
-    wgmma::grouping(m, n, options.num_warps)
+    wgmma::grouping(m, n, options.launch.num_warps)
 }
 
 /// Whether an operand of a dot that `wgmma` does goes through shared memory, in whatever layout it comes: all but a left operand that is

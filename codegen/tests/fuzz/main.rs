@@ -23,7 +23,7 @@ use std::{
 use generate::{INPUT, PROGRAMS, Random};
 use tritium_codegen::{CompileOptions, passes};
 use tritium_harness::{TileTest, repository, test, test_each, tests};
-use tritium_semantics::target::Gpu;
+use tritium_semantics::{launch::LaunchOptions, target::Gpu};
 use tritium_tile::{
     Elem, FunctionId, Module, OpKind, Scalar,
     interpret::{Arg, Interpreter, Limits, Memory},
@@ -60,7 +60,8 @@ const REPEATED: usize = 1021;
 const ELEMENTS: u64 = 1 << 30;
 
 fn options((sm, num_warps, num_stages): Target) -> CompileOptions {
-    CompileOptions { sm: Gpu::find(sm).expect("a known SM").sm, num_warps, num_stages }
+    let launch = LaunchOptions { num_warps, num_stages, max_registers: None };
+    CompileOptions { sm: Gpu::find(sm).expect("a known SM").sm, launch }
 }
 
 /// The buffers of a kernel's pointers, and all of its arguments.

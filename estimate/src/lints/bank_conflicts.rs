@@ -3,7 +3,7 @@
 //! **Invariant:** about Tritium's code alone, whose addresses are known; only said where the model has the launch a good deal faster without, and a number
 //! of warps is only named where the model has it faster with that.
 
-use tritium_semantics::diagnostics::Code;
+use tritium_semantics::{diagnostics::Code, launch::LaunchOptions};
 
 use super::{Finding, Ground};
 use crate::resources::KernelReport;
@@ -35,9 +35,11 @@ pub(super) fn rule(ground: &Ground<'_>, found: &mut Vec<Finding>) {
 fn remedy(ground: &Ground<'_>, report: &KernelReport) -> String {
     let now = report.cost.predicted_us.unwrap_or(f64::INFINITY);
     let most = ground.gpu.sm.max_threads_per_cta / 32;
-    let faster =
-        [ground.num_warps * 2, ground.num_warps / 2].into_iter().filter(|&warps| warps > 0 && warps <= most).find(|&warps| {
-            let other = (ground.report_with)(warps);
+    let faster = [ground.options.num_warps * 2, ground.options.num_warps / 2]
+        .into_iter()
+        .filter(|&warps| warps > 0 && warps <= most)
+        .find(|&warps| {
+            let other = (ground.report_with)(LaunchOptions { num_warps: warps, ..ground.options });
             other.is_some_and(|cost| cost.predicted_us.is_some_and(|us| us * WORTH_IT <= now))
         });
     match faster {

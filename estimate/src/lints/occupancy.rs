@@ -14,7 +14,7 @@ const ENOUGH: f64 = 0.25;
 pub(super) fn rule(ground: &Ground<'_>, found: &mut Vec<Finding>) {
     let sm = ground.gpu.sm;
     let shared = ground.footprint.shared_bytes.value;
-    let threads = 32 * ground.num_warps;
+    let threads = ground.options.threads();
     let tensor_cores = ground.footprint.products.iter().any(|product| product.unit != "fma");
     let Some(now) = occupancy(sm, threads, 1, shared, 0).filter(|_| !tensor_cores) else { return };
     if now.limiter != Limiter::Shared || now.fraction >= ENOUGH {
@@ -26,7 +26,7 @@ pub(super) fn rule(ground: &Ground<'_>, found: &mut Vec<Finding>) {
         grouped(shared),
         now.ctas_per_sm,
         if now.ctas_per_sm == 1 { "" } else { "s" },
-        ground.num_warps,
+        ground.options.num_warps,
         ground.gpu.name(),
         100.0 * now.fraction,
         grouped(next.saturating_sub(sm.shared_reserved)),

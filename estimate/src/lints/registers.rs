@@ -2,7 +2,7 @@
 //!
 //! The verdict is the footprint's, where something needs whole tiles; here it is said why the registers are so few, and what leaves enough.
 
-use tritium_semantics::diagnostics::Code;
+use tritium_semantics::{diagnostics::Code, launch::LaunchOptions};
 use tritium_tile::OpKind;
 
 use super::{Finding, Ground};
@@ -49,11 +49,11 @@ fn holds_tiles_back(ground: &Ground<'_>) -> bool {
 
 /// Registers that a thread may have, and what makes them fewer than the machine's most.
 fn limit(ground: &Ground<'_>) -> (u32, Option<String>) {
-    let has = |asked| registers_of_thread(ground.gpu.sm, ground.num_warps, asked);
-    let (limit, unasked) = (has(ground.max_registers), has(None));
-    let why = match ground.max_registers {
+    let has = |asked| registers_of_thread(ground.gpu.sm, ground.options.num_warps, asked);
+    let (limit, unasked) = (has(ground.options.max_registers), has(None));
+    let why = match ground.options.max_registers {
         Some(asked) if limit < unasked => Some(format!("maxnreg={asked}")),
-        _ => (limit < has_alone(ground)).then(|| format!("num_warps={}", ground.num_warps)),
+        _ => (limit < has_alone(ground)).then(|| format!("num_warps={}", ground.options.num_warps)),
     };
     (limit, why)
 }
@@ -65,10 +65,10 @@ fn has_alone(ground: &Ground<'_>) -> u32 {
 
 /// The next number of warps that leaves enough.
 fn remedy(ground: &Ground<'_>) -> Option<String> {
-    let more = ground.num_warps * 2;
-    if ground.max_registers.is_some() || more * 32 > ground.gpu.sm.max_threads_per_cta {
+    let more = ground.options.num_warps * 2;
+    if ground.options.max_registers.is_some() || more * 32 > ground.gpu.sm.max_threads_per_cta {
         return None;
     }
-    let other = (ground.with)(more, ground.num_stages).filter(|other| !other.spills.value)?;
+    let other = (ground.with)(LaunchOptions { num_warps: more, ..ground.options }).filter(|other| !other.spills.value)?;
     Some(format!("num_warps={more} leaves ~{}", other.live_registers))
 }

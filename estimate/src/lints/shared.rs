@@ -1,6 +1,6 @@
 //! RES001 and TUN004: Triton's shared memory is more than a thread block has, so the launch fails; for a tuner's row it is compiled for nothing.
 
-use tritium_semantics::diagnostics::Code;
+use tritium_semantics::{diagnostics::Code, launch::LaunchOptions};
 
 use super::{Finding, Ground, grouped};
 use crate::triton::Footprint;
@@ -42,8 +42,8 @@ pub(super) fn rule(ground: &Ground<'_>, found: &mut Vec<Finding>) {
 /// The nearest options that fit.
 fn remedy(ground: &Ground<'_>, limit: u32) -> String {
     let fits = |footprint: &Footprint| footprint.shared_bytes.value <= limit;
-    for stages in (1..ground.num_stages).rev() {
-        if let Some(other) = (ground.with)(ground.num_warps, stages).filter(fits) {
+    for stages in (1..ground.options.num_stages).rev() {
+        if let Some(other) = (ground.with)(LaunchOptions { num_stages: stages, ..ground.options }).filter(fits) {
             return format!("; num_stages={stages} fits: ~{} of {} bytes", grouped(other.shared_bytes.value), grouped(limit));
         }
     }

@@ -26,6 +26,6 @@ fn reason(ground: &Ground<'_>, product: &Product) -> Option<String> {
     if product.rows < 64 {
         return Some(format!("the tile has {} rows, and wgmma takes 64", product.rows));
     }
-    let is_group = ground.num_warps.is_multiple_of(4);
-    (!is_group).then(|| format!("num_warps={}, and wgmma takes groups of 4 warps", ground.num_warps))
+    let is_group = ground.options.num_warps.is_multiple_of(4);
+    (!is_group).then(|| format!("num_warps={}, and wgmma takes groups of 4 warps", ground.options.num_warps))
 }

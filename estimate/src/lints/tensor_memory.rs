@@ -13,7 +13,7 @@ const COLUMNS: u64 = 512;
 const ROWS: u64 = 128;
 
 pub(super) fn rule(ground: &Ground<'_>, found: &mut Vec<Finding>) {
-    if !ground.gpu.sm.has(Feature::TensorMemory) || !matches!(ground.num_warps, 4 | 8) {
+    if !ground.gpu.sm.has(Feature::TensorMemory) || !matches!(ground.options.num_warps, 4 | 8) {
         return;
     }
     for function in &ground.module.functions {

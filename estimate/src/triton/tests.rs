@@ -1,14 +1,14 @@
 //! Shared memory of small kernels, byte for byte what Triton 3.6 takes of them.
 
-use tritium_semantics::target::Gpu;
+use tritium_semantics::{launch::LaunchOptions, target::Gpu};
 
 use super::{CompileOptions, footprint};
 
 /// `what buffers×bytes@offset`, in order.
 fn parts(tile: &str) -> String {
     let l0 = tritium_tile::parse::parse(tile).expect("tile IR");
-    let options = CompileOptions { sm: Gpu::find("sm_80").expect("a known GPU").sm, num_warps: 4, num_stages: 3 };
-    let found = footprint(&l0, &options, None).expect("a footprint");
+    let options = CompileOptions { sm: Gpu::find("sm_80").expect("a known GPU").sm, launch: LaunchOptions::default() };
+    let found = footprint(&l0, &options).expect("a footprint");
     let mut out = format!("{} bytes\n", found.shared_bytes.value);
     for part in found.parts {
         out += &format!("{} {}×{}@{}\n", part.what, part.buffers, part.bytes, part.offset);

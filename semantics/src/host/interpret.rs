@@ -755,8 +755,8 @@ impl<'db> Host<'db> {
             },
             Value::Config(config) => match name.as_str() {
                 "kwargs" => config.kwargs(),
-                "num_warps" => Value::int(config.num_warps_or_default()),
-                "num_stages" => Value::int(config.num_stages_or_default()),
+                "num_warps" => Value::int(config.options.or_default().num_warps),
+                "num_stages" => Value::int(config.options.or_default().num_stages),
                 "num_ctas" => Value::int(1),
                 _ => Value::method(receiver.clone(), name),
             },

@@ -18,7 +18,7 @@ use crate::{
     constant::Const,
     diagnostics::{Code, Severity},
     items::{self, Annotation, FunctionItem, items as items_of},
-    launch::{self, Impossible, Launch, LaunchArg, LaunchSource, Tensor},
+    launch::{self, GivenOptions, Impossible, Launch, LaunchArg, LaunchSource, Tensor},
 };
 
 /// Rows of a tuning that are followed.
@@ -345,14 +345,17 @@ impl Host<'_> {
                 }
             }
         };
-        let num_warps = option("num_warps", config.num_warps)?.unwrap_or(launch::DEFAULT_NUM_WARPS);
-        let num_stages = option("num_stages", config.num_stages)?.unwrap_or(launch::DEFAULT_NUM_STAGES);
-        let max_registers = option("maxnreg", config.max_registers)?;
+        let options = GivenOptions {
+            num_warps: option("num_warps", config.options.num_warps)?,
+            num_stages: option("num_stages", config.options.num_stages)?,
+            max_registers: option("maxnreg", config.options.max_registers)?,
+        };
+        let options = options.or_default();
         let grid = match grid {
             Value::Closure(_) => {
                 let mut all = bound.clone();
-                all.insert("num_warps".into(), Value::int(num_warps));
-                all.insert("num_stages".into(), Value::int(num_stages));
+                all.insert("num_warps".into(), Value::int(options.num_warps));
+                all.insert("num_stages".into(), Value::int(options.num_stages));
                 self.call(grid.clone(), as_dict(&all))
             }
             _ => grid.clone(),
@@ -382,9 +385,7 @@ impl Host<'_> {
             grid,
             args,
             meta,
-            num_warps,
-            num_stages,
-            max_registers,
+            options,
             config: None,
             tensors: tensors.rows,
             expect: IndexMap::new(),

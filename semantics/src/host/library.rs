@@ -17,7 +17,7 @@ use crate::{
     constant::{self, Const},
     diagnostics::{Code, Severity},
     items::{cdiv, next_power_of_2, python_float, version_number},
-    launch::{self, Impossible},
+    launch::{self, GivenOptions, Impossible},
     project,
 };
 
@@ -403,12 +403,14 @@ fn config(args: &Args) -> Option<Value> {
         }
         compiled
     };
-    let (num_warps, num_stages, max_registers) = (option(1, "num_warps"), option(2, "num_stages"), option(4, "maxnreg"));
+    let options = GivenOptions {
+        num_warps: option(1, "num_warps"),
+        num_stages: option(2, "num_stages"),
+        max_registers: option(4, "maxnreg"),
+    };
     Some(Value::Config(Rc::new(Config {
         meta: IndexMapOf(meta),
-        num_warps,
-        num_stages,
-        max_registers,
+        options,
         impossible,
         has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
         is_whole: [(1, "num_warps"), (2, "num_stages"), (4, "maxnreg")]
@@ -429,9 +431,9 @@ impl Config {
     pub(super) fn all_kwargs(&self) -> Value {
         let all = self.kwargs();
         if let Value::Dict(items) = &all {
-            let mut items = items.borrow_mut();
-            items.insert(Const::Str("num_warps".to_owned()), Value::int(self.num_warps_or_default()));
-            items.insert(Const::Str("num_stages".to_owned()), Value::int(self.num_stages_or_default()));
+            let (mut items, options) = (items.borrow_mut(), self.options.or_default());
+            items.insert(Const::Str("num_warps".to_owned()), Value::int(options.num_warps));
+            items.insert(Const::Str("num_stages".to_owned()), Value::int(options.num_stages));
         }
         all
     }

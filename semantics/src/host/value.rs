@@ -15,7 +15,7 @@ use crate::{
     diagnostics::Severity,
     dtype::DType,
     elaborate::OrderedMap,
-    launch::{DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS, Impossible, Init},
+    launch::{GivenOptions, Impossible, Init},
 };
 
 use super::{
@@ -65,10 +65,7 @@ pub(crate) enum Value {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Config {
     pub meta: IndexMapOf<Const>,
-    pub num_warps: Option<u32>,
-    pub num_stages: Option<u32>,
-    /// `maxnreg`
-    pub max_registers: Option<u32>,
+    pub options: GivenOptions,
     /// A function of the host that may change arguments first.
     pub has_pre_hook: bool,
     /// Whether its options are all known and said above.
@@ -81,14 +78,6 @@ impl Config {
     /// Nothing is compiled for it.
     pub fn is_impossible(&self) -> bool {
         self.impossible.as_ref().is_some_and(|found| found.severity == Severity::Error)
-    }
-
-    pub fn num_warps_or_default(&self) -> u32 {
-        self.num_warps.unwrap_or(DEFAULT_NUM_WARPS)
-    }
-
-    pub fn num_stages_or_default(&self) -> u32 {
-        self.num_stages.unwrap_or(DEFAULT_NUM_STAGES)
     }
 }
 

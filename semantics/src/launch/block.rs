@@ -14,7 +14,7 @@ use toml::{
 };
 
 use super::{
-    DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS, Impossible, Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
+    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
     arithmetic::{Reader, evaluate},
     limits,
 };
@@ -286,7 +286,8 @@ fn launches_of(
             None
         }
     };
-    let (num_warps, num_stages, max_registers) = (option("num_warps"), option("num_stages"), option("maxnreg"));
+    let options =
+        GivenOptions { num_warps: option("num_warps"), num_stages: option("num_stages"), max_registers: option("maxnreg") };
 
     let mut expect = IndexMap::new();
     for (key, value) in entries(&fields, "expect", &mut take) {
@@ -389,9 +390,7 @@ fn launches_of(
             grid,
             args: in_order(&args),
             meta: item.params.iter().filter_map(|p| Some((p.name.clone(), meta.get(&p.name)?.clone()))).collect(),
-            num_warps: num_warps.or(row.and_then(|r| r.num_warps)).unwrap_or(DEFAULT_NUM_WARPS),
-            num_stages: num_stages.or(row.and_then(|r| r.num_stages)).unwrap_or(DEFAULT_NUM_STAGES),
-            max_registers: max_registers.or(row.and_then(|r| r.max_registers)),
+            options: options.over(row.map(|row| row.options).unwrap_or_default().or_default()),
             config,
             tensors: tensors.clone(),
             expect: expect.clone(),

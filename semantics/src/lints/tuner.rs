@@ -181,13 +181,14 @@ impl Tuner<'_> {
         let Some(tuned) = host::tuned(self.db, self.function) else { return };
         let Some(configs) = self.argument("configs", 0) else { return };
         let rows = &tuned.configs;
-        let options = |row: &host::Config| (row.num_warps_or_default(), row.num_stages_or_default(), row.max_registers);
         let of = |row: &host::Config| {
             let mut meta = row.meta.0.clone();
             meta.sort_by(|a, b| a.0.cmp(&b.0));
             meta
         };
-        let is_same = |a: &host::Config, b: &host::Config| a.is_whole && b.is_whole && options(a) == options(b) && of(a) == of(b);
+        let is_same = |a: &host::Config, b: &host::Config| {
+            a.is_whole && b.is_whole && a.options.or_default() == b.options.or_default() && of(a) == of(b)
+        };
         let pair = rows.iter().enumerate().find_map(|(later, row)| {
             let first = rows[..later].iter().position(|other| is_same(other, row))?;
             Some((first, later))

@@ -103,8 +103,7 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
     let ready = source.prepare(launch)?;
     let tensors = suite.tensors(case, launch)?;
     let gpu = Gpu::find(GPU).ok_or("no such GPU")?;
-    let options =
-        codegen::Options::new(&source.db, gpu.sm.name.to_owned(), launch.num_warps, launch.num_stages, launch.max_registers);
+    let options = codegen::CompileOptions { sm: gpu.sm, launch: launch.options };
     let llvm = codegen::llvm_text(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
     let request = PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: LEAN_PASSES };
     let exact = compile_exact(pool, &Store::open(), &request).map_err(|error| error.to_string())?;
@@ -118,7 +117,7 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
         "id": case.id,
         "kernel": llvm.kernel,
         "grid": launch.grid,
-        "threads": launch.num_warps * 32,
+        "threads": launch.options.threads(),
         "shared": llvm.shared_bytes,
         "tensors": tensors.iter().map(|t| json!([t.name, t.dtype.to_string(), t.bytes.len()])).collect::<Vec<_>>(),
         "args": ready.values.iter().map(argument).collect::<Vec<_>>(),

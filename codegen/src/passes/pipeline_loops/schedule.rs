@@ -160,7 +160,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let function = module.entry();
     let OpKind::For(attrs) = function.op(id).kind else { return None };
     let block = *function.op(id).regions.first()?;
-    let wanted = attrs.num_stages.unwrap_or(options.num_stages).min(MAX_STAGES);
+    let wanted = attrs.num_stages.unwrap_or(options.launch.num_stages).min(MAX_STAGES);
     let given = wanted.min(most);
     if given < 2 || !bounds_are_exact(function, id, MAX_STAGES + MAX_ADDRESS_LOADS) {
         return None;
