@@ -116,7 +116,7 @@ impl Analysis {
         }
         let row = self.row_of(function);
         let is_chosen = |l: &&Launch| row.is_none() || l.config.is_none() || l.config == row;
-        if let Some(launch) = launch::launches_of(db, function).find(is_chosen) {
+        if let Some(launch) = launch::launches_of(db, function).iter().find(is_chosen) {
             return Some(Active::of(db, launch));
         }
         self.assumed_rows(function, 1).into_iter().next()
@@ -128,7 +128,8 @@ impl Analysis {
         let db = self.db();
         let row = self.row_of(function);
         let is_chosen = |l: &&Launch| row.is_none() || l.config.is_none() || l.config == row;
-        let launched: Vec<Active> = launch::launches_of(db, function).filter(is_chosen).map(|l| Active::of(db, l)).collect();
+        let launched: Vec<Active> =
+            launch::launches_of(db, function).iter().filter(is_chosen).map(|l| Active::of(db, l)).collect();
         if launched.is_empty() { self.assumed_rows(function, MAX_ROWS) } else { launched }
     }
 

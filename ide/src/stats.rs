@@ -101,7 +101,7 @@ impl Analysis {
                 unknown(*kernel, "configs", why);
             }
         }
-        for launch in &host::host_launches(self.db(), file).unknown {
+        for launch in &host::host_launches(self.db(), file).found.unknown {
             unknown(launch.kernel, "launch", &launch.reason);
         }
         for tuned in kernels.iter().filter_map(|&k| host::tuned(self.db(), k).as_ref()) {

@@ -238,8 +238,8 @@ impl Analysis {
                 return None;
             }
             if line.starts_with("launch ") {
-                let LaunchSource::Host { start, .. } = launches.next()?.source else { return None };
-                return Some(line_at(&starts, start as usize));
+                let LaunchSource::Host(place) = launches.next()?.source else { return None };
+                return Some(line_at(&starts, place.range(db)?.start));
             }
             Some(line_at(&starts, self.extent(functions.next()?)?.start))
         };

@@ -19,7 +19,7 @@ use tritium_semantics::{
     Chosen, Database, Instance, SourceFile,
     diagnostics::Severity,
     items,
-    launch::{self, Launch, LaunchArg, LaunchProblem},
+    launch::{self, Launch, LaunchArg, LaunchPlace, LaunchProblem},
     project,
     specialise::{run_time_values, specialise},
     target::{Gpu, MAX_PROGRAMS_YZ},
@@ -165,9 +165,12 @@ impl Run<'_> {
 
 /// Which launch cannot be followed, where it stands, and why.
 fn not_understood(db: &Database, file: SourceFile, problem: &LaunchProblem) -> String {
-    let line = items::line_number(db, file, problem.range.start);
-    // A problem of a `.launch.toml` names its own line.
-    let place = if problem.range.is_empty() && problem.range.start == 0 { String::new() } else { format!("line {line}: ") };
+    let place = match &problem.place {
+        // Its message names a line of its own.
+        LaunchPlace::Sidecar => None,
+        place => place.range(db, file).map(|range| format!("line {}: ", items::line_number(db, file, range.start))),
+    };
+    let place = place.unwrap_or_default();
     let launch = problem.launch.as_ref().map_or_else(|| "a launch of this file".to_owned(), |name| format!("launch `{name}`"));
     format!("{place}{launch} is not understood: {}", problem.message)
 }

@@ -96,7 +96,8 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     }
     let mut out = undecodable.map_or_else(|| syntax_errors(db, file), |problem| vec![problem]);
     for problem in &launches(db, file).problems {
-        let found = plain(problem.code, problem.message.clone(), problem.range.clone());
+        let Some(range) = problem.place.range(db, file) else { continue };
+        let found = plain(problem.code, problem.message.clone(), range);
         out.push(Diagnostic { severity: problem.severity, ..found });
     }
     let mut found = Found::default();

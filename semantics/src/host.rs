@@ -1,8 +1,10 @@
 //! Host code as far as it tells how kernels are launched.
 //!
 //! Module-level statements, and the plain functions they call, are evaluated in order: tensors with their shapes, strides, dtypes and
-//! initialisers, grids, compile-time values. **Invariant:** what cannot be known makes no launch but an [`HostUnknown`] with the reason,
+//! initialisers, grids, compile-time values. **Invariant:** what cannot be known makes no launch but an [`UnknownLaunch`] with the reason,
 //! never a guess; places are chunks and expressions, so moving code recomputes nothing.
+
+use std::ops::Range;
 
 use smol_str::SmolStr;
 
@@ -11,7 +13,8 @@ use crate::{
     body::ExprId,
     constant::Const,
     diagnostics::{Code, Severity},
-    launch::Launch,
+    items,
+    launch::{LaunchPlace, LaunchProblem, Launches},
 };
 
 mod budget;
@@ -36,28 +39,16 @@ pub struct HostPlace {
     pub expr: ExprId,
 }
 
-/// A launch, before its `source` has a position.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HostLaunch {
-    pub place: HostPlace,
-    pub launch: Launch,
-}
+impl HostPlace {
+    /// Bytes of the file as it is now.
+    pub fn range(self, db: &dyn Db) -> Option<Range<usize>> {
+        let map = items::chunk_map(db, self.file, self.chunk)?;
+        Some(items::in_file(map.0, *map.1.exprs.get(self.expr.0 as usize)?))
+    }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostProblem {
-    pub place: HostPlace,
-    pub code: Code,
-    /// How much it matters here.
-    pub severity: Severity,
-    pub message: String,
-}
-
-/// A launch that is there, but not known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostUnknown {
-    pub place: HostPlace,
-    pub kernel: Function,
-    pub reason: String,
+    fn problem(self, code: Code, severity: Severity, message: String) -> LaunchProblem {
+        LaunchProblem { code, severity, message, launch: None, place: LaunchPlace::Host(self) }
+    }
 }
 
 /// `kernel[grid](…)` in the text, whether or not it is known to run: what it gives, as far as that is known.
@@ -73,9 +64,7 @@ pub struct Site {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HostLaunches {
-    pub launches: Vec<HostLaunch>,
-    pub problems: Vec<HostProblem>,
-    pub unknown: Vec<HostUnknown>,
+    pub found: Launches,
     /// Each place and each different way to launch there once.
     pub sites: Vec<Site>,
 }
@@ -86,12 +75,13 @@ pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
     let mut host = interpret::Host::new(db, file);
     host.run();
     host.survey();
-    host.problems.extend(limits(db, file, &host));
-    HostLaunches { launches: host.launches, problems: host.problems, unknown: host.unknown, sites: host.sites }
+    let limits = limits(db, file, &host);
+    host.found.problems.extend(limits);
+    HostLaunches { found: host.found, sites: host.sites }
 }
 
 /// What of a file is not followed as it takes too long or grows too large: each kind once, where it begins.
-fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<HostProblem> {
+fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<LaunchProblem> {
     let (steps, elements) = (interpret::FUEL, budget::MAX_ELEMENTS);
     let left = host.exceeded.map(|place| {
         let message = format!(
@@ -104,14 +94,14 @@ fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<Host
         let longest = interpret::MAX_LIST_ITEMS;
         (place, format!("this is longer than the {longest} elements that are followed, so it is unknown"))
     });
-    let high = crate::items::declared(db, file).too_high().map(|(chunk, expr)| {
-        let most = crate::items::MAX_VALUE_HEIGHT;
+    let high = items::declared(db, file).too_high().map(|(chunk, expr)| {
+        let most = items::MAX_VALUE_HEIGHT;
         let message =
             format!("more than {most} values hang on one another in a row before this one, so it is unknown to kernels");
         (HostPlace { file, chunk, expr }, message)
     });
     let all = left.into_iter().chain(outgrown).chain(high);
-    all.map(|(place, message)| HostProblem { place, code: Code::LIM003, severity: Severity::Hint, message }).collect()
+    all.map(|(place, message)| place.problem(Code::LIM003, Severity::Hint, message)).collect()
 }
 
 /// Whether running a file's statements takes longer than anybody waits who wants to know one of its values.
@@ -160,7 +150,7 @@ pub fn configs(db: &dyn Db, function: Function) -> &[Config] {
 /// Whether a module-level condition holds, as far as running the file's statements tells.
 #[salsa::tracked(returns(copy), cycle_result = not_known)]
 pub(crate) fn condition(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<bool> {
-    let body = crate::items::chunk_body(db, file, chunk)?;
+    let body = items::chunk_body(db, file, chunk)?;
     let mut host = interpret::Host::new(db, file);
     let frame = host.frame(file, chunk, body);
     host.expr(&frame, expr).truth()
@@ -173,7 +163,7 @@ fn not_known<T>(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) ->
 /// The value of a module-level expression, as far as running the file's statements tells.
 #[salsa::tracked(returns(clone), cycle_result = not_known)]
 pub(crate) fn constant(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<crate::constant::Const> {
-    let body = crate::items::chunk_body(db, file, chunk)?;
+    let body = items::chunk_body(db, file, chunk)?;
     let mut host = interpret::Host::new(db, file);
     let frame = host.frame(file, chunk, body);
     host.expr(&frame, expr).to_const()

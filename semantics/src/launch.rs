@@ -13,8 +13,8 @@ use crate::{
     constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
-    host,
-    items::{self, in_file},
+    host::{self, HostPlace},
+    items,
 };
 
 mod arithmetic;
@@ -46,7 +46,6 @@ pub struct Launch {
     pub expect: IndexMap<SmolStr, String>,
     /// Relative error allowed against `expect`; `None` means the default bound.
     pub tolerance: Option<f64>,
-    /// From a block or sidecar (byte range in that text) or from host code (byte range in the file).
     pub source: LaunchSource,
 }
 
@@ -104,15 +103,37 @@ pub enum Init {
     File(String),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// Where a launch is written. Like [`LaunchPlace`] it does not change with the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchSource {
     Block,
     Sidecar,
-    /// The file's own `kernel[grid](…)`, at this byte range.
-    Host {
-        start: u32,
-        end: u32,
+    /// The file's own `kernel[grid](…)`.
+    Host(HostPlace),
+}
+
+/// Where something is wrong with a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LaunchPlace {
+    /// Bytes of the TOML of a launch block, counted among those of the file.
+    Block {
+        nth: usize,
+        span: Range<usize>,
     },
+    /// The message names the line.
+    Sidecar,
+    Host(HostPlace),
+}
+
+impl LaunchPlace {
+    /// Bytes of the file; of a sidecar's, the file's start.
+    pub fn range(&self, db: &dyn Db, file: SourceFile) -> Option<Range<usize>> {
+        match self {
+            LaunchPlace::Block { nth, span } => Some(block::of_text(file.text(db)).get(*nth)?.range_or_opening(span)),
+            LaunchPlace::Sidecar => Some(0..0),
+            LaunchPlace::Host(place) => place.range(db),
+        }
+    }
 }
 
 /// Every launch of a file that is known, and what is wrong with the others.
@@ -132,48 +153,30 @@ pub struct LaunchProblem {
     pub message: String,
     /// The launch of a block or sidecar that has it.
     pub launch: Option<SmolStr>,
-    /// Bytes of the file; of a sidecar's problem, the file's start.
-    pub range: Range<usize>,
+    pub place: LaunchPlace,
 }
 
 /// A launch in host code that could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownLaunch {
+    pub place: HostPlace,
     pub kernel: Function,
-    pub range: Range<usize>,
     pub reason: String,
 }
 
 #[salsa::tracked(returns(ref))]
 pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
     let mut out = Launches::default();
-    for block in block::of_text(file.text(db)) {
-        block::read(db, file, &block, &mut out);
+    for (nth, block) in block::blocks(db, file).iter().enumerate() {
+        block::read(db, file, block, nth, &mut out);
     }
     if let Some(text) = file.sidecar(db) {
-        block::read(db, file, &block::of_sidecar(text), &mut out);
+        block::read(db, file, &block::of_sidecar(text), 0, &mut out);
     }
-    let host = host::host_launches(db, file);
-    let range = |place: host::HostPlace| {
-        let map = items::chunk_map(db, place.file, place.chunk)?;
-        Some(in_file(map.0, *map.1.exprs.get(place.expr.0 as usize)?))
-    };
-    for found in &host.launches {
-        let Some(at) = range(found.place) else { continue };
-        let source = LaunchSource::Host { start: at.start as u32, end: at.end as u32 };
-        out.launches.push(Launch { source, ..found.launch.clone() });
-    }
-    for problem in &host.problems {
-        if let Some(range) = range(problem.place) {
-            let (code, severity, message) = (problem.code, problem.severity, problem.message.clone());
-            out.problems.push(LaunchProblem { code, severity, message, launch: None, range });
-        }
-    }
-    for unknown in &host.unknown {
-        if let Some(range) = range(unknown.place) {
-            out.unknown.push(UnknownLaunch { kernel: unknown.kernel, range, reason: unknown.reason.clone() });
-        }
-    }
+    let host = &host::host_launches(db, file).found;
+    out.launches.extend(host.launches.iter().cloned());
+    out.problems.extend(host.problems.iter().cloned());
+    out.unknown.extend(host.unknown.iter().cloned());
     out
 }
 
@@ -181,32 +184,14 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
 pub fn line_of(db: &dyn Db, file: SourceFile, launch: &Launch) -> Option<u32> {
     let line = |at: usize| items::line_number(db, file, at);
     match launch.source {
-        LaunchSource::Host { start, .. } => Some(line(start as usize)),
+        LaunchSource::Host(place) => place.range(db).map(|range| line(range.start)),
         LaunchSource::Block => block::of_text(file.text(db)).iter().find_map(|block| block.header(&launch.name)).map(line),
-        LaunchSource::Sidecar => {
-            let block = block::of_sidecar(file.sidecar(db).as_ref()?);
-            block.header(&launch.name).map(|at| block.line(at) as u32)
-        }
+        LaunchSource::Sidecar => block::of_sidecar(file.sidecar(db).as_ref()?).header_line(&launch.name),
     }
 }
 
-/// The launches of one kernel with their indices among the file's, less where they stand: what reads no more than this is not asked again
-/// when lines come or go above them.
+/// The launches of one kernel: what reads no more than this is not asked again when another kernel's launches change.
 #[salsa::tracked(returns(ref))]
-pub(crate) fn unplaced(db: &dyn Db, kernel: Function) -> Vec<(usize, Launch)> {
-    let all = launches(db, kernel.file(db)).launches.iter().enumerate();
-    let mine = all.filter(|(_, launch)| launch.kernel == kernel);
-    mine.map(|(index, launch)| {
-        let source = match launch.source {
-            LaunchSource::Host { .. } => LaunchSource::Host { start: 0, end: 0 },
-            LaunchSource::Block | LaunchSource::Sidecar => launch.source.clone(),
-        };
-        (index, Launch { source, ..launch.clone() })
-    })
-    .collect()
-}
-
-/// The launches of one kernel.
-pub fn launches_of(db: &dyn Db, kernel: Function) -> impl Iterator<Item = &Launch> {
-    launches(db, kernel.file(db)).launches.iter().filter(move |l| l.kernel == kernel)
+pub fn launches_of(db: &dyn Db, kernel: Function) -> Vec<Launch> {
+    launches(db, kernel.file(db)).launches.iter().filter(|launch| launch.kernel == kernel).cloned().collect()
 }

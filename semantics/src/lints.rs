@@ -40,7 +40,7 @@ use tritium_tile::{facts::Launched, facts::Range, inline, verify};
 use crate::{
     Db, Function, Instance,
     elaborate::{Elaborated, elaborate},
-    launch::{Launch, LaunchArg, unplaced},
+    launch::{Launch, LaunchArg, launches_of},
     problem::Problem,
     specialise::{Specialisation, run_time_values},
 };
@@ -110,8 +110,8 @@ fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
 
 /// The circumstances of a specialisation.
 pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Circumstances {
-    let mine = unplaced(db, kernel).iter().filter(|(index, _)| specialisation.launches.contains(index));
-    let launches: Vec<&Launch> = mine.map(|(_, launch)| launch).collect();
+    let all = launches_of(db, kernel);
+    let launches: Vec<&Launch> = specialisation.launches.iter().filter_map(|&index| all.get(index)).collect();
     under(db, specialisation.instance, &launches)
 }
 

@@ -13,7 +13,7 @@ use crate::{
     elaborate::elaborate,
     host,
     items::{Annotation, FunctionItem, ParamItem, items},
-    launch::{Launch, LaunchArg, unplaced},
+    launch::{Launch, LaunchArg, launches_of},
     problem::Problem,
     project,
 };
@@ -37,7 +37,7 @@ const MAX_ASSUMED_ROWS: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Specialisation {
     pub instance: Instance,
-    /// The launches of the file (by index) that make it; empty if it is assumed.
+    /// The launches of the kernel (by index) that make it; empty if it is assumed.
     pub launches: Vec<usize>,
     /// The row of the kernel's tuning.
     pub config: Option<u32>,
@@ -55,7 +55,7 @@ pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut out: Vec<Specialisation> = Vec::new();
     let row = chosen_row(db, kernel);
     let is_chosen = |config: Option<u32>| row.is_none() || config.is_none() || config == row;
-    for &(index, ref launch) in unplaced(db, kernel).iter().filter(|(_, l)| is_chosen(l.config)) {
+    for (index, launch) in launches_of(db, kernel).iter().enumerate().filter(|(_, l)| is_chosen(l.config)) {
         let instance = specialise(db, launch);
         match out.iter().position(|s| s.instance == instance) {
             Some(known) => out[known].launches.push(index),

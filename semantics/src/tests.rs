@@ -62,10 +62,16 @@ pub(crate) fn launches_of(text: &str) -> String {
         let _ = writeln!(out, "{}", show(&db, launch));
     }
     for problem in &found.problems {
-        let _ = writeln!(out, "{} {} at {:?}", problem.code, problem.message, &text[problem.range.clone()]);
+        let _ = writeln!(
+            out,
+            "{} {} at {:?}",
+            problem.code,
+            problem.message,
+            &text[problem.place.range(&db, file).expect("a place")]
+        );
     }
     for unknown in &found.unknown {
-        let _ = writeln!(out, "unknown: {} at {:?}", unknown.reason, &text[unknown.range.clone()]);
+        let _ = writeln!(out, "unknown: {} at {:?}", unknown.reason, &text[unknown.place.range(&db).expect("a place")]);
     }
     out
 }

@@ -17,7 +17,7 @@ use crate::{
     Db, Function, SourceFile,
     diagnostics::{Code, Severity},
     items,
-    launch::{LaunchSource, launches},
+    launch::{LaunchSource, launches_of},
     lints,
     problem::{Applicability, Edit, Piece, Place, Problem},
 };
@@ -37,7 +37,7 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn add(&mut self, db: &dyn Db, kernel: Function, finding: &Finding) {
-        let Some((file, range)) = range_of(db, finding.place) else { return };
+        let Some((_, range)) = range_of(db, finding.place) else { return };
         let Finding { problem, place, seen, .. } = finding;
         let new = || Entry { problem: problem.clone(), place: *place, kernels: vec![], launch: None };
         let entry = self.entries.entry((range.start, range.end, problem.code)).or_insert_with(new);
@@ -50,8 +50,8 @@ impl Found {
         }
         if entry.launch.is_none() {
             entry.launch = finding.launch.as_ref().and_then(|(index, message)| {
-                let LaunchSource::Host { start, end } = launches(db, file).launches.get(*index)?.source else { return None };
-                Some(Related { file, range: start as usize..end as usize, message: message.clone() })
+                let LaunchSource::Host(place) = launches_of(db, kernel).get(*index)?.source else { return None };
+                Some(Related { file: place.file, range: place.range(db)?, message: message.clone() })
             });
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     dtype::DType,
     elaborate::{Elaborated, elaborate},
     items::{self, Node, ParamItem, items as items_of},
-    launch::{Launch, launches, unplaced},
+    launch::{Launch, launches, launches_of},
     lints::{self, Circumstances, circumstances, lint},
     problem::{At, Place, Problem},
     specialise::{
@@ -301,8 +301,8 @@ pub fn label_of(launch: &Launch) -> String {
 
 fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation, index: usize) -> String {
     let first = specialisation.launches.first();
-    match first.and_then(|first| unplaced(db, kernel).iter().find(|(index, _)| index == first)) {
-        Some((_, launch)) => label_of(launch),
+    match first.and_then(|first| launches_of(db, kernel).get(*first)) {
+        Some(launch) => label_of(launch),
         // Assumed ones have no name of their own: their order tells them apart.
         None => format!("assumed#{}", index + 1),
     }

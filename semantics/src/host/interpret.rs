@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 
 use super::{
-    HostLaunch, HostPlace, HostProblem, HostUnknown, Site,
+    HostPlace, Site,
     budget::{self, Evaluation},
     calls::MAX_TEXT_BYTES,
     device, is_long_run,
@@ -28,6 +28,7 @@ use crate::{
     body::{ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
     constant::{self, Const},
     items::{self, Meaning, Node, chunk_body, items as items_of},
+    launch::{Launches, UnknownLaunch},
 };
 
 /// Statements and expressions evaluated before the rest is unknown.
@@ -79,9 +80,7 @@ pub(crate) struct Host<'db> {
     pub(crate) exceeded: Option<HostPlace>,
     /// A value of the file's own statements that is larger than is followed.
     pub(crate) outgrown: Option<HostPlace>,
-    pub(crate) launches: Vec<HostLaunch>,
-    pub(crate) problems: Vec<HostProblem>,
-    pub(crate) unknown: Vec<HostUnknown>,
+    pub(crate) found: Launches,
 }
 
 /// Where evaluation stands.
@@ -125,9 +124,7 @@ impl<'db> Host<'db> {
             _evaluation: Evaluation::begin(),
             exceeded: None,
             outgrown: None,
-            launches: vec![],
-            problems: vec![],
-            unknown: vec![],
+            found: Launches::default(),
         }
     }
 
@@ -637,9 +634,9 @@ impl<'db> Host<'db> {
             chunk: frame.chunk,
             expr: call,
         });
-        let unknown = HostUnknown { place, kernel, reason: why.to_owned() };
-        if place.file == self.file && !self.unknown.contains(&unknown) {
-            self.unknown.push(unknown);
+        let unknown = UnknownLaunch { place, kernel, reason: why.to_owned() };
+        if place.file == self.file && !self.found.unknown.contains(&unknown) {
+            self.found.unknown.push(unknown);
         }
     }
 

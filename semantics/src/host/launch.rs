@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
-    Config, HostLaunch, HostPlace, HostProblem, HostUnknown, Site,
+    Config, HostPlace, Site,
     interpret::{Host, reason},
     torch::Args,
     value::Value,
@@ -18,7 +18,7 @@ use crate::{
     constant::Const,
     diagnostics::{Code, Severity},
     items::{self, Annotation, FunctionItem, items as items_of},
-    launch::{self, GivenOptions, Impossible, Launch, LaunchArg, LaunchSource, Tensor},
+    launch::{self, GivenOptions, Impossible, Launch, LaunchArg, LaunchSource, Tensor, UnknownLaunch},
 };
 
 /// Rows of a tuning that are followed.
@@ -195,7 +195,7 @@ impl Host<'_> {
     pub(crate) fn launch(&mut self, kernel: Function, grid: &Value, args: &Args) {
         let Some(place) = self.place() else { return };
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
-        if self.launches.len() >= MAX_LAUNCHES {
+        if self.found.launches.len() >= MAX_LAUNCHES {
             return self.refuse(place, kernel, Not::Known("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
@@ -217,9 +217,10 @@ impl Host<'_> {
             }
             return self.refuse(place, kernel, Not::Known(why.to_string()));
         }
-        let before = self.launches.len();
+        let before = self.found.launches.len();
         self.launch_rows(&item, place, &tuning, grid, args);
-        let is_resolved = self.launches.len() > before || self.launches.iter().any(|l| l.place == place);
+        let is_resolved =
+            self.found.launches.len() > before || self.found.launches.iter().any(|l| l.source == LaunchSource::Host(place));
         self.site(Site { place, kernel, known, is_resolved });
     }
 
@@ -260,19 +261,16 @@ impl Host<'_> {
             match self.launch_under(item, place, grid, args, tuning, &config) {
                 Ok(mut launch) => {
                     launch.config = index;
-                    let same = |l: &HostLaunch| {
-                        let named = Launch { name: l.launch.name.clone(), ..launch.clone() };
-                        l.launch == named
-                    };
-                    if self.launches.iter().any(same) {
+                    let same = |l: &Launch| *l == Launch { name: l.name.clone(), source: l.source, ..launch.clone() };
+                    if self.found.launches.iter().any(same) {
                         continue;
                     }
-                    let earlier = self.launches.iter().filter(|l| l.launch.kernel == kernel && l.launch.config == index).count();
+                    let earlier = self.found.launches.iter().filter(|l| l.kernel == kernel && l.config == index).count();
                     launch.name = match earlier {
                         0 => kernel.name(self.db).clone(),
                         n => format!("{}#{}", kernel.name(self.db), n + 1).into(),
                     };
-                    self.launches.push(HostLaunch { place, launch });
+                    self.found.launches.push(launch);
                 }
                 Err(not) => self.refuse(place, kernel, not),
             }
@@ -282,9 +280,9 @@ impl Host<'_> {
     fn refuse(&mut self, place: HostPlace, kernel: Function, not: Not) {
         match not {
             Not::Known(reason) => {
-                let unknown = HostUnknown { place, kernel, reason };
-                if !self.unknown.contains(&unknown) {
-                    self.unknown.push(unknown);
+                let unknown = UnknownLaunch { place, kernel, reason };
+                if !self.found.unknown.contains(&unknown) {
+                    self.found.unknown.push(unknown);
                 }
             }
             Not::Right(code, message) => self.tell(place, Impossible { code, severity: Severity::Error, message }),
@@ -294,9 +292,9 @@ impl Host<'_> {
     /// Says once what is wrong at a place.
     pub(super) fn tell(&mut self, place: HostPlace, found: Impossible) {
         let Impossible { code, severity, message } = found;
-        let problem = HostProblem { place, code, severity, message };
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
+        let problem = place.problem(code, severity, message);
+        if !self.found.problems.contains(&problem) {
+            self.found.problems.push(problem);
         }
     }
 
@@ -390,7 +388,7 @@ impl Host<'_> {
             tensors: tensors.rows,
             expect: IndexMap::new(),
             tolerance: None,
-            source: LaunchSource::Host { start: 0, end: 0 },
+            source: LaunchSource::Host(place),
         })
     }
 }

@@ -14,7 +14,7 @@ use toml::{
 };
 
 use super::{
-    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchProblem, LaunchSource, Launches, Tensor,
+    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchPlace, LaunchProblem, LaunchSource, Launches, Tensor,
     arithmetic::{Reader, evaluate},
     limits,
 };
@@ -29,67 +29,77 @@ use crate::{
 
 pub use written::{WrittenName, names_beside, written_names};
 
-/// TOML cut out of a text.
+/// TOML cut out of a text; a sidecar is all TOML.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     toml: String,
-    /// Where each line of `toml` begins, there and in the file; empty for a sidecar.
+    is_sidecar: bool,
+    is_closed: bool,
+}
+
+/// A launch block where it stands in its file.
+pub(super) struct PlacedBlock {
+    block: Block,
+    /// Where each line of the TOML begins, there and in the file.
     lines: Vec<(usize, usize)>,
-    source: LaunchSource,
-    /// A block without its end.
-    open: Option<Range<usize>>,
+    /// The line that opens it.
+    opening: Range<usize>,
 }
 
 pub(super) fn of_sidecar(text: &str) -> Block {
-    Block { toml: text.to_owned(), lines: vec![], source: LaunchSource::Sidecar, open: None }
+    Block { toml: text.to_owned(), is_sidecar: true, is_closed: true }
+}
+
+/// The blocks of a file without their places: what comes or goes around them changes nothing here.
+#[salsa::tracked(returns(ref))]
+pub(super) fn blocks(db: &dyn Db, file: SourceFile) -> Vec<Block> {
+    of_text(file.text(db)).into_iter().map(|placed| placed.block).collect()
 }
 
 /// The blocks of a file.
-pub(super) fn of_text(text: &str) -> Vec<Block> {
+pub(super) fn of_text(text: &str) -> Vec<PlacedBlock> {
     let mut out = Vec::new();
     if !text.contains("# /// tritium") {
         return out;
     }
-    let mut current: Option<(Range<usize>, Block)> = None;
+    let mut current: Option<PlacedBlock> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let content = line.trim_end();
         match &mut current {
             None => {
                 if content == "# /// tritium" {
-                    let block = Block { toml: String::new(), lines: vec![], source: LaunchSource::Block, open: None };
-                    current = Some((start..start + content.len(), block));
+                    let block = Block { toml: String::new(), is_sidecar: false, is_closed: false };
+                    current = Some(PlacedBlock { block, lines: vec![], opening: start..start + content.len() });
                 }
             }
-            Some((_, block)) if content == "# ///" => {
-                out.push(std::mem::replace(block, of_sidecar("")));
-                current = None;
+            Some(placed) if content == "# ///" => {
+                placed.block.is_closed = true;
+                out.extend(current.take());
             }
-            Some((_, block)) => match content.strip_prefix('#') {
+            Some(PlacedBlock { block, lines, .. }) => match content.strip_prefix('#') {
                 Some(rest) => {
                     let toml = rest.strip_prefix(' ').unwrap_or(rest);
-                    block.lines.push((block.toml.len(), start + content.len() - toml.len()));
+                    lines.push((block.toml.len(), start + content.len() - toml.len()));
                     block.toml.push_str(toml);
                     block.toml.push('\n');
                 }
-                None => {
-                    // The comment ends before the block does.
-                    if let Some((opening, mut block)) = current.take() {
-                        block.open = Some(opening);
-                        out.push(block);
-                    }
-                }
+                // The comment ends before the block does.
+                None => out.extend(current.take()),
             },
         }
         start += line.len();
     }
-    if let Some((opening, mut block)) = current {
-        block.open = Some(opening);
-        out.push(block);
-    }
+    out.extend(current);
     out
 }
 
-impl Block {
+impl PlacedBlock {
+    /// What is wrong at a span is told there, and of a block without an end where it begins.
+    pub(super) fn range_or_opening(&self, span: &Range<usize>) -> Range<usize> {
+        if self.block.is_closed { self.range(span.clone()) } else { self.opening.clone() }
+    }
+
     /// A span of the TOML as a range of the file.
     fn range(&self, span: Range<usize>) -> Range<usize> {
         let place = |at: usize| {
@@ -101,17 +111,31 @@ impl Block {
         start..place(span.end).max(start)
     }
 
-    /// Where the header of a launch stands: in the file, or in a sidecar's TOML.
+    /// Where the header of a launch stands in the file.
     pub(super) fn header(&self, launch: &str) -> Option<usize> {
+        Some(self.range(self.block.header(launch)?).start)
+    }
+}
+
+impl Block {
+    /// Where the header of a launch stands in the TOML.
+    fn header(&self, launch: &str) -> Option<Range<usize>> {
         let table = DeTable::parse(&self.toml).ok()?;
         let DeValue::Table(launches) = table.get_ref().get("launch")?.get_ref() else { return None };
         let (name, _) = launches.iter().find(|(name, _)| name.get_ref() == launch)?;
-        let at = name.span();
-        Some(if self.lines.is_empty() { at.start } else { self.range(at).start })
+        Some(name.span())
     }
 
-    pub(super) fn line(&self, at: usize) -> usize {
+    pub(super) fn header_line(&self, launch: &str) -> Option<u32> {
+        u32::try_from(self.line(self.header(launch)?.start)).ok()
+    }
+
+    fn line(&self, at: usize) -> usize {
         1 + self.toml.get(..at).map_or(0, |before| before.matches('\n').count())
+    }
+
+    fn source(&self) -> LaunchSource {
+        if self.is_sidecar { LaunchSource::Sidecar } else { LaunchSource::Block }
     }
 }
 
@@ -139,12 +163,13 @@ fn wrong<T>(span: Range<usize>, message: impl Into<String>) -> Result<T, Wrong> 
 
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
-pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, out: &mut Launches) {
+/// The launches of a block, the `nth` of its file.
+pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, nth: usize, out: &mut Launches) {
     let mut problems: Vec<(Option<SmolStr>, Wrong)> = Vec::new();
-    if let Some(opening) = &block.open {
+    if !block.is_closed {
         let message = "the launch block is not closed: write `# ///` after its last line".to_owned();
-        let range = opening.clone();
-        out.problems.push(LaunchProblem { code: Code::LCH011, severity: Severity::Error, message, launch: None, range });
+        let place = LaunchPlace::Block { nth, span: 0..0 };
+        out.problems.push(LaunchProblem { code: Code::LCH011, severity: Severity::Error, message, launch: None, place });
         return;
     }
     match DeTable::parse(&block.toml) {
@@ -158,7 +183,7 @@ pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, out: &mut Launc
                     ("launch", DeValue::Table(table)) => {
                         for entry in table {
                             db.unwind_if_revision_cancelled();
-                            let (launches, all) = launch(db, file, entry, &block.source);
+                            let (launches, all) = launch(db, file, entry, block.source());
                             out.launches.extend(launches);
                             let name: SmolStr = entry.0.get_ref().as_ref().into();
                             problems.extend(all.into_iter().map(|found| (Some(name.clone()), found)));
@@ -177,16 +202,16 @@ pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, out: &mut Launc
         }
     }
     for (launch, Wrong { code, severity, message, span }) in problems {
-        let (message, range) = match block.source {
-            LaunchSource::Sidecar => (format!("{message} (line {} of the `.launch.toml`)", block.line(span.start)), 0..0),
-            LaunchSource::Block | LaunchSource::Host { .. } => (message, block.range(span)),
+        let (message, place) = match block.is_sidecar {
+            true => (format!("{message} (line {} of the `.launch.toml`)", block.line(span.start)), LaunchPlace::Sidecar),
+            false => (message, LaunchPlace::Block { nth, span }),
         };
-        out.problems.push(LaunchProblem { code, severity, message, launch, range });
+        out.problems.push(LaunchProblem { code, severity, message, launch, place });
     }
 }
 
 /// One `[launch.NAME]`: its launches, none where something is wrong with it, and what is wrong or odd.
-fn launch(db: &dyn Db, file: SourceFile, entry: Entry<'_, '_>, source: &LaunchSource) -> (Vec<Launch>, Vec<Wrong>) {
+fn launch(db: &dyn Db, file: SourceFile, entry: Entry<'_, '_>, source: LaunchSource) -> (Vec<Launch>, Vec<Wrong>) {
     match launches_of(db, file, entry, source) {
         Ok((launches, odd)) => (launches, odd),
         Err(problems) => (vec![], problems),
@@ -197,7 +222,7 @@ fn launches_of(
     db: &dyn Db,
     file: SourceFile,
     (name, value): Entry<'_, '_>,
-    source: &LaunchSource,
+    source: LaunchSource,
 ) -> Result<(Vec<Launch>, Vec<Wrong>), Vec<Wrong>> {
     let mut problems = Vec::new();
     let DeValue::Table(table) = value.get_ref() else {
@@ -395,7 +420,7 @@ fn launches_of(
             tensors: tensors.clone(),
             expect: expect.clone(),
             tolerance,
-            source: source.clone(),
+            source,
         });
     }
     if is_right(&problems) { Ok((out, problems)) } else { Err(problems) }
