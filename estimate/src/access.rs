@@ -8,11 +8,11 @@ use serde::Serialize;
 use tritium_tile::{
     Function, Module, OpId, OpKind, Origin, Scalar, ValueId,
     effects::{MAX_ACCESS_BYTES, mask_of, pointee_bytes},
-    facts::{self, Facts, Symbol},
+    facts::{Facts, Symbol},
     layout::algebra::unflatten,
 };
 
-use crate::cost::Launch;
+use crate::{analyses::Analyses, cost::Launch};
 
 /// Bytes of DRAM and L2 that move together.
 pub const SECTOR: u64 = 32;
@@ -52,10 +52,8 @@ pub enum Narrow {
 }
 
 /// Every load and store of tiles in a module at L1, in program order.
-pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
-    let function = module.entry();
-    let facts = facts::of_function(function);
-    let ahead = first_trips(function);
+pub fn accesses(analyses: &Analyses<'_>, launch: Option<&Launch>) -> Vec<Access> {
+    let &Analyses { module, function, ref facts, ref first_trips } = analyses;
     let mut out = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
@@ -65,7 +63,7 @@ pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
             OpKind::AsyncCopy(attrs) => (attrs.vector.max(1), false),
             _ => return,
         };
-        if ahead[id.index()] {
+        if first_trips[id.index()] {
             return;
         }
         if function.ty(op.operands[0]).is_scalar() {
@@ -73,8 +71,8 @@ pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
         }
         let unit = pointee_bytes(function, op.operands[0]);
         let width = u32::from(vector) * unit;
-        let sectors = sectors(module, function, &facts, op.operands[0], width, launch);
-        let narrow = (width < MAX_ACCESS_BYTES).then(|| reason(module, function, &facts, id, u64::from(vector)));
+        let sectors = sectors(module, function, facts, op.operands[0], width, launch);
+        let narrow = (width < MAX_ACCESS_BYTES).then(|| reason(module, function, facts, id, u64::from(vector)));
         let layout = function.ty(op.operands[0]).layout().and_then(|l| module.layouts.distributed(l));
         let elements = layout.map_or(1, |l| l.num_registers() as u64);
         out.push(Access {
@@ -92,32 +90,6 @@ pub fn accesses(module: &Module, launch: Option<&Launch>) -> Vec<Access> {
     });
     debug_assert!(out.iter().all(|a| a.origin == Origin::NONE.0 || a.width_bytes > 0));
     out
-}
-
-/// Loads in front of a loop that are those of its first trips: the loop's own are masked off on as many of its last trips, so that
-/// counting the loop's counts all.
-pub(crate) fn first_trips(function: &Function) -> Vec<bool> {
-    let mut ahead = vec![false; function.ops.len()];
-    let is_load = |id: OpId| matches!(function.op(id).kind, OpKind::Load(_) | OpKind::AsyncCopy(_) | OpKind::TmaLoad { .. });
-    for block in &function.blocks {
-        for (at, &id) in block.ops.iter().enumerate() {
-            let op = function.op(id);
-            if !matches!(op.kind, OpKind::For(attrs) if attrs.stages.is_some()) {
-                continue;
-            }
-            let same = |a: OpId, b: OpId| {
-                let (a, b) = (function.op(a), function.op(b));
-                a.origin == b.origin && std::mem::discriminant(&a.kind) == std::mem::discriminant(&b.kind)
-            };
-            let inside = op.regions.first().map_or(&[][..], |&region| &function.block(region).ops);
-            for &before in block.ops[..at].iter().rev().take_while(|&&o| !matches!(function.op(o).kind, OpKind::For(_))) {
-                if is_load(before) && inside.iter().any(|&load| is_load(load) && same(before, load)) {
-                    ahead[before.index()] = true;
-                }
-            }
-        }
-    }
-    ahead
 }
 
 /// The one thing that keeps an access from being twice as wide.

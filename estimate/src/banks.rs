@@ -17,7 +17,7 @@ use tritium_tile::{
 
 use tritium_tile::scratch::element_bytes;
 
-use crate::access::first_trips;
+use crate::analyses::Analyses;
 
 /// One tile's way through shared memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,12 +40,11 @@ impl Passage {
 }
 
 /// Every passage of a module at L1 or L2, in program order.
-pub fn passages(module: &Module) -> Vec<Passage> {
-    let function = module.entry();
-    let ahead = first_trips(function);
+pub fn passages(analyses: &Analyses<'_>) -> Vec<Passage> {
+    let &Analyses { module, function, ref first_trips, .. } = analyses;
     let mut out = Vec::new();
     function.walk(|_, id| {
-        if !ahead[id.index()] {
+        if !first_trips[id.index()] {
             out.extend(of_op(module, function, id));
         }
     });

@@ -17,9 +17,9 @@ mod work;
 use indexmap::IndexMap;
 use serde::Serialize;
 use tritium_semantics::target::Gpu;
-use tritium_tile::{Function, Module, OpId, OpKind, ValueId, facts};
+use tritium_tile::{Function, OpId, OpKind, ValueId};
 
-use crate::{access::first_trips, occupancy::Occupancy};
+use crate::{analyses::Analyses, occupancy::Occupancy};
 
 pub use advice::Advice;
 pub use time::{ASSUMPTIONS, ASSUMPTIONS_MEASURED, Prediction, Use, Waves};
@@ -170,12 +170,10 @@ impl Cost {
 }
 
 /// The cost of a module (any level) under a launch; without one, of a program whose loops have constant bounds.
-pub fn cost(module: &Module, launch: Option<&Launch>, gpu: Gpu, occupancy: Option<&Occupancy>) -> Cost {
-    let function = module.entry();
-    let facts = facts::of_function(function);
-    let works = work::works(module, function, &facts, launch);
-    let first_trips = first_trips(function);
-    let counter = Counter::new(function, &works, &first_trips);
+pub fn cost(analyses: &Analyses<'_>, launch: Option<&Launch>, gpu: Gpu, occupancy: Option<&Occupancy>) -> Cost {
+    let &Analyses { module, function, ref facts, ref first_trips } = analyses;
+    let works = work::works(module, function, facts, launch);
+    let counter = Counter::new(function, &works, first_trips);
     let runs = counter.runs(launch);
     let average = runs.as_ref().map(|runs| sum(&works, |id| runs.of[id]));
     let mut out = Cost {
@@ -192,7 +190,7 @@ pub fn cost(module: &Module, launch: Option<&Launch>, gpu: Gpu, occupancy: Optio
         let slots = board.map_or(1, |b| u64::from(b.sm_count)) * u64::from(occupancy.map_or(1, |o| o.ctas_per_sm));
         let l2_bytes = board.map_or(0.0, |b| f64::from(b.l2) * f64::from(1 << 20));
         let machine = traffic::Machine { l2_bytes, slots };
-        let traffic = traffic::traffic(function, &facts, &works, runs, launch, &machine);
+        let traffic = traffic::traffic(function, facts, &works, runs, launch, &machine);
         let mut total = Work::default();
         total.add(average, programs as f64);
         let (dram, left) = (traffic.dram(), traffic.left());

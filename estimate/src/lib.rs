@@ -5,6 +5,7 @@
 //! **Invariant:** the model of Triton names none of our passes, so a change of a pass changes none of Triton's figures.
 
 pub mod access;
+pub mod analyses;
 pub mod banks;
 pub mod cost;
 pub mod lints;

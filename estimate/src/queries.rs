@@ -12,7 +12,9 @@ use tritium_semantics::{
 };
 
 use crate::{
-    access, banks, cost,
+    access,
+    analyses::Analyses,
+    banks, cost,
     lints::{self, Finding, Ground},
     resources::{self, KernelReport},
     triton::{self, Footprint},
@@ -69,10 +71,10 @@ impl<'db> ReportKey<'db> {
 pub fn resource_lints<'db>(db: &'db dyn Db, key: ReportKey<'db>, row: Option<u32>) -> Vec<Finding> {
     let Ok(footprint) = key.footprint(db) else { return vec![] };
     let Some(launch) = key.launch(db) else { return vec![] };
-    let module = optimised(db, key.instance(db), key.options(db)).as_ref().ok();
-    let accesses = module.map(|module| access::accesses(module, Some(launch))).unwrap_or_default();
+    let analyses = optimised(db, key.instance(db), key.options(db)).as_ref().ok().map(Analyses::of);
+    let accesses = analyses.as_ref().map(|analyses| access::accesses(analyses, Some(launch))).unwrap_or_default();
     // To tell what they cost takes the whole model, which most launches need not be asked for.
-    let conflicts = module.is_some_and(|module| banks::passages(module).iter().any(|passage| passage.ways() > 1.0));
+    let conflicts = analyses.is_some_and(|analyses| banks::passages(&analyses).iter().any(|passage| passage.ways() > 1.0));
     lints::lint(&Ground {
         module: &elaborate(db, key.instance(db)).module,
         footprint,

@@ -7,12 +7,14 @@
 
 use serde::Serialize;
 use tritium_tile::{
-    BlockId, Elem, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
-    facts::{self, Facts},
+    BlockId, Elem, Function, OpId, OpKind, Type, ValueDef, ValueId,
+    facts::Facts,
     layout::{Distributed, algebra::shift_of, mma, wgmma},
     ops::{BinaryOp, UnaryOp},
     rewrite,
 };
+
+use crate::analyses::Analyses;
 
 /// What a register is needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -232,13 +234,13 @@ const NOTHING: f64 = 4.0;
 const BY_HALF: f64 = 0.5;
 
 /// The live registers of a module at L1 and the estimate.
-pub fn profile(module: &Module, function: &Function) -> Profile {
-    let facts = facts::of_function(function);
+pub fn profile(analyses: &Analyses<'_>) -> Profile {
+    let &Analyses { module, function, ref facts, .. } = analyses;
     let layouts = (0..function.values.len() as u32).map(|n| {
         let layout = function.ty(ValueId(n)).layout();
         layout.and_then(|l| module.layouts.distributed(l)).cloned()
     });
-    let lives = Lives { function, facts: &facts, layouts: layouts.collect() };
+    let lives = Lives { function, facts, layouts: layouts.collect() };
     let order = lives.order();
     let spans = lives.spans(&order, &lives.uses(&order));
     let walked = lives.walk(&order, &spans);

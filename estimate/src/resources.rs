@@ -9,6 +9,7 @@ use tritium_tile::{BlockId, Function, Module, Op, OpId, OpKind, ops::LoopAttrs, 
 
 use crate::{
     access::{Access, accesses},
+    analyses::Analyses,
     banks::{Passage, passages},
     cost::{self, Cost, Launch},
     occupancy::{Occupancy, occupancy, registers_of_thread},
@@ -99,8 +100,9 @@ impl KernelReport {
 
 /// The report of a module at L1 with shared memory assigned; `max_registers` are those a thread may have (`maxnreg`).
 pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers: Option<u32>) -> KernelReport {
-    let function = module.entry();
-    let profile = registers::profile(module, function);
+    let analyses = Analyses::of(module);
+    let function = analyses.function;
+    let profile = registers::profile(&analyses);
     let limit = registers_of_thread(gpu.sm, module.num_warps, max_registers);
     let registers = estimated(function, profile.estimate, limit);
     let bound = f64::from(limit);
@@ -146,10 +148,10 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
         buffers,
         loops,
         barriers,
-        accesses: accesses(module, launch),
+        accesses: accesses(&analyses, launch),
         products: products(module, gpu.sm),
-        passages: passages(module),
-        cost: cost::cost(module, launch, gpu, occupancy.as_ref()),
+        passages: passages(&analyses),
+        cost: cost::cost(&analyses, launch, gpu, occupancy.as_ref()),
         occupancy,
         cost_assumption: if gpu.measured.is_some() { cost::ASSUMPTIONS_MEASURED } else { cost::ASSUMPTIONS },
     }

@@ -237,9 +237,7 @@ impl Analysis {
         let mut clock = Clock { start, stages: &mut answer.stage_ms };
         clock.stage("tile");
         if request.estimates {
-            let module = codegen::optimised(db, active.instance, self.compile_options(&active));
-            let module = module.as_ref().map_err(|e| e.message.clone())?;
-            let report = estimate::resources::report(module, self.gpu(), None, active.options.max_registers);
+            let report = self.report_of(&active).as_ref().map_err(|e| e.message.clone())?;
             answer.registers_estimated = Some(report.registers.value);
             answer.spills_estimated = Some(report.spill_bytes.value > 0);
         }
