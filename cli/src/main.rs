@@ -92,9 +92,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             charts::occupancy(&session::host(&analysing)?, &file, &choice, output.as_deref())
         }
         Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
-        Command::Report { paths, output_format, analysing } => {
-            report::report(&session::host(&analysing)?, &paths, output_format, &analysing)
-        }
+        Command::Report { paths, output_format, analysing } => report::report(&session::host(&analysing)?, &paths, output_format),
         Command::Calibrate { device, output } => calibrate::calibrate(&device, output),
         Command::Roofline { file, kernel, output, output_format, analysing } => {
             roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)

@@ -10,12 +10,11 @@ use tritium_ide::{
 };
 
 use crate::{
-    args::{Analysing, TableFormat},
+    args::TableFormat,
     session::{self, Failure},
 };
 
-pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let config = analysing.config.index();
+pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat) -> Result<ExitCode, Failure> {
     let (files, mut failures) = session::python_files(host, paths)?;
     let mut rows = Vec::new();
     let mut answered = 0;
@@ -23,7 +22,7 @@ pub(crate) fn report(host: &Host, paths: &[PathBuf], format: TableFormat, analys
         let Some(analysis) = failures.keep(session::readable(host, path)) else { continue };
         answered += 1;
         if analysis.is_triton(path) {
-            rows.extend(analysis.report(path, config));
+            rows.extend(analysis.report(path));
         }
     }
     failures.unless_all(answered)?;

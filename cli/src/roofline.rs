@@ -18,7 +18,7 @@ pub(crate) fn roofline(
 ) -> Result<ExitCode, Failure> {
     let host = session::host(analysing)?;
     let analysis = session::readable(&host, file)?;
-    let chart = analysis.roofline(file, kernel, analysing.config.index());
+    let chart = analysis.roofline(file, kernel);
     if chart.points.is_empty() && chart.missing.is_empty() {
         let what = kernel.map_or_else(|| "no kernel".to_owned(), |name| format!("no kernel `{name}`"));
         return Err(Failure(format!("{}: {what} in this file", file.display())));

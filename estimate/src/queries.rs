@@ -5,6 +5,7 @@
 use tritium_codegen::{CompileOptions, Unsupported, optimised, verified};
 use tritium_semantics::{
     Db, Instance,
+    configuration::Configuration,
     elaborate::elaborate,
     launch::{self, LaunchArg, LaunchOptions},
     specialise::run_time_values,
@@ -44,15 +45,10 @@ pub struct ReportKey<'db> {
 }
 
 impl<'db> ReportKey<'db> {
-    pub fn of(
-        db: &'db dyn Db,
-        instance: Instance,
-        options: LaunchOptions,
-        gpu: Gpu,
-        launch: Option<&launch::Launch>,
-    ) -> ReportKey<'db> {
-        let options = CompileOptions { sm: gpu.sm, launch: options };
-        ReportKey::new(db, instance, options, gpu, launch.map(|launch| launch_values(db, launch)))
+    pub fn of(db: &'db dyn Db, configuration: Configuration, gpu: Gpu) -> ReportKey<'db> {
+        let options = CompileOptions { sm: gpu.sm, launch: configuration.options };
+        let launch = configuration.launch(db).map(|launch| launch_values(db, launch));
+        ReportKey::new(db, configuration.instance, options, gpu, launch)
     }
 
     /// The same compiled with other options.

@@ -11,8 +11,10 @@ use tritium_codegen::{CompileOptions, llvm_text};
 use tritium_estimate::{ReportKey, report, triton::Footprint, triton_footprint};
 use tritium_semantics::{
     Database, SourceFile, System,
-    launch::{LaunchOptions, launches},
-    specialise::{instances, specialise},
+    configuration::{Configuration, configurations},
+    items::kernels,
+    launch::{Launch, LaunchOptions},
+    specialise::instances,
     target::{Gpu, sm},
 };
 
@@ -36,14 +38,19 @@ fn options(launch: LaunchOptions) -> CompileOptions {
     CompileOptions { sm: sm("sm_90").expect("an SM"), launch }
 }
 
+/// The launches of a file, and what they are compiled for.
+fn launched(db: &Database, file: SourceFile) -> Vec<(&Launch, Configuration)> {
+    let all = kernels(db, file).iter().flat_map(|&kernel| configurations(db, kernel));
+    all.filter_map(|&configuration| Some((configuration.launch(db)?, configuration))).collect()
+}
+
 /// One line for each launch of the examples.
 fn summary(db: &Database, file: SourceFile) -> String {
     let mut out = String::new();
-    for launch in &launches(db, file).launches {
-        let instance = specialise(db, launch);
+    for (launch, configuration) in launched(db, file) {
         let gpu = Gpu::find("H200").expect("a board");
-        let key = ReportKey::of(db, instance, launch.options, gpu, Some(launch));
-        let line = match (report(db, key), llvm_text(db, instance, options(launch.options))) {
+        let text = llvm_text(db, configuration.instance, options(configuration.options));
+        let line = match (report(db, ReportKey::of(db, configuration, gpu)), text) {
             (Ok(report), Ok(llvm)) => {
                 assert!(llvm.text.contains(&format!("@{}(", llvm.kernel)), "{}", llvm.text);
                 let widths: Vec<u32> = report.accesses.iter().map(|a| a.width_bytes).collect();
@@ -120,10 +127,9 @@ fn counted(file: &str, launches_as_toml: &str, expected: Expect) {
     let mut db = Database::new(Arc::new(Nothing));
     let file = db.set_text(&path, text);
     let mut out = String::new();
-    for launch in &launches(&db, file).launches {
-        let instance = specialise(&db, launch);
+    for (launch, configuration) in launched(&db, file) {
         let gpu = Gpu::find("H200").expect("a board");
-        let report = report(&db, ReportKey::of(&db, instance, launch.options, gpu, Some(launch))).as_ref().expect("a report");
+        let report = report(&db, ReportKey::of(&db, configuration, gpu)).as_ref().expect("a report");
         let cost = &report.cost;
         let million = |n: Option<f64>| n.map_or_else(|| "?".to_owned(), |n| format!("{:.1}", n / 1e6));
         out += &format!(
@@ -289,9 +295,8 @@ def sums(x, y, z):
 fn footprint_of(text: &str) -> Footprint {
     let mut db = Database::new(Arc::new(Nothing));
     let file = db.set_text(Path::new("sums.py"), text.to_string());
-    let launch = &launches(&db, file).launches[0];
-    let instance = specialise(&db, launch);
-    triton_footprint(&db, instance, options(launch.options)).clone().expect("it is understood")
+    let (_, first) = launched(&db, file)[0];
+    triton_footprint(&db, first.instance, options(first.options)).clone().expect("it is understood")
 }
 
 /// Registers that a thread needs in Triton's code, and whether it has them.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tritium_codegen as codegen;
 use tritium_estimate as estimate;
 use tritium_semantics::{
+    configuration::Configuration,
     diagnostics::Severity,
     items,
     launch::{self, GivenOptions},
@@ -21,7 +22,6 @@ use crate::{
     Analysis, Host, Options,
     emit::Choice,
     guarded,
-    kernels::Active,
     request::{self, Arguments},
     stats::expressions,
 };
@@ -193,7 +193,9 @@ impl Analysis {
             }
             None => {
                 let arguments = Arguments::from_json(db, file, &request.args, &request.constexprs)?;
-                Active { options: request.options().or_default(), ..Active::assumed(arguments.instance(db, file, function)?) }
+                let mut active = Configuration::assumed(arguments.instance(db, file, function)?);
+                active.options = request.options().or_default();
+                active
             }
         };
         let elaborated = self.elaborated(active.instance);
@@ -233,15 +235,15 @@ impl Analysis {
         if through == Through::Types || !answer.ok {
             return Ok(());
         }
-        self.complete(&active)?;
+        self.complete(active)?;
         let mut clock = Clock { start, stages: &mut answer.stage_ms };
         clock.stage("tile");
         if request.estimates {
-            let report = self.report_of(&active).as_ref().map_err(|e| e.message.clone())?;
+            let report = self.report_of(active).as_ref().map_err(|e| e.message.clone())?;
             answer.registers_estimated = Some(report.registers.value);
             answer.spills_estimated = Some(report.spill_bytes.value > 0);
         }
-        let expected = estimate::triton_footprint(db, active.instance, self.compile_options(&active)).as_ref().ok();
+        let expected = estimate::triton_footprint(db, active.instance, self.compile_options(active)).as_ref().ok();
         answer.triton = expected.map(|footprint| Expected {
             shared_bytes: footprint.shared_bytes.value,
             limit_bytes: self.gpu().sm.shared_per_cta,
@@ -253,7 +255,7 @@ impl Analysis {
         if through == Through::Tile {
             return Ok(());
         }
-        let llvm = codegen::llvm_text(db, active.instance, self.compile_options(&active));
+        let llvm = codegen::llvm_text(db, active.instance, self.compile_options(active));
         let llvm = llvm.as_ref().map_err(|e| e.message.clone())?;
         answer.shared_bytes = Some(llvm.shared_bytes);
         clock.stage("llvm");

@@ -13,13 +13,13 @@ use std::{fmt::Write as _, path::Path};
 use serde::Serialize;
 use tritium_codegen::{self as codegen};
 use tritium_estimate::occupancy::Use;
+use tritium_semantics::configuration::Configuration;
 use tritium_tile::{OpKind, layout::LayoutId, print};
 
 use crate::{
     Analysis,
     emit::{Choice, Refusal},
     exact::State,
-    kernels::Active,
     views::{line_at, line_starts},
 };
 use layout::Shown;
@@ -146,30 +146,30 @@ impl Analysis {
     /// The occupancy of a configuration and what would change it.
     pub fn occupancy_chart(&self, path: &Path, choice: &Choice, wait: bool) -> Result<(Chart, bool), Refusal> {
         let (kernel, active) = self.chosen(path, choice)?;
-        let figures = self.figures(&active, wait)?;
+        let figures = self.figures(active, wait)?;
         let ((registers, exact), shared) = (figures.registers(), figures.report.shared_bytes.value);
         let now = Use { warps: active.options.num_warps, registers, shared, barriers: figures.report.barriers.min(1) };
-        let chart = occupancy::chart(&format!("{kernel} · {} · Occupancy", active.id()), self.gpu(), now, exact);
+        let chart = occupancy::chart(&format!("{kernel} · {} · Occupancy", active.id(self.db())), self.gpu(), now, exact);
         Ok((chart, figures.exact == State::Pending))
     }
 
     /// The roofline of a board with every configuration of a kernel under it, and the name of the active one.
     pub fn roofline_chart(&self, path: &Path, choice: &Choice) -> Result<(Chart, String), Refusal> {
         let (kernel, active) = self.chosen(path, choice)?;
-        let mut roofline = self.roofline(path, Some(&kernel), self.options().config);
+        let mut roofline = self.roofline(path, Some(&kernel));
         roofline.file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         if roofline.points.is_empty() {
             return Err(Refusal::Kernel(format!("no point for `{kernel}`:\n{}", roofline.missing.join("\n"))));
         }
         let title = format!("{kernel} · Roofline · {}", self.gpu().name());
-        Ok((Chart { title, svg: roofline.svg(), text: roofline.text() }, active.id()))
+        Ok((Chart { title, svg: roofline.svg(), text: roofline.text() }, active.id(self.db()).to_string()))
     }
 
     /// Which thread and register holds which element: of the value at an offset, or of every layout of the kernel.
     pub fn layout_chart(&self, path: &Path, choice: &Choice, offset: Option<usize>) -> Result<Chart, Refusal> {
         let (kernel, active) = self.chosen(path, choice)?;
-        let elaborated = self.complete(&active)?;
-        let module = codegen::optimised(self.db(), active.instance, self.compile_options(&active));
+        let elaborated = self.complete(active)?;
+        let module = codegen::optimised(self.db(), active.instance, self.compile_options(active));
         let module = module.as_ref().map_err(|e| Refusal::Kernel(e.message.clone()))?;
         let function = module.entry();
         // The layouts in the order of the text, each with what has it first.
@@ -215,10 +215,10 @@ impl Analysis {
         if shown.is_empty() {
             return Err(Refusal::Kernel(format!("`{kernel}` has no tiles: nothing is spread over threads")));
         }
-        Ok(layout::chart(&format!("{kernel} · {} · Layout", active.id()), &shown))
+        Ok(layout::chart(&format!("{kernel} · {} · Layout", active.id(self.db())), &shown))
     }
 
-    fn chosen(&self, path: &Path, choice: &Choice) -> Result<(String, Active), Refusal> {
+    fn chosen(&self, path: &Path, choice: &Choice) -> Result<(String, Configuration), Refusal> {
         let unreadable = || Refusal::Request(format!("{}: cannot be read", path.display()));
         let active = self.choose(self.file(path).ok_or_else(unreadable)?, choice).map_err(Refusal::Request)?;
         Ok((active.instance.function(self.db()).name(self.db()).to_string(), active))

@@ -39,7 +39,7 @@ impl Analysis {
     pub fn launch_to_run(&self, path: &Path, kernel: Option<&str>, launch: Option<&str>) -> Option<String> {
         let mut kernels = self.kernels(path).into_iter().filter(|k| kernel.is_none_or(|name| k.name == name));
         let found = match launch {
-            None => kernels.find_map(|kernel| Some(kernel.active.launch?.id())),
+            None => kernels.find_map(|kernel| Some(kernel.active.launch(self.db())?.id())),
             Some(name) => kernels.find_map(|kernel| Some(self.runnable(&kernel).into_iter().find(|l| l.name == name)?.id())),
         };
         found.map(|id| id.to_string()).or_else(|| launch.map(str::to_owned))
@@ -51,7 +51,7 @@ impl Analysis {
         for launch in launch::launches_of(self.db(), kernel.function) {
             match out.iter_mut().find(|known| known.name == launch.name) {
                 None => out.push(launch),
-                Some(known) if launch.config == kernel.active.config => *known = launch,
+                Some(known) if launch.config == kernel.active.row => *known = launch,
                 Some(_) => {}
             }
         }

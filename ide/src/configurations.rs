@@ -11,7 +11,9 @@ use std::path::Path;
 use serde::Serialize;
 use tritium_estimate::triton::Footprint;
 use tritium_semantics::{
-    Function, host,
+    Function,
+    configuration::{Configuration, configurations},
+    host,
     project::Source,
     target::{BOARDS, SMS},
     versions,
@@ -21,7 +23,7 @@ use crate::{
     Analysis,
     charts::wrapped,
     exact::State,
-    kernels::{Active, Kernel},
+    kernels::Kernel,
     report::{Figures, bound_name, limiter_name, si},
 };
 
@@ -41,7 +43,7 @@ pub struct Matrix {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// [`Active::id`]
+    /// [`Configuration::id`]
     pub id: String,
     /// What tells it from the others: `BLOCK=128 warps=4`.
     pub label: String,
@@ -85,7 +87,7 @@ pub struct Choice {
 /// One way to read a figure out of a column's: its name, its text, and a number of which less is better (negated where more is).
 struct Measure {
     name: &'static str,
-    cell: fn(&Analysis, &Active, &Figures) -> Option<String>,
+    cell: fn(&Analysis, Configuration, &Figures) -> Option<String>,
     cost: fn(&Figures) -> Option<f64>,
 }
 
@@ -93,8 +95,8 @@ fn marked(value: impl std::fmt::Display, exact: bool) -> String {
     if exact { value.to_string() } else { format!("~{value}") }
 }
 
-fn launched<T>(active: &Active, value: Option<T>) -> Option<T> {
-    value.filter(|_| active.launch.is_some())
+fn launched<T>(active: Configuration, value: Option<T>) -> Option<T> {
+    value.filter(|_| !active.is_assumed())
 }
 
 #[rustfmt::skip]
@@ -103,7 +105,7 @@ static MEASURES: &[Measure] = &[
     Measure { name: "stages", cell: |_, a, _| Some(a.options.num_stages.to_string()), cost: |_| None },
     Measure {
         name: "programs",
-        cell: |_, a, _| a.launch.as_ref().map(|l| l.grid.iter().product::<u64>().to_string()),
+        cell: |s, a, _| a.launch(s.db()).map(|l| l.grid.iter().product::<u64>().to_string()),
         cost: |_| None,
     },
     Measure {
@@ -189,18 +191,21 @@ impl Analysis {
     /// `wait`: until ptxas has answered for every column; editors never do.
     pub fn matrix(&self, path: &Path, kernel: &str, wait: bool) -> Option<Matrix> {
         let kernel = self.kernels(path).into_iter().rfind(|k| k.name == *kernel)?;
-        let actives = self.configurations(kernel.function);
-        let labels = self.labels(kernel.function, &actives);
-        let figures: Vec<Result<Figures, String>> = actives.iter().map(|active| self.figures(active, wait)).collect();
+        let actives = configurations(self.db(), kernel.function);
+        let labels = self.labels(kernel.function, actives);
+        let figures: Vec<Result<Figures, String>> = actives.iter().map(|&active| self.figures(active, wait)).collect();
         let heads = heads(&labels);
         let named = labels.into_iter().zip(heads);
-        let columns =
-            actives.iter().zip(named).zip(&figures).map(|((active, named), figures)| column(&kernel, active, named, figures));
+        let columns = actives
+            .iter()
+            .zip(named)
+            .zip(&figures)
+            .map(|((active, named), figures)| self.column(&kernel, *active, named, figures));
         // Launches of other sizes do other work: what is better can be said of the configurations of one launch alone.
-        let name = |active: &Active| active.launch.as_ref().map(|launch| launch.name.clone());
+        let name = |active: &Configuration| active.launch(self.db()).map(|launch| launch.name.clone());
         let are_alike = actives.iter().all(|active| name(active) == name(&actives[0]));
         let rows = MEASURES.iter().map(|measure| {
-            let cell = |(active, figures): (&Active, &Result<Figures, String>)| {
+            let cell = |(&active, figures): (&Configuration, &Result<Figures, String>)| {
                 figures.as_ref().ok().and_then(|figures| (measure.cell)(self, active, figures)).unwrap_or_else(|| "?".to_owned())
             };
             let costs: Vec<Option<f64>> = figures.iter().map(|f| f.as_ref().ok().and_then(measure.cost)).collect();
@@ -211,7 +216,7 @@ impl Analysis {
                 best: if are_alike { best(&costs) } else { Vec::new() },
             }
         });
-        let footprints: Vec<Option<&Footprint>> = actives.iter().map(|active| self.footprint(active)).collect();
+        let footprints: Vec<Option<&Footprint>> = actives.iter().map(|&active| self.footprint(active)).collect();
         let limit = self.gpu().sm.shared_per_cta;
         let taken = TAKEN.iter().map(|taken| {
             let costs: Vec<Option<f64>> = footprints.iter().map(|f| f.and_then(taken.cost)).collect();
@@ -249,13 +254,13 @@ impl Analysis {
     pub fn choices(&self, path: &Path, kernel: Option<&str>) -> Choices {
         let kernel = kernel.and_then(|name| self.kernels(path).into_iter().rfind(|k| k.name == *name));
         let configurations = kernel.as_ref().map_or_else(Vec::new, |kernel| {
-            let actives = self.configurations(kernel.function);
-            let labels = self.labels(kernel.function, &actives);
-            let choice = |(active, label): (&Active, String)| Choice {
-                id: active.id(),
+            let actives = configurations(self.db(), kernel.function);
+            let labels = self.labels(kernel.function, actives);
+            let choice = |(active, label): (&Configuration, String)| Choice {
+                id: active.id(self.db()).to_string(),
                 label,
-                detail: active.describe(),
-                is_active: active.id() == kernel.active.id(),
+                detail: active.describe(self.db()),
+                is_active: *active == kernel.active,
             };
             actives.iter().zip(labels).map(choice).collect()
         });
@@ -289,12 +294,34 @@ impl Analysis {
         Choices { kernel: kernel.map(|k| k.name), configurations, gpus: boards.chain(sms).collect(), tritons: tritons.collect() }
     }
 
+    fn column(
+        &self,
+        kernel: &Kernel,
+        active: Configuration,
+        (label, head): (String, String),
+        figures: &Result<Figures, String>,
+    ) -> Column {
+        let failed = figures.as_ref().ok().and_then(|f| match &f.exact {
+            State::Failed(message) => Some(message.to_string()),
+            State::Ready(_) | State::Pending | State::Absent(_) => None,
+        });
+        Column {
+            id: active.id(self.db()).to_string(),
+            label,
+            head,
+            is_active: active == kernel.active,
+            fits: figures.as_ref().ok().map(|f| f.occupancy.is_some()),
+            spills: figures.as_ref().ok().map(|f| f.spill_bytes().0 > 0),
+            problem: figures.as_ref().err().cloned().or(failed),
+        }
+    }
+
     /// One for each configuration: the values that tell them apart; where there is nothing to tell apart, its name.
-    fn labels(&self, function: Function, actives: &[Active]) -> Vec<String> {
+    fn labels(&self, function: Function, actives: &[Configuration]) -> Vec<String> {
         let configs = host::configs(self.db(), function);
-        let values = |active: &Active| {
-            let tuned = active.config.and_then(|row| configs.get(row as usize)).map(|config| config.meta.0.clone());
-            let given = || active.launch.as_ref().map(|l| l.meta.iter().map(|(n, v)| (n.clone(), v.clone())).collect());
+        let values = |active: &Configuration| {
+            let tuned = active.row.and_then(|row| configs.get(row as usize)).map(|config| config.meta.0.clone());
+            let given = || active.launch(self.db()).map(|l| l.meta.iter().map(|(n, v)| (n.clone(), v.clone())).collect());
             let values: Vec<_> = tuned.or_else(given).unwrap_or_default();
             let mut out: Vec<(String, String)> =
                 values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -305,7 +332,7 @@ impl Analysis {
         };
         let all: Vec<Vec<(String, String)>> = actives.iter().map(values).collect();
         let varies = |pair: &(String, String)| all.iter().any(|other| !other.contains(pair));
-        let names: Vec<&str> = actives.iter().map(|a| a.launch.as_ref().map_or("assumed", |l| l.name.as_str())).collect();
+        let names: Vec<&str> = actives.iter().map(|a| a.launch(self.db()).map_or("assumed", |l| l.name.as_str())).collect();
         let several = names.iter().any(|name| *name != names[0]);
         let label = |(index, values): (usize, &Vec<(String, String)>)| {
             let mut words: Vec<String> = values.iter().filter(|p| varies(p)).map(|(n, v)| format!("{n}={v}")).collect();
@@ -326,22 +353,6 @@ fn heads(labels: &[String]) -> Vec<String> {
     let short: Vec<String> = labels.iter().map(without).collect();
     let is_telling = short.iter().enumerate().all(|(index, head)| !head.is_empty() && !short[..index].contains(head));
     if is_telling { short } else { labels.to_vec() }
-}
-
-fn column(kernel: &Kernel, active: &Active, (label, head): (String, String), figures: &Result<Figures, String>) -> Column {
-    let failed = figures.as_ref().ok().and_then(|f| match &f.exact {
-        State::Failed(message) => Some(message.to_string()),
-        State::Ready(_) | State::Pending | State::Absent(_) => None,
-    });
-    Column {
-        id: active.id(),
-        label,
-        head,
-        is_active: active.id() == kernel.active.id(),
-        fits: figures.as_ref().ok().map(|f| f.occupancy.is_some()),
-        spills: figures.as_ref().ok().map(|f| f.spill_bytes().0 > 0),
-        problem: figures.as_ref().err().cloned().or(failed),
-    }
 }
 
 /// Columns with the least cost, unless all known costs are equal.

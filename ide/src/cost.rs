@@ -71,8 +71,8 @@ fn parts(cost: &LoopCost) -> Vec<String> {
 impl Analysis {
     /// The report of what a kernel is looked at under; `None` if it does not come that far.
     pub(crate) fn estimates(&self, kernel: &Kernel) -> Option<&KernelReport> {
-        self.complete(&kernel.active).ok()?;
-        self.report_of(&kernel.active).as_ref().ok()
+        self.complete(kernel.active).ok()?;
+        self.report_of(kernel.active).as_ref().ok()
     }
 
     /// A hint for every loop of the kernel's own body that does work.
@@ -91,7 +91,7 @@ impl Analysis {
                     tooltip: format!(
                         "One trip of one program: {}\n\nEstimated by Tritium for {} on {}",
                         sentence(cost.trip.as_ref()),
-                        kernel.active.describe(),
+                        kernel.active.describe(self.db()),
                         self.gpu().name()
                     ),
                 });
@@ -118,7 +118,7 @@ impl Analysis {
             facts.push(access_fact(access));
         }
         facts.extend(report.loops.iter().filter(|stages| here(stages.origin)).map(stages_fact));
-        let by_triton = self.footprint(&kernel.active).map_or(&[][..], |footprint| &footprint.products);
+        let by_triton = self.footprint(kernel.active).map_or(&[][..], |footprint| &footprint.products);
         for product in report.products.iter().filter(|product| here(product.origin)) {
             facts.push(product_fact(product));
             let units: BTreeSet<&str> = by_triton.iter().filter(|p| p.origin == product.origin).map(|p| p.unit).collect();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tritium_codegen::CompileOptions;
 use tritium_semantics::{
     Argument, Function, SourceFile, check,
+    configuration::{Configuration, configurations},
     items::{self, Annotation, FunctionKind},
     launch::{self, GivenOptions},
     specialise,
@@ -16,7 +17,6 @@ use tritium_syntax::{Encoding, TextSize};
 
 use crate::{
     Analysis,
-    kernels::Active,
     request::{self, Arguments},
 };
 
@@ -47,7 +47,7 @@ pub enum Stage {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Choice {
     pub kernel: Option<String>,
-    /// A launch, or a configuration by [`Active::id`].
+    /// A launch, or a configuration by [`Configuration::id`].
     pub launch: Option<String>,
     /// `NAME=TYPE`
     pub args: Vec<String>,
@@ -79,7 +79,7 @@ impl Analysis {
     }
 
     /// The specialisation, if nothing is wrong with it.
-    pub(crate) fn complete(&self, active: &Active) -> Result<&tritium_semantics::elaborate::Elaborated, String> {
+    pub(crate) fn complete(&self, active: Configuration) -> Result<&tritium_semantics::elaborate::Elaborated, String> {
         let elaborated = self.elaborated(active.instance);
         if elaborated.complete {
             return Ok(elaborated);
@@ -103,17 +103,18 @@ impl Analysis {
         Err(message + "\n`tritium check` shows where")
     }
 
-    pub(crate) fn compile_options(&self, active: &Active) -> CompileOptions {
+    pub(crate) fn compile_options(&self, active: Configuration) -> CompileOptions {
         CompileOptions { sm: self.gpu().sm, launch: active.options }
     }
 
-    pub(crate) fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Active, String> {
+    pub(crate) fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Configuration, String> {
         let db = self.db();
         let function = self.choose_function(file, choice)?;
         let mut active = if choice.args.is_empty() && choice.sets.is_empty() {
             let chosen = match &choice.launch {
                 Some(name) => {
-                    launch::select(self.configurations(function), Active::launch_id, Some(name), None)?.into_iter().next()
+                    let all = configurations(db, function).clone();
+                    launch::select(all, |one| one.id(db), Some(name), None)?.into_iter().next()
                 }
                 None => self.active(function),
             };
@@ -125,7 +126,7 @@ impl Analysis {
             choice.args.iter().try_for_each(|text| arguments.add_type(text))?;
             choice.sets.iter().try_for_each(|text| arguments.add_value(db, file, text))?;
             let instance = arguments.instance(db, file, function)?;
-            Active::assumed(instance)
+            Configuration::assumed(instance)
         };
         if let Some(warps) = choice.options.num_warps.filter(|warps| !warps.is_power_of_two() || *warps > 32) {
             return Err(format!("--num-warps {warps}: a CTA has 1, 2, 4, 8, 16 or 32 warps"));
@@ -210,7 +211,7 @@ impl Analysis {
     }
 
     /// `line:col name: type` for every binding, 1-based.
-    pub(crate) fn types_text(&self, active: &Active) -> String {
+    pub(crate) fn types_text(&self, active: Configuration) -> String {
         let mut lines = Vec::new();
         for (place, name, ty) in &self.elaborated(active.instance).bindings {
             let Some(range) = self.range(*place) else { continue };

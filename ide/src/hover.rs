@@ -130,13 +130,12 @@ impl Analysis {
             facts.push(format!("shape `{symbolic}`"));
         }
         let made = made_by(&body, id).unwrap_or(id);
-        let launches: Vec<_> = kernel.active.launch.iter().collect();
-        let circumstances = lints::under(db, kernel.active.instance, &launches);
-        facts.extend(lints::described(db, circumstances, Place { function, at: At::Expr(made) }));
+        let launched = kernel.active.launch(db).map(|launch| lints::of_launch(db, launch)).unwrap_or_default();
+        facts.extend(lints::described(db, kernel.active.instance, &launched, Place { function, at: At::Expr(made) }));
         if let Some(layout) = self.layout_facts(kernel, Place { function, at: At::Expr(made) }) {
             facts.extend(layout);
         }
-        facts.push(format!("under {}", kernel.active.describe()));
+        facts.push(format!("under {}", kernel.active.describe(self.db())));
         for fact in facts {
             markdown += &format!("- {fact}\n");
         }
@@ -159,7 +158,7 @@ impl Analysis {
         if let Some(fact) = argument.fact() {
             markdown += &format!("- {fact}\n");
         }
-        markdown += &format!("- under {}\n", kernel.active.describe());
+        markdown += &format!("- under {}\n", kernel.active.describe(self.db()));
         Some(Hover { range, markdown, awaits_exact: false })
     }
 }

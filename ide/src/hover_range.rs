@@ -128,7 +128,7 @@ impl Analysis {
         if values.len() > MAX_TYPES {
             markdown += &format!("- and {} more values\n", values.len() - MAX_TYPES);
         }
-        markdown += &format!("- under {}\n", kernel.active.describe());
+        markdown += &format!("- under {}\n", kernel.active.describe(self.db()));
         Some(Hover { range, markdown, awaits_exact: false })
     }
 }

@@ -69,7 +69,7 @@ impl Analysis {
             hints.push(InlayHint {
                 offset: range.end,
                 label,
-                tooltip: format!("`{name}` is {ty}{symbolic} under {}", kernel.active.describe()),
+                tooltip: format!("`{name}` is {ty}{symbolic} under {}", kernel.active.describe(self.db())),
                 is_type: true,
             });
         }
@@ -98,7 +98,7 @@ impl Analysis {
                 hints.push(InlayHint {
                     offset: items::in_file(start, *range).end,
                     label: format!("→ {to}"),
-                    tooltip: format!("{a} and {b} give {to} under {}", kernel.active.describe()),
+                    tooltip: format!("{a} and {b} give {to} under {}", kernel.active.describe(self.db())),
                     is_type: false,
                 });
             }

@@ -88,7 +88,7 @@ pub struct Options {
     pub upgrade: Option<String>,
     /// Of every tuning this row alone.
     pub config: Option<usize>,
-    /// Of a file's kernel the configuration that answers for it, by [`kernels::Active::id`].
+    /// Of a file's kernel the configuration that answers for it, by [`Configuration::id`](tritium_semantics::configuration::Configuration::id).
     pub active: BTreeMap<(PathBuf, String), String>,
     /// Of every kernel's specialisations the first alone.
     pub only_first: bool,

@@ -14,14 +14,15 @@ use tritium_estimate::{
     resources::{Buffer, KernelReport},
     triton::Footprint,
 };
-use tritium_semantics::{elaborate::OriginData, items, problem::Place};
+use tritium_semantics::{
+    configuration::{Configuration, configurations},
+    elaborate::OriginData,
+    items,
+    problem::Place,
+};
 use tritium_tile::layout::Distributed;
 
-use crate::{
-    Analysis,
-    exact::State,
-    kernels::{Active, Kernel},
-};
+use crate::{Analysis, exact::State, kernels::Kernel};
 
 /// A kernel's figures under one specialisation.
 pub struct Figures {
@@ -236,13 +237,13 @@ const SIGNATURE_WIDTH: usize = 76;
 
 impl Analysis {
     /// What Tritium's code takes, and its launch costs.
-    pub(crate) fn report_of(&self, active: &Active) -> &Result<KernelReport, Unsupported> {
+    pub(crate) fn report_of(&self, active: Configuration) -> &Result<KernelReport, Unsupported> {
         let db = self.db();
-        estimate::report(db, ReportKey::of(db, active.instance, active.options, self.gpu(), active.launch.as_ref()))
+        estimate::report(db, ReportKey::of(db, active, self.gpu()))
     }
 
     /// `wait`: until ptxas has answered; editors never do.
-    pub fn figures(&self, active: &Active, wait: bool) -> Result<Figures, String> {
+    pub fn figures(&self, active: Configuration, wait: bool) -> Result<Figures, String> {
         self.complete(active)?;
         let options = self.compile_options(active);
         let gpu = self.gpu();
@@ -258,31 +259,22 @@ impl Analysis {
         Ok(figures)
     }
 
-    /// What every kernel of a file is looked at under: its launches and configurations, else what is assumed.
-    pub fn actives(&self, path: &Path, config: Option<usize>) -> Vec<(Kernel, Vec<Active>)> {
-        let is_wanted = |active: &Active| config.is_none_or(|wanted| active.config.is_none_or(|c| c as usize == wanted));
-        let of = |kernel: Kernel| {
-            let own = self.configurations(kernel.function).into_iter().filter(is_wanted).collect();
-            (kernel, own)
-        };
-        self.kernels(path).into_iter().map(of).collect()
-    }
-
     /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
-    pub fn report(&self, path: &Path, config: Option<usize>) -> Vec<Row> {
-        let actives = self.actives(path, config);
-        let each = || actives.iter().flat_map(|(kernel, actives)| actives.iter().map(move |active| (kernel, active)));
+    pub fn report(&self, path: &Path) -> Vec<Row> {
+        let kernels = self.kernels(path);
+        let of = |kernel: &Kernel| configurations(self.db(), kernel.function);
+        let each = || kernels.iter().flat_map(|kernel| of(kernel).iter().map(move |&active| (kernel, active)));
         let ours = each().map(|(kernel, active)| self.row(path, kernel, active));
         // What Triton would take follows, in the same order.
         ours.chain(each().map(|(kernel, active)| self.triton_row(path, kernel, active))).collect()
     }
 
-    fn blank(&self, path: &Path, kernel: &Kernel, active: &Active, compiler: &'static str) -> Row {
+    fn blank(&self, path: &Path, kernel: &Kernel, active: Configuration, compiler: &'static str) -> Row {
         Row {
             kernel: kernel.name.clone(),
             file: path.display().to_string(),
-            launch: active.launch.as_ref().map(|l| l.name.to_string()),
-            config: active.config,
+            launch: active.launch(self.db()).map(|l| l.name.to_string()),
+            config: active.row,
             gpu: self.gpu().name().to_owned(),
             compiler,
             registers: None,
@@ -330,7 +322,7 @@ impl Analysis {
     }
 
     /// What Triton would take: of it nothing is exact here, and registers and time are not known.
-    fn triton_row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+    fn triton_row(&self, path: &Path, kernel: &Kernel, active: Configuration) -> Row {
         let mut row = self.blank(path, kernel, active, "triton");
         // What is not understood is said once, of Tritium's own code.
         let Some(footprint) = self.footprint(active) else { return row };
@@ -349,7 +341,7 @@ impl Analysis {
     }
 
     /// What the kernel asks for whoever compiles it, and how many of its thread blocks fit an SM at most: registers are not known.
-    fn shared_facts(&self, active: &Active, footprint: &Footprint, row: &mut Row) {
+    fn shared_facts(&self, active: Configuration, footprint: &Footprint, row: &mut Row) {
         let gpu = self.gpu();
         let most = occupancy(gpu.sm, active.options.threads(), 1, footprint.shared_bytes.value, 0);
         row.blocks_per_sm = most.map(|o| o.ctas_per_sm);
@@ -359,18 +351,18 @@ impl Analysis {
         let Ok(report) = self.report_of(active) else { return };
         let cost = &report.cost;
         (row.flops_text, row.bytes_text) = (cost.flops_text.clone(), cost.bytes_text.clone());
-        if active.launch.is_some() {
+        if !active.is_assumed() {
             (row.flops, row.bytes, row.intensity, row.bound) = (cost.flops, cost.bytes, cost.intensity, cost.bound);
             (row.bytes_unique, row.bytes_left_in_l2) = (cost.bytes_unique, cost.bytes_left_in_l2);
         }
     }
 
     /// What Triton would take of the GPU.
-    pub fn footprint(&self, active: &Active) -> Option<&Footprint> {
+    pub fn footprint(&self, active: Configuration) -> Option<&Footprint> {
         estimate::triton_footprint(self.db(), active.instance, self.compile_options(active)).as_ref().ok()
     }
 
-    fn row(&self, path: &Path, kernel: &Kernel, active: &Active) -> Row {
+    fn row(&self, path: &Path, kernel: &Kernel, active: Configuration) -> Row {
         let mut row = self.blank(path, kernel, active, "tritium");
         let figures = match self.figures(active, true) {
             Ok(figures) => figures,
@@ -425,7 +417,7 @@ impl Analysis {
         row.bytes_assumption = cost.bytes_assumption();
         (row.flops_text, row.bytes_text) = (cost.flops_text, cost.bytes_text);
         // Without a launch there are no totals.
-        if active.launch.is_some() {
+        if !active.is_assumed() {
             (row.flops, row.bytes, row.intensity) = (cost.flops, cost.bytes, cost.intensity);
             (row.bound, row.predicted_us) = (cost.bound, cost.predicted_us);
             (row.bytes_requested, row.bytes_unique) = (cost.bytes_requested, cost.bytes_unique);
@@ -497,7 +489,7 @@ impl Analysis {
     /// where it is read even when the rest is cut off.
     pub(crate) fn kernel_markdown(&self, kernel: &Kernel) -> (String, bool) {
         let signature = format!("```python\n(kernel) {}\n```\n", self.signature(kernel));
-        let figures = match self.figures(&kernel.active, false) {
+        let figures = match self.figures(kernel.active, false) {
             Ok(figures) => figures,
             Err(message) => {
                 // The editor itself shows where a problem is; the last line tells that to people on the command line.
@@ -510,7 +502,7 @@ impl Analysis {
         let source = if figures.registers().1 { "exact" } else { "estimated" };
         let occupancy = figures.occupancy.map(|o| format!("{:.0} %", 100.0 * o.fraction));
         let cost = &figures.report.cost;
-        let launched = kernel.active.launch.is_some();
+        let launched = !kernel.active.is_assumed();
         let mut out = match (launched, cost.bound, cost.predicted_us) {
             (true, Some(bound), Some(time)) => {
                 let intensity = cost.intensity.map(|i| format!(" · {i:.2} FLOP/byte")).unwrap_or_default();
@@ -558,7 +550,7 @@ impl Analysis {
         if launched {
             out += &time_facts(cost);
         }
-        out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe());
+        out += &format!("- for {}, by Tritium's compiler\n", kernel.active.describe(self.db()));
         out += &self.triton_line(kernel);
         out += &match &figures.exact {
             State::Ready(_) => String::new(),
@@ -576,7 +568,7 @@ impl Analysis {
 
     /// What Triton would take, in a line of the hover.
     fn triton_line(&self, kernel: &Kernel) -> String {
-        let Some(footprint) = self.footprint(&kernel.active) else { return String::new() };
+        let Some(footprint) = self.footprint(kernel.active) else { return String::new() };
         let limit = self.gpu().sm.shared_per_cta;
         let shared = footprint.shared_bytes.value;
         let fits = if shared <= limit { "" } else { ", which does not fit" };
@@ -617,18 +609,18 @@ impl Analysis {
 
     /// The remark on the `def` line and its explanation. VS Code cuts the hints of a line after 43 characters.
     pub(crate) fn roofline_hint(&self, kernel: &Kernel, report: &KernelReport) -> Option<(String, String)> {
-        kernel.active.launch.as_ref()?;
+        kernel.active.launch(self.db())?;
         let (bound, time) = (report.cost.bound?, report.cost.predicted_us?);
         let intensity = report.cost.intensity.map(|i| format!("{i:.2} FLOP/byte; ")).unwrap_or_default();
         let label = format!("{} · ~{time:.1} µs on {}", bound_name(bound), self.gpu().name());
-        let tooltip = format!("{intensity}estimated for {}: {}", kernel.active.describe(), report.cost_assumption);
+        let tooltip = format!("{intensity}estimated for {}: {}", kernel.active.describe(self.db()), report.cost_assumption);
         Some((label, tooltip))
     }
 
     /// Which thread holds what of a value, from the passes.
     pub(crate) fn layout_facts(&self, kernel: &Kernel, place: Place) -> Option<Vec<String>> {
-        let elaborated = self.complete(&kernel.active).ok()?;
-        let options = self.compile_options(&kernel.active);
+        let elaborated = self.complete(kernel.active).ok()?;
+        let options = self.compile_options(kernel.active);
         let module = codegen::optimised(self.db(), kernel.active.instance, options).as_ref().ok()?;
         let function = module.entry();
         let mut layout = None;

@@ -16,16 +16,13 @@ use tritium_estimate::{self as estimate, ReportKey, lints::Finding};
 use tritium_semantics::{
     Function, SourceFile,
     check::{Diagnostic, Related, label_of, place_of_row, removal_of_row},
+    configuration::{MAX_DISTINCT, configurations},
     diagnostics::Code,
     elaborate::Elaborated,
-    launch::launches_of,
     problem::{At, Place},
 };
 
-use crate::{Analysis, kernels::Active};
-
-/// Distinct configurations of a kernel that are looked at.
-const MAX_CONFIGURATIONS: usize = 64;
+use crate::Analysis;
 
 struct Entry {
     finding: Finding,
@@ -36,13 +33,6 @@ struct Entry {
     /// The one that the message speaks of, and whether it would be the same for all.
     first: String,
     is_same: bool,
-}
-
-/// A configuration, and the launches that share it.
-struct LookedAt {
-    active: Active,
-    labels: IndexSet<String>,
-    rows: BTreeSet<u32>,
 }
 
 impl Analysis {
@@ -59,39 +49,33 @@ impl Analysis {
 
     fn of_kernel(&self, file: SourceFile, kernel: Function, name: &Range<usize>, out: &mut Vec<Diagnostic>) {
         let db = self.db();
-        let mut looked_at: IndexMap<(ReportKey<'_>, Option<u32>), LookedAt> = IndexMap::new();
-        let chosen = self.options().config;
-        let most = if self.options().only_first { 1 } else { MAX_CONFIGURATIONS };
+        // What launches of equal numbers take is found once, and named after each of them.
+        let mut distinct: IndexMap<(ReportKey<'_>, Option<u32>), IndexSet<String>> = IndexMap::new();
+        let most = if self.options().only_first { 1 } else { MAX_DISTINCT };
         let mut all_seen = true;
-        for launch in launches_of(db, kernel) {
+        for configuration in configurations(db, kernel) {
             salsa::Database::unwind_if_revision_cancelled(db);
-            if chosen.is_some_and(|row| launch.config.is_some_and(|config| config as usize != row)) {
-                continue;
-            }
-            let active = Active::of(db, launch);
-            let key = ReportKey::of(db, active.instance, active.options, self.gpu(), Some(launch));
-            if looked_at.len() >= most && !looked_at.contains_key(&(key, launch.config)) {
+            let Some(launch) = configuration.launch(db) else { continue };
+            let key = (ReportKey::of(db, *configuration, self.gpu()), configuration.row);
+            if distinct.len() >= most && !distinct.contains_key(&key) {
                 all_seen = false;
                 continue;
             }
-            let entry = looked_at.entry((key, launch.config));
-            let entry = entry.or_insert_with(|| LookedAt { active, labels: IndexSet::new(), rows: BTreeSet::new() });
-            entry.labels.insert(label_of(launch));
-            entry.rows.extend(launch.config);
+            distinct.entry(key).or_default().insert(label_of(launch));
         }
-        let count = looked_at.values().flat_map(|one| &one.labels).collect::<IndexSet<_>>().len();
+        let count = distinct.values().flatten().collect::<IndexSet<_>>().len();
         let mut entries: BTreeMap<(usize, usize, Code), Entry> = BTreeMap::new();
-        for (&(key, row), LookedAt { active, labels, rows }) in &looked_at {
+        for (&(key, row), labels) in &distinct {
             let findings = estimate::resource_lints(db, key, row);
             if findings.is_empty() {
                 continue;
             }
             // Not asked for in vain: it may have been let go of.
-            let elaborated = self.elaborated(active.instance);
+            let elaborated = self.elaborated(key.instance(db));
             for finding in findings {
                 let range = match finding.origin {
                     Some(origin) => self.in_file(file, elaborated, origin),
-                    None => Some(self.tuner_row(kernel, finding.code, rows).unwrap_or_else(|| name.clone())),
+                    None => Some(self.tuner_row(kernel, finding.code, row).unwrap_or_else(|| name.clone())),
                 };
                 let Some(range) = range else { continue };
                 let entry = entries.entry((range.start, range.end, finding.code)).or_insert_with(|| Entry {
@@ -104,7 +88,7 @@ impl Analysis {
                 });
                 entry.is_same &= entry.finding.message == finding.message;
                 entry.configs.extend(labels.iter().cloned());
-                entry.rows.extend(rows);
+                entry.rows.extend(row);
             }
         }
         for ((start, end, code), mut entry) in entries {
@@ -130,9 +114,9 @@ impl Analysis {
     }
 
     /// Where the row of the tuner stands that is at fault, if it is written out.
-    fn tuner_row(&self, kernel: Function, code: Code, rows: &BTreeSet<u32>) -> Option<Range<usize>> {
-        let row = rows.first().filter(|_| matches!(code, Code::TUN004 | Code::TUN005))?;
-        self.range(place_of_row(self.db(), kernel, *row)?)
+    fn tuner_row(&self, kernel: Function, code: Code, row: Option<u32>) -> Option<Range<usize>> {
+        let row = row.filter(|_| matches!(code, Code::TUN004 | Code::TUN005))?;
+        self.range(place_of_row(self.db(), kernel, row)?)
     }
 
     /// Where an origin is in this file: itself, or the call that leads to the helper that it is in.

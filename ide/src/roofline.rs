@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use tritium_estimate::cost::Unit;
-use tritium_semantics::target::Gpu;
+use tritium_semantics::{configuration::configurations, target::Gpu};
 
 use crate::{Analysis, report::si};
 
@@ -135,7 +135,7 @@ fn roofs(gpu: &Gpu, units: &[Unit]) -> Vec<Roof> {
 
 impl Analysis {
     /// `kernel`: only of this one.
-    pub fn roofline(&self, path: &Path, kernel: Option<&str>, config: Option<usize>) -> Roofline {
+    pub fn roofline(&self, path: &Path, kernel: Option<&str>) -> Roofline {
         let gpu = self.gpu();
         let mut out = Roofline {
             version: 1,
@@ -152,17 +152,17 @@ impl Analysis {
             },
         };
         let mut units = Vec::new();
-        for (found, actives) in self.actives(path, config) {
+        for found in self.kernels(path) {
             if kernel.is_some_and(|name| name != found.name) {
                 continue;
             }
-            for active in actives {
-                let Some(launch) = active.launch.clone() else {
+            for &active in configurations(self.db(), found.function) {
+                let Some(launch) = active.launch(self.db()) else {
                     out.missing.push(format!("{}: no launch of it is known, so that its work and bytes are not", found.name));
                     continue;
                 };
                 let name = format!("{} {}", found.name, launch.name);
-                if let Err(message) = self.complete(&active) {
+                if let Err(message) = self.complete(active) {
                     out.missing.push(format!("{name}: {}", message.lines().next().unwrap_or_default()));
                     continue;
                 }
@@ -193,7 +193,7 @@ impl Analysis {
                 out.points.push(Point {
                     kernel: found.name.clone(),
                     launch: launch.name.to_string(),
-                    config: at.active.config,
+                    config: at.active.row,
                     meta: meta.join(" "),
                     num_warps: at.active.options.num_warps,
                     num_stages: at.active.options.num_stages,

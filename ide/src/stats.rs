@@ -10,13 +10,14 @@ use tritium_codegen as codegen;
 use tritium_semantics::{
     Db, Function, SourceFile,
     body::Stmt,
+    configuration::Configuration,
     elaborate::{self, Elaborated},
     host, items,
     specialise::specialisations,
 };
 use tritium_syntax::PythonVersion;
 
-use crate::{Analysis, batch::Through, kernels::Active};
+use crate::{Analysis, batch::Through};
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Stats {
@@ -138,8 +139,8 @@ impl Analysis {
         if through <= Through::Tile {
             return ("elaborated", String::new());
         }
-        let active = Active::assumed(found.instance);
-        let options = self.compile_options(&active);
+        let active = Configuration::assumed(found.instance);
+        let options = self.compile_options(active);
         let start = Instant::now();
         if let Err(error) = codegen::optimised(db, active.instance, options) {
             return ("unsupported", error.message.clone());

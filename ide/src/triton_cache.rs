@@ -13,10 +13,11 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use tritium_codegen::CompileOptions;
 use tritium_runtime::{files, worker};
-use tritium_semantics::target::Sm;
+use tritium_semantics::launch::LaunchOptions;
 
-use crate::{emit::Stage, kernels::Active};
+use crate::emit::Stage;
 
 /// Entries looked at; a cache has one for every kernel, specialisation and version.
 const MAX_ENTRIES: usize = 20_000;
@@ -28,9 +29,7 @@ const MAX_NESTING: usize = 32;
 pub struct Wanted {
     kernel: String,
     file: PathBuf,
-    sm: &'static Sm,
-    num_warps: u32,
-    num_stages: u32,
+    options: CompileOptions,
 }
 
 struct Entry {
@@ -51,16 +50,15 @@ struct Options {
 pub type Located = (String, Vec<Vec<u32>>);
 
 impl Wanted {
-    pub fn new(kernel: &str, file: &str, active: &Active, sm: &'static Sm) -> Wanted {
-        let (num_warps, num_stages) = (active.options.num_warps, active.options.num_stages);
-        Wanted { kernel: kernel.to_owned(), file: PathBuf::from(file), sm, num_warps, num_stages }
+    pub fn new(kernel: &str, file: &str, options: CompileOptions) -> Wanted {
+        Wanted { kernel: kernel.to_owned(), file: PathBuf::from(file), options }
     }
 
     /// A stage of the entry that fits best.
     pub fn text(&self, stage: Stage) -> Result<Located, String> {
         let folder = folder().ok_or("no home folder, so no cache of Triton is known; $TRITON_CACHE_DIR names one")?;
         let entry = self.find(&folder).ok_or_else(|| {
-            let (kernel, sm) = (&self.kernel, self.sm.name);
+            let (kernel, sm) = (&self.kernel, self.options.sm.name);
             let file = self.file.file_name().unwrap_or_default().to_string_lossy();
             format!(
                 "Triton has not compiled `{kernel}` of {file} for {sm} here: run it once on such a GPU, or name Triton's cache in \
@@ -106,7 +104,8 @@ impl Wanted {
     }
 
     fn fits(&self, options: &Options) -> bool {
-        options.num_warps == Some(u64::from(self.num_warps)) && options.num_stages == Some(u64::from(self.num_stages))
+        let LaunchOptions { num_warps, num_stages, .. } = self.options.launch;
+        options.num_warps == Some(u64::from(num_warps)) && options.num_stages == Some(u64::from(num_stages))
     }
 
     /// The newest entry with the configuration's options, else the newest of all.
@@ -127,7 +126,7 @@ impl Wanted {
         let arch = value.get("target").and_then(|t| t.get("arch")).and_then(Value::as_u64);
         let options =
             Options { arch, num_warps: number("num_warps"), num_stages: number("num_stages"), shared: number("shared") };
-        let wanted = self.sm.name.strip_prefix("sm_").and_then(|n| n.parse().ok());
+        let wanted = self.options.sm.name.strip_prefix("sm_").and_then(|n| n.parse().ok());
         if options.arch != wanted {
             return None;
         }

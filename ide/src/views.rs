@@ -14,6 +14,7 @@ use serde::Serialize;
 use tritium_codegen::{self as codegen, SourceLines, passes, source_lines::Mapped};
 use tritium_semantics::{
     Function, SourceFile,
+    configuration::Configuration,
     items::{self, in_file},
     launch::{self, LaunchSource},
     target::Sm,
@@ -24,7 +25,6 @@ use tritium_tile::print;
 use crate::{
     Analysis, Artefacts,
     emit::{Choice, Refusal, Stage},
-    kernels::Active,
     triton_cache::Wanted,
 };
 
@@ -35,7 +35,7 @@ pub struct View {
     pub title: String,
     pub stage: Stage,
     pub kernel: Option<String>,
-    /// [`Active::id`]
+    /// [`Configuration::id`]
     pub configuration: Option<String>,
     /// Whose text it is: `tritium` or `triton`.
     pub compiler: &'static str,
@@ -146,34 +146,34 @@ impl Analysis {
         }
         let active = self.choose(file, choice).map_err(Refusal::Request)?;
         let kernel = active.instance.function(self.db()).name(self.db()).to_string();
-        view.title = format!("{kernel} · {} · {} · {}", active.id(), stage.label(), self.gpu().name());
-        view.configuration = Some(active.id());
+        view.title = format!("{kernel} · {} · {} · {}", active.id(self.db()), stage.label(), self.gpu().name());
+        view.configuration = Some(active.id(self.db()).to_string());
         let own_file = file.path(self.db()).display().to_string();
         let mut machine = None;
         match stage {
             Stage::Tree | Stage::Items => {}
             Stage::Types => {
-                view.text = self.types_text(&active);
+                view.text = self.types_text(active);
                 view.lines = view.text.lines().map(|l| first_number(l).map(|n| n - 1).into_iter().collect()).collect();
             }
-            Stage::Source => (view.text, view.lines) = self.typed_source(file, &active),
+            Stage::Source => (view.text, view.lines) = self.typed_source(file, active),
             Stage::Tile => {
-                view.text = print::print(&self.complete(&active)?.module);
-                view.lines = self.tile_lines(&active, &view.text, &own_file);
+                view.text = print::print(&self.complete(active)?.module);
+                view.lines = self.tile_lines(active, &view.text, &own_file);
             }
             Stage::Passes => {
-                view.text = self.passes_text(&active)?;
-                view.lines = self.tile_lines(&active, &view.text, &own_file);
+                view.text = self.passes_text(active)?;
+                view.lines = self.tile_lines(active, &view.text, &own_file);
             }
             Stage::Layout => {
-                self.complete(&active)?;
-                let module = codegen::optimised(self.db(), active.instance, self.compile_options(&active));
+                self.complete(active)?;
+                let module = codegen::optimised(self.db(), active.instance, self.compile_options(active));
                 view.text = module.as_ref().map(print::print).map_err(|e| Refusal::Kernel(e.message.clone()))?;
-                view.lines = self.tile_lines(&active, &view.text, &own_file);
+                view.lines = self.tile_lines(active, &view.text, &own_file);
             }
             Stage::Llvm | Stage::Ptx | Stage::Sass => {
-                self.complete(&active)?;
-                let llvm = codegen::llvm_text(self.db(), active.instance, self.compile_options(&active));
+                self.complete(active)?;
+                let llvm = codegen::llvm_text(self.db(), active.instance, self.compile_options(active));
                 let llvm = llvm.as_ref().map_err(|e| Refusal::Kernel(e.message.clone()))?;
                 let lines = codegen::source_lines(self.db(), active.instance);
                 if stage == Stage::Llvm {
@@ -195,7 +195,7 @@ impl Analysis {
                 }
             }
             Stage::TritonTtgir | Stage::TritonPtx | Stage::TritonSass => {
-                machine = Some(Machine::Triton(Wanted::new(&kernel, &own_file, &active, self.gpu().sm)));
+                machine = Some(Machine::Triton(Wanted::new(&kernel, &own_file, self.compile_options(active))));
             }
         }
         view.kernel = Some(kernel);
@@ -232,13 +232,13 @@ impl Analysis {
         let db = self.db();
         let starts = line_starts(file.text(db));
         let mut functions = items::items(db, file).functions.iter().map(|item| item.function);
-        let mut launches = launch::launches(db, file).launches.iter();
+        let mut sources = launch::launches(db, file).sources.iter();
         let place = |line: &str| {
             if line.starts_with(' ') {
                 return None;
             }
             if line.starts_with("launch ") {
-                let LaunchSource::Host(place) = launches.next()?.source else { return None };
+                let LaunchSource::Host(place) = *sources.next()? else { return None };
                 return Some(line_at(&starts, place.range(db)?.start));
             }
             Some(line_at(&starts, self.extent(functions.next()?)?.start))
@@ -247,7 +247,7 @@ impl Analysis {
     }
 
     /// The kernel, and what it calls in its file, with the types of what every line binds.
-    fn typed_source(&self, file: SourceFile, active: &Active) -> (String, Vec<Vec<u32>>) {
+    fn typed_source(&self, file: SourceFile, active: Configuration) -> (String, Vec<Vec<u32>>) {
         let db = self.db();
         let text = file.text(db);
         let starts = line_starts(text);
@@ -287,7 +287,7 @@ impl Analysis {
     }
 
     /// The module whenever a pass has changed it.
-    fn passes_text(&self, active: &Active) -> Result<String, String> {
+    fn passes_text(&self, active: Configuration) -> Result<String, String> {
         let module = &self.complete(active)?.module;
         let options = self.compile_options(active);
         let mut before = print::print(module);
@@ -305,7 +305,7 @@ impl Analysis {
     }
 
     /// Of tile IR as text: operations end with the number of their origin.
-    fn tile_lines(&self, active: &Active, text: &str, file: &str) -> Vec<Vec<u32>> {
+    fn tile_lines(&self, active: Configuration, text: &str, file: &str) -> Vec<Vec<u32>> {
         let lines = codegen::source_lines(self.db(), active.instance);
         let origin = |line: &str| {
             line.match_indices(" @").find_map(|(at, mark)| {

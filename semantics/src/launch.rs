@@ -46,7 +46,6 @@ pub struct Launch {
     pub expect: IndexMap<SmolStr, String>,
     /// Relative error allowed against `expect`; `None` means the default bound.
     pub tolerance: Option<f64>,
-    pub source: LaunchSource,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +102,7 @@ pub enum Init {
     File(String),
 }
 
-/// Where a launch is written. Like [`LaunchPlace`] it does not change with the text around it.
+/// Where a launch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaunchSource {
     Block,
@@ -141,6 +140,8 @@ impl LaunchPlace {
 pub struct Launches {
     /// Of the block, then of the sidecar, then of host code.
     pub launches: Vec<Launch>,
+    /// One for each of them. It stands beside the launch, so that one which only moves stays what it was.
+    pub sources: Vec<LaunchSource>,
     pub problems: Vec<LaunchProblem>,
     pub unknown: Vec<UnknownLaunch>,
 }
@@ -175,6 +176,7 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
     }
     let host = &host::host_launches(db, file).found;
     out.launches.extend(host.launches.iter().cloned());
+    out.sources.extend(&host.sources);
     out.problems.extend(host.problems.iter().cloned());
     out.unknown.extend(host.unknown.iter().cloned());
     out
@@ -183,14 +185,23 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
 /// The line, counted from 1, on which a launch begins: of the file, or of the `.launch.toml` beside it.
 pub fn line_of(db: &dyn Db, file: SourceFile, launch: &Launch) -> Option<u32> {
     let line = |at: usize| items::line_number(db, file, at);
-    match launch.source {
+    let all = launches(db, file);
+    let is_same = |other: &Launch| other.kernel == launch.kernel && other.id() == launch.id();
+    match *all.sources.get(all.launches.iter().position(is_same)?)? {
         LaunchSource::Host(place) => place.range(db).map(|range| line(range.start)),
         LaunchSource::Block => block::of_text(file.text(db)).iter().find_map(|block| block.header(&launch.name)).map(line),
         LaunchSource::Sidecar => block::of_sidecar(file.sidecar(db).as_ref()?).header_line(&launch.name),
     }
 }
 
-/// The launches of one kernel: what reads no more than this is not asked again when another kernel's launches change.
+/// Where the so-many-th launch of a kernel is written.
+pub(crate) fn source_of(db: &dyn Db, kernel: Function, index: usize) -> Option<LaunchSource> {
+    let all = launches(db, kernel.file(db));
+    let mut mine = all.launches.iter().zip(&all.sources).filter(|(launch, _)| launch.kernel == kernel);
+    mine.nth(index).map(|(_, source)| *source)
+}
+
+/// The launches of one kernel: what reads no more than this is not asked again when another kernel's launches change, or these move.
 #[salsa::tracked(returns(ref))]
 pub fn launches_of(db: &dyn Db, kernel: Function) -> Vec<Launch> {
     launches(db, kernel.file(db)).launches.iter().filter(|launch| launch.kernel == kernel).cloned().collect()

@@ -11,6 +11,7 @@
 pub mod body;
 pub mod builtins;
 pub mod check;
+pub mod configuration;
 pub mod constant;
 pub mod db;
 pub mod diagnostics;

@@ -38,7 +38,7 @@ use std::borrow::Cow;
 use tritium_tile::{facts::Launched, facts::Range, inline, verify};
 
 use crate::{
-    Db, Function, Instance,
+    Db, Instance,
     elaborate::{Elaborated, elaborate},
     launch::{Launch, LaunchArg, launches_of},
     problem::Problem,
@@ -50,16 +50,6 @@ use kernel::Kernel;
 pub(crate) use shallow::of_function;
 pub use shallow::of_target;
 pub(crate) use tuner::row as row_of_tuner;
-
-/// A kernel under one specialisation, and what is known of the launches that make it.
-#[salsa::interned(unsafe(no_lifetime), revisions = usize::MAX, debug)]
-pub struct Circumstances {
-    #[returns(copy)]
-    pub instance: Instance,
-    /// By run-time parameter, in order.
-    #[returns(ref)]
-    pub launched: Launched,
-}
 
 type Rule = fn(&mut Kernel<'_>);
 
@@ -84,12 +74,12 @@ const RULES: &[Rule] = &[
 /// Operations of a kernel and its helpers; past that it was unrolled beyond what anybody compiles.
 const MAX_OPS: usize = 1 << 15;
 
-/// What is likely wrong with a kernel.
+/// What is likely wrong with a kernel under one specialisation, by what is known of the launches that make it.
 #[salsa::tracked(returns(ref))]
-pub fn lint(db: &dyn Db, circumstances: Circumstances) -> Vec<Problem> {
-    let elaborated = elaborate(db, circumstances.instance(db));
+pub fn lint(db: &dyn Db, instance: Instance, launched: Launched) -> Vec<Problem> {
+    let elaborated = elaborate(db, instance);
     let Some(function) = whole(elaborated) else { return vec![] };
-    let mut kernel = Kernel::new(db, elaborated, &function, circumstances.launched(db));
+    let mut kernel = Kernel::new(db, elaborated, &function, &launched);
     for rule in RULES {
         db.unwind_if_revision_cancelled();
         rule(&mut kernel);
@@ -108,21 +98,15 @@ fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
     inline::inlined(module, MAX_OPS).ok()
 }
 
-/// The circumstances of a specialisation.
-pub fn circumstances(db: &dyn Db, kernel: Function, specialisation: &Specialisation) -> Circumstances {
-    let all = launches_of(db, kernel);
-    let launches: Vec<&Launch> = specialisation.launches.iter().filter_map(|&index| all.get(index)).collect();
-    under(db, specialisation.instance, &launches)
-}
-
-/// An instance as some launches run it.
-pub fn under(db: &dyn Db, instance: Instance, launches: &[&Launch]) -> Circumstances {
-    let launched = launches.iter().map(|launch| of_launch(db, launch)).reduce(|a, b| a.join(&b)).unwrap_or_default();
-    Circumstances::new(db, instance, launched)
+/// What is known of the launches of a specialisation.
+pub fn launched(db: &dyn Db, specialisation: &Specialisation) -> Launched {
+    let all = launches_of(db, specialisation.instance.function(db));
+    let mine = specialisation.launches.iter().filter_map(|&index| all.get(index));
+    mine.map(|launch| of_launch(db, launch)).reduce(|a, b| a.join(&b)).unwrap_or_default()
 }
 
 /// The numbers of one launch, as far as the kernel takes them at run time.
-fn of_launch(db: &dyn Db, launch: &Launch) -> Launched {
+pub fn of_launch(db: &dyn Db, launch: &Launch) -> Launched {
     let exactly = |n: i64| Range::new(n, n);
     let values = run_time_values(db, launch).into_iter();
     let params = values.map(|value| match value {

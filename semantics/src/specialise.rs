@@ -7,13 +7,14 @@ use smol_str::SmolStr;
 
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
+    configuration::{MAX_DISTINCT, configurations, rows},
     constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::elaborate,
     host,
     items::{Annotation, FunctionItem, ParamItem, items},
-    launch::{Launch, LaunchArg, launches_of},
+    launch::{Launch, LaunchArg},
     problem::Problem,
     project,
 };
@@ -27,10 +28,7 @@ use repair::Repairs;
 pub(crate) use flow::{effects, sources};
 pub(crate) use repair::hangs_on_arguments;
 
-/// Distinct instances of a kernel that are followed.
-const MAX_SPECIALISATIONS: usize = 64;
-
-/// Rows of a tuning that are followed without a launch.
+/// Rows of a tuning that are checked without a launch.
 const MAX_ASSUMED_ROWS: usize = 6;
 
 /// One specialisation of a kernel, and where it comes from.
@@ -53,33 +51,24 @@ impl Specialisation {
 #[salsa::tracked(returns(ref))]
 pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut out: Vec<Specialisation> = Vec::new();
-    let row = chosen_row(db, kernel);
-    let is_chosen = |config: Option<u32>| row.is_none() || config.is_none() || config == row;
-    for (index, launch) in launches_of(db, kernel).iter().enumerate().filter(|(_, l)| is_chosen(l.config)) {
-        let instance = specialise(db, launch);
-        match out.iter().position(|s| s.instance == instance) {
+    for configuration in configurations(db, kernel) {
+        let Some(index) = configuration.launch_index() else { continue };
+        match out.iter().position(|s| s.instance == configuration.instance) {
             Some(known) => out[known].launches.push(index),
-            None if out.len() < MAX_SPECIALISATIONS => {
-                out.push(Specialisation { instance, launches: vec![index], config: launch.config })
+            None if out.len() < MAX_DISTINCT => {
+                out.push(Specialisation { instance: configuration.instance, launches: vec![index], config: configuration.row });
             }
             None => {}
         }
     }
     if out.is_empty() {
-        for (instance, config) in assumed(db, kernel) {
-            if out.len() < MAX_SPECIALISATIONS && out.iter().all(|s| s.instance != instance) {
+        for &(instance, config) in assumed(db, kernel) {
+            if out.iter().all(|s| s.instance != instance) {
                 out.push(Specialisation { instance, launches: vec![], config });
             }
         }
     }
     out
-}
-
-/// The row of a kernel's tuning that was chosen, if one was and there is a tuning.
-fn chosen_row(db: &dyn Db, kernel: Function) -> Option<u32> {
-    let chosen = db.settings().chosen(db).config?;
-    let last = host::configs(db, kernel).len().checked_sub(1)?;
-    u32::try_from(chosen.min(last)).ok()
 }
 
 /// The file's kernels with what they are checked under.
@@ -250,27 +239,21 @@ struct Assumption {
     equal_blocks: bool,
 }
 
-/// The instances of a kernel that no known launch runs, at most four beside the rows of its tuning.
-fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
+/// The instances of a kernel that no known launch runs, at most four beside the first rows of its tuning.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
     let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
     let flow = flow::flow(db, kernel);
-    let (configs, row) = (host::configs(db, kernel), chosen_row(db, kernel));
+    let (configs, rows) = (host::configs(db, kernel), rows(db, kernel));
     let mut out = Vec::new();
     let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::new(host::is_run(db, kernel));
     for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
         let assumption = Assumption { flags, equal_blocks };
         // A tuning gives the blocks; all its rows are tried under the first assumption alone.
-        let rows: Vec<Option<usize>> = match (configs.len(), out.is_empty()) {
-            (0, _) => vec![None],
-            (n, true) => match row {
-                Some(row) => vec![Some(row as usize)],
-                None => (0..n.min(MAX_ASSUMED_ROWS)).map(Some).collect(),
-            },
-            (_, false) => vec![Some(row.map_or(0, |r| r as usize))],
-        };
-        for row in rows {
-            let tuned = |name: &str| row.and_then(|r| configs[r].meta.get(name).cloned());
+        let tried = if out.is_empty() { MAX_ASSUMED_ROWS } else { 1 };
+        for &row in rows.iter().take(tried) {
+            let tuned = |name: &str| configs.get(row? as usize)?.meta.get(name).cloned();
             let arguments: Vec<Argument> =
                 (0..item.params.len()).map(|i| assume(db, item, i, flow, assumption, &tuned)).collect();
             let is_free = |i: usize| {
@@ -280,7 +263,7 @@ fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
             };
             let instance = Instance::new(db, kernel, arguments, version(db, kernel));
             let instance = repairs.repair(db, instance, flow, &is_free);
-            out.push((instance, row.map(|r| r as u32)));
+            out.push((instance, row));
             // What one set of guesses does not bring to an end the others need not try.
             if elaborate(db, instance).exhausted {
                 return out;

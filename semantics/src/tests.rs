@@ -58,8 +58,8 @@ pub(crate) fn launches_of(text: &str) -> String {
     let (db, file) = database(text);
     let found = launches(&db, file);
     let mut out = String::new();
-    for launch in &found.launches {
-        let _ = writeln!(out, "{}", show(&db, launch));
+    for (launch, source) in found.launches.iter().zip(&found.sources) {
+        let _ = writeln!(out, "{}", show(&db, launch, *source));
     }
     for problem in &found.problems {
         let _ = writeln!(
@@ -76,7 +76,7 @@ pub(crate) fn launches_of(text: &str) -> String {
     out
 }
 
-fn show(db: &Database, launch: &Launch) -> String {
+fn show(db: &Database, launch: &Launch, source: LaunchSource) -> String {
     let mut out = format!("{}", launch.name);
     if let Some(config) = launch.config {
         let _ = write!(out, "[{config}]");
@@ -99,8 +99,8 @@ fn show(db: &Database, launch: &Launch) -> String {
         let _ = write!(out, " {name}:{value}");
     }
     let _ = write!(out, " warps={} stages={}", launch.options.num_warps, launch.options.num_stages);
-    match launch.source {
-        LaunchSource::Host { .. } => {}
+    match source {
+        LaunchSource::Host(_) => {}
         LaunchSource::Block => out.push_str(" (block)"),
         LaunchSource::Sidecar => out.push_str(" (sidecar)"),
     }

@@ -17,7 +17,7 @@ use crate::{
     Db, Function, SourceFile,
     diagnostics::{Code, Severity},
     items,
-    launch::{LaunchSource, launches_of},
+    launch::{LaunchSource, source_of},
     lints,
     problem::{Applicability, Edit, Piece, Place, Problem},
 };
@@ -50,7 +50,7 @@ impl Found {
         }
         if entry.launch.is_none() {
             entry.launch = finding.launch.as_ref().and_then(|(index, message)| {
-                let LaunchSource::Host(place) = launches_of(db, kernel).get(*index)?.source else { return None };
+                let LaunchSource::Host(place) = source_of(db, kernel, *index)? else { return None };
                 Some(Related { file: place.file, range: place.range(db)?, message: message.clone() })
             });
         }

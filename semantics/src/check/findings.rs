@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use indexmap::{IndexMap, IndexSet};
 
+use tritium_tile::facts::Launched;
+
 use super::range_in_chunk;
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
@@ -15,7 +17,7 @@ use crate::{
     elaborate::{Elaborated, elaborate},
     items::{self, Node, ParamItem, items as items_of},
     launch::{Launch, launches, launches_of},
-    lints::{self, Circumstances, circumstances, lint},
+    lints::{self, launched, lint},
     problem::{At, Place, Problem},
     specialise::{
         Specialisation, hangs_on_arguments, sources, specialisations, with_elements, with_other_elements, without_assumed_values,
@@ -46,7 +48,7 @@ pub struct Look {
     pub kernel: Function,
     params: Vec<ParamItem>,
     specialisation: Specialisation,
-    circumstances: Circumstances,
+    launched: Launched,
     label: String,
 }
 
@@ -56,9 +58,9 @@ impl Look {
         let all = specialisations(db, kernel);
         let index = all.iter().position(|s| s.instance == instance).unwrap_or(0);
         let specialisation = all.get(index)?.clone();
-        let circumstances = circumstances(db, kernel, &specialisation);
+        let launched = launched(db, &specialisation);
         let label = label(db, kernel, &specialisation, index);
-        Some(Look { kernel, params: params(db, kernel)?.to_vec(), specialisation, circumstances, label })
+        Some(Look { kernel, params: params(db, kernel)?.to_vec(), specialisation, launched, label })
     }
 
     /// Whether the kernel still takes the arguments of the specialisation.
@@ -69,13 +71,17 @@ impl Look {
     /// Works out what [`unsilenced_partly`] needs of it: worth a thread of its own beside the rest of the file.
     pub fn work_out(&self, db: &dyn Db) {
         elaborate(db, self.specialisation.instance);
-        lint(db, self.circumstances);
+        self.lints(db);
+    }
+
+    fn lints<'db>(&self, db: &'db dyn Db) -> &'db [Problem] {
+        lint(db, self.specialisation.instance, self.launched.clone())
     }
 
     /// Errors that other arguments may refute wait for these.
     pub(super) fn findings(&self, db: &dyn Db) -> Vec<Finding> {
         let elaborated = elaborate(db, self.specialisation.instance);
-        let lints = lint(db, self.circumstances);
+        let lints = self.lints(db);
         let mut found = compare(
             db,
             self.kernel,
@@ -138,7 +144,12 @@ pub(super) fn findings(db: &dyn Db, kernel: Function) -> Vec<Finding> {
         db.unwind_if_revision_cancelled();
         let specialisation = &known[index];
         let elaborated = elaborate(db, specialisation.instance);
-        Visit { specialisation, elaborated, lints: lint(db, circumstances(db, kernel, specialisation)), label: &labels[index] }
+        Visit {
+            specialisation,
+            elaborated,
+            lints: lint(db, specialisation.instance, launched(db, specialisation)),
+            label: &labels[index],
+        }
     };
     let mut all: Vec<Visit<'_>> = (0..visited(db, kernel).count()).map(visit).collect();
     // What a few assumed ones have is an error only if no other refutes it.

@@ -219,8 +219,7 @@ impl Host<'_> {
         }
         let before = self.found.launches.len();
         self.launch_rows(&item, place, &tuning, grid, args);
-        let is_resolved =
-            self.found.launches.len() > before || self.found.launches.iter().any(|l| l.source == LaunchSource::Host(place));
+        let is_resolved = self.found.launches.len() > before || self.found.sources.contains(&LaunchSource::Host(place));
         self.site(Site { place, kernel, known, is_resolved });
     }
 
@@ -261,7 +260,7 @@ impl Host<'_> {
             match self.launch_under(item, place, grid, args, tuning, &config) {
                 Ok(mut launch) => {
                     launch.config = index;
-                    let same = |l: &Launch| *l == Launch { name: l.name.clone(), source: l.source, ..launch.clone() };
+                    let same = |l: &Launch| *l == Launch { name: l.name.clone(), ..launch.clone() };
                     if self.found.launches.iter().any(same) {
                         continue;
                     }
@@ -271,6 +270,7 @@ impl Host<'_> {
                         n => format!("{}#{}", kernel.name(self.db), n + 1).into(),
                     };
                     self.found.launches.push(launch);
+                    self.found.sources.push(LaunchSource::Host(place));
                 }
                 Err(not) => self.refuse(place, kernel, not),
             }
@@ -388,7 +388,6 @@ impl Host<'_> {
             tensors: tensors.rows,
             expect: IndexMap::new(),
             tolerance: None,
-            source: LaunchSource::Host(place),
         })
     }
 }

@@ -183,7 +183,8 @@ pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, nth: usize, out
                     ("launch", DeValue::Table(table)) => {
                         for entry in table {
                             db.unwind_if_revision_cancelled();
-                            let (launches, all) = launch(db, file, entry, block.source());
+                            let (launches, all) = launch(db, file, entry);
+                            out.sources.extend(launches.iter().map(|_| block.source()));
                             out.launches.extend(launches);
                             let name: SmolStr = entry.0.get_ref().as_ref().into();
                             problems.extend(all.into_iter().map(|found| (Some(name.clone()), found)));
@@ -211,19 +212,14 @@ pub(super) fn read(db: &dyn Db, file: SourceFile, block: &Block, nth: usize, out
 }
 
 /// One `[launch.NAME]`: its launches, none where something is wrong with it, and what is wrong or odd.
-fn launch(db: &dyn Db, file: SourceFile, entry: Entry<'_, '_>, source: LaunchSource) -> (Vec<Launch>, Vec<Wrong>) {
-    match launches_of(db, file, entry, source) {
+fn launch(db: &dyn Db, file: SourceFile, entry: Entry<'_, '_>) -> (Vec<Launch>, Vec<Wrong>) {
+    match launches_of(db, file, entry) {
         Ok((launches, odd)) => (launches, odd),
         Err(problems) => (vec![], problems),
     }
 }
 
-fn launches_of(
-    db: &dyn Db,
-    file: SourceFile,
-    (name, value): Entry<'_, '_>,
-    source: LaunchSource,
-) -> Result<(Vec<Launch>, Vec<Wrong>), Vec<Wrong>> {
+fn launches_of(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>) -> Result<(Vec<Launch>, Vec<Wrong>), Vec<Wrong>> {
     let mut problems = Vec::new();
     let DeValue::Table(table) = value.get_ref() else {
         return Err(wrong::<()>(value.span(), "a launch is a table: write `[launch.NAME]`").err().into_iter().collect());
@@ -420,7 +416,6 @@ fn launches_of(
             tensors: tensors.clone(),
             expect: expect.clone(),
             tolerance,
-            source,
         });
     }
     if is_right(&problems) { Ok((out, problems)) } else { Err(problems) }

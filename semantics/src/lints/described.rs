@@ -3,23 +3,25 @@
 //!
 //! **Invariant:** a sentence says no more than the facts do; what follows from the type alone is not said.
 
-use tritium_tile::{OpKind, ValueId, facts::Range};
+use tritium_tile::{
+    OpKind, ValueId,
+    facts::{Launched, Range},
+};
 
 use super::{
-    Circumstances,
     kernel::Kernel,
     masks::{bounded, conditions, mask_of},
 };
-use crate::{Db, elaborate::elaborate, problem::Place};
+use crate::{Db, Instance, elaborate::elaborate, problem::Place};
 
 /// Powers of two past this are 0 as far as anybody cares.
 const MAX_FACTOR: u64 = 1 << 31;
 
 /// Sentences about the value of the expression at a place; none if nothing is known.
-pub fn described(db: &dyn Db, circumstances: Circumstances, place: Place) -> Vec<String> {
-    let elaborated = elaborate(db, circumstances.instance(db));
+pub fn described(db: &dyn Db, instance: Instance, launched: &Launched, place: Place) -> Vec<String> {
+    let elaborated = elaborate(db, instance);
     let Some(function) = super::whole(elaborated) else { return vec![] };
-    let kernel = Kernel::new(db, elaborated, &function, circumstances.launched(db));
+    let kernel = Kernel::new(db, elaborated, &function, launched);
     // The last operation of an expression makes its value; constants on the way there belong to its parts.
     let made = |op| kernel.place(op) == Some(place) && kernel.function.op(op).results.len() == 1;
     let Some(op) = kernel.ops().into_iter().rev().find(|&op| made(op)) else { return vec![] };

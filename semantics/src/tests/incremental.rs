@@ -96,5 +96,10 @@ fn a_kernel_that_only_moves_is_not_looked_at_again() {
     let edited = launch.replace("1.0", "30.0");
     // The launch still brings what it brought.
     assert_eq!(ran(&launch, &edited, &["findings", "specialisations"]).len(), 1);
-    assert_eq!(ran(&launch, &format!("# a licence\n\n{launch}"), &["findings", "specialisations", "lint"]), Vec::<String>::new());
+    let asked = &["findings", "configurations", "specialisations", "lint"];
+    assert_eq!(ran(&launch, &format!("# a licence\n\n{launch}"), asked), Vec::<String>::new());
+    assert_eq!(ran(&launch, &launch.replace("x = torch", "unused = 3\nx = torch"), asked), Vec::<String>::new());
+    // A block is read again only where it changes itself.
+    let block = format!("# /// tritium\n# [launch.one]\n# kernel = \"first\"\n# grid = [1]\n# ///\n{TWO}");
+    assert_eq!(ran(&block, &format!("\n{block}"), &["launches", "configurations"]), Vec::<String>::new());
 }

@@ -247,7 +247,7 @@ fn described_values(text: &str) -> String {
     use crate::{
         body::{Expr, Stmt},
         items,
-        lints::{circumstances, described},
+        lints::{described, launched},
         problem::{At, Place},
         specialise::specialisations,
     };
@@ -255,13 +255,14 @@ fn described_values(text: &str) -> String {
     let mut out = String::new();
     for &kernel in items::kernels(&db, file) {
         let (body, _) = items::function_body(&db, kernel).expect("a kernel has a body");
-        let circumstances = circumstances(&db, kernel, &specialisations(&db, kernel)[0]);
+        let first = &specialisations(&db, kernel)[0];
+        let launched = launched(&db, first);
         for stmt in &body.stmts {
             let Stmt::Assign { targets, value } = stmt else { continue };
             let Expr::Name(name) = body.expr(targets[0]) else { continue };
             let place = Place { function: kernel, at: At::Expr(*value) };
             out += &format!("{name}\n");
-            for line in described(&db, circumstances, place) {
+            for line in described(&db, first.instance, &launched, place) {
                 out += &format!("    {line}\n");
             }
         }

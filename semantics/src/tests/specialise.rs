@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::database;
-use crate::{ArgType, Argument, specialise::instances};
+use crate::{ArgType, Argument, configuration::configurations, specialise::instances};
 
 fn check(text: &str, expected: Expect) {
     let text = format!("import torch, triton\nimport triton.language as tl\n{text}");
@@ -120,6 +120,33 @@ def kernel(x, B: tl.constexpr):
         expect![[r#"
             kernel?[0] x:*f32 B:32
             kernel?[1] x:*f32 B:64
+        "#]],
+    );
+}
+
+/// What is checked without a launch is what is listed: the possible rows, under one instance each.
+#[test]
+fn a_row_that_cannot_be_compiled_is_no_configuration() {
+    let rows =
+        "@triton.autotune(configs=[triton.Config({'B': 64}, num_warps=3), triton.Config({'B': 128}, num_warps=8)], key=[])\n";
+    let kernel = "@triton.jit\ndef kernel(x, B: tl.constexpr):\n    tl.store(x + tl.arange(0, B), 1)\n";
+    let text = format!("import torch, triton\nimport triton.language as tl\n{rows}{kernel}");
+    let (db, file) = database(&text);
+    let mut out = String::new();
+    for (kernel, specialisations) in instances(&db, file) {
+        for c in configurations(&db, kernel) {
+            let is_checked = specialisations.iter().any(|s| s.instance == c.instance);
+            let _ = writeln!(out, "{} {:?} {}, checked: {is_checked}", c.id(&db), c.options, c.describe(&db));
+        }
+    }
+    expect![[r#"
+        assumed:1 LaunchOptions { num_warps: 8, num_stages: 3, max_registers: None } assumed arguments (no launch of it is known), configuration 1, checked: true
+    "#]]
+    .assert_eq(&out);
+    check(
+        &format!("{rows}{kernel}"),
+        expect![[r#"
+            kernel?[1] x:*f32 B:128
         "#]],
     );
 }
