@@ -97,7 +97,10 @@ impl Artefacts {
         let (shared, tell) = (Arc::clone(&self.shared), self.on_arrival.get().cloned());
         let task = move || {
             let state = shared.compile(&key, sm.ptx_feature);
-            shared.lock().states.insert(key, state);
+            // It may be forgotten by now.
+            if let Some(known) = shared.lock().states.get_mut(&key) {
+                *known = state;
+            }
             shared.changed.notify_all();
             if let Some(tell) = tell {
                 tell();

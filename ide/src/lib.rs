@@ -187,12 +187,14 @@ fn lookup<'v>(value: &'v Value, keys: &[&str]) -> Option<&'v Value> {
     keys.iter().try_fold(value, |value, key| value.get(key))
 }
 
-/// Changes of texts after which the database is made anew. Whatever salsa interns without a lifetime (functions, instances, calls, what is
-/// known of launches) it keeps for good, with what was worked out of it and the queries that led there; what it interns with one is let go
-/// of only when others take the place. People type names and numbers that are gone a moment later, some ten kilobytes with each
-/// keystroke, and look at files that they never open again: nothing but a new database lets go of all that. The next look at a file then
-/// costs what the first one did.
-const CHANGES_OF_A_DATABASE: usize = 1_000;
+/// Changes of texts after which a new database is taken to have seen what the open files need.
+const CHANGES_TO_SETTLE: usize = 50;
+
+/// Keys that a settled database may make at least before another takes its place, some three megabytes; it may make as many as it needed.
+/// Whatever salsa interns (functions, instances, numbers of launches, names asked for) it keeps with all that was worked out of it, and
+/// people type names and numbers that are gone a moment later. What stays as it is makes no keys, so typing that makes none never costs a
+/// new look at everything open, and typing that makes many costs one look for as much work again.
+const MIN_SPARE_KEYS: usize = 4_096;
 
 /// The owner of the database.
 pub struct Host {
@@ -201,6 +203,8 @@ pub struct Host {
     open: BTreeSet<PathBuf>,
     /// Changes of texts that this database has seen.
     changes: usize,
+    /// Keys that it had made when it was settled; before that, those it has.
+    settled_keys: usize,
     /// Databases before this one: ids of one mean nothing in another.
     generation: u64,
     options: Options,
@@ -223,6 +227,7 @@ impl Host {
             db: Database::new(system),
             open: BTreeSet::new(),
             changes: 0,
+            settled_keys: 0,
             generation: 0,
             options: Options::default(),
             roots: Arc::default(),
@@ -233,10 +238,24 @@ impl Host {
 
     pub fn set_text(&mut self, path: &Path, text: String) {
         self.db.set_text(path, text);
-        self.changes += 1;
         if !self.open.contains(path) {
             self.open.insert(path.to_owned());
         }
+        self.changes += 1;
+        if self.changes <= CHANGES_TO_SETTLE {
+            self.settled_keys = self.db.keys();
+        } else if self.db.keys() > self.settled_keys + self.settled_keys.max(MIN_SPARE_KEYS) {
+            self.renew();
+        }
+    }
+
+    /// Lets go of everything but the texts.
+    fn renew(&mut self) {
+        let fresh = self.db.renewed(&self.open);
+        let old = std::mem::replace(&mut self.db, fresh);
+        (self.changes, self.generation) = (0, self.generation + 1);
+        // A keystroke need not wait until all of it is given back.
+        thread::spawn(move || drop(old));
     }
 
     /// The file on disk is the truth, again or still.
@@ -265,17 +284,9 @@ impl Host {
         &self.artefacts
     }
 
-    /// Lets go of what is cheap to work out again, and now and then of everything but the texts. Waits until no snapshot is left.
+    /// Lets go of what is cheap to work out again. Waits until no snapshot is left.
     pub fn forget(&mut self) {
-        if self.changes < CHANGES_OF_A_DATABASE {
-            self.db.trigger_lru_eviction();
-            return;
-        }
-        let fresh = self.db.renewed(&self.open);
-        let old = std::mem::replace(&mut self.db, fresh);
-        (self.changes, self.generation) = (0, self.generation + 1);
-        // A keystroke need not wait until all of it is given back.
-        thread::spawn(move || drop(old));
+        self.db.trigger_lru_eviction();
     }
 
     /// Whether a snapshot is still at work; each shares the folders.

@@ -22,6 +22,9 @@ use crate::{
     schedule::{Job, Step},
 };
 
+/// Problems of configurations that are remembered as told: a number that is typed there makes a problem a keystroke.
+const MAX_TOLD: usize = 256;
+
 pub(super) struct Diagnosing {
     pub(super) client: Client,
     pub(super) files: Arc<Files>,
@@ -73,7 +76,11 @@ impl Diagnosing {
         self.publish(analysis, job, &analysis.to_show(path, analysis.diagnostics_with(path, &held)), true);
         for problem in analysis.project(path).map_or(&[][..], |p| &p.problems) {
             let text = format!("Tritium: {problem}");
-            if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() == MAX_TOLD && !told.contains(&text) {
+                told.clear();
+            }
+            if told.insert(text.clone()) {
                 let client = self.client.clone();
                 self.runtime.spawn(async move { client.show_message(lsp::MessageType::WARNING, text).await });
             }

@@ -7,7 +7,10 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use salsa::Setter as _;
@@ -118,6 +121,7 @@ pub struct Database {
     system: Arc<dyn System>,
     files: Arc<Mutex<BTreeMap<PathBuf, SourceFile>>>,
     splits: Arc<Mutex<Splits>>,
+    keys: Arc<AtomicUsize>,
 }
 
 impl Database {
@@ -127,9 +131,26 @@ impl Database {
 
     /// `on_event` sees every query that runs: tests list them.
     pub fn with_events(system: Arc<dyn System>, on_event: Option<Box<dyn Fn(salsa::Event) + Send + Sync + 'static>>) -> Database {
-        let db = Database { storage: salsa::Storage::new(on_event), system, files: Arc::default(), splits: Arc::default() };
+        let keys = Arc::new(AtomicUsize::new(0));
+        let made = Arc::clone(&keys);
+        let count = move |event: salsa::Event| {
+            if matches!(event.kind, salsa::EventKind::DidInternValue { .. }) {
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(on_event) = &on_event {
+                on_event(event);
+            }
+        };
+        let storage = salsa::Storage::new(Some(Box::new(count)));
+        let db = Database { storage, system, files: Arc::default(), splits: Arc::default(), keys };
         Settings::new(&db, Chosen::default(), 0);
         db
+    }
+
+    /// Number of interned values, the arguments of queries among them. Salsa keeps nearly all of them, and what was worked out of each, as
+    /// long as there is the database, wanted or not.
+    pub fn keys(&self) -> usize {
+        self.keys.load(Ordering::Relaxed)
     }
 
     /// A database with the same settings and, of the files, these alone, in which nothing was worked out yet. Its ids are others.

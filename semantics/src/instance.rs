@@ -4,7 +4,7 @@
 //! and the board are not part of it.
 //!
 //! Both are interned for good (`revisions = usize::MAX`), which is what makes ids without a lifetime sound. A person who types names and
-//! numbers makes one after another; their number is bounded because a language server makes its database anew every so many changes.
+//! numbers makes one after another; a language server counts them and makes its database anew ([`crate::Database::keys`]).
 
 mod spelling;
 

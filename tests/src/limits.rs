@@ -131,3 +131,19 @@ fn wait(pid: Pid) -> (ExitStatus, libc::rusage) {
         assert_eq!(error.kind(), std::io::ErrorKind::Interrupted, "our own child can be waited for: {error}");
     }
 }
+
+/// What a process holds in memory now; `None` where Linux does not tell.
+pub fn resident_kb(process: u32) -> Option<u64> {
+    kilobytes(process, "VmRSS:")
+}
+
+/// The most memory that a process has held so far.
+pub fn peak_resident_kb(process: u32) -> Option<u64> {
+    kilobytes(process, "VmHWM:")
+}
+
+fn kilobytes(process: u32, row: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(row))?;
+    line.split_whitespace().next()?.parse().ok()
+}

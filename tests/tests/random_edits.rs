@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tritium_tests::{client::Client, repository};
+use tritium_tests::{client::Client, limits::resident_kb, repository};
 
 /// Edits between two looks at the whole state.
 const SETTLE: usize = 100;
@@ -266,17 +266,15 @@ fn pulled(client: &mut Client, uri: &str) -> Value {
     client.request("textDocument/diagnostic", json!({ "textDocument": { "uri": uri } }))["items"].clone()
 }
 
-fn resident_megabytes(process: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
+fn resident_megabytes(client: &Client) -> Option<f64> {
+    Some(resident_kb(client.process())? as f64 / 1024.0)
 }
 
 /// Waits until a server that rests holds no more than this; the last figure.
 fn at_most(client: &Client, megabytes: f64) -> Option<f64> {
     let deadline = Instant::now() + LIMIT;
     loop {
-        let now = resident_megabytes(client.process())?;
+        let now = resident_megabytes(client)?;
         if now <= megabytes || Instant::now() > deadline {
             return Some(now);
         }
@@ -523,7 +521,7 @@ fn the_state_is_that_of_a_fresh_server() {
             assert_eq!(ours, theirs, "{what}, answer {i} about {}:\n{}", editor.uri, editor.text);
         }
         fresh.stop();
-        memory.extend(resident_megabytes(client.process()).map(|megabytes| (edit, megabytes)));
+        memory.extend(resident_megabytes(&client).map(|megabytes| (edit, megabytes)));
         // Texts that drifted too far from kernels test little.
         for editor in &mut editors {
             if editor.text.len() > 3 * editor.original.len() || random.one_in(4) {
@@ -537,47 +535,6 @@ fn the_state_is_that_of_a_fresh_server() {
         let late = at_most(&client, 1.5 * early).expect("it was there before");
         eprintln!("{edits} edits: {early:.0} MB, at the end {late:.0} MB; {memory:.0?}");
         assert!(late <= 1.5 * early, "seed {seed}: memory grew from {early:.0} to {late:.0} MB: {memory:.0?}");
-    }
-    client.stop();
-}
-
-/// Numbers typed digit by digit and taken back, where each makes other specialisations: the sizes of a launch, and a compile-time default.
-/// `TRITIUM_KEYSTROKES=5000` for the long run.
-#[test]
-fn typed_numbers_leave_nothing_behind() {
-    let keystrokes = number("TRITIUM_KEYSTROKES").unwrap_or(1200) as usize;
-    let folder = TempDir::new().expect("a temporary folder");
-    let softmax = fs::read_to_string(repository().join("examples/softmax.py")).expect("the example is there");
-    let places = [("blocks.py", softmax.as_str(), "sizes = { M = "), ("defaults.py", USES, "BLOCK: tl.constexpr = ")];
-    fs::write(folder.path().join("sizes.py"), SIZES).expect("the folder is ours");
-    let mut client = start(folder.path());
-    let mut editors = places.map(|(name, text, _)| Editor::new(folder.path(), name, text));
-    editors.iter_mut().for_each(|editor| editor.open(&mut client));
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
-    let mut typed = [String::new(), String::new()];
-    let mut early = None;
-    for keystroke in 1..=keystrokes {
-        let at = keystroke / 50 % 2;
-        if typed[at].len() == 5 || !typed[at].is_empty() && random.one_in(3) {
-            typed[at].pop();
-        } else {
-            typed[at].push(char::from(b'1' + random.below(9) as u8));
-        }
-        let (editor, (_, text, before)) = (&mut editors[at], places[at]);
-        let new = text.replacen(before, &format!("{before}{}", typed[at]), 1);
-        let change = difference(&editor.text, &new);
-        editor.text = new;
-        editor.send(&mut client, &[change]);
-        // Each is looked at, as somebody who types slowly sees it.
-        pulled(&mut client, &editor.uri);
-        if keystroke == 500 {
-            early = resident_megabytes(client.process());
-        }
-    }
-    if let Some(early) = early {
-        let late = at_most(&client, 1.1 * early).expect("it was there before");
-        eprintln!("{keystrokes} keystrokes: {early:.0} MB after 500, at the end {late:.0} MB");
-        assert!(late <= 1.1 * early, "memory grew from {early:.0} to {late:.0} MB");
     }
     client.stop();
 }

@@ -1,6 +1,6 @@
 //! Hostile files in the language server: while it looks at one, a hover in another file is answered.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use libtest_mimic::Failed;
 use rustix::process::Pid;
@@ -45,17 +45,12 @@ fn looks_through(cases: &[Case]) -> Result<(), Failed> {
         if hover.is_empty() {
             return Err(format!("{}: a hover elsewhere said nothing", case.name).into());
         }
-        if let Some(peak) = peak_mb(client.process()).filter(|&peak| peak > MAX_SESSION_PEAK_MB) {
+        if let Some(peak) =
+            limits::peak_resident_kb(client.process()).map(|kb| kb / 1024).filter(|&peak| peak > MAX_SESSION_PEAK_MB)
+        {
             return Err(format!("{}: the server took {peak} MB", case.name).into());
         }
     }
     client.stop();
     Ok(())
-}
-
-/// The most memory that a process has held so far.
-fn peak_mb(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(Path::new("/proc").join(process.to_string()).join("status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }
