@@ -9,7 +9,8 @@ use std::{ops::Range, path::Path};
 use tritium_semantics::{
     SourceFile,
     builtins::{self, Builtin, Known, Library},
-    items::{self, Global},
+    globals::{self, Global},
+    items,
 };
 use tritium_syntax::{
     AstNode, NodeOrToken,
@@ -155,7 +156,7 @@ impl Analysis {
                 if let Some(function) = names(db, file).functions(scope, &name).last() {
                     return Some(Callee::Function { file, scope: function, launch });
                 }
-                match items::resolve(db, file, name)? {
+                match globals::resolve(db, file, name)? {
                     Global::Builtin(path) => meaning(&path),
                     _ => None,
                 }

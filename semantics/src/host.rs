@@ -148,7 +148,7 @@ pub fn configs(db: &dyn Db, function: Function) -> &[Config] {
 }
 
 /// Whether a module-level condition holds, as far as running the file's statements tells.
-#[salsa::tracked(returns(copy), cycle_result = not_known)]
+#[salsa::tracked(returns(copy))]
 pub(crate) fn condition(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<bool> {
     let body = items::chunk_body(db, file, chunk)?;
     let mut host = interpret::Host::new(db, file);
@@ -156,12 +156,8 @@ pub(crate) fn condition(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprI
     host.expr(&frame, expr).truth()
 }
 
-fn not_known<T>(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) -> Option<T> {
-    None
-}
-
 /// The value of a module-level expression, as far as running the file's statements tells.
-#[salsa::tracked(returns(clone), cycle_result = not_known)]
+#[salsa::tracked(returns(clone))]
 pub(crate) fn constant(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<crate::constant::Const> {
     let body = items::chunk_body(db, file, chunk)?;
     let mut host = interpret::Host::new(db, file);

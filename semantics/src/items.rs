@@ -21,20 +21,21 @@ use crate::{
 };
 
 mod declare;
-mod decorators;
+pub(crate) mod decorators;
 mod names;
 mod origin;
-mod records;
+pub(crate) mod records;
 mod values;
 
 use decorators::{Decorators, Makes};
 
 pub(crate) use declare::{Bound, MAX_VALUE_HEIGHT, declared, name_of_value};
-pub use names::{Global, alternatives, external, member_of_file, resolve};
-pub(crate) use names::{Meaning, imported, meanings, path};
+pub(crate) use names::{
+    Conditions, Folding, Meaning, circular, constant_at, follow, imported, language_dtype, meanings, members, path,
+};
 pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
-pub(crate) use values::{cdiv, next_power_of_2, python_float, version_number};
+pub(crate) use values::{Folder, NameValues, cdiv, next_power_of_2, python_float, version_number};
 
 /// The text of one top-level statement. It is tracked, not interned: a text that its file no longer has is let go of in the same revision,
 /// with everything that was worked out from it, while salsa reuses an interned value only where nothing older in its shard is still in use.

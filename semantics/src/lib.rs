@@ -18,11 +18,13 @@ pub mod diagnostics;
 mod dims;
 pub mod dtype;
 pub mod elaborate;
+pub mod globals;
 pub mod host;
 pub mod instance;
 pub mod items;
 pub mod launch;
 pub mod lints;
+pub mod places;
 pub mod problem;
 pub mod project;
 pub mod specialise;
@@ -30,6 +32,10 @@ pub mod target;
 pub mod types;
 pub mod upgrade;
 pub mod versions;
+
+/// A map in the order of insertion, for keys that nobody outside chooses: its hash is quick and has no secret.
+pub(crate) type OrderedMap<K, V> = indexmap::IndexMap<K, V, rustc_hash::FxBuildHasher>;
+pub(crate) type OrderedSet<T> = indexmap::IndexSet<T, rustc_hash::FxBuildHasher>;
 
 pub use db::{Chosen, Database, Db, Entry, Settings, SourceFile, System};
 pub use elaborate::Elaborated;

@@ -8,7 +8,9 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use smol_str::SmolStr;
 use tritium_semantics::{
-    Db, SourceFile, items,
+    Db, SourceFile,
+    globals::{self, Global},
+    items,
     launch::{self, WrittenName},
 };
 
@@ -113,7 +115,7 @@ pub(crate) fn symbol_of_path(db: &dyn Db, file: SourceFile, scope: ScopeId, path
     let mut symbol = links.name(scope, first);
     if let Symbol::Name(_, 0, name) = &symbol
         && !own.scopes.first().is_some_and(|module| module.bound.contains(name))
-        && let Some(items::Global::Module(path)) = items::resolve(db, file, name.clone())
+        && let Some(Global::Module(path)) = globals::resolve(db, file, name.clone())
     {
         symbol = Symbol::Outside(path);
     }

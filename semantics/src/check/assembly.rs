@@ -10,15 +10,15 @@ use indexmap::IndexSet;
 use super::{
     Diagnostic, FileEdit, FileFix, Related,
     findings::{Finding, Seen},
-    range_of,
     suppressions::with_line,
 };
 use crate::{
     Db, Function, SourceFile,
     diagnostics::{Code, Severity},
-    items,
+    globals, items,
     launch::{LaunchSource, source_of},
     lints,
+    places::range_of,
     problem::{Applicability, Edit, Piece, Place, Problem},
 };
 
@@ -79,7 +79,7 @@ impl Entry {
         let (_, range) = range_of(db, self.place)?;
         let problem = &self.problem;
         let certain = self.seen().any(|s| !s.is_assumed || (s.labels.len() >= s.reach && !s.refuted))
-            && items::alternatives(db, problem.place.function).is_empty();
+            && globals::alternatives(db, problem.place.function).is_empty();
         // Facts of NVIDIA's compiler: others compute f32 exactly, and fill masked-off elements with zeros.
         if matches!(problem.code, Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008)
             && items::is_for_other_device(db, problem.place.function.file(db))

@@ -22,6 +22,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
+    globals,
     problem::{Applicability, Edit, Fix},
     types::{Element, TileType, same_shape},
 };
@@ -525,7 +526,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::LIM001, place, message));
         }
         // Functions that may stand in its place must give the same, or nobody knows what this gives.
-        let alternatives = crate::items::alternatives(self.db, function).iter();
+        let alternatives = globals::alternatives(self.db, function).iter();
         let others: Vec<Call> =
             alternatives.map(|&f| Call::new(self.db, f, key.clone(), self.triton.clone(), recursion)).collect();
         let call = Call::new(self.db, function, key, self.triton.clone(), recursion);

@@ -17,7 +17,8 @@ use crate::{
     builtins::{self, Class, Known, Python},
     constant::Const,
     diagnostics::Code,
-    items::{self, Global},
+    globals::{self, Global},
+    items,
     problem::{Applicability, Edit},
     types::TileType,
 };
@@ -74,7 +75,7 @@ impl<'a> Evaluator<'a> {
             }
             None => {}
         }
-        match items::resolve(self.db, self.function.file(self.db), name.clone()) {
+        match globals::resolve(self.db, self.function.file(self.db), name.clone()) {
             Some(global) => self.global(expr, name, global),
             None => match name.as_str() {
                 "int" => Value::Class(Class::Int),
@@ -294,7 +295,7 @@ impl<'a> Evaluator<'a> {
             Value::Unknown => Value::Unknown,
             Value::Module(path) => self.path(expr, &[path.as_str(), name].join(".")),
             Value::File(file) => {
-                let global = items::member_of_file(self.db, file, name);
+                let global = globals::member_of_file(self.db, file, name);
                 self.global(expr, name, global)
             }
             Value::Class(Class::PropagateNan) => self.path(expr, &format!("triton.language.PropagateNan.{name}")),

@@ -11,7 +11,8 @@ use crate::{
     Db, Function, SourceFile,
     body::{Body, Expr, ExprId, ParamKind},
     constant::Const,
-    items::{self, Global, Node},
+    globals::{self, Global},
+    items::{self, Node},
 };
 
 /// Calls within calls that are followed. Triton's own walk ends at Python's recursion limit, some 70 calls deep.
@@ -52,9 +53,9 @@ fn mentions(db: &dyn Db, function: Function) -> Vec<Function> {
 /// What a name, or a member of a module of the workspace, stands for.
 fn meaning(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<Global> {
     match body.expr(expr) {
-        Expr::Name(name) => items::resolve(db, file, name.clone()),
+        Expr::Name(name) => globals::resolve(db, file, name.clone()),
         Expr::Attribute { receiver, name } => match meaning(db, file, body, *receiver)? {
-            Global::File(module) => Some(items::member_of_file(db, module, name)),
+            Global::File(module) => Some(globals::member_of_file(db, module, name)),
             _ => None,
         },
         _ => None,
@@ -65,7 +66,7 @@ fn add_functions(db: &dyn Db, global: &Global, found: &mut Vec<Function>) {
     match global {
         Global::Function(function) => {
             found.push(*function);
-            found.extend(items::alternatives(db, *function));
+            found.extend(globals::alternatives(db, *function));
         }
         Global::Constexpr(value) => add_constants(value, found),
         Global::Record(class) => found.extend(&class.methods),

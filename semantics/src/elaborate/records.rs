@@ -16,6 +16,7 @@ use crate::{
     builtins::Known,
     constant::Const,
     diagnostics::Code,
+    globals::{self, Global},
     items::{self, RecordClass, RecordKind, chunk_body},
 };
 
@@ -147,9 +148,9 @@ impl<'a> Evaluator<'a> {
             Expr::Tuple(items) => Value::Tuple(items.iter().map(|&i| self.plain_value(class, body, i, names)).collect()),
             Expr::Name(name) => match names.iter().find(|(n, _)| n == name) {
                 Some((_, value)) => value.clone(),
-                None => match items::resolve(self.db, class.file, name.clone()) {
-                    Some(items::Global::Constexpr(known) | items::Global::Value(Some(known))) => Value::constant(known),
-                    Some(items::Global::Function(function)) => Value::constant(Const::Function(function)),
+                None => match globals::resolve(self.db, class.file, name.clone()) {
+                    Some(Global::Constexpr(known) | Global::Value(Some(known))) => Value::constant(known),
+                    Some(Global::Function(function)) => Value::constant(Const::Function(function)),
                     _ => Value::Unknown,
                 },
             },

@@ -313,7 +313,7 @@ impl<'db> Host<'db> {
                 return Some(found.clone());
             }
         }
-        let found = items::meanings(self.db, file, name.clone(), false);
+        let found = items::meanings::<items::Folding>(self.db, file, name.clone());
         let value = match found {
             [] => return None,
             [one] => self.meaning(file, name, one),

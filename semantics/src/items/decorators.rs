@@ -8,7 +8,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{Node, chunk_body, declare::declared, names::Meaning, names::meanings_of, walk};
+use super::{
+    Node, chunk_body,
+    declare::declared,
+    names::{Folding, Meaning, meanings_at},
+    walk,
+};
 use crate::{
     Db, SourceFile,
     body::{ArgKind, Body, Expr, ExprId, FunctionDef, Stmt, StmtId},
@@ -69,7 +74,7 @@ fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Makes 
 }
 
 /// Whether calling an expression on a function compiles the function: `triton.jit`, `triton.jit(noinline=True)`, …
-pub(super) fn compiles(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> bool {
+pub(crate) fn compiles(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> bool {
     decorator(db, file, body, expr) == Makes::Jit
 }
 
@@ -204,7 +209,7 @@ impl Reader<'_> {
         {
             return None;
         }
-        let found = meanings_of(self.db, self.file, self.body, expr, false);
+        let found = meanings_at::<Folding>(self.db, self.file, self.body, expr, None);
         let jit = found.iter().find(|m| matches!(m, Meaning::Path(p) if of_path(p) != Makes::Other));
         jit.or(found.first()).cloned()
     }

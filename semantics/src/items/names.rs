@@ -1,60 +1,27 @@
-//! From a module-level name to what it means to a kernel.
+//! From a module-level name to what it may stand for: imports and other names for the same thing are followed through files.
 //!
-//! Asks [`declared`] for what names are bound to and [`items`] for what a `def` is, never the bodies of functions. **Invariants:** `None`
-//! means that the file does not bind the name; what it binds in a way that is not followed is [`Global::Opaque`], which silences its
-//! users; of several ways to be bound, those whose conditions are known not to hold are out, and values that may be one or another are
-//! opaque.
+//! Asks [`declared`] for what names are bound to, never the bodies of functions. **Invariants:** no meaning at all means that the file does
+//! not bind the name; what it binds in a way that is not followed is [`Meaning::Opaque`]; of several ways to be bound, those whose
+//! conditions are known not to hold are out. Nothing here runs host code, which asks here: who stands above host code and may run it to
+//! decide a condition follows names in the same way, by [`Conditions`] of its own.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 use smol_str::SmolStr;
 
 use super::{
-    FunctionKind, RecordClass, chunk_body, conventional,
-    declare::{Binding, Bound, Condition, declared},
-    items, records,
-    values::{self, Asked, folded, value_of},
+    chunk_body, conventional,
+    declare::{Binding, Bound, declared},
+    values::{self, Asked, folded},
 };
 use crate::{
-    Db, Function, SourceFile,
+    Db, SourceFile,
     body::{Body, Expr, ExprId},
     builtins,
     constant::Const,
     dtype::DType,
     project,
 };
-
-/// What a module-level name means.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Global {
-    /// A module outside the workspace, by its full path: `triton.language`.
-    Module(SmolStr),
-    /// A member of Triton, by its full path: `triton.language.load`.
-    Builtin(SmolStr),
-    /// A member of another library: `torch.float16`.
-    External(SmolStr),
-    /// A module of the workspace.
-    File(SourceFile),
-    /// A `@triton.jit` function.
-    Function(Function),
-    /// A `@triton.constexpr_function`.
-    ConstexprFunction(Function),
-    /// What a kernel may read: `tl.constexpr(…)`, a dtype, `None`.
-    Constexpr(Const),
-    /// A Python value, which a kernel may not read; known or not.
-    Value(Option<Const>),
-    /// A plain `def`, which a kernel may not call.
-    PythonFunction,
-    /// A class whose objects kernels hold.
-    Record(Arc<RecordClass>),
-    /// A class that nothing but Python knows: without decorators, and of itself or an enumeration.
-    Class,
-    /// Bound, but to what is not known.
-    Opaque,
-}
 
 /// What a name may stand for, once imports and other names for the same thing are followed.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,27 +36,56 @@ pub(crate) enum Meaning {
     Opaque,
 }
 
-/// What a module-level name may stand for once the module has run, the likeliest first; empty if the file does not bind it. `deep`: host
-/// code is run to decide conditions; it asks for what is not.
-pub(crate) fn meanings(db: &dyn Db, file: SourceFile, name: SmolStr, deep: bool) -> &[Meaning] {
-    meanings_after(db, file, name, None, deep)
+/// Who decides the conditions that names are bound under.
+pub(crate) trait Conditions {
+    /// What a module-level name may stand for after the first `count` of its bindings, or after all; the likeliest first.
+    fn meanings_after(db: &dyn Db, file: SourceFile, name: SmolStr, count: Option<usize>) -> &[Meaning];
+    /// Whether a condition is true whose value does not fold.
+    fn is_true(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId) -> Option<bool>;
 }
 
-/// The same after the first `count` of the name's bindings.
+/// Folding decides alone.
+pub(crate) enum Folding {}
+
+impl Conditions for Folding {
+    fn meanings_after(db: &dyn Db, file: SourceFile, name: SmolStr, count: Option<usize>) -> &[Meaning] {
+        meanings_by_folding(db, file, name, count)
+    }
+
+    fn is_true(_: &dyn Db, _: SourceFile, _: usize, _: ExprId) -> Option<bool> {
+        None
+    }
+}
+
 #[salsa::tracked(returns(deref), cycle_result = circular)]
-fn meanings_after(db: &dyn Db, file: SourceFile, name: SmolStr, count: Option<usize>, deep: bool) -> Vec<Meaning> {
-    // Imports lead from file to file.
-    stacker::maybe_grow(256 << 10, 4 << 20, || ways_followed(db, file, &name, count, deep))
+fn meanings_by_folding(db: &dyn Db, file: SourceFile, name: SmolStr, count: Option<usize>) -> Vec<Meaning> {
+    follow::<Folding>(db, file, &name, count)
 }
 
-fn ways_followed(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<usize>, deep: bool) -> Vec<Meaning> {
+/// What a name means that is imported in a circle.
+pub(crate) fn circular(_: &dyn Db, _: salsa::Id, _: SourceFile, _: SmolStr, _: Option<usize>) -> Vec<Meaning> {
+    vec![Meaning::Opaque]
+}
+
+/// What a module-level name may stand for once the module has run, the likeliest first; empty if the file does not bind it.
+pub(crate) fn meanings<C: Conditions>(db: &dyn Db, file: SourceFile, name: SmolStr) -> &[Meaning] {
+    C::meanings_after(db, file, name, None)
+}
+
+/// The same after the first `count` of the name's bindings, worked out.
+pub(crate) fn follow<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<usize>) -> Vec<Meaning> {
+    // Imports lead from file to file.
+    stacker::maybe_grow(256 << 10, 4 << 20, || ways_followed::<C>(db, file, name, count))
+}
+
+fn ways_followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<usize>) -> Vec<Meaning> {
     let ways = declared(db, file).ways(name, count);
     if ways.is_empty() {
-        return through_stars(db, file, name, deep);
+        return through_stars::<C>(db, file, name);
     }
     let mut found: Vec<(Rank, Meaning)> = Vec::new();
     for way in ways {
-        let rank = match standing(db, file, way, deep) {
+        let rank = match standing::<C>(db, file, way) {
             Standing::Holds => {
                 found.clear();
                 Rank::default()
@@ -98,7 +94,7 @@ fn ways_followed(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<us
             Standing::Open { unlikely } => Rank { unlikely, ..Rank::default() },
         };
         let imported = matches!(way.to, Bound::Module(_) | Bound::Member { .. });
-        for meaning in followed(db, file, name, &way.to, deep) {
+        for meaning in followed::<C>(db, file, name, &way.to) {
             // What is imported is what is meant: `try: import x` / `except ImportError: x = None`.
             let rank = Rank { absent: is_absent(&meaning), made_up: !imported, ..rank };
             if found.iter().all(|f| f.1 != meaning) {
@@ -112,10 +108,6 @@ fn ways_followed(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<us
     let any_import = found.iter().any(|f| !f.0.made_up);
     found.sort_by_key(|f| (f.0.absent, any_import && f.0.made_up, f.0.unlikely));
     found.into_iter().map(|f| f.1).collect()
-}
-
-fn circular(_: &dyn Db, _: salsa::Id, _: SourceFile, _: SmolStr, _: Option<usize>, _: bool) -> Vec<Meaning> {
-    vec![Meaning::Opaque]
 }
 
 /// Why one way is less likely than another; the order of the text decides between equals.
@@ -138,11 +130,11 @@ fn is_absent(meaning: &Meaning) -> bool {
     }
 }
 
-fn through_stars(db: &dyn Db, file: SourceFile, name: &SmolStr, deep: bool) -> Vec<Meaning> {
+fn through_stars<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr) -> Vec<Meaning> {
     for (level, module) in &declared(db, file).stars {
         match module_at(db, file, *level, module) {
             Some(Meaning::File(other)) if other != file => {
-                let found = meanings(db, other, name.clone(), deep);
+                let found = meanings::<C>(db, other, name.clone());
                 if !found.is_empty() {
                     return found.to_vec();
                 }
@@ -170,7 +162,7 @@ enum Standing {
 /// Conditions around one binding that are asked; with more, the others may hold or not.
 const MAX_CONDITIONS: usize = 128;
 
-fn standing(db: &dyn Db, file: SourceFile, way: &Binding, deep: bool) -> Standing {
+fn standing<C: Conditions>(db: &dyn Db, file: SourceFile, way: &Binding) -> Standing {
     let (mut open, mut unlikely) = (false, false);
     let branches = &declared(db, file).branches;
     let around = std::iter::successors(way.branch, |&branch| branches[branch].outer);
@@ -180,34 +172,26 @@ fn standing(db: &dyn Db, file: SourceFile, way: &Binding, deep: bool) -> Standin
             break;
         }
         let condition = branches[branch].condition;
-        match condition_holds(db, file, condition, Asked::Items, deep) {
+        let is_true = |asked| condition.expr.and_then(|expr| Some(folded(db, file, condition.chunk, expr, asked)?.truth()));
+        let run = || C::is_true(db, file, condition.chunk, condition.expr?);
+        match is_true(Asked::Items).or_else(run).map(|is_true| is_true == condition.holds) {
             Some(true) => {}
             Some(false) => return Standing::Fails,
             None => {
                 open = true;
-                unlikely |= condition_holds(db, file, condition, Asked::Defaults, false) == Some(false);
+                unlikely |= is_true(Asked::Defaults).is_some_and(|is_true| is_true != condition.holds);
             }
         }
     }
     if open { Standing::Open { unlikely } } else { Standing::Holds }
 }
 
-fn condition_holds(db: &dyn Db, file: SourceFile, condition: Condition, asked: Asked, deep: bool) -> Option<bool> {
-    let expr = condition.expr?;
-    let truth = match folded(db, file, condition.chunk, expr, asked) {
-        Some(value) => value.truth(),
-        None if deep => crate::host::condition(db, file, condition.chunk, expr)?,
-        None => return None,
-    };
-    Some(truth == condition.holds)
-}
-
-fn followed(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound, deep: bool) -> Vec<Meaning> {
+fn followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound) -> Vec<Meaning> {
     match bound {
         Bound::Module(path) => module_at(db, file, 0, path).into_iter().collect(),
         Bound::Member { level, module, member } => match module_at(db, file, *level, module) {
             Some(Meaning::File(other)) if other == file && member == name => vec![Meaning::Opaque],
-            Some(Meaning::File(other)) => members(db, other, member, deep),
+            Some(Meaning::File(other)) => members::<C>(db, other, member),
             Some(Meaning::Path(path)) => vec![member_of_path(db, file, &path, member)],
             _ => vec![Meaning::Opaque],
         },
@@ -219,7 +203,7 @@ fn followed(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound, deep: 
             match body.expr(*value) {
                 Expr::Name(_) | Expr::Attribute { .. } => {
                     let Some(time) = values::time_of(db, file, *chunk, *value) else { return vec![Meaning::Opaque] };
-                    let found = meanings_at(db, file, &body, *value, Some(time), deep);
+                    let found = meanings_at::<C>(db, file, &body, *value, Some(time));
                     // What is no name for anything may still have a value: a member of a class.
                     let is_name = found.iter().any(|meaning| *meaning != Meaning::Opaque);
                     if is_name { found } else { vec![Meaning::Value(file, *chunk, *value)] }
@@ -231,19 +215,14 @@ fn followed(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound, deep: 
     }
 }
 
-/// What `a.b.c` may stand for in a module's scope once the module has run; empty if nothing known is bound to `a`.
-pub(crate) fn meanings_of(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId, deep: bool) -> Vec<Meaning> {
-    meanings_at(db, file, body, expr, None, deep)
-}
-
-/// The same when the module's statements have come as far as `time`.
-pub(super) fn meanings_at(
+/// What `a.b.c` may stand for in a module's scope when its statements have come as far as `time`, or once they all have run; empty if
+/// nothing known is bound to `a`.
+pub(super) fn meanings_at<C: Conditions>(
     db: &dyn Db,
     file: SourceFile,
     body: &Body,
     expr: ExprId,
     time: Option<u32>,
-    deep: bool,
 ) -> Vec<Meaning> {
     match body.expr(expr) {
         Expr::Name(name) => {
@@ -251,7 +230,7 @@ pub(super) fn meanings_at(
             // What is bound later on makes no difference to the question.
             let count = time.map(|time| declared.bound_before(name, time));
             let count = count.filter(|&count| count < declared.names.get(name).map_or(0, Vec::len));
-            let found = meanings_after(db, file, name.clone(), count, deep);
+            let found = C::meanings_after(db, file, name.clone(), count);
             if found.is_empty() {
                 // A snippet without its imports still says what it means.
                 return conventional(name).map(|path| Meaning::Path(path.into())).into_iter().collect();
@@ -260,10 +239,10 @@ pub(super) fn meanings_at(
         }
         Expr::Attribute { receiver, name } => {
             let mut out = Vec::new();
-            for receiver in meanings_at(db, file, body, *receiver, time, deep) {
+            for receiver in meanings_at::<C>(db, file, body, *receiver, time) {
                 let found = match receiver {
                     Meaning::Path(path) => vec![member_of_path(db, file, &path, name)],
-                    Meaning::File(other) => members(db, other, name, deep),
+                    Meaning::File(other) => members::<C>(db, other, name),
                     _ => vec![Meaning::Opaque],
                 };
                 for meaning in found {
@@ -284,7 +263,7 @@ pub(crate) fn imported(db: &dyn Db, file: SourceFile, level: u32, module: &SmolS
         Some(member) => Bound::Member { level, module: module.clone(), member: member.clone() },
         None => Bound::Module(module.clone()),
     };
-    followed(db, file, &SmolStr::default(), &bound, false).into_iter().next()
+    followed::<Folding>(db, file, &SmolStr::default(), &bound).into_iter().next()
 }
 
 /// The full path outside the workspace that `a.b.c` means, where it means one.
@@ -293,15 +272,15 @@ pub(crate) fn path(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> 
 }
 
 pub(super) fn path_at(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId, time: Option<u32>) -> Option<String> {
-    match meanings_at(db, file, body, expr, time, false).first()? {
+    match meanings_at::<Folding>(db, file, body, expr, time).first()? {
         Meaning::Path(path) => Some(path.to_string()),
         _ => None,
     }
 }
 
 /// `name` of a workspace module: a name it binds, or a module beside it.
-fn members(db: &dyn Db, file: SourceFile, name: &str, deep: bool) -> Vec<Meaning> {
-    let found = meanings(db, file, name.into(), deep);
+pub(crate) fn members<C: Conditions>(db: &dyn Db, file: SourceFile, name: &str) -> Vec<Meaning> {
+    let found = meanings::<C>(db, file, name.into());
     if !found.is_empty() {
         return found.to_vec();
     }
@@ -325,118 +304,18 @@ fn member_of_path(db: &dyn Db, file: SourceFile, module: &str, member: &str) -> 
     Meaning::Path(path.into())
 }
 
-/// What `name` means in a file's module scope.
-#[salsa::tracked(returns(clone), cycle_result = unknown)]
-pub fn resolve(db: &dyn Db, file: SourceFile, name: SmolStr) -> Option<Global> {
-    let found = meanings(db, file, name.clone(), true);
-    if found.is_empty() {
-        return conventional(&name).map(|path| Global::Module(path.into()));
-    }
-    Some(one_of(db, found))
-}
-
-fn unknown(_: &dyn Db, _: salsa::Id, _: SourceFile, _: SmolStr) -> Option<Global> {
-    Some(Global::Opaque)
-}
-
-/// The likeliest of several meanings; values that differ are not guessed.
-pub(super) fn one_of(db: &dyn Db, meanings: &[Meaning]) -> Global {
-    let mut all = meanings.iter().map(|m| global(db, m));
-    let Some(first) = all.next() else { return Global::Opaque };
-    match first {
-        Global::Constexpr(_) | Global::Value(_) if all.any(|other| other != first) => Global::Opaque,
-        first => first,
+/// The value of a library's member, by its full path.
+pub(crate) fn constant_at(path: &str) -> Option<Const> {
+    match path {
+        "math.pi" => Some(Const::float(std::f64::consts::PI)),
+        "math.e" => Some(Const::float(std::f64::consts::E)),
+        "math.inf" => Some(Const::float(f64::INFINITY)),
+        "math.nan" => Some(Const::float(f64::NAN)),
+        path => path.strip_prefix("torch.").and_then(DType::from_name).or_else(|| language_dtype(path)).map(Const::DType),
     }
 }
 
-pub(super) fn global(db: &dyn Db, meaning: &Meaning) -> Global {
-    match meaning {
-        Meaning::Path(path) => external(path),
-        Meaning::File(file) => Global::File(*file),
-        Meaning::Definition(file, index) => {
-            let items = items(db, *file);
-            match items.of_definition.get(*index).copied().flatten() {
-                Some(function) => match items.function(function).map(|f| f.kind) {
-                    Some(FunctionKind::Constexpr) => Global::ConstexprFunction(function),
-                    _ => Global::Function(function),
-                },
-                None => Global::PythonFunction,
-            }
-        }
-        Meaning::Class(file, chunk, stmt) => match records::of_class(db, *file, *chunk, *stmt) {
-            Some(class) => Global::Record(Arc::new(class)),
-            None if records::is_plain(db, *file, *chunk, *stmt) => Global::Class,
-            None => Global::Opaque,
-        },
-        Meaning::Value(file, chunk, value) => match chunk_body(db, *file, *chunk) {
-            Some(body) => match records::of_call(db, *file, *chunk, &body, *value) {
-                Some(class) => Global::Record(Arc::new(class)),
-                None => value_of(db, *file, *chunk, *value),
-            },
-            None => Global::Opaque,
-        },
-        Meaning::Opaque => Global::Opaque,
-    }
-}
-
-/// `name` of a workspace module: a name it binds, or a module beside it.
-pub fn member_of_file(db: &dyn Db, file: SourceFile, name: &str) -> Global {
-    one_of(db, &members(db, file, name, true))
-}
-
-/// The functions that may stand in a function's place: others of its name, under conditions that are not known.
-#[salsa::tracked(returns(ref))]
-pub fn alternatives(db: &dyn Db, function: Function) -> Vec<Function> {
-    let file = function.file(db);
-    if !items(db, file).function(function).is_some_and(|f| f.is_conditional) {
-        return vec![];
-    }
-    let all: Vec<Global> = meanings(db, file, function.name(db).clone(), true).iter().map(|m| global(db, m)).collect();
-    if !all.contains(&Global::Function(function)) {
-        return vec![];
-    }
-    let functions = all.into_iter().filter_map(|g| if let Global::Function(f) = g { Some(f) } else { None });
-    functions.filter(|f| *f != function).collect()
-}
-
-/// What a full path outside the workspace means.
-pub fn external(path: &str) -> Global {
-    if let Some(dtype) = language_dtype(path) {
-        return Global::Constexpr(Const::DType(dtype));
-    }
-    if MODULES.contains(&path) {
-        return Global::Module(path.into());
-    }
-    match path.split('.').next() {
-        Some("triton") => Global::Builtin(path.into()),
-        _ => Global::External(path.into()),
-    }
-}
-
-/// Modules that `from a import b` may bring in; what else it brings is a member.
-const MODULES: &[&str] = &[
-    "triton",
-    "triton.language",
-    "triton.language.core",
-    "triton.language.extra",
-    "triton.language.extra.cuda",
-    "triton.language.extra.cuda.libdevice",
-    "triton.language.extra.libdevice",
-    "triton.language.libdevice",
-    "triton.language.math",
-    "triton.language.random",
-    "triton.language.standard",
-    "triton.runtime",
-    "triton.testing",
-    "triton.tools",
-    "numpy",
-    "torch",
-    "torch.nn",
-    "torch.nn.functional",
-    "math",
-];
-
-fn language_dtype(path: &str) -> Option<DType> {
+pub(crate) fn language_dtype(path: &str) -> Option<DType> {
     let name = path.strip_prefix("triton.language.")?;
     let name = name.strip_prefix("core.").unwrap_or(name);
     // Python's own words are functions there, not types.

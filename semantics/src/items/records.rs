@@ -44,7 +44,7 @@ impl RecordClass {
 }
 
 /// What a class statement of a file describes.
-pub(super) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId) -> Option<RecordClass> {
+pub(crate) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId) -> Option<RecordClass> {
     let body = chunk_body(db, file, chunk)?;
     let Stmt::Class { name, decorators, bases, body: members } = body.stmt(stmt) else { return None };
     let path = |e: ExprId| path(db, file, &body, e).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn of_class(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId
 }
 
 /// A class that no decorator and no base makes more than a Python class.
-pub(super) fn is_plain(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId) -> bool {
+pub(crate) fn is_plain(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId) -> bool {
     let Some(body) = chunk_body(db, file, chunk) else { return false };
     let Stmt::Class { decorators, bases, .. } = body.stmt(stmt) else { return false };
     let is_enum = |b: &Arg| path(db, file, &body, b.value).is_some_and(|path| path.starts_with("enum."));
@@ -80,7 +80,7 @@ pub(super) fn is_plain(db: &dyn Db, file: SourceFile, chunk: usize, stmt: StmtId
 }
 
 /// `namedtuple("P", ["x", "y"])`, `namedtuple("P", "x y")`, `NamedTuple("P", [("x", int)])`.
-pub(super) fn of_call(db: &dyn Db, file: SourceFile, chunk: usize, body: &Body, call: ExprId) -> Option<RecordClass> {
+pub(crate) fn of_call(db: &dyn Db, file: SourceFile, chunk: usize, body: &Body, call: ExprId) -> Option<RecordClass> {
     let Expr::Call { callee, args } = body.expr(call) else { return None };
     let path = path(db, file, body, *callee)?;
     if !matches!(path.as_str(), "collections.namedtuple" | "typing.NamedTuple") {

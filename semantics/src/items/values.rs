@@ -6,25 +6,55 @@
 use super::{
     chunk_body,
     declare::{Evaluated, MAX_VALUE_HEIGHT, declared},
-    names::{Global, Meaning, external, global, meanings_at, one_of, path_at},
+    names::{Folding, Meaning, constant_at, meanings_at, path_at},
 };
 use crate::{
     Db, SourceFile,
     body::{Arg, ArgKind, Body, BoolOp, Expr, ExprId, Stmt, StmtId, UnaryOp},
     builtins,
     constant::{self, Const},
-    dtype::DType,
     project,
 };
 
-/// Who wants to know a value.
+/// What names that a value reads are worth.
+pub(crate) trait NameValues {
+    /// The value of a name that may stand for these.
+    fn value_of(&self, folder: &Folder<'_>, found: &[Meaning]) -> Option<Const>;
+    /// The value of another expression of a module, asked for by itself.
+    fn folded(&self, db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<Const>;
+    /// Environment variables are taken not to be set.
+    fn has_default_environment(&self) -> bool {
+        false
+    }
+}
+
+/// Who wants to know a value and finds out which functions are kernels: no function is one yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
-    /// Those who find out which functions are kernels: no function is one yet.
     Items,
     /// The same, and environment variables are taken not to be set.
     Defaults,
-    Kernels,
+}
+
+impl NameValues for Asked {
+    fn value_of(&self, folder: &Folder<'_>, found: &[Meaning]) -> Option<Const> {
+        let mut all = found.iter().map(|meaning| match meaning {
+            Meaning::Path(path) if path == "triton.__version__" => Some(Const::Str(folder.triton())),
+            Meaning::Path(path) => constant_at(path),
+            Meaning::Value(file, chunk, value) => folded(folder.db, *file, *chunk, *value, *self),
+            _ => None,
+        });
+        let first = all.next()??;
+        all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+    }
+
+    fn folded(&self, db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<Const> {
+        folded(db, file, chunk, value, *self)
+    }
+
+    fn has_default_environment(&self) -> bool {
+        *self == Asked::Defaults
+    }
 }
 
 /// When a value of a module is evaluated; `None` where it is not followed.
@@ -36,61 +66,20 @@ fn evaluated(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Opti
     declared(db, file).evaluated.get(&(chunk, value)).copied().filter(|e| e.height <= MAX_VALUE_HEIGHT)
 }
 
-/// What the value of a module-level assignment means.
-#[salsa::tracked(returns(clone), cycle_result = opaque)]
-pub(super) fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Global {
-    let Some(body) = chunk_body(db, file, chunk) else { return Global::Opaque };
-    let Some(folder) = Folder::new(db, file, chunk, &body, value, Asked::Kernels) else { return Global::Opaque };
-    if let Expr::Call { callee, args } = body.expr(value) {
-        let path = folder.path(*callee);
-        if path == "triton.language.constexpr" || path == "triton.language.core.constexpr" {
-            return match &args[..] {
-                [arg] if arg.kind == ArgKind::Positional || matches!(&arg.kind, ArgKind::Keyword(k) if k == "value") => {
-                    let known = folder.fold(arg.value).or_else(|| crate::host::constant(db, file, chunk, arg.value));
-                    known.map_or(Global::Opaque, Global::Constexpr)
-                }
-                _ => Global::Opaque,
-            };
-        }
-        // `kernel = triton.jit(function)`
-        if let [arg] = &args[..]
-            && let Expr::Name(_) = body.expr(arg.value)
-            && super::decorators::compiles(db, file, &body, *callee)
-            && let Some(found) = folder.meanings(arg.value).first()
-        {
-            return match global(db, found) {
-                found @ Global::Function(_) => found,
-                _ => Global::Opaque,
-            };
-        }
-    }
-    match folder.fold(value) {
-        Some(Const::None) => Global::Constexpr(Const::None),
-        Some(known) => Global::Value(Some(known)),
-        None => match body.expr(value) {
-            Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::FString(_) | Expr::Lambda { .. } => Global::Value(None),
-            _ => Global::Opaque,
-        },
-    }
-}
-
-fn opaque(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId) -> Global {
-    Global::Opaque
-}
-
 /// The value of a module-level expression that needs nothing but literals and other such values.
 #[salsa::tracked(returns(clone), cycle_result = not_known)]
 pub(super) fn folded(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId, asked: Asked) -> Option<Const> {
     let body = chunk_body(db, file, chunk)?;
-    Folder::new(db, file, chunk, &body, value, asked)?.fold(value)
+    Folder::new(db, file, chunk, &body, value, &asked)?.fold(value)
 }
 
 fn not_known(_: &dyn Db, _: salsa::Id, _: SourceFile, _: usize, _: ExprId, _: Asked) -> Option<Const> {
     None
 }
 
-struct Folder<'a> {
-    db: &'a dyn Db,
+/// Folds an assignment's value or a condition.
+pub(crate) struct Folder<'a> {
+    pub(crate) db: &'a dyn Db,
     file: SourceFile,
     chunk: usize,
     body: &'a Body,
@@ -98,24 +87,31 @@ struct Folder<'a> {
     value: ExprId,
     time: u32,
     class: Option<StmtId>,
-    asked: Asked,
+    names: &'a dyn NameValues,
 }
 
 impl<'a> Folder<'a> {
-    fn new(db: &'a dyn Db, file: SourceFile, chunk: usize, body: &'a Body, value: ExprId, asked: Asked) -> Option<Folder<'a>> {
+    pub(crate) fn new(
+        db: &'a dyn Db,
+        file: SourceFile,
+        chunk: usize,
+        body: &'a Body,
+        value: ExprId,
+        names: &'a dyn NameValues,
+    ) -> Option<Folder<'a>> {
         let Evaluated { time, class, .. } = evaluated(db, file, chunk, value)?;
-        Some(Folder { db, file, chunk, body, value, time, class, asked })
+        Some(Folder { db, file, chunk, body, value, time, class, names })
     }
 
-    fn fold(&self, expr: ExprId) -> Option<Const> {
+    pub(crate) fn fold(&self, expr: ExprId) -> Option<Const> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.folded(expr))
     }
 
-    fn meanings(&self, expr: ExprId) -> Vec<Meaning> {
-        meanings_at(self.db, self.file, self.body, expr, Some(self.time), false)
+    pub(crate) fn meanings(&self, expr: ExprId) -> Vec<Meaning> {
+        meanings_at::<Folding>(self.db, self.file, self.body, expr, Some(self.time))
     }
 
-    fn path(&self, expr: ExprId) -> String {
+    pub(crate) fn path(&self, expr: ExprId) -> String {
         path_at(self.db, self.file, self.body, expr, Some(self.time)).unwrap_or_default()
     }
 
@@ -161,23 +157,9 @@ impl<'a> Folder<'a> {
         if let (Expr::Name(name), Some(class)) = (self.body.expr(expr), self.class)
             && let Some(member) = self.member(class, name, self.value)
         {
-            return folded(self.db, self.file, self.chunk, member, self.asked);
+            return self.names.folded(self.db, self.file, self.chunk, member);
         }
-        let found = self.meanings(expr);
-        if self.asked == Asked::Kernels {
-            return match &found[..] {
-                [Meaning::Path(path)] if path == "triton.__version__" => Some(Const::Str(self.triton())),
-                _ => constant_of(one_of(self.db, &found)),
-            };
-        }
-        let mut all = found.iter().map(|meaning| match meaning {
-            Meaning::Path(path) if path == "triton.__version__" => Some(Const::Str(self.triton())),
-            Meaning::Path(path) => constant_of(external(path)),
-            Meaning::Value(file, chunk, value) => folded(self.db, *file, *chunk, *value, self.asked),
-            _ => None,
-        });
-        let first = all.next()??;
-        all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+        self.names.value_of(self, &self.meanings(expr))
     }
 
     /// `Kind.FAST` of a class with constants in it; of an enumeration only with `.value`.
@@ -197,7 +179,7 @@ impl<'a> Folder<'a> {
             return None;
         }
         let member = member(&body, stmt, name, None)?;
-        folded(self.db, file, chunk, member, self.asked)
+        self.names.folded(self.db, file, chunk, member)
     }
 
     /// What the class around has bound a name to before a value of its own.
@@ -206,7 +188,7 @@ impl<'a> Folder<'a> {
     }
 
     /// `3.6.0`: what the package says of itself under the project's version.
-    fn triton(&self) -> String {
+    pub(crate) fn triton(&self) -> String {
         let version = project::triton(self.db, self.file);
         if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
     }
@@ -242,8 +224,8 @@ impl<'a> Folder<'a> {
             (_, "math.sqrt", [x]) => x.as_float().map(|x| Const::float(x.sqrt())),
             (_, "triton.next_power_of_2", [x]) => next_power_of_2(x.as_int()?).map(Const::Int),
             (_, "triton.cdiv", [a, b]) => cdiv(a.as_int()?, b.as_int()?).map(Const::Int),
-            (_, "os.environ.get" | "os.getenv", [_, default]) if self.asked == Asked::Defaults => Some(default.clone()),
-            (_, "os.environ.get" | "os.getenv", [_]) if self.asked == Asked::Defaults => Some(Const::None),
+            (_, "os.environ.get" | "os.getenv", [_, default]) if self.names.has_default_environment() => Some(default.clone()),
+            (_, "os.environ.get" | "os.getenv", [_]) if self.names.has_default_environment() => Some(Const::None),
             (_, "packaging.version.parse" | "packaging.version.Version", [Const::Str(text)]) => version_number(text),
             _ => None,
         }
@@ -289,19 +271,4 @@ pub(crate) fn next_power_of_2(n: i128) -> Option<i128> {
 
 pub(crate) fn cdiv(a: i128, b: i128) -> Option<i128> {
     constant::binary(crate::body::BinaryOp::FloorDiv, &Const::Int(a.checked_add(b)?.checked_sub(1)?), &Const::Int(b))?.as_int()
-}
-
-fn constant_of(global: Global) -> Option<Const> {
-    match global {
-        Global::Constexpr(known) | Global::Value(Some(known)) => Some(known),
-        Global::Function(f) => Some(Const::Function(f)),
-        Global::External(path) => match path.as_str() {
-            "math.pi" => Some(Const::float(std::f64::consts::PI)),
-            "math.e" => Some(Const::float(std::f64::consts::E)),
-            "math.inf" => Some(Const::float(f64::INFINITY)),
-            "math.nan" => Some(Const::float(f64::NAN)),
-            path => path.strip_prefix("torch.").and_then(DType::from_name).map(Const::DType),
-        },
-        _ => None,
-    }
 }

@@ -12,7 +12,8 @@ use crate::{
     body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, FunctionDef, Stmt, StmtId},
     builtins::{self, Builtin},
     constant::Const,
-    items::{self, Global, Node, function_body, items as items_of, walk},
+    globals::{self, Global},
+    items::{self, Node, function_body, items as items_of, walk},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +183,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && let Some(choice) = match body.expr(*other) {
                         Expr::Str(word) => Some(Const::Str(word.clone())),
                         Expr::Int(number) => Some(Const::Int(*number)),
-                        Expr::Name(name) => match items::resolve(db, function.file(db), name.clone()) {
+                        Expr::Name(name) => match globals::resolve(db, function.file(db), name.clone()) {
                             Some(Global::Constexpr(value @ (Const::Str(_) | Const::Int(_)))) => Some(value),
                             _ => None,
                         },
@@ -409,7 +410,7 @@ impl<'a> Reader<'a> {
             Expr::Attribute { name, .. } => is_object(name),
             Expr::Name(name) => {
                 is_object(name)
-                    || matches!(items::resolve(self.db, self.function.file(self.db), name.clone()), Some(Global::Record(_)))
+                    || matches!(globals::resolve(self.db, self.function.file(self.db), name.clone()), Some(Global::Record(_)))
             }
             Expr::Str(text) => is_object(text.rsplit('.').next().unwrap_or(text)),
             _ => false,
@@ -469,7 +470,7 @@ impl<'a> Reader<'a> {
 
     fn helper(&self, callee: ExprId) -> Option<Function> {
         let Expr::Name(name) = self.body.expr(callee) else { return None };
-        match items::resolve(self.db, self.function.file(self.db), name.clone()) {
+        match globals::resolve(self.db, self.function.file(self.db), name.clone()) {
             Some(Global::Function(helper)) => Some(helper),
             _ => None,
         }

@@ -5,7 +5,11 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::{Files, database};
-use crate::{Database, items};
+use crate::{
+    Database,
+    globals::{self, Global},
+    items,
+};
 
 fn check(text: &str, expected: Expect) {
     let (db, file) = database(text);
@@ -21,8 +25,8 @@ fn check(text: &str, expected: Expect) {
     let kernels: Vec<_> = items::kernels(&db, file).iter().map(|f| f.name(&db).as_str()).collect();
     let _ = writeln!(out, "kernels: {}", kernels.join(" "));
     for name in items::declared(&db, file).names.keys() {
-        let _ = match items::resolve(&db, file, name.clone()) {
-            Some(items::Global::Function(f)) => writeln!(out, "{name} = function {}", f.name(&db)),
+        let _ = match globals::resolve(&db, file, name.clone()) {
+            Some(Global::Function(f)) => writeln!(out, "{name} = function {}", f.name(&db)),
             Some(other) => writeln!(out, "{name} = {other:?}"),
             None => writeln!(out, "{name} = nothing"),
         };
@@ -104,9 +108,9 @@ fn other_files() {
     let file = crate::Db::file(&db, "/project/pkg/a.py".as_ref()).expect("the file is there");
     let mut out = String::new();
     for name in ["helper", "same", "SIZE", "utils", "gone", "absent"] {
-        let what = match items::resolve(&db, file, name.into()) {
-            Some(items::Global::Function(f)) => format!("function {} of {}", f.name(&db), f.file(&db).path(&db).display()),
-            Some(items::Global::File(f)) => format!("file {}", f.path(&db).display()),
+        let what = match globals::resolve(&db, file, name.into()) {
+            Some(Global::Function(f)) => format!("function {} of {}", f.name(&db), f.file(&db).path(&db).display()),
+            Some(Global::File(f)) => format!("file {}", f.path(&db).display()),
             other => format!("{other:?}"),
         };
         let _ = writeln!(out, "{name}: {what}");

@@ -5,15 +5,18 @@ use std::{fmt::Write as _, path::Path};
 use expect_test::{Expect, expect};
 
 use super::{Files, database, launches_of};
-use crate::{Database, SourceFile, items};
+use crate::{
+    Database, SourceFile,
+    globals::{self, Global},
+};
 
 fn names(db: &Database, file: SourceFile, names: &[&str]) -> String {
     let mut out = String::new();
     for name in names {
-        let _ = match items::resolve(db, file, (*name).into()) {
-            Some(items::Global::Function(f)) => writeln!(out, "{name} = function {}", f.name(db)),
-            Some(items::Global::Constexpr(value)) => writeln!(out, "{name} = constexpr {value}"),
-            Some(items::Global::Value(Some(value))) => writeln!(out, "{name} = {value}"),
+        let _ = match globals::resolve(db, file, (*name).into()) {
+            Some(Global::Function(f)) => writeln!(out, "{name} = function {}", f.name(db)),
+            Some(Global::Constexpr(value)) => writeln!(out, "{name} = constexpr {value}"),
+            Some(Global::Value(Some(value))) => writeln!(out, "{name} = {value}"),
             Some(other) => writeln!(out, "{name} = {other:?}"),
             None => writeln!(out, "{name} = nothing"),
         };
