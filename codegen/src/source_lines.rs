@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tritium_semantics::{Db, Instance, check::range_of, elaborate::elaborate, items::line_column};
+use tritium_semantics::{Db, Instance, elaborate::elaborate, items::line_column, places::range_of};
 
 /// The file that the debug lines of operations name.
 pub const OPERATIONS: &str = "operations";

@@ -88,7 +88,7 @@ impl Analysis {
             Some(Place { function: found.function, at: At::Param(index as u32) })
         };
         let target = |place| {
-            let (file, range) = tritium_semantics::check::range_of(self.db(), place)?;
+            let (file, range) = tritium_semantics::places::range_of(self.db(), place)?;
             Some(Target { path: file.path(self.db()).clone(), range })
         };
         let own = self.assignment_at(path, found.range.end).unwrap_or(offset..offset);

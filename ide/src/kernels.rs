@@ -71,6 +71,6 @@ impl Analysis {
 
     /// Where a place is in its file now.
     pub fn range(&self, place: Place) -> Option<Range<usize>> {
-        tritium_semantics::check::range_of(self.db(), place).map(|(_, range)| range)
+        tritium_semantics::places::range_of(self.db(), place).map(|(_, range)| range)
     }
 }

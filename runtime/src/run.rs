@@ -302,7 +302,7 @@ impl Run<'_> {
     /// The file and line that an operation comes from; a helper may stand in another file.
     fn place_of(&self, instance: Instance, origin: Option<u32>) -> Option<(PathBuf, u32)> {
         let place = tritium_semantics::elaborate::elaborate(self.db, instance).origins.get(origin? as usize)?.place;
-        let (file, range) = tritium_semantics::check::range_of(self.db, place)?;
+        let (file, range) = tritium_semantics::places::range_of(self.db, place)?;
         let path = if file == self.file { self.job.path.clone() } else { file.path(self.db).to_path_buf() };
         Some((path, items::line_number(self.db, file, range.start)))
     }

@@ -11,22 +11,21 @@ mod suppressions;
 use std::ops::Range;
 
 use smol_str::SmolStr;
-use tritium_syntax::{SyntaxError, TextRange};
+use tritium_syntax::SyntaxError;
 
 use crate::{
     Db, Function, SourceFile,
-    body::SourceMap,
     diagnostics::{Code, Severity},
     elaborate::Elaborated,
     items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::launches,
     lints,
-    problem::{Applicability, At, Place},
+    places::range_of,
+    problem::Applicability,
 };
 
 use assembly::Found;
 pub use assembly::{place_of_row, removal_of_row};
-pub(crate) use findings::reaches;
 pub use findings::{Look, label_of, look_at, visited, work_out_rest};
 pub use suppressions::{Suppression, silence, suppressions};
 
@@ -118,35 +117,6 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
     out
-}
-
-/// A range of the text that a place of a problem stands for.
-pub fn range_of(db: &dyn Db, place: Place) -> Option<(SourceFile, Range<usize>)> {
-    let (start, map) = items::source_map(db, place.function)?;
-    Some((place.function.file(db), in_file(start, range_in(db, place, &map)?)))
-}
-
-/// The same, counted from the start of its chunk, which does not move with the text before it.
-fn range_in_chunk(db: &dyn Db, place: Place) -> Option<((SourceFile, usize), TextRange)> {
-    let (chunk, map) = items::map_in_chunk(db, place.function)?;
-    Some(((place.function.file(db), chunk), range_in(db, place, &map)?))
-}
-
-fn range_in(db: &dyn Db, place: Place, map: &SourceMap) -> Option<TextRange> {
-    let name_and_params = || {
-        let (_, stmt) = items::function_body(db, place.function)?;
-        map.functions.iter().find(|f| f.0 == stmt)
-    };
-    Some(match place.at {
-        At::Expr(id) => *map.exprs.get(id.0 as usize)?,
-        At::Argument(id) => match map.arguments.binary_search_by_key(&id, |(value, _)| *value) {
-            Ok(index) => map.arguments[index].1,
-            Err(_) => *map.exprs.get(id.0 as usize)?,
-        },
-        At::Stmt(id) => *map.stmts.get(id.0 as usize)?,
-        At::Param(i) => *name_and_params()?.2.get(i as usize)?,
-        At::Name => name_and_params()?.1,
-    })
 }
 
 /// Why a specialisation without an error is not the whole kernel: the place whose value is not known, as the user wrote it.

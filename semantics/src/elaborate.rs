@@ -37,6 +37,7 @@ mod promises;
 pub(crate) mod promote;
 mod python;
 mod random;
+mod reached;
 mod records;
 mod reduce;
 mod remarks;
@@ -54,8 +55,6 @@ pub(crate) use scan::times_bound;
 
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
-use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 use tritium_tile as tile;
 
@@ -63,17 +62,13 @@ pub(crate) use python::removal_of;
 pub use types::Types;
 
 use crate::{
-    Db, Function, Instance,
+    Db, Function, Instance, OrderedMap,
     constant::Const,
     instance::Argument,
     items::RecordClass,
     problem::{Place, Problem},
     types::{Dim, Element, TileType, Ty},
 };
-
-/// A map in the order of insertion, for keys that nobody outside chooses: its hash is quick and has no secret.
-pub(crate) type OrderedMap<K, V> = IndexMap<K, V, FxBuildHasher>;
-pub(crate) type OrderedSet<T> = IndexSet<T, FxBuildHasher>;
 
 /// The type of every expression that was reached, function by function. Kernels share those of their helpers.
 pub type TypesOf = OrderedMap<Function, Arc<Types>>;

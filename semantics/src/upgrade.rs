@@ -9,10 +9,10 @@ use smol_str::SmolStr;
 
 use crate::{
     Db, Function, Instance, SourceFile,
-    check::range_of,
     diagnostics::Severity,
     elaborate::{Elaborated, elaborate},
     items,
+    places::range_of,
     problem::{Place, Problem},
     specialise::specialisations,
     types::Ty,

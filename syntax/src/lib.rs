@@ -22,6 +22,7 @@ mod indent;
 mod kind;
 pub mod lexer;
 pub mod line_index;
+mod parsed;
 mod parser;
 pub mod source;
 pub mod tree;
@@ -31,50 +32,12 @@ mod version;
 pub use ast::{AstNode, AstPtr};
 pub use chunks::{Chunk, Split, chunks, join, parse_chunk, split, split_again};
 pub use line_index::{Encoding, LineColumn, LineIndex};
+pub use parsed::{Parse, SyntaxError};
 pub use tree::{
     Direction, Green, NodeOrToken, SyntaxElement, SyntaxKind, SyntaxNode, SyntaxToken, TextRange, TextSize, TokenAtOffset,
     WalkEvent,
 };
 pub use version::PythonVersion;
-
-/// A place where the text is not Python, with one sentence about it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SyntaxError {
-    pub message: String,
-    pub range: TextRange,
-}
-
-/// A tree and its problems. Comparable and cheap to clone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parse {
-    green: Green,
-    errors: std::sync::Arc<[SyntaxError]>,
-}
-
-impl Parse {
-    pub(crate) fn new(green: Green, errors: Vec<SyntaxError>) -> Parse {
-        Parse { green, errors: errors.into() }
-    }
-
-    /// The root of the tree; its kind is `MODULE`.
-    pub fn syntax(&self) -> SyntaxNode {
-        self.green.syntax()
-    }
-
-    /// The typed root.
-    pub fn tree(&self) -> ast::Module {
-        ast::Module { syntax: self.syntax() }
-    }
-
-    /// In text order.
-    pub fn errors(&self) -> &[SyntaxError] {
-        &self.errors
-    }
-
-    pub fn green(&self) -> &Green {
-        &self.green
-    }
-}
 
 /// Parses a whole file: the chunks one by one, joined, and what only the whole file shows.
 pub fn parse(text: &str, version: PythonVersion) -> Parse {

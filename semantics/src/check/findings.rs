@@ -2,22 +2,19 @@
 //!
 //! **Invariant:** nothing here says where in its file a kernel stands, so a kernel that only moves is not looked at again.
 
-use std::collections::BTreeMap;
-
 use indexmap::{IndexMap, IndexSet};
 
 use tritium_tile::facts::Launched;
 
-use super::range_in_chunk;
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
-    body::{ExprId, Stmt},
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
-    items::{self, Node, ParamItem, items as items_of},
+    items::{self, ParamItem, items as items_of},
     launch::{Launch, launches, launches_of},
     lints::{self, launched, lint},
+    places::range_in_chunk,
     problem::{At, Place, Problem},
     specialise::{
         Specialisation, hangs_on_arguments, sources, specialisations, with_elements, with_other_elements, without_assumed_values,
@@ -197,14 +194,14 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
                 continue;
             }
             let finding = found.entry((place, problem.code)).or_insert_with(|| {
-                let reach = all.iter().filter(|v| reaches(db, v.elaborated, problem)).count();
+                let reach = all.iter().filter(|v| v.elaborated.reaches(db, problem)).count();
                 // A remark on types needs another choice of types that has it too.
                 let refuted = match problem.severity() {
                     Severity::Error => {
                         refuting.iter().any(|e| refutes(db, e, problem))
-                            || has(visit.elaborated, problem) && !credited.iter().any(|e| has(e, problem))
+                            || visit.elaborated.has(problem) && !credited.iter().any(|e| e.has(problem))
                     }
-                    _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| has(e, problem)),
+                    _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| e.has(problem)),
                 };
                 let seen = Seen { is_assumed: specialisation.is_assumed(), labels: IndexSet::new(), reach, refuted };
                 Finding { problem: problem.clone(), place, seen, launch: None }
@@ -213,7 +210,7 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
             if problem.severity() < finding.problem.severity() {
                 finding.problem = problem.clone();
             }
-            if finding.launch.is_none() && is_error(problem) && has(visit.elaborated, problem) {
+            if finding.launch.is_none() && is_error(problem) && visit.elaborated.has(problem) {
                 finding.launch = launch_to_blame(db, kernel, specialisation, problem);
             }
             finding.seen.labels.insert(visit.label.to_owned());
@@ -231,7 +228,7 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
     let others = with_elements(db, specialisation.instance, &[DType::F32, DType::F16, DType::I32, DType::I8]);
     let refutes = |instance| {
         let other = elaborate(db, instance);
-        reaches(db, other, problem) && !has(other, problem)
+        other.reaches(db, problem) && !other.has(problem)
     };
     if !others.into_iter().any(refutes) {
         return None;
@@ -253,42 +250,9 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
     Some((launch, format!("for this launch: {}", named.join(", "))))
 }
 
-/// Whether an elaboration came to the place of a problem.
-pub(crate) fn reaches(db: &dyn Db, elaborated: &Elaborated, problem: &Problem) -> bool {
-    match problem.place.at {
-        At::Expr(id) | At::Argument(id) => {
-            let function = problem.place.function;
-            has(elaborated, problem)
-                || elaborated.types.get(&function).is_some_and(|types| {
-                    types.get(id).is_some()
-                        || assigned_values(db, function).get(&id).is_some_and(|value| types.get(*value).is_some())
-                })
-        }
-        At::Stmt(_) | At::Param(_) | At::Name => true,
-    }
-}
-
-/// What is assigned to each target of a function: targets have no types of their own.
-#[salsa::tracked(returns(ref))]
-fn assigned_values(db: &dyn Db, function: Function) -> BTreeMap<ExprId, ExprId> {
-    let mut values = BTreeMap::new();
-    let Some((body, stmt)) = items::function_body(db, function) else { return values };
-    let Stmt::Function(def) = body.stmt(stmt) else { return values };
-    items::walk(&body, &def.body, &mut |node| {
-        if let Node::Stmt(id) = node {
-            match body.stmt(id) {
-                Stmt::Assign { targets, value } => values.extend(targets.iter().map(|target| (*target, *value))),
-                Stmt::AugAssign { target, value, .. } => _ = values.insert(*target, *value),
-                _ => {}
-            }
-        }
-    });
-    values
-}
-
 /// Whether other arguments make what a problem is about right: they come to its place, and nothing is wrong there.
 fn refutes(db: &dyn Db, other: &Elaborated, problem: &Problem) -> bool {
-    if !reaches(db, other, problem) || has(other, problem) {
+    if !other.reaches(db, problem) || other.has(problem) {
         return false;
     }
     let Some((chunk, range)) = range_in_chunk(db, problem.place) else { return false };
@@ -296,10 +260,6 @@ fn refutes(db: &dyn Db, other: &Elaborated, problem: &Problem) -> bool {
         range_in_chunk(db, p.place).is_some_and(|(c, r)| c == chunk && r.start() < range.end() && range.start() < r.end())
     };
     !other.problems.iter().any(|p| p.severity() == Severity::Error && touches(p))
-}
-
-fn has(elaborated: &Elaborated, problem: &Problem) -> bool {
-    elaborated.problems.iter().any(|p| p.code == problem.code && p.place == problem.place)
 }
 
 /// What a launch is called: `softmax`, or `softmax[2]` under the third row of its tuner.
@@ -330,7 +290,7 @@ fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem
         At::Expr(id) | At::Argument(id) => !sources(db, function, id).is_empty(),
         At::Stmt(_) | At::Param(_) | At::Name => true,
     };
-    is_given && without_assumed_values(db, specialisation, problem).is_some_and(|instance| !has(elaborate(db, instance), problem))
+    is_given && without_assumed_values(db, specialisation, problem).is_some_and(|instance| !elaborate(db, instance).has(problem))
 }
 
 /// Whether the value of a number may decide about it: an axis, an order, a permutation, a product of extents, a word.

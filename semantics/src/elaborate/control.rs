@@ -6,13 +6,13 @@ use smol_str::SmolStr;
 use tritium_tile::{BlockId, OpKind, Type, ValueId};
 
 use super::{
-    OrderedSet,
     evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     scope::{Scope, Slot},
     statements::{Flow, Rest},
     value::{Tile, Value},
 };
 use crate::{
+    OrderedSet,
     body::{ExprId, StmtId},
     constant::Const,
     diagnostics::Code,

@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 use tritium_tile::{self as tile, BlockId, OpId, OpKind, Origin, ValueId, ops::Constant as TileConstant};
 
 use super::{
-    Call, CallArgument, Elaboration, OrderedMap, Types,
+    Call, CallArgument, Elaboration, Types,
     budget::Budget,
     link::Reached,
     names,
@@ -19,7 +19,7 @@ use super::{
     value::{Constant, Tile, Value},
 };
 use crate::{
-    Db, Function,
+    Db, Function, OrderedMap,
     body::{Body, ExprId, FunctionDef, ParamKind, StmtId},
     constant::Const,
     diagnostics::Code,

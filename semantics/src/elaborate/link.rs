@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tritium_tile::{self as tile, OpKind, Origin};
 
-use super::{Call, Elaborated, Elaboration, OrderedMap, OriginData, TypesOf, elaborate_call};
+use super::{Call, Elaborated, Elaboration, OriginData, TypesOf, elaborate_call};
 use crate::{
-    Db,
+    Db, OrderedMap,
     diagnostics::Code,
     problem::{Place, Problem},
     types::Ty,

@@ -6,7 +6,6 @@ use smol_str::SmolStr;
 use tritium_tile::{BlockId, OpKind, Type, ValueDef, ValueId, ops::LoopAttrs};
 
 use super::{
-    OrderedSet,
     control::merge_facts,
     evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     scope::{Scope, Slot},
@@ -14,6 +13,7 @@ use super::{
     value::{Tile, Value},
 };
 use crate::{
+    OrderedSet,
     body::{Expr, ExprId, StmtId},
     builtins::{Builtin, Python},
     constant::Const,

@@ -5,8 +5,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
-use super::OrderedSet;
-use crate::body::{Body, Expr, ExprId, Stmt, StmtId};
+use crate::{
+    OrderedSet,
+    body::{Body, Expr, ExprId, Stmt, StmtId},
+};
 
 /// What is asked again and again of one function's statements, found in one pass.
 pub(super) struct Outline {

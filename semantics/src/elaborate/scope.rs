@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
-use super::{OrderedMap, value::Value};
-use crate::{body::ExprId, problem::Place, types::TileType};
+use super::value::Value;
+use crate::{OrderedMap, body::ExprId, problem::Place, types::TileType};
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq)]

@@ -124,7 +124,7 @@ fn text_at<'t>(db: &Database, file: SourceFile, text: &'t str, place: Place) -> 
 }
 
 fn range_of(db: &Database, _: SourceFile, place: Place) -> (usize, usize) {
-    let (_, range) = crate::check::range_of(db, place).expect("a place has a range");
+    let (_, range) = crate::places::range_of(db, place).expect("a place has a range");
     (range.start, range.end)
 }
 

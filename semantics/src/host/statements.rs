@@ -14,9 +14,9 @@ use super::{
     value::{TOO_LARGE, Value},
 };
 use crate::{
+    OrderedMap,
     body::{Body, Expr, ExprId, Stmt, StmtId},
     constant::{Const, MAX_NODES},
-    elaborate::OrderedMap,
     items::{self, Node},
 };
 

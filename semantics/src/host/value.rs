@@ -9,12 +9,11 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use crate::{
-    Function, SourceFile,
+    Function, OrderedMap, SourceFile,
     body::{Body, ExprId, StmtId},
     constant::{self, Const},
     diagnostics::Severity,
     dtype::DType,
-    elaborate::OrderedMap,
     launch::{GivenOptions, Impossible, Init},
 };
 

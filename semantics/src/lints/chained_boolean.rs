@@ -3,9 +3,9 @@
 use crate::{
     Db, Function,
     body::{Body, BoolOp, Expr, ExprId, FunctionDef},
-    check::range_of,
     diagnostics::Code,
     items::{Node, walk},
+    places::range_of,
     problem::{Applicability, At, Edit, Fix, Piece, Place, Problem},
 };
 

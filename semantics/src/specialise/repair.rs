@@ -12,7 +12,6 @@ use super::flow::{self, Flow, Role};
 use crate::{
     ArgType, Argument, Db, Function, Instance,
     body::{Expr, ExprId, Stmt},
-    check::reaches,
     constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
@@ -126,7 +125,7 @@ impl Repairs {
             self.learned.extend(change);
             return kept(other);
         }
-        if errors(&now).any(|p| same(p, problem)) || !reaches(db, &now, problem) {
+        if errors(&now).any(|p| same(p, problem)) || !now.reaches(db, problem) {
             return None;
         }
         let uncovered = errors(&now).find(|p| !errors(before).any(|old| same(old, p)))?;
@@ -229,7 +228,7 @@ fn explains(db: &dyn Db, before: &Elaborated, now: &Elaborated) -> bool {
         kept += 1;
     }
     let mut gone = errors(before).filter(|old| !errors(now).any(|problem| same(old, problem)));
-    kept < errors(before).count() && gone.all(|problem| reaches(db, now, problem))
+    kept < errors(before).count() && gone.all(|problem| now.reaches(db, problem))
 }
 
 /// The parameters of the kernel that a problem may come from: those its place in the kernel is made of, all if that is no expression.
