@@ -96,7 +96,7 @@ impl Analysis {
         for problem in &elaborated.problems {
             message += &format!("\n  {}: {}", problem.code.as_str(), problem.message);
         }
-        match check::gap(self.db(), elaborated) {
+        match check::first_unknown(self.db(), elaborated) {
             Some(gap) if !message.contains('\n') => return Err(format!("{message}\n  {gap}")),
             _ => {}
         }

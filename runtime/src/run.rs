@@ -191,7 +191,7 @@ fn elaborated(db: &Database, launch: &Launch) -> Result<(Instance, Module), Refu
         for error in &errors {
             message += &format!("\n  {error}");
         }
-        if let Some(gap) = tritium_semantics::check::gap(db, elaborated).filter(|_| errors.is_empty()) {
+        if let Some(gap) = tritium_semantics::check::first_unknown(db, elaborated).filter(|_| errors.is_empty()) {
             return Err(Refusal::kernel(format!("{message}\n  {gap}")));
         }
         return Err(Refusal::kernel(message + "\n`tritium check` shows where"));

@@ -38,7 +38,7 @@ pub struct TensorError {
 /// Larger than any board's memory; a shape beyond it is a mistake in the launch.
 const MAX_BYTES: u64 = 1 << 38;
 
-/// Of a `.npy` file.
+/// Longest header of a `.npy` file.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 impl Tensor {

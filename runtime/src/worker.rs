@@ -165,31 +165,31 @@ impl Pool {
     }
 
     fn ask(&self, request: &Request) -> Result<String, WorkerError> {
-        // Dropping the seat wakes one that waits, whatever happens in between.
-        let mut seat = self.sit_down()?;
-        let worker = seat.worker.as_mut().expect("a seat has a worker until it is given up");
+        // Dropping the lease wakes one that waits, whatever happens in between.
+        let mut lease = self.acquire()?;
+        let worker = lease.worker.as_mut().expect("a lease has a worker until it is given up");
         let outcome = worker.ask(request, self.time);
         if !matches!(outcome, Ok(_) | Err(WorkerError::Refused(_))) || worker.requests_done >= REQUESTS_PER_WORKER {
-            seat.worker = None;
+            lease.worker = None;
         }
         outcome
     }
 
-    fn sit_down(&self) -> Result<Seat<'_>, WorkerError> {
+    fn acquire(&self) -> Result<WorkerLease<'_>, WorkerError> {
         let mut workers = self.lock();
         loop {
             while let Some(mut worker) = workers.idle.pop() {
                 if worker.is_alive() {
-                    return Ok(Seat { pool: self, worker: Some(worker) });
+                    return Ok(WorkerLease { pool: self, worker: Some(worker) });
                 }
                 workers.alive -= 1;
             }
             if workers.alive < self.most {
                 workers.alive += 1;
                 drop(workers);
-                let mut seat = Seat { pool: self, worker: None };
-                seat.worker = Some(Worker::start(&self.binary, self.memory, self.faults)?);
-                return Ok(seat);
+                let mut lease = WorkerLease { pool: self, worker: None };
+                lease.worker = Some(Worker::start(&self.binary, self.memory, self.faults)?);
+                return Ok(lease);
             }
             workers = self.freed.wait(workers).unwrap_or_else(PoisonError::into_inner);
         }
@@ -201,12 +201,12 @@ impl Pool {
 }
 
 /// The right to one worker of the pool; gives the worker back if it is still good.
-struct Seat<'a> {
+struct WorkerLease<'a> {
     pool: &'a Pool,
     worker: Option<Worker>,
 }
 
-impl Drop for Seat<'_> {
+impl Drop for WorkerLease<'_> {
     fn drop(&mut self) {
         let mut workers = self.pool.lock();
         match self.worker.take() {

@@ -86,7 +86,7 @@ pub enum Atomic {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Row {
+pub struct BuiltinRow {
     pub name: &'static str,
     pub group: Group,
     pub effect: Effect,
@@ -107,7 +107,7 @@ macro_rules! builtins {
             pub const ALL: &'static [Builtin] = &[$(Builtin::$variant),*];
         }
 
-        static TABLE: &[Row] = &[$(Row {
+        static TABLE: &[BuiltinRow] = &[$(BuiltinRow {
             name: $name,
             group: Group::$group,
             effect: Effect::$effect,
@@ -278,7 +278,7 @@ builtins! {
 }
 
 impl Builtin {
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static BuiltinRow {
         &TABLE[self as usize]
     }
 
@@ -343,7 +343,7 @@ pub enum Known {
 pub enum CustomFloat {
     /// Converted in software by Triton.
     E4B15,
-    /// Of AMD GPUs.
+    /// AMD's.
     E4B8,
     E5B16,
 }

@@ -120,8 +120,8 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
 }
 
 /// Why a specialisation without an error is not the whole kernel: the place whose value is not known, as the user wrote it.
-pub fn gap(db: &dyn Db, elaborated: &Elaborated) -> Option<String> {
-    let (file, range) = range_of(db, elaborated.gap?)?;
+pub fn first_unknown(db: &dyn Db, elaborated: &Elaborated) -> Option<String> {
+    let (file, range) = range_of(db, elaborated.first_unknown?)?;
     let text = file.text(db);
     let line = text.get(..range.start)?.lines().count().max(1);
     let written: Vec<&str> = text.get(range)?.split_whitespace().collect();

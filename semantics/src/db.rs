@@ -69,9 +69,9 @@ pub struct Chosen {
     pub gpu: Option<String>,
     /// A Python environment: its folder, or its interpreter.
     pub environment: Option<PathBuf>,
-    /// Of every tuning this row alone; the last one where there are fewer.
+    /// Row that alone counts of every tuning; the last one where there are fewer.
     pub config: Option<usize>,
-    /// Of every kernel's specialisations the first alone.
+    /// Only the first specialisation of every kernel counts.
     pub only_first: bool,
     /// The environment that is active in the user's shell; counts only where nothing else names one.
     pub virtual_env: Option<PathBuf>,

@@ -26,6 +26,7 @@ mod indexing;
 mod inline;
 mod library;
 mod link;
+mod lint_hints;
 mod lookup;
 mod loops;
 mod math;
@@ -40,7 +41,6 @@ mod random;
 mod reached;
 mod records;
 mod reduce;
-mod remarks;
 mod scan;
 mod scope;
 mod shapes;
@@ -88,7 +88,7 @@ pub struct Elaborated {
     /// No unknown value reaches a side effect or decides control flow: the module is the whole kernel.
     pub complete: bool,
     /// The first place whose value is not known, where the module is not the whole kernel and no problem tells why.
-    pub gap: Option<Place>,
+    pub first_unknown: Option<Place>,
     /// What it took, of the most that is spent on one; see [`budget`].
     pub work: usize,
     /// It was not enough: some of the walk ended early.
@@ -158,8 +158,8 @@ pub struct Elaboration {
     /// Ids inside are the results of the function, in order.
     pub(crate) returns: value::Value,
     pub(crate) complete: bool,
-    pub(crate) gap: Option<Place>,
-    /// Of its own walk, without that of what it calls.
+    pub(crate) first_unknown: Option<Place>,
+    /// Work of its own body, without that of what it calls.
     pub(crate) work: usize,
     /// Calls below it, and blocks around its innermost operation, those of its callees included.
     pub(crate) calls_below: u32,

@@ -27,7 +27,7 @@ mod origin;
 pub(crate) mod records;
 mod values;
 
-use decorators::{Decorators, Makes};
+use decorators::{DecoratorEffect, Decorators};
 
 pub(crate) use declare::{Bound, MAX_VALUE_HEIGHT, declared, name_of_value};
 pub(crate) use names::{
@@ -214,10 +214,10 @@ fn function_item(
 ) -> Option<FunctionItem> {
     let body = chunk_body(db, file, definition.chunk)?;
     let Stmt::Function(def) = body.stmt(definition.stmt) else { return None };
-    let makes: Vec<Makes> = def.decorators.iter().map(|&d| decorators.makes(&body, d)).collect();
-    let kind = if makes.contains(&Makes::Jit) || compiled.contains(&def.name) {
+    let makes: Vec<DecoratorEffect> = def.decorators.iter().map(|&d| decorators.makes(&body, d)).collect();
+    let kind = if makes.contains(&DecoratorEffect::Jit) || compiled.contains(&def.name) {
         FunctionKind::Jit
-    } else if makes.contains(&Makes::ConstexprFunction) {
+    } else if makes.contains(&DecoratorEffect::ConstexprFunction) {
         FunctionKind::Constexpr
     } else {
         return None;
@@ -244,8 +244,8 @@ fn function_item(
         chunk: definition.chunk,
         ordinal: definition.ordinal,
         is_alone: body.root == [definition.stmt],
-        is_tuned: has_configs || makes.contains(&Makes::Tuned),
-        is_wrapped: makes.contains(&Makes::Other),
+        is_tuned: has_configs || makes.contains(&DecoratorEffect::Tuned),
+        is_wrapped: makes.contains(&DecoratorEffect::Other),
         is_conditional: definition.is_conditional,
         unspecialised: unspecialised(&body, def, &params),
         params,

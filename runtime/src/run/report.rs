@@ -31,7 +31,7 @@ pub struct LaunchReport {
     pub comparisons: Vec<Comparison>,
     /// What else there is to say of the results.
     pub note: Option<String>,
-    /// Of the tensors that neither changed nor were compared: nothing is said.
+    /// Nothing is said of tensors that neither changed nor were compared.
     pub fault: Option<String>,
 }
 

@@ -147,7 +147,7 @@ impl<'a> Evaluator<'a> {
     /// Takes over what a call costs and whether it is known to its end.
     pub(super) fn pay_for_call(&mut self, call: Call, callee: &Elaboration) -> Eval<()> {
         self.complete &= callee.complete;
-        self.gap = self.gap.or(callee.gap);
+        self.first_unknown = self.first_unknown.or(callee.first_unknown);
         self.budget.exhausted_below |= callee.exhausted;
         self.stopped |= callee.stopped;
         let mut left = vec![call];

@@ -264,11 +264,11 @@ impl<'a> Evaluator<'a> {
 
     /// An attribute, or `None` and no message where there is none.
     fn attribute_if_any(&mut self, at: ExprId, value: &Value, name: &str) -> Option<Value> {
-        let (problems, complete, gap) = (self.problems.len(), self.complete, self.gap);
+        let (problems, complete, first_unknown) = (self.problems.len(), self.complete, self.first_unknown);
         let found = self.attribute(at, value.clone(), &name.into());
         let missing = self.problems.len() > problems;
         self.problems.truncate(problems);
-        (self.complete, self.gap) = (complete, gap);
+        (self.complete, self.first_unknown) = (complete, first_unknown);
         (!missing).then_some(found)
     }
 

@@ -40,7 +40,7 @@ pub(super) type Eval<T> = Result<T, Poisoned>;
 
 pub(super) struct Entry {
     pub argument: CallArgument,
-    /// Of its run-time parts, in order; 1 where nothing is said.
+    /// Divisibility of its run-time parts, in order; 1 where nothing is said.
     pub divisibility: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ impl Entry {
 /// What parameters of the tile function are given beside their types.
 #[derive(Default)]
 struct ParamFacts {
-    /// Of the run-time parts of one argument, in order; what is missing is 1.
+    /// Divisibility of the run-time parts of one argument, in order; what is missing is 1.
     divisibility: std::vec::IntoIter<u32>,
     /// Those that are taken: two parameters never share one.
     names: FxHashSet<SmolStr>,
@@ -106,11 +106,11 @@ pub(super) struct Evaluator<'a> {
     pub bindings: OrderedMap<Place, (SmolStr, Ty)>,
     pub(super) problems: OrderedMap<(Code, Place), Problem>,
     /// Names already told to be compile-time: one message each.
-    pub blamed: FxHashSet<Place>,
+    pub reported: FxHashSet<Place>,
     pub(super) budget: Budget,
     pub complete: bool,
     /// Where `complete` was lost first.
-    pub gap: Option<Place>,
+    pub first_unknown: Option<Place>,
     /// An assertion has failed at compile time: Triton goes no further.
     pub stopped: bool,
 }
@@ -133,7 +133,7 @@ pub(super) fn evaluate(
         problems: Vec::new(),
         returns: Value::Unknown,
         complete: false,
-        gap: Some(Place { function, at: At::Name }),
+        first_unknown: Some(Place { function, at: At::Name }),
         work: 0,
         whole_work: 0,
         calls_below: 0,
@@ -171,11 +171,11 @@ pub(super) fn evaluate(
         types: Types::with_room(body.exprs.len()),
         bindings: OrderedMap::default(),
         problems: OrderedMap::default(),
-        blamed: FxHashSet::default(),
+        reported: FxHashSet::default(),
         budget: Budget::default(),
         // A file that is being typed in may lack the name, or say one name twice.
         complete: !function.name(db).is_empty() && has_distinct_parameters(def),
-        gap: None,
+        first_unknown: None,
         stopped: false,
     };
     evaluator.bind_parameters(arguments);
@@ -332,7 +332,7 @@ impl<'a> Evaluator<'a> {
             problems: self.problems.into_values().collect(),
             returns,
             complete: self.complete,
-            gap: self.gap,
+            first_unknown: self.first_unknown,
             work,
             whole_work: work + self.budget.spent_by_calls(),
             calls_below: self.calls_below,
@@ -448,7 +448,7 @@ impl<'a> Evaluator<'a> {
     /// Notes where the walk stopped being complete: the innermost place says so first.
     pub(super) fn note_gap(&mut self, place: Place) {
         if !self.complete {
-            self.gap.get_or_insert(place);
+            self.first_unknown.get_or_insert(place);
         }
     }
 

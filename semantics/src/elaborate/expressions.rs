@@ -5,7 +5,7 @@
 use super::{
     control::Condition,
     evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
-    remarks::text,
+    lint_hints::text,
     value::{Constant, Value},
 };
 use crate::{

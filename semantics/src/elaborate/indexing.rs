@@ -11,7 +11,7 @@ use crate::{
     diagnostics::Code,
 };
 
-enum Step {
+enum AxisIndex {
     /// `None`: a new axis.
     New,
     /// `:`
@@ -28,20 +28,20 @@ impl<'a> Evaluator<'a> {
         let mut steps = Vec::new();
         for item in items {
             match body.expr(item) {
-                Expr::None => steps.push(Step::New),
-                Expr::Slice { lower: None, upper: None, step: None } => steps.push(Step::Keep),
+                Expr::None => steps.push(AxisIndex::New),
+                Expr::Slice { lower: None, upper: None, step: None } => steps.push(AxisIndex::Keep),
                 Expr::Slice { .. } | Expr::Ellipsis => return Err(self.unsupported_index(expr, receiver, &tile, item)),
                 _ => {
                     let value = self.eval(item);
                     if value.is_none() {
-                        steps.push(Step::New);
+                        steps.push(AxisIndex::New);
                     } else {
                         return Err(self.unsupported_index(expr, receiver, &tile, item));
                     }
                 }
             }
         }
-        let kept = steps.iter().filter(|s| matches!(s, Step::Keep)).count();
+        let kept = steps.iter().filter(|s| matches!(s, AxisIndex::Keep)).count();
         if kept > tile.ty.rank() && !self.rules.surplus_slices {
             let place = self.place(expr);
             let message = format!("too many indices: `{}` is {}, with {} axes", self.text(receiver), tile.ty, tile.ty.rank());
@@ -51,7 +51,7 @@ impl<'a> Evaluator<'a> {
         let mut axis = 0;
         for step in steps {
             match step {
-                Step::New => {
+                AxisIndex::New => {
                     if result.ty.rank() >= 8 {
                         let place = self.place(expr);
                         return Err(self.problem(Code::LNG016, place, "a tile has at most 8 axes"));
@@ -60,7 +60,7 @@ impl<'a> Evaluator<'a> {
                     result = self.insert_axis(result, at);
                     axis += 1;
                 }
-                Step::Keep => axis += 1,
+                AxisIndex::Keep => axis += 1,
             }
         }
         Ok(result)

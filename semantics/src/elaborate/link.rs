@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reached {
     pub(super) site: Place,
-    /// Of the call, among the origins of the body around it.
+    /// Origin of the call, among those of the body around it.
     pub(super) origin: u32,
     /// It is made by code that may run.
     pub(super) live: bool,
@@ -46,7 +46,7 @@ pub(super) fn link(db: &dyn Db, root: Elaboration) -> Elaborated {
         bindings: findings.bindings.into_iter().map(|(place, (name, ty))| (place, name, ty)).collect(),
         problems: findings.problems.into_values().collect(),
         complete: root.complete,
-        gap: root.gap,
+        first_unknown: root.first_unknown,
         work: root.whole_work,
         exhausted: root.exhausted,
     }

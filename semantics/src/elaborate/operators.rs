@@ -398,7 +398,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(self.compare_tiles(op, a, b, common)))
     }
 
-    /// Of one type and shape.
+    /// Compares tiles of one type and shape.
     pub(super) fn compare_tiles(&mut self, op: CompareOp, a: Tile, b: Tile, common: DType) -> Tile {
         let predicate = match (op, common.is_float(), common.is_signed_int()) {
             (CompareOp::Eq, true, _) => Predicate::EqF,

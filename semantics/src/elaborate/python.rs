@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use super::{
     evaluator::{Evaluator, Poisoned, ProblemExt, problem},
-    remarks::text,
+    lint_hints::text,
     value::Value,
 };
 use crate::{

@@ -330,7 +330,7 @@ impl<'a> Evaluator<'a> {
             _ => code,
         };
         if let Some((_, definition, _)) = &culprit
-            && !self.blamed.insert(*definition)
+            && !self.reported.insert(*definition)
         {
             return Poisoned;
         }

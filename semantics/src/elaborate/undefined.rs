@@ -39,7 +39,7 @@ enum Zero {
 }
 
 impl<'a> Neutral<'a> {
-    /// Of what adds, joins bits, or picks the largest unsigned number.
+    /// Neutral element of what adds, joins bits, or picks the largest unsigned number.
     pub(super) fn zero(other: &'a str) -> Neutral<'a> {
         Neutral { other, zero: Zero::Always }
     }

@@ -27,7 +27,7 @@ struct Budget {
 }
 
 thread_local! {
-    /// Of the evaluation under way: values are made in many places that know nothing of the evaluator.
+    /// Budget of the evaluation under way: values are made in many places that know nothing of the evaluator.
     static CURRENT: RefCell<Option<Budget>> = const { RefCell::new(None) };
 }
 

@@ -126,13 +126,13 @@ impl Host<'_> {
             Err(expr) => self.expr(&frame, expr),
             Ok(stmts) => {
                 // What is in doubt in the function is not in doubt after it.
-                let doubts = self.doubts.len();
+                let path_conditions = self.path_conditions.len();
                 let last = match self.block(&frame, stmts) {
                     Flow::Return(value) => value,
                     Flow::Next | Flow::Break | Flow::Continue => Value::NONE,
                     Flow::Abandon(why) => Value::Unknown(why),
                 };
-                self.doubts.truncate(doubts);
+                self.path_conditions.truncate(path_conditions);
                 Host::returned(&frame, last)
             }
         }

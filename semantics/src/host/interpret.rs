@@ -56,7 +56,7 @@ pub(crate) struct Host<'db> {
     /// Functions whose bodies were entered.
     pub(super) entered: HashSet<(SourceFile, usize, StmtId), FxBuildHasher>,
     /// Why what runs now may not run at all, outermost first; empty: it does.
-    pub(super) doubts: Vec<SmolStr>,
+    pub(super) path_conditions: Vec<SmolStr>,
     pub(crate) sites: Vec<Site>,
     /// An exception that an expression raises for sure.
     pub(super) raised: Option<SmolStr>,
@@ -92,12 +92,12 @@ pub(crate) struct Frame {
     /// What the function may already have returned.
     pub(super) early: RefCell<Vec<Value>>,
     /// A loop may already have ended, or gone on: what it binds is not known.
-    pub(super) leaps: Cell<bool>,
+    pub(super) may_have_exited: Cell<bool>,
 }
 
 impl Frame {
     pub(super) fn new(file: SourceFile, chunk: usize, body: Arc<Body>, scope: Rc<Scope>) -> Frame {
-        Frame { file, chunk, body, scope, early: RefCell::default(), leaps: Cell::new(false) }
+        Frame { file, chunk, body, scope, early: RefCell::default(), may_have_exited: Cell::new(false) }
     }
 }
 
@@ -111,7 +111,7 @@ impl<'db> Host<'db> {
             ran: HashSet::default(),
             is_main: false,
             entered: HashSet::default(),
-            doubts: vec![],
+            path_conditions: vec![],
             sites: vec![],
             raised: None,
             default_is_cpu: false,
@@ -187,7 +187,7 @@ impl<'db> Host<'db> {
             self.db.unwind_if_revision_cancelled();
             self.fuel = SURVEY_FUEL.min(fuel_left);
             let before = self.fuel;
-            self.doubts = vec!["the arguments of the function around it are not known".into()];
+            self.path_conditions = vec!["the arguments of the function around it are not known".into()];
             let scope = self.module(self.file);
             let closure = Closure {
                 file: self.file,
@@ -200,7 +200,7 @@ impl<'db> Host<'db> {
             self.is_open_call = true;
             self.call_closure(&closure, &Args::default(), &[]);
             fuel_left -= before - self.fuel;
-            self.doubts.clear();
+            self.path_conditions.clear();
         }
     }
 

@@ -107,14 +107,14 @@ fn unknown_row(configs: &Value) -> String {
 }
 
 /// Why there is no launch.
-enum Not {
-    Known(String),
-    Right(Code, String),
+enum LaunchError {
+    Unresolved(String),
+    Invalid(Code, String),
 }
 
-impl From<Impossible> for Not {
-    fn from(found: Impossible) -> Not {
-        Not::Right(found.code, found.message)
+impl From<Impossible> for LaunchError {
+    fn from(found: Impossible) -> LaunchError {
+        LaunchError::Invalid(found.code, found.message)
     }
 }
 
@@ -196,26 +196,26 @@ impl Host<'_> {
         let Some(place) = self.place() else { return };
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
         if self.found.launches.len() >= MAX_LAUNCHES {
-            return self.refuse(place, kernel, Not::Known("the file launches too often".into()));
+            return self.refuse(place, kernel, LaunchError::Unresolved("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
         let known = self.known(&item, args);
         // Under a condition that is not known, the condition may be about the device.
-        if self.doubts.len() <= usize::from(self.is_survey)
+        if self.path_conditions.len() <= usize::from(self.is_survey)
             && let Some(message) = self.cpu_tensors(&item, args)
         {
-            self.refuse(place, kernel, Not::Right(Code::LCH005, message));
+            self.refuse(place, kernel, LaunchError::Invalid(Code::LCH005, message));
         }
-        if let Some(why) = self.doubts.last().cloned() {
+        if let Some(why) = self.path_conditions.last().cloned() {
             self.site(Site { place, kernel, known, is_resolved: false });
             // Whether and with what it runs is not known, but what it gives can be wrong all the same.
             if !tuning.is_tuned || !tuning.configs.is_empty() {
                 let row = tuning.configs.first().cloned().unwrap_or_default();
-                if let Err(not @ Not::Right(..)) = bind(kernel.name(self.db), &item, args, &tuning, &row) {
+                if let Err(not @ LaunchError::Invalid(..)) = bind(kernel.name(self.db), &item, args, &tuning, &row) {
                     return self.refuse(place, kernel, not);
                 }
             }
-            return self.refuse(place, kernel, Not::Known(why.to_string()));
+            return self.refuse(place, kernel, LaunchError::Unresolved(why.to_string()));
         }
         let before = self.found.launches.len();
         self.launch_rows(&item, place, &tuning, grid, args);
@@ -242,7 +242,7 @@ impl Host<'_> {
             return self.refuse(
                 place,
                 kernel,
-                Not::Known(match &tuning.unknown {
+                LaunchError::Unresolved(match &tuning.unknown {
                     Some(why) => format!("the autotune configurations are not known: {why}"),
                     None => "there are no autotune configurations".to_owned(),
                 }),
@@ -277,15 +277,15 @@ impl Host<'_> {
         }
     }
 
-    fn refuse(&mut self, place: HostPlace, kernel: Function, not: Not) {
+    fn refuse(&mut self, place: HostPlace, kernel: Function, not: LaunchError) {
         match not {
-            Not::Known(reason) => {
+            LaunchError::Unresolved(reason) => {
                 let unknown = UnknownLaunch { place, kernel, reason };
                 if !self.found.unknown.contains(&unknown) {
                     self.found.unknown.push(unknown);
                 }
             }
-            Not::Right(code, message) => self.tell(place, Impossible { code, severity: Severity::Error, message }),
+            LaunchError::Invalid(code, message) => self.tell(place, Impossible { code, severity: Severity::Error, message }),
         }
     }
 
@@ -306,7 +306,7 @@ impl Host<'_> {
         args: &Args,
         tuning: &Tuning,
         config: &Config,
-    ) -> Result<Launch, Not> {
+    ) -> Result<Launch, LaunchError> {
         let kernel = item.function;
         let name = kernel.name(self.db).clone();
         let (mut bound, options) = bind(&name, item, args, tuning, config)?;
@@ -327,13 +327,13 @@ impl Host<'_> {
         }
         let missing: Vec<&SmolStr> = item.params.iter().map(|p| &p.name).filter(|name| !bound.contains_key(*name)).collect();
         if !missing.is_empty() {
-            return Err(Not::Known(format!("`{}` is given nothing", missing[0])));
+            return Err(LaunchError::Unresolved(format!("`{}` is given nothing", missing[0])));
         }
-        let mut option = |name: &str, tuned: Option<u32>| -> Result<Option<u32>, Not> {
+        let mut option = |name: &str, tuned: Option<u32>| -> Result<Option<u32>, LaunchError> {
             let given = match options.get(name) {
                 None => return Ok(tuned),
                 Some(Value::Const(Const::None)) => return Ok(None),
-                Some(value) => value.as_int().ok_or_else(|| Not::Known(reason(value, &format!("`{name}`"))))?,
+                Some(value) => value.as_int().ok_or_else(|| LaunchError::Unresolved(reason(value, &format!("`{name}`"))))?,
             };
             match launch::option(name, given) {
                 (_, Some(found)) if found.severity == Severity::Error => Err(found.into()),
@@ -365,12 +365,13 @@ impl Host<'_> {
         for param in &item.params {
             let value = &bound[&param.name];
             if param.annotation == Annotation::Constexpr {
-                let known = value.to_const().ok_or_else(|| Not::Known(reason(value, &format!("`{}`", param.name))))?;
+                let known =
+                    value.to_const().ok_or_else(|| LaunchError::Unresolved(reason(value, &format!("`{}`", param.name))))?;
                 meta.insert(param.name.clone(), known);
                 continue;
             }
             if config.has_pre_hook && matches!(value, Value::Descriptor(_)) {
-                return Err(Not::Known(format!(
+                return Err(LaunchError::Unresolved(format!(
                     "the block of `{}` may be set by a `pre_hook`, which is not followed",
                     param.name
                 )));
@@ -397,8 +398,8 @@ type Bound = (IndexMap<SmolStr, Value>, IndexMap<SmolStr, Value>);
 
 /// Binds what a launch and a row of the tuning give to parameters, as Triton does. What a launch lacks is only told where everything that
 /// could give it is known.
-fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &Config) -> Result<Bound, Not> {
-    let wrong = |message: String| Err(Not::Right(Code::LCH001, message));
+fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &Config) -> Result<Bound, LaunchError> {
+    let wrong = |message: String| Err(LaunchError::Invalid(Code::LCH001, message));
     let takes_rest = item.params.iter().any(|p| p.kind == ParamKind::Rest);
     if args.positional.len() > item.params.len() && !takes_rest {
         let (n, m) = (args.positional.len(), item.params.len());
@@ -417,7 +418,7 @@ fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &
         } else if OPTIONS.contains(&keyword.as_str()) {
             if tuning.is_tritons && matches!(keyword.as_str(), "num_warps" | "num_stages" | "num_ctas") {
                 let message = format!("`{name}` is autotuned, so its configurations choose `{keyword}`: do not give it here");
-                return Err(Not::Right(Code::LCH004, message));
+                return Err(LaunchError::Invalid(Code::LCH004, message));
             }
             options.insert(keyword.clone(), value.clone());
         } else if !item.params.iter().any(|p| p.kind == ParamKind::RestKeywords) {
@@ -430,7 +431,7 @@ fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &
         let given = bound.insert(meta.clone(), Value::from_const(value.clone())).is_some();
         if given && tuning.is_tritons {
             let message = format!("`{name}` is autotuned, and its configurations choose `{meta}`: do not give it here");
-            return Err(Not::Right(Code::LCH004, message));
+            return Err(LaunchError::Invalid(Code::LCH004, message));
         }
     }
     let by_rule = |name: &SmolStr| tuning.heuristics.iter().any(|(n, _)| n == name);
@@ -447,15 +448,18 @@ fn bind(name: &str, item: &FunctionItem, args: &Args, tuning: &Tuning, config: &
     Ok((bound, options))
 }
 
-fn grid_sizes(grid: &Value) -> Result<Vec<i128>, Not> {
+fn grid_sizes(grid: &Value) -> Result<Vec<i128>, LaunchError> {
     let sizes = match grid {
         Value::Const(Const::Int(_)) => vec![grid.clone()],
-        _ => grid.items().ok_or_else(|| Not::Known(reason(grid, "the grid")))?,
+        _ => grid.items().ok_or_else(|| LaunchError::Unresolved(reason(grid, "the grid")))?,
     };
     if sizes.is_empty() || sizes.len() > 3 {
-        return Err(Not::Right(Code::LCH002, format!("a grid has one to three sizes, and this one has {}", sizes.len())));
+        return Err(LaunchError::Invalid(
+            Code::LCH002,
+            format!("a grid has one to three sizes, and this one has {}", sizes.len()),
+        ));
     }
-    sizes.iter().map(|size| size.as_int().ok_or_else(|| Not::Known(reason(size, "a size of the grid")))).collect()
+    sizes.iter().map(|size| size.as_int().ok_or_else(|| LaunchError::Unresolved(reason(size, "a size of the grid")))).collect()
 }
 
 /// Why a descriptor cannot be made of a tensor, as `TensorDescriptor` says it.
@@ -504,7 +508,7 @@ struct Tensors {
 }
 
 impl Tensors {
-    fn argument(&mut self, value: &Value, param: &SmolStr) -> Result<LaunchArg, Not> {
+    fn argument(&mut self, value: &Value, param: &SmolStr) -> Result<LaunchArg, LaunchError> {
         Ok(match value {
             Value::Tensor(t) => LaunchArg::Tensor(self.index(t, param)?),
             Value::Descriptor(d) => {
@@ -512,11 +516,11 @@ impl Tensors {
                 // A block that cannot be is one that is set later.
                 match descriptor_problem(&self.rows[tensor], &d.block, d.nan) {
                     None => LaunchArg::Descriptor { tensor, block: d.block.clone(), nan: d.nan },
-                    Some(message) => return Err(Not::Known(format!("the descriptor `{param}`: {message}"))),
+                    Some(message) => return Err(LaunchError::Unresolved(format!("the descriptor `{param}`: {message}"))),
                 }
             }
             Value::Tuple(_) if !fits(value, &mut MAX_PARTS.clone()) => {
-                return Err(Not::Known(format!("`{param}` has more parts than are followed")));
+                return Err(LaunchError::Unresolved(format!("`{param}` has more parts than are followed")));
             }
             Value::Tuple(items) => {
                 let parts = items.iter().enumerate().map(|(i, item)| self.argument(item, &format!("{param}_{i}").into()));
@@ -526,17 +530,17 @@ impl Tensors {
             Value::Const(Const::Float(f)) => LaunchArg::Float(f.get()),
             Value::Const(Const::Bool(b)) => LaunchArg::Bool(*b),
             Value::Const(Const::None) => LaunchArg::None,
-            other => return Err(Not::Known(reason(other, &format!("`{param}`")))),
+            other => return Err(LaunchError::Unresolved(reason(other, &format!("`{param}`")))),
         })
     }
 
-    fn index(&mut self, t: &super::value::TensorValue, param: &SmolStr) -> Result<usize, Not> {
+    fn index(&mut self, t: &super::value::TensorValue, param: &SmolStr) -> Result<usize, LaunchError> {
         let shared: Vec<usize> = (0..self.seen.len()).filter(|&i| Rc::ptr_eq(&self.seen[i].storage, &t.storage)).collect();
         if let Some(&i) = shared.iter().find(|&&i| self.seen[i].shape == t.shape && self.seen[i].strides == t.strides) {
             return Ok(i);
         }
         if !shared.is_empty() {
-            return Err(Not::Known(format!("`{param}` is another view of a tensor that is passed already")));
+            return Err(LaunchError::Unresolved(format!("`{param}` is another view of a tensor that is passed already")));
         }
         let own = t.storage.name.borrow().clone();
         let name = match own {
@@ -544,7 +548,7 @@ impl Tensors {
             _ => param.clone(),
         };
         let Some(init) = t.init() else {
-            return Err(Not::Known(format!("the contents of `{name}` are computed by the host")));
+            return Err(LaunchError::Unresolved(format!("the contents of `{name}` are computed by the host")));
         };
         self.rows.push(Tensor { name, dtype: t.dtype, shape: t.shape.clone(), strides: t.strides.clone(), init });
         self.seen.push(t.clone());

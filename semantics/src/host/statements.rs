@@ -110,7 +110,7 @@ impl Host<'_> {
                         Flow::Break => return Flow::Next,
                         other => return other,
                     }
-                    if frame.leaps.replace(false) {
+                    if frame.may_have_exited.replace(false) {
                         self.forget_all(frame, inner, "a loop ends or goes on under a condition that is not known");
                         return Flow::Next;
                     }
@@ -133,7 +133,7 @@ impl Host<'_> {
                     Flow::Break => break,
                     other => return other,
                 }
-                if frame.leaps.replace(false) {
+                if frame.may_have_exited.replace(false) {
                     self.forget_all(frame, inner, "a loop ends or goes on under a condition that is not known");
                     return Flow::Next;
                 }
@@ -217,9 +217,9 @@ impl Host<'_> {
         let mut leaves = false;
         for block in blocks {
             if doubtful {
-                self.doubts.push(why.into());
+                self.path_conditions.push(why.into());
             }
-            let level = self.doubts.len();
+            let level = self.path_conditions.len();
             match self.block(frame, block) {
                 Flow::Next => ends.extend(State::of(frame)),
                 Flow::Return(value) => {
@@ -231,13 +231,13 @@ impl Host<'_> {
                     leaves |= !checks(block);
                 }
                 Flow::Break | Flow::Continue => {
-                    frame.leaps.set(true);
+                    frame.may_have_exited.set(true);
                     leaves = true;
                 }
             }
-            self.doubts.truncate(level);
+            self.path_conditions.truncate(level);
             if doubtful {
-                self.doubts.pop();
+                self.path_conditions.pop();
             }
             if budget::is_exhausted() {
                 return Flow::Abandon(TOO_LARGE.into());
@@ -247,7 +247,7 @@ impl Host<'_> {
         if ends.is_empty() {
             // Every way leaves.
             let early = frame.early.borrow();
-            return match (early.last(), raised == blocks.len(), frame.leaps.get()) {
+            return match (early.last(), raised == blocks.len(), frame.may_have_exited.get()) {
                 (_, _, true) => Flow::Break,
                 (Some(value), _, _) => Flow::Return(value.clone()),
                 _ => Flow::Abandon(why.into()),
@@ -256,7 +256,7 @@ impl Host<'_> {
         State::merge(frame, ends, why);
         if leaves {
             // Whether the rest runs is not known: until the function ends.
-            self.doubts.push(why.into());
+            self.path_conditions.push(why.into());
         }
         Flow::Next
     }
@@ -264,16 +264,16 @@ impl Host<'_> {
     /// Blocks that run an unknown number of times, or not at all.
     fn perhaps_repeated(&mut self, frame: &Frame, blocks: &[&[StmtId]], why: &str) -> Flow {
         blocks.iter().for_each(|block| self.forget_all(frame, block, why));
-        let level = self.doubts.len();
-        self.doubts.push(why.into());
+        let level = self.path_conditions.len();
+        self.path_conditions.push(why.into());
         for block in blocks {
             match self.block(frame, block) {
                 Flow::Return(value) => frame.early.borrow_mut().push(value),
                 Flow::Next | Flow::Break | Flow::Continue | Flow::Abandon(_) => {}
             }
-            frame.leaps.set(false);
+            frame.may_have_exited.set(false);
         }
-        self.doubts.truncate(level);
+        self.path_conditions.truncate(level);
         blocks.iter().for_each(|block| self.forget_all(frame, block, why));
         Flow::Next
     }
@@ -402,11 +402,11 @@ impl Host<'_> {
 const CHANGES: &[&str] =
     &["append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "sort", "reverse", "add"];
 
-type Contents = Vec<(Value, Held)>;
+type Contents = Vec<(Value, Elements)>;
 
 /// What a list or a dictionary held.
 #[derive(Clone)]
-enum Held {
+enum Elements {
     List(Vec<Value>),
     Dict(IndexMap<Const, Value>),
 }
@@ -420,12 +420,12 @@ struct State {
 impl State {
     /// `None` where there is no room for it.
     fn of(frame: &Frame) -> Option<State> {
-        let held_elements = |value: &Value| if held_in_place(value) { value.len().unwrap_or(0) } else { 0 };
+        let held_elements = |value: &Value| if is_changed_in_place(value) { value.len().unwrap_or(0) } else { 0 };
         if !budget::take(frame.scope.names.borrow().values().map(|value| 1 + held_elements(value)).sum()) {
             return None;
         }
         let names = frame.scope.names.borrow().clone();
-        let contents = names.values().filter_map(|value| Some((value.clone(), held(value)?))).collect();
+        let contents = names.values().filter_map(|value| Some((value.clone(), elements_of(value)?))).collect();
         Some(State { names, contents })
     }
 
@@ -433,8 +433,8 @@ impl State {
         *frame.scope.names.borrow_mut() = self.names.clone();
         for (holder, held) in &self.contents {
             match (holder, held) {
-                (Value::List(list), Held::List(items)) => list.borrow_mut().clone_from(items),
-                (Value::Dict(dict), Held::Dict(items)) => dict.borrow_mut().clone_from(items),
+                (Value::List(list), Elements::List(items)) => list.borrow_mut().clone_from(items),
+                (Value::Dict(dict), Elements::Dict(items)) => dict.borrow_mut().clone_from(items),
                 _ => {}
             }
         }
@@ -466,7 +466,7 @@ impl State {
         }
         // A list that the ways fill differently.
         for value in merged.values_mut() {
-            let Some(now) = held(value) else { continue };
+            let Some(now) = elements_of(value) else { continue };
             let differs = |end: &State| {
                 let then = end.contents.iter().find(|(holder, _)| holder.same(value));
                 then.is_some_and(|(_, then)| !then.same(&now))
@@ -479,23 +479,23 @@ impl State {
     }
 }
 
-fn held_in_place(value: &Value) -> bool {
+fn is_changed_in_place(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Dict(_))
 }
 
-fn held(value: &Value) -> Option<Held> {
+fn elements_of(value: &Value) -> Option<Elements> {
     match value {
-        Value::List(items) => Some(Held::List(items.borrow().clone())),
-        Value::Dict(items) => Some(Held::Dict(items.borrow().clone())),
+        Value::List(items) => Some(Elements::List(items.borrow().clone())),
+        Value::Dict(items) => Some(Elements::Dict(items.borrow().clone())),
         _ => None,
     }
 }
 
-impl Held {
-    fn same(&self, other: &Held) -> bool {
+impl Elements {
+    fn same(&self, other: &Elements) -> bool {
         match (self, other) {
-            (Held::List(a), Held::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
-            (Held::Dict(a), Held::Dict(b)) => {
+            (Elements::List(a), Elements::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
+            (Elements::Dict(a), Elements::Dict(b)) => {
                 a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|other| v.same(other)))
             }
             _ => false,

@@ -21,7 +21,7 @@ use crate::{
 
 /// What a decorator does, as far as kernels are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Makes {
+pub(super) enum DecoratorEffect {
     /// The function itself, or something around it that is not followed.
     Other,
     /// `triton.constexpr_function`
@@ -40,7 +40,7 @@ pub(super) struct Decorators<'db> {
     db: &'db dyn Db,
     file: SourceFile,
     /// By the name, and whether it is called.
-    known: FxHashMap<(SmolStr, bool), Makes>,
+    known: FxHashMap<(SmolStr, bool), DecoratorEffect>,
 }
 
 impl<'db> Decorators<'db> {
@@ -48,7 +48,7 @@ impl<'db> Decorators<'db> {
         Decorators { db, file, known: FxHashMap::default() }
     }
 
-    pub(super) fn makes(&mut self, body: &Body, expr: ExprId) -> Makes {
+    pub(super) fn makes(&mut self, body: &Body, expr: ExprId) -> DecoratorEffect {
         let (name, is_called) = match body.expr(expr) {
             Expr::Call { callee, .. } => (dotted(body, *callee), true),
             _ => (dotted(body, expr), false),
@@ -69,23 +69,25 @@ fn dotted(body: &Body, expr: ExprId) -> Option<SmolStr> {
 }
 
 /// What a decorator of a `def` does.
-fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Makes {
+fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> DecoratorEffect {
     Reader { db, file, body, function: None }.decorator(expr, DEPTH)
 }
 
 /// Whether calling an expression on a function compiles the function: `triton.jit`, `triton.jit(noinline=True)`, …
 pub(crate) fn compiles(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> bool {
-    decorator(db, file, body, expr) == Makes::Jit
+    decorator(db, file, body, expr) == DecoratorEffect::Jit
 }
 
-pub(super) fn of_path(path: &str) -> Makes {
+pub(super) fn of_path(path: &str) -> DecoratorEffect {
     match path {
-        "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit" => Makes::Jit,
+        "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit" => DecoratorEffect::Jit,
         "triton.constexpr_function" | "triton.language.constexpr_function" | "triton.runtime.jit.constexpr_function" => {
-            Makes::ConstexprFunction
+            DecoratorEffect::ConstexprFunction
         }
-        _ if path.starts_with("triton.") && (path.ends_with(".autotune") || path.ends_with(".heuristics")) => Makes::Tuned,
-        _ => Makes::Other,
+        _ if path.starts_with("triton.") && (path.ends_with(".autotune") || path.ends_with(".heuristics")) => {
+            DecoratorEffect::Tuned
+        }
+        _ => DecoratorEffect::Other,
     }
 }
 
@@ -100,8 +102,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// `@expr`
-    fn decorator(&self, expr: ExprId, depth: u32) -> Makes {
-        let Some(depth) = depth.checked_sub(1) else { return Makes::Other };
+    fn decorator(&self, expr: ExprId, depth: u32) -> DecoratorEffect {
+        let Some(depth) = depth.checked_sub(1) else { return DecoratorEffect::Other };
         match self.body.expr(expr) {
             Expr::Call { callee, args } => {
                 let found = self.named(*callee);
@@ -118,13 +120,13 @@ impl Reader<'_> {
                         Stmt::Function(def) => {
                             Reader { db: self.db, file, body: &body, function: Some(def) }.makes(def, depth, Reader::decorator)
                         }
-                        _ => Makes::Other,
+                        _ => DecoratorEffect::Other,
                     },
                     Found::Value(file, body, expr) => {
                         Reader { db: self.db, file, body: &body, function: None }.factory(expr, depth)
                     }
                     Found::Expr(expr) => self.factory(expr, depth),
-                    Found::Nothing => Makes::Other,
+                    Found::Nothing => DecoratorEffect::Other,
                 }
             }
             Expr::Name(_) | Expr::Attribute { .. } => {
@@ -138,56 +140,56 @@ impl Reader<'_> {
                         Stmt::Function(def) => {
                             Reader { db: self.db, file, body: &body, function: Some(def) }.makes(def, depth, Reader::applied)
                         }
-                        _ => Makes::Other,
+                        _ => DecoratorEffect::Other,
                     },
                     Found::Value(file, body, expr) => {
                         Reader { db: self.db, file, body: &body, function: None }.decorator(expr, depth)
                     }
                     Found::Expr(expr) => self.decorator(expr, depth),
-                    Found::Nothing => Makes::Other,
+                    Found::Nothing => DecoratorEffect::Other,
                 }
             }
             Expr::If { then, otherwise, .. } => self.decorator(*then, depth).max(self.decorator(*otherwise, depth)),
             Expr::Bool2 { lhs, rhs, .. } => self.decorator(*lhs, depth).max(self.decorator(*rhs, depth)),
             Expr::Lambda { body, .. } => self.applied(*body, depth),
-            _ => Makes::Other,
+            _ => DecoratorEffect::Other,
         }
     }
 
     /// What `expr(…)` decorates, where `expr` is bound to a value: a lambda, a choice.
-    fn factory(&self, expr: ExprId, depth: u32) -> Makes {
-        let Some(depth) = depth.checked_sub(1) else { return Makes::Other };
+    fn factory(&self, expr: ExprId, depth: u32) -> DecoratorEffect {
+        let Some(depth) = depth.checked_sub(1) else { return DecoratorEffect::Other };
         match self.body.expr(expr) {
             Expr::Lambda { body, .. } => self.decorator(*body, depth),
             Expr::If { then, otherwise, .. } => self.factory(*then, depth).max(self.factory(*otherwise, depth)),
             Expr::Name(_) | Expr::Attribute { .. } => match self.named(expr) {
                 Some(Meaning::Path(path)) => of_path(&path),
-                _ => Makes::Other,
+                _ => DecoratorEffect::Other,
             },
             Expr::Call { callee, args } => match (self.named(*callee), args.first()) {
                 (Some(Meaning::Path(path)), Some(first)) if path == "functools.partial" => self.decorator(first.value, depth),
-                _ => Makes::Other,
+                _ => DecoratorEffect::Other,
             },
-            _ => Makes::Other,
+            _ => DecoratorEffect::Other,
         }
     }
 
     /// What a decorator's result is: `triton.jit(fn)`, `fn`, a wrapper.
-    fn applied(&self, expr: ExprId, depth: u32) -> Makes {
-        let Some(depth) = depth.checked_sub(1) else { return Makes::Other };
+    fn applied(&self, expr: ExprId, depth: u32) -> DecoratorEffect {
+        let Some(depth) = depth.checked_sub(1) else { return DecoratorEffect::Other };
         match self.body.expr(expr) {
             Expr::Call { callee, args } if args.iter().any(|a| a.kind == ArgKind::Positional) => {
                 // `libentry(triton.jit(fn))`
                 let inner = args.iter().filter(|a| a.kind == ArgKind::Positional).map(|a| self.applied(a.value, depth));
-                inner.fold(self.decorator(*callee, depth), Makes::max)
+                inner.fold(self.decorator(*callee, depth), DecoratorEffect::max)
             }
             Expr::Name(name) => match self.function.and_then(|f| local(self.body, f, name)) {
                 Some(Local::Function(def)) => self.inside(def).makes(def, depth, Reader::applied),
                 Some(Local::Value(value)) if value != expr => self.applied(value, depth),
-                _ => Makes::Other,
+                _ => DecoratorEffect::Other,
             },
             Expr::If { then, otherwise, .. } => self.applied(*then, depth).max(self.applied(*otherwise, depth)),
-            _ => Makes::Other,
+            _ => DecoratorEffect::Other,
         }
     }
 
@@ -196,8 +198,8 @@ impl Reader<'_> {
     }
 
     /// Over everything a function returns.
-    fn makes(&self, def: &FunctionDef, depth: u32, of: impl Fn(&Self, ExprId, u32) -> Makes) -> Makes {
-        let mut out = Makes::Other;
+    fn makes(&self, def: &FunctionDef, depth: u32, of: impl Fn(&Self, ExprId, u32) -> DecoratorEffect) -> DecoratorEffect {
+        let mut out = DecoratorEffect::Other;
         returns(self.body, &def.body, &mut |value| out = out.max(of(self, value, depth)));
         out
     }
@@ -210,7 +212,7 @@ impl Reader<'_> {
             return None;
         }
         let found = meanings_at::<Folding>(self.db, self.file, self.body, expr, None);
-        let jit = found.iter().find(|m| matches!(m, Meaning::Path(p) if of_path(p) != Makes::Other));
+        let jit = found.iter().find(|m| matches!(m, Meaning::Path(p) if of_path(p) != DecoratorEffect::Other));
         jit.or(found.first()).cloned()
     }
 

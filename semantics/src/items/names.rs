@@ -85,13 +85,13 @@ fn ways_followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, c
     }
     let mut found: Vec<(Rank, Meaning)> = Vec::new();
     for way in ways {
-        let rank = match standing::<C>(db, file, way) {
-            Standing::Holds => {
+        let rank = match truth_of::<C>(db, file, way) {
+            Truth::True => {
                 found.clear();
                 Rank::default()
             }
-            Standing::Fails => continue,
-            Standing::Open { unlikely } => Rank { unlikely, ..Rank::default() },
+            Truth::False => continue,
+            Truth::Unknown { unlikely } => Rank { unlikely, ..Rank::default() },
         };
         let imported = matches!(way.to, Bound::Module(_) | Bound::Member { .. });
         for meaning in followed::<C>(db, file, name, &way.to) {
@@ -153,16 +153,16 @@ fn through_stars<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr) -
 }
 
 /// How the conditions of one way stand.
-enum Standing {
-    Holds,
-    Fails,
-    Open { unlikely: bool },
+enum Truth {
+    True,
+    False,
+    Unknown { unlikely: bool },
 }
 
 /// Conditions around one binding that are asked; with more, the others may hold or not.
 const MAX_CONDITIONS: usize = 128;
 
-fn standing<C: Conditions>(db: &dyn Db, file: SourceFile, way: &Binding) -> Standing {
+fn truth_of<C: Conditions>(db: &dyn Db, file: SourceFile, way: &Binding) -> Truth {
     let (mut open, mut unlikely) = (false, false);
     let branches = &declared(db, file).branches;
     let around = std::iter::successors(way.branch, |&branch| branches[branch].outer);
@@ -176,14 +176,14 @@ fn standing<C: Conditions>(db: &dyn Db, file: SourceFile, way: &Binding) -> Stan
         let run = || C::is_true(db, file, condition.chunk, condition.expr?);
         match is_true(Asked::Items).or_else(run).map(|is_true| is_true == condition.holds) {
             Some(true) => {}
-            Some(false) => return Standing::Fails,
+            Some(false) => return Truth::False,
             None => {
                 open = true;
                 unlikely |= is_true(Asked::Defaults).is_some_and(|is_true| is_true != condition.holds);
             }
         }
     }
-    if open { Standing::Open { unlikely } } else { Standing::Holds }
+    if open { Truth::Unknown { unlikely } } else { Truth::True }
 }
 
 fn followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, bound: &Bound) -> Vec<Meaning> {

@@ -6,7 +6,7 @@
 use tritium_tile::{OpId, OpKind, ValueId};
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions, is_constant, is_true, mask_of},
 };
 use crate::{

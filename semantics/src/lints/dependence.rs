@@ -32,7 +32,7 @@ impl Dependence {
 
 pub(super) fn dependence(kernel: &Kernel<'_>) -> Dependence {
     let function = kernel.function;
-    let mut walk = Walk {
+    let mut walk = Tracer {
         kernel,
         out: Dependence {
             values: vec![0; function.values.len()],
@@ -48,13 +48,13 @@ pub(super) fn dependence(kernel: &Kernel<'_>) -> Dependence {
     walk.out
 }
 
-struct Walk<'k, 'a> {
+struct Tracer<'k, 'a> {
     kernel: &'k Kernel<'a>,
     out: Dependence,
     changed: bool,
 }
 
-impl Walk<'_, '_> {
+impl Tracer<'_, '_> {
     fn add(&mut self, value: ValueId, programs: Programs) {
         let own = &mut self.out.values[value.index()];
         if *own | programs != *own {

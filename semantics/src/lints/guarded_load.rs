@@ -8,7 +8,7 @@ use tritium_tile::{
 };
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions},
 };
 use crate::{

@@ -5,7 +5,7 @@
 
 use tritium_tile::{OpId, OpKind, ValueId};
 
-use super::kernel::{Kernel, Telling};
+use super::kernel::{Kernel, ProblemExt};
 use crate::{
     body::{Expr, ExprId, Stmt},
     diagnostics::Code,

@@ -7,7 +7,7 @@
 use tritium_tile::{BlockId, OpId, OpKind, ValueId};
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     writes::{Writes, root},
 };
 use crate::diagnostics::Code;

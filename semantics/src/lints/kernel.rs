@@ -326,12 +326,12 @@ impl Written {
 }
 
 /// Adds to a problem.
-pub(super) trait Telling: Sized {
+pub(super) trait ProblemExt: Sized {
     fn with(self, place: Option<Place>, text: impl Into<String>) -> Self;
     fn fix(self, title: impl Into<String>, applicability: Applicability, edits: Vec<Edit>) -> Self;
 }
 
-impl Telling for Problem {
+impl ProblemExt for Problem {
     fn with(mut self, place: Option<Place>, text: impl Into<String>) -> Problem {
         if let Some(place) = place.filter(|&p| p != self.place) {
             self.related.push((place, text.into()));

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use tritium_tile::{OpId, OpKind, ValueDef, ValueId};
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions, is_constant, mask_of},
 };
 use crate::{

@@ -6,7 +6,7 @@
 use tritium_tile::{OpKind, facts::Symbol};
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::mask_of,
 };
 use crate::diagnostics::Code;

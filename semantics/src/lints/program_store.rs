@@ -7,7 +7,7 @@ use tritium_tile::OpKind;
 
 use super::{
     dependence::{ANY, dependence},
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::mask_of,
 };
 use crate::diagnostics::Code;

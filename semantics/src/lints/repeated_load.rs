@@ -10,7 +10,7 @@ use tritium_tile::{BlockId, OpId, OpKind};
 
 use super::{
     invariant_load::{MAX_KEPT_ELEMENTS, elements},
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     writes::{Writes, root},
 };
 use crate::{

@@ -9,7 +9,7 @@ use tritium_tile::{
 };
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     memo::Memo,
 };
 use crate::diagnostics::Code;

@@ -6,7 +6,7 @@
 use tritium_tile::{OpKind, ValueId, facts::Facts};
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::is_constant,
 };
 use crate::diagnostics::Code;

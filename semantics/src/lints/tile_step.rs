@@ -8,7 +8,7 @@ use tritium_tile::{
     facts::{Affine, Symbol, Term},
 };
 
-use super::kernel::{Kernel, Telling};
+use super::kernel::{Kernel, ProblemExt};
 use crate::diagnostics::Code;
 
 /// Shorter steps are windows that slide.

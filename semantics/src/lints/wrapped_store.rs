@@ -6,7 +6,7 @@
 use tritium_tile::{OpKind, ValueId, ops::BinaryOp};
 
 use super::{
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions, is_constant, mask_of},
 };
 use crate::diagnostics::Code;

@@ -19,7 +19,7 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Of operations and all that is in them.
+    /// Writes of operations and of all that is in them.
     pub(super) fn of(kernel: &Kernel<'_>, ops: &[OpId]) -> Writes {
         let mut out = Writes::default();
         out.add(kernel, ops);

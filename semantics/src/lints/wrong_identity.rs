@@ -10,7 +10,7 @@ use tritium_tile::{
 
 use super::{
     filled::{Filled, Off, Source, filled, sources},
-    kernel::{Kernel, Telling},
+    kernel::{Kernel, ProblemExt},
     masks::{is_true, mask_of},
     memo::Memo,
 };
