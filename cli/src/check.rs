@@ -146,7 +146,7 @@ fn batches(files: &[PathBuf], most: usize) -> Vec<Vec<usize>> {
     (0..count).map(|first| order.iter().copied().skip(first).step_by(count).collect()).collect()
 }
 
-/// Of a file that is about Triton everything, of one that the person named that it is no Python text, of others nothing.
+/// Finds everything in a file that is about Triton; of one that the person named that it is no Python text; nothing in others.
 fn check_file(analysis: Analysis, path: &Path, is_named: bool) -> Result<Checked, Failure> {
     let analysis = session::settled(analysis, path)?;
     let text = analysis.text(path).ok_or_else(|| Failure::unreadable(path))?;

@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use tritium_ide::{Analysis, Host, Options, workspace::Walk};
+use tritium_ide::{Analysis, Host, Options, workspace::FolderWalk};
 use tritium_runtime::files::{MAX_SOURCE_BYTES, read_regular};
 use tritium_semantics::{Db as _, project::Selector, target::Gpu};
 
@@ -29,7 +29,7 @@ impl Failure {
         Failure(format!("{}: a mistake in tritium itself: {message}", path.display()))
     }
 
-    /// Of a file that the database does not have: it is asked again, for the reason.
+    /// Why the database does not have a file: it is read again, for the reason.
     pub(crate) fn unreadable(path: &Path) -> Failure {
         match read_regular(path, MAX_SOURCE_BYTES) {
             Err(error) => Failure::io(path, &error),
@@ -154,7 +154,7 @@ pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<(Vec<PathBu
         match fs::metadata(path) {
             Err(error) => failures.add(Failure::io(path, &error)),
             Ok(found) if found.is_dir() => {
-                for (folder, found) in Walk::new(analysis.db().system(), [path.clone()]) {
+                for (folder, found) in FolderWalk::new(analysis.db().system(), [path.clone()]) {
                     let found = failures.keep(found.map_err(|e| Failure::io(&folder, &e))).unwrap_or_default();
                     files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
                 }

@@ -77,7 +77,7 @@ pub struct Answer {
     pub typed_expressions: usize,
     /// What Triton is expected to take.
     pub triton: Option<Expected>,
-    /// Of Tritium's own code.
+    /// Shared memory of Tritium's own code.
     pub shared_bytes: Option<u32>,
     /// Exact, from ptxas.
     pub registers: Option<u32>,
@@ -124,7 +124,7 @@ pub struct Binding {
     pub name: String,
     #[serde(rename = "type")]
     pub ty: String,
-    /// Of a helper's binding.
+    /// Helper that binds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
 }

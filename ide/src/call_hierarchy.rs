@@ -28,7 +28,7 @@ pub struct Caller {
 
 /// One step of the hierarchy, and where in the caller it is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct CallStep {
     pub to: Caller,
     pub ranges: Vec<Range<usize>>,
 }
@@ -41,7 +41,7 @@ impl Analysis {
     }
 
     /// Who calls or launches an item that was handed out; `offset` is the start of its selection.
-    pub fn incoming_calls(&self, path: &Path, offset: usize, kind: SymbolKind) -> Vec<Step> {
+    pub fn incoming_calls(&self, path: &Path, offset: usize, kind: SymbolKind) -> Vec<CallStep> {
         let Some(file) = self.file(path) else { return Vec::new() };
         let own = names(self.db(), file);
         if kind == SymbolKind::Launch {
@@ -49,10 +49,10 @@ impl Analysis {
                 return Vec::new();
             };
             let to = self.function_item(file, function_around(&own, call.scope));
-            return vec![Step { to, ranges: vec![call.callee_range.clone()] }];
+            return vec![CallStep { to, ranges: vec![call.callee_range.clone()] }];
         }
         let Some((name, wanted)) = self.function_named_at(&own, offset) else { return Vec::new() };
-        let mut out: Vec<Step> = Vec::new();
+        let mut out: Vec<CallStep> = Vec::new();
         for other in self.files_with(&name, path) {
             let names = names(self.db(), other);
             for call in &names.calls {
@@ -60,13 +60,13 @@ impl Analysis {
                     continue;
                 }
                 if call.grid.is_some() {
-                    out.push(Step { to: self.launch_item(other, &names, call), ranges: vec![call.callee_range.clone()] });
+                    out.push(CallStep { to: self.launch_item(other, &names, call), ranges: vec![call.callee_range.clone()] });
                     continue;
                 }
                 let to = self.function_item(other, function_around(&names, call.scope));
                 match out.iter_mut().find(|step| step.to == to) {
                     Some(step) => step.ranges.push(call.callee_range.clone()),
-                    None => out.push(Step { to, ranges: vec![call.callee_range.clone()] }),
+                    None => out.push(CallStep { to, ranges: vec![call.callee_range.clone()] }),
                 }
             }
         }
@@ -74,30 +74,30 @@ impl Analysis {
     }
 
     /// What an item calls or launches.
-    pub fn outgoing_calls(&self, path: &Path, offset: usize, kind: SymbolKind) -> Vec<Step> {
+    pub fn outgoing_calls(&self, path: &Path, offset: usize, kind: SymbolKind) -> Vec<CallStep> {
         let Some(file) = self.file(path) else { return Vec::new() };
         let own = names(self.db(), file);
-        let mut out: Vec<Step> = Vec::new();
+        let mut out: Vec<CallStep> = Vec::new();
         if kind == SymbolKind::Launch {
             let Some(call) = own.calls.iter().find(|c| c.callee_range.start == offset && c.grid.is_some()) else {
                 return Vec::new();
             };
             for (file, scope) in self.callees(file, call) {
-                out.push(Step { to: self.function_item(file, scope), ranges: vec![call.callee_range.clone()] });
+                out.push(CallStep { to: self.function_item(file, scope), ranges: vec![call.callee_range.clone()] });
             }
             return out;
         }
         let Some((_, from)) = self.function_named_at(&own, offset) else { return Vec::new() };
         for call in own.calls.iter().filter(|c| function_around(&own, c.scope) == from) {
             if call.grid.is_some() {
-                out.push(Step { to: self.launch_item(file, &own, call), ranges: vec![call.callee_range.clone()] });
+                out.push(CallStep { to: self.launch_item(file, &own, call), ranges: vec![call.callee_range.clone()] });
                 continue;
             }
             for (file, scope) in self.callees(file, call) {
                 let to = self.function_item(file, scope);
                 match out.iter_mut().find(|step| step.to == to) {
                     Some(step) => step.ranges.push(call.callee_range.clone()),
-                    None => out.push(Step { to, ranges: vec![call.callee_range.clone()] }),
+                    None => out.push(CallStep { to, ranges: vec![call.callee_range.clone()] }),
                 }
             }
         }

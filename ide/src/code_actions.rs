@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, ops::Range, path::Path};
 
-use crate::{Analysis, Applicability, Diagnostic, Fix, Remarks, TextEdit, refactor::RefactorKind};
+use crate::{Analysis, Applicability, Diagnostic, Fix, ResourceDiagnostics, TextEdit, refactor::RefactorKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionKind {
@@ -31,7 +31,7 @@ impl Analysis {
         &self,
         path: &Path,
         range: Range<usize>,
-        remarks: &Remarks,
+        remarks: &ResourceDiagnostics,
         wants: impl Fn(ActionKind) -> bool,
     ) -> Vec<Action> {
         let mut actions = Vec::new();

@@ -31,7 +31,7 @@ pub enum Feature {
     SignatureHelp,
     /// What only Triton's meaning can offer.
     Completion,
-    /// Of strings that name parameters, and of shapes.
+    /// Definitions of strings that name parameters, and of shapes.
     ShapeDefinition,
     /// Names in scope and members of modules.
     GenericCompletion,

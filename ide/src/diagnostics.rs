@@ -23,7 +23,7 @@ use tritium_semantics::{
 
 pub use tritium_semantics::{diagnostics::Severity, problem::Applicability};
 
-use crate::{Analysis, Remarks};
+use crate::{Analysis, ResourceDiagnostics};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
@@ -117,23 +117,28 @@ impl Analysis {
 
     /// Those for which no code is generated: at hand while somebody types.
     pub fn quick_diagnostics(&self, path: &Path) -> Vec<Diagnostic> {
-        self.diagnostics_with(path, &Remarks::default())
+        self.diagnostics_with(path, &ResourceDiagnostics::default())
     }
 
     /// What the rules about resources find.
-    pub fn remarks(&self, path: &Path) -> Remarks {
-        let Some(file) = self.file(path) else { return Remarks::default() };
-        Remarks::new(file, file.text(self.db()), self.resource_diagnostics(path))
+    pub fn remarks(&self, path: &Path) -> ResourceDiagnostics {
+        let Some(file) = self.file(path) else { return ResourceDiagnostics::default() };
+        ResourceDiagnostics::new(file, file.text(self.db()), self.resource_diagnostics(path))
     }
 
     /// Those for which no code is generated, and these remarks.
-    pub fn diagnostics_with(&self, path: &Path, remarks: &Remarks) -> Vec<Diagnostic> {
+    pub fn diagnostics_with(&self, path: &Path, remarks: &ResourceDiagnostics) -> Vec<Diagnostic> {
         let Some(file) = self.file(path) else { return Vec::new() };
         let found = check::unsilenced(self.db(), file).clone();
         self.shown(path, file, &self.all_of(file, found, remarks))
     }
 
-    fn all_of(&self, file: SourceFile, mut found: Vec<check::Diagnostic>, remarks: &Remarks) -> Vec<check::Diagnostic> {
+    fn all_of(
+        &self,
+        file: SourceFile,
+        mut found: Vec<check::Diagnostic>,
+        remarks: &ResourceDiagnostics,
+    ) -> Vec<check::Diagnostic> {
         found.extend(remarks.of(file));
         found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
         // A comment that silences a remark that is not at hand is no idle one.
@@ -155,7 +160,7 @@ impl Analysis {
 
     /// What the active specialisations find in kernels whose text has changed since and that took long, and everything else. `None` where
     /// there is no such kernel, so that [`Analysis::diagnostics`] answers soon.
-    pub fn first_diagnostics(&self, path: &Path, known: &Known, remarks: &Remarks) -> Option<Vec<Diagnostic>> {
+    pub fn first_diagnostics(&self, path: &Path, known: &Known, remarks: &ResourceDiagnostics) -> Option<Vec<Diagnostic>> {
         let (db, file) = (self.db(), self.file(path)?);
         if known.generation != self.generation {
             return None;

@@ -91,20 +91,20 @@ pub(crate) struct Call {
     pub(crate) grid: Option<Grid>,
     pub(crate) keywords: Vec<(SmolStr, Range<usize>)>,
     /// What stands behind `**`.
-    pub(crate) spreads: Vec<Handed>,
+    pub(crate) spreads: Vec<GridArgument>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Grid {
     /// The subscript, or what `grid=` gives.
-    Of(Handed),
+    Of(GridArgument),
     /// Not seen.
     Unknown,
 }
 
 /// An expression by its place, or by the name that holds it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Handed {
+pub(crate) enum GridArgument {
     Inline(Range<usize>),
     Name(SmolStr),
 }
@@ -145,7 +145,7 @@ pub(crate) struct Import {
 
 /// `name = value` where the value may matter elsewhere: a lambda, a dictionary.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct BoundValue {
     pub(crate) scope: ScopeId,
     pub(crate) name: SmolStr,
     pub(crate) value: Range<usize>,
@@ -161,7 +161,7 @@ pub(crate) struct Names {
     pub(crate) imports: Vec<Import>,
     /// `from module import *`, as level and module.
     pub(crate) stars: Vec<(u32, SmolStr)>,
-    pub(crate) held: Vec<Held>,
+    pub(crate) values: Vec<BoundValue>,
 }
 
 /// The names of a file.

@@ -529,7 +529,7 @@ impl Analysis {
             let line = self.line(origins, worst.origin).map(|line| format!(" in line {line}")).unwrap_or_default();
             out += &format!("- most registers are live{line}: {} (estimated)\n", worst.describe());
         }
-        out += &self.held(kernel, &figures);
+        out += &self.cta_resources(kernel, &figures);
         if let (true, Some(flops), Some(bytes)) = (launched, cost.flops, cost.bytes) {
             let intensity = cost.intensity.map(|i| format!("; intensity: {i:.2} FLOP/byte")).unwrap_or_default();
             let executed = cost.flops_executed.filter(|&executed| executed > 1.01 * flops);

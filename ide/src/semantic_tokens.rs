@@ -100,11 +100,11 @@ impl Analysis {
             }
         }
         let Some(types) = elaborated.types.get(&function) else { return };
-        let remarks = Remarks::of(&body, &def.body);
+        let lint_hints = LintHints::of(&body, &def.body);
         for (id, ty) in types.iter() {
             let (Expr::Name(name), Some(range)) = (body.expr(id), map.exprs.get(id.0 as usize)) else { continue };
             let Some((kind, mut modifiers)) = kind_of(ty) else { continue };
-            modifiers |= remarks.modifiers(id, name);
+            modifiers |= lint_hints.modifiers(id, name);
             let range = items::in_file(start, *range);
             out.insert(range.start, Token { range, kind, modifiers });
         }
@@ -129,18 +129,18 @@ fn kind_of(ty: &Ty) -> Option<(TokenKind, u32)> {
 
 /// What the text alone says about names.
 #[derive(Default)]
-struct Remarks {
+struct LintHints {
     /// The targets of assignments.
     bound: Vec<ExprId>,
-    /// Of these: of a load without a mask.
+    /// Those that a load without a mask is assigned to.
     unmasked: Vec<ExprId>,
     /// Names that a loop carries, and the expressions in that loop.
     carried: Vec<(smol_str::SmolStr, ExprId)>,
 }
 
-impl Remarks {
-    fn of(body: &Body, stmts: &[StmtId]) -> Remarks {
-        let mut out = Remarks::default();
+impl LintHints {
+    fn of(body: &Body, stmts: &[StmtId]) -> LintHints {
+        let mut out = LintHints::default();
         items::walk(body, stmts, &mut |node| {
             let Node::Stmt(id) = node else { return };
             match body.stmt(id) {

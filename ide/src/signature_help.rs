@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignatureHelp {
     pub signatures: Vec<Signature>,
-    /// Of the first signature; `None` where the call has too many arguments.
+    /// Parameter of the first signature; `None` where the call has too many arguments.
     pub active_parameter: Option<usize>,
 }
 

@@ -24,21 +24,21 @@ const MAX_FOLDERS: usize = 20_000;
 const LARGEST: usize = 4 << 20;
 
 /// Goes through folders, those near the top first.
-pub struct Walk<'a> {
+pub struct FolderWalk<'a> {
     system: &'a dyn System,
     /// With whether it was asked for by name.
     pending: VecDeque<(PathBuf, bool)>,
     seen: BTreeSet<PathBuf>,
 }
 
-impl<'a> Walk<'a> {
-    pub fn new(system: &'a dyn System, folders: impl IntoIterator<Item = PathBuf>) -> Walk<'a> {
-        Walk { system, pending: folders.into_iter().map(|folder| (folder, true)).collect(), seen: BTreeSet::new() }
+impl<'a> FolderWalk<'a> {
+    pub fn new(system: &'a dyn System, folders: impl IntoIterator<Item = PathBuf>) -> FolderWalk<'a> {
+        FolderWalk { system, pending: folders.into_iter().map(|folder| (folder, true)).collect(), seen: BTreeSet::new() }
     }
 }
 
 /// The Python files of one folder, or why it cannot be read.
-impl Iterator for Walk<'_> {
+impl Iterator for FolderWalk<'_> {
     type Item = (PathBuf, io::Result<Vec<PathBuf>>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -82,7 +82,7 @@ impl Analysis {
             folders.push(self.project_of_folder(folder).root.clone().unwrap_or_else(|| folder.to_owned()));
         }
         let mut out = Vec::new();
-        for (_, files) in Walk::new(system, folders).take(MAX_FOLDERS) {
+        for (_, files) in FolderWalk::new(system, folders).take(MAX_FOLDERS) {
             salsa::Database::unwind_if_revision_cancelled(self.db());
             // A folder that cannot be read is somebody else's.
             out.extend(files.unwrap_or_default());

@@ -29,13 +29,13 @@ use crate::{
     capabilities::{self, watched_files},
     convert,
     diagnosing::Diagnosing,
+    diagnostic_cache::DiagnosticCache,
     editing::LastTokens,
     files::{Files, Named},
-    memory::Memory,
     progress::shown,
     publishing::{self, Published},
     run,
-    views::{self, LookedAt},
+    views::{self, ViewOptions},
     workspace,
 };
 
@@ -54,7 +54,7 @@ const HOVER_PATIENCE: Duration = Duration::from_millis(400);
 pub(crate) struct Backend {
     pub(super) client: Client,
     pub(super) files: Arc<Files>,
-    pub(super) memory: Arc<Memory>,
+    pub(super) cache: Arc<DiagnosticCache>,
     pub(super) owner: Owner,
     published: mpsc::UnboundedSender<Published>,
     encoding: Arc<OnceLock<Encoding>>,
@@ -62,7 +62,7 @@ pub(crate) struct Backend {
     /// Told whenever an exact figure has arrived.
     pub(super) arrivals: Arc<Notify>,
     /// What the person looks at, beside the settings.
-    pub(super) looked_at: Arc<LookedAt>,
+    pub(super) view_options: Arc<ViewOptions>,
     pub(super) last_tokens: Arc<LastTokens>,
     pub(super) roots: Arc<Mutex<Vec<PathBuf>>>,
     pub(super) runs: Arc<Runs>,
@@ -90,11 +90,11 @@ impl Backend {
         let encoding = Arc::<OnceLock<Encoding>>::default();
         let facts = Arc::<OnceLock<capabilities::Client>>::default();
         let published = publishing::spawn(client.clone(), Arc::clone(&files), Arc::clone(&facts));
-        let memory = Arc::<Memory>::default();
+        let cache = Arc::<DiagnosticCache>::default();
         let diagnosing = Diagnosing {
             client: client.clone(),
             files: Arc::clone(&files),
-            memory: Arc::clone(&memory),
+            cache: Arc::clone(&cache),
             encoding: Arc::clone(&encoding),
             published: published.clone(),
             runtime: tokio::runtime::Handle::current(),
@@ -112,13 +112,13 @@ impl Backend {
         Backend {
             client,
             files,
-            memory,
+            cache,
             owner,
             published,
             encoding,
             facts,
             arrivals,
-            looked_at: Arc::default(),
+            view_options: Arc::default(),
             last_tokens: Arc::default(),
             roots: Arc::default(),
             runs,
@@ -246,7 +246,7 @@ impl LanguageServer for Backend {
         let uri = params.text_document.uri;
         let Some(path) = convert::path(&uri) else { return };
         self.files.close(&path);
-        self.memory.forget(&path);
+        self.cache.forget(&path);
         self.owner.send(Task::Close { path: path.clone() });
         self.last_tokens.forget(&uri);
         // The receiver ends with the server.

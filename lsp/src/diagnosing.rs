@@ -16,10 +16,10 @@ use tritium_ide::{Analysis, Diagnostic};
 use crate::{
     analysis::{ReadError, guarded},
     convert,
+    diagnostic_cache::{CachedDiagnostics, DiagnosticCache},
     files::Files,
-    memory::{Memory, Remembered},
     publishing::{Published, Push},
-    schedule::{Job, Step},
+    schedule::{AnalysisStep, Job},
 };
 
 /// Problems of configurations that are remembered as told: a number that is typed there makes a problem a keystroke.
@@ -28,7 +28,7 @@ const MAX_TOLD: usize = 256;
 pub(super) struct Diagnosing {
     pub(super) client: Client,
     pub(super) files: Arc<Files>,
-    pub(super) memory: Arc<Memory>,
+    pub(super) cache: Arc<DiagnosticCache>,
     pub(super) encoding: Arc<OnceLock<Encoding>>,
     pub(super) published: mpsc::UnboundedSender<Published>,
     pub(super) runtime: tokio::runtime::Handle,
@@ -40,10 +40,10 @@ impl Diagnosing {
     /// Whether the analysis came to its end: `false` if a change cancelled it.
     pub(super) fn analyse(&self, analysis: Analysis, job: &Job) -> bool {
         let looked = guarded(|| match job.step {
-            Step::Quick => self.quick(&analysis, job),
-            Step::Whole => self.whole(&analysis, job),
+            AnalysisStep::Quick => self.quick(&analysis, job),
+            AnalysisStep::Whole => self.whole(&analysis, job),
         });
-        if matches!(looked, Err(ReadError::Panicked(_))) && job.step == Step::Quick {
+        if matches!(looked, Err(ReadError::Panicked(_))) && job.step == AnalysisStep::Quick {
             // What was said of the text before it must not stay.
             self.publish(&analysis, job, &[], true);
         }
@@ -64,15 +64,15 @@ impl Diagnosing {
         if !is_looked_at(analysis, job) {
             return self.publish(analysis, job, &[], false);
         }
-        let Remembered { mut known, remarks } = self.memory.of(path);
+        let CachedDiagnostics { mut known, remarks } = self.cache.of(path);
         let held = remarks.in_text(&analysis.text(path).unwrap_or_default());
         // Before anything is heard of this text: the next one may come at once.
-        self.memory.keep(path, || self.is_current(job), |remembered| remembered.remarks = held.clone());
+        self.cache.keep(path, || self.is_current(job), |remembered| remembered.remarks = held.clone());
         if let Some(first) = analysis.first_diagnostics(path, &known, &held) {
             self.publish(analysis, job, &analysis.to_show(path, first), true);
         }
         analysis.look_at_all(path, &mut known);
-        self.memory.keep(path, || self.is_current(job), |remembered| remembered.known = known);
+        self.cache.keep(path, || self.is_current(job), |remembered| remembered.known = known);
         self.publish(analysis, job, &analysis.to_show(path, analysis.diagnostics_with(path, &held)), true);
         for problem in analysis.project(path).map_or(&[][..], |p| &p.problems) {
             let text = format!("Tritium: {problem}");
@@ -95,7 +95,7 @@ impl Diagnosing {
         let remarks = analysis.remarks(&job.path);
         let all = analysis.to_show(&job.path, analysis.diagnostics_with(&job.path, &remarks));
         // Whoever hears of a remark may ask at once what can be done about it.
-        self.memory.keep(&job.path, || self.is_current(job), |remembered| remembered.remarks = remarks);
+        self.cache.keep(&job.path, || self.is_current(job), |remembered| remembered.remarks = remarks);
         self.publish(analysis, job, &all, true);
     }
 

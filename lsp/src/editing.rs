@@ -19,12 +19,12 @@ use super::{
 use tritium_ide::{self as ide, Feature, TokenKind, semantic_tokens::MODIFIERS};
 
 /// By document: the number of its tokens, and the tokens.
-type Told = BTreeMap<String, (u64, Vec<lsp::SemanticToken>)>;
+type SentTokens = BTreeMap<String, (u64, Vec<lsp::SemanticToken>)>;
 
 /// The tokens each document was last told of, for deltas.
 #[derive(Default)]
 pub(super) struct LastTokens {
-    state: Mutex<(u64, Told)>,
+    state: Mutex<(u64, SentTokens)>,
     /// How often the client was asked to forget its tokens, and how often it has done so.
     asked_to_forget: AtomicU64,
     forgotten: AtomicU64,

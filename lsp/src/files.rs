@@ -79,7 +79,7 @@ impl Files {
         self.lock().files.get(path).map(|file| file.edition)
     }
 
-    /// Of an open file.
+    /// Version of an open file.
     pub(crate) fn version(&self, path: &Path) -> Option<i32> {
         self.lock().files.get(path).map(|file| file.named.version)
     }

@@ -9,7 +9,7 @@ use tower_lsp::{jsonrpc::Result, ls_types as lsp};
 use super::{backend::Backend, convert};
 use tritium_ide::{self as ide, ActionKind};
 
-/// A hover whose `position` is a range; see [`super::ranged`].
+/// A hover whose `position` is a range; see [`super::hover_range_request`].
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RangedHover {
@@ -71,7 +71,7 @@ impl Backend {
     pub(super) async fn actions(&self, params: lsp::CodeActionParams) -> Result<Option<lsp::CodeActionResponse>> {
         // An editor that looks for a light bulb to show asks with every step of the cursor.
         let is_asked = params.context.trigger_kind != Some(lsp::CodeActionTriggerKind::AUTOMATIC);
-        let (only, memory) = (params.context.only, Arc::clone(&self.memory));
+        let (only, cache) = (params.context.only, Arc::clone(&self.cache));
         let answer = self.document(&params.text_document.uri, move |document| {
             let range = convert::offsets(document.index, params.range, document.encoding);
             let wants = |kind: ActionKind| {
@@ -84,7 +84,7 @@ impl Backend {
             };
             let remarks = match is_asked {
                 true => document.analysis.remarks(&document.path),
-                false => memory.of(&document.path).remarks.in_text(&document.analysis.text(&document.path).unwrap_or_default()),
+                false => cache.of(&document.path).remarks.in_text(&document.analysis.text(&document.path).unwrap_or_default()),
             };
             let actions = document.analysis.code_actions(&document.path, range, &remarks, wants).into_iter();
             actions

@@ -1,7 +1,7 @@
 //! The language server on standard input and output: the protocol around the features of [`tritium_ide`].
 //!
 //! Three rules hold, each with a test: a notification changes state before any `await`; a slow request delays neither a keystroke nor another
-//! request; standard output is an unbounded [`pump`]. **Invariant:** LSP types and UTF-16 are named only in this crate; a panic in one request never
+//! request; standard output is an unbounded [`nonblocking_stdout`]. **Invariant:** LSP types and UTF-16 are named only in this crate; a panic in one request never
 //! takes the server down.
 
 mod analysis;
@@ -9,17 +9,17 @@ mod backend;
 mod capabilities;
 mod convert;
 mod diagnosing;
+mod diagnostic_cache;
 mod document;
 mod editing;
 mod files;
 mod frames;
 mod hints;
-mod memory;
+mod hover_range_request;
 mod navigate;
+mod nonblocking_stdout;
 mod progress;
 mod publishing;
-mod pump;
-mod ranged;
 mod run;
 mod schedule;
 mod transport;
@@ -44,14 +44,14 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves one client until it says `exit` or hangs up.
 pub async fn serve(input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin + Send + 'static, host: Host) -> Ended {
-    let (out, written) = pump::Pump::spawn(output);
+    let (out, written) = nonblocking_stdout::NonblockingStdout::spawn(output);
     let runs = Arc::<Runs>::default();
     let ending = Arc::clone(&runs);
     let service = LspService::build(|client| backend::Backend::new(client, host, runs))
-        .custom_method(ranged::HOVER_SELECTION, backend::Backend::hover_selection);
+        .custom_method(hover_range_request::HOVER_SELECTION, backend::Backend::hover_selection);
     let (service, socket) = views::serve(service).finish();
     let owner = service.inner().owner.clone();
-    let ended = transport::serve(input, out, ranged::Ranged(service), socket).await;
+    let ended = transport::serve(input, out, hover_range_request::HoverRangeRequests(service), socket).await;
     // Nobody waits for a run any more.
     ending.end_all();
     owner.send(analysis::Task::Stop);

@@ -148,7 +148,7 @@ impl Backend {
         let (offset, kind) = item_data(&item)?;
         let answer = self.document(&item.uri, move |document| {
             let files = document.files();
-            let step = |step: ide::Step| {
+            let step = |step: ide::CallStep| {
                 let path = step.to.path.clone();
                 let from_ranges = step.ranges.iter().filter_map(|r| Some(files.location(&path, r)?.range)).collect();
                 Some(lsp::CallHierarchyIncomingCall { from: call_item(&files, step.to)?, from_ranges })
@@ -162,7 +162,7 @@ impl Backend {
         let (offset, kind) = item_data(&item)?;
         let answer = self.document(&item.uri, move |document| {
             let files = document.files();
-            let step = |step: ide::Step| {
+            let step = |step: ide::CallStep| {
                 let from_ranges = step.ranges.iter().map(|r| document.range(r)).collect();
                 Some(lsp::CallHierarchyOutgoingCall { to: call_item(&files, step.to)?, from_ranges })
             };

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) const MAX_ANALYSES: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum AnalysisStep {
     /// What needs no generated code.
     Quick,
     /// All that is found.
@@ -28,7 +28,7 @@ pub(super) enum Step {
 pub(super) struct Job {
     pub(super) path: PathBuf,
     pub(super) edition: Edition,
-    pub(super) step: Step,
+    pub(super) step: AnalysisStep,
     /// The inputs it reads, by their number.
     inputs: u64,
 }
@@ -95,8 +95,8 @@ impl Schedule {
         let document = self.documents.iter_mut().find(|document| document.path == job.path && document.edition == job.edition);
         if let Some(document) = document.filter(|_| is_done) {
             let done = match job.step {
-                Step::Quick => &mut document.quick,
-                Step::Whole => &mut document.whole,
+                AnalysisStep::Quick => &mut document.quick,
+                AnalysisStep::Whole => &mut document.whole,
             };
             *done = Some((job.edition, job.inputs));
         }
@@ -111,7 +111,7 @@ impl Schedule {
         let paused = self.changed + PAUSE;
         let mut waits = false;
         for is_new in [true, false] {
-            for step in [Step::Quick, Step::Whole] {
+            for step in [AnalysisStep::Quick, AnalysisStep::Whole] {
                 let wanted = self.documents.iter().rev().find_map(|document| self.wanted(document, step, is_new));
                 match wanted {
                     Some(_) if !is_new && now < paused => waits = true,
@@ -126,12 +126,12 @@ impl Schedule {
         if waits { Next::At(paused) } else { Next::Nothing }
     }
 
-    fn wanted(&self, document: &Document, step: Step, is_new: bool) -> Option<Job> {
+    fn wanted(&self, document: &Document, step: AnalysisStep, is_new: bool) -> Option<Job> {
         let newest = Some((document.edition, self.inputs));
         let of_text = |done: Done| done.is_some_and(|(edition, _)| edition == document.edition);
         let is_wanted = match step {
-            Step::Quick => document.quick != newest && of_text(document.quick) != is_new,
-            Step::Whole => document.quick == newest && document.whole != newest && of_text(document.whole) != is_new,
+            AnalysisStep::Quick => document.quick != newest && of_text(document.quick) != is_new,
+            AnalysisStep::Whole => document.quick == newest && document.whole != newest && of_text(document.whole) != is_new,
         };
         let job = Job { path: document.path.clone(), edition: document.edition, step, inputs: self.inputs };
         (is_wanted && !self.running.contains(&job)).then_some(job)
@@ -191,7 +191,7 @@ mod tests {
     }
 
     fn named(job: &Job) -> String {
-        format!("{} {}", job.path.display(), if job.step == Step::Quick { "quick" } else { "whole" })
+        format!("{} {}", job.path.display(), if job.step == AnalysisStep::Quick { "quick" } else { "whole" })
     }
 
     fn all_named(jobs: &[Job]) -> String {

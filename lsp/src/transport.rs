@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use super::{
     frames::{Frame, Frames},
-    pump::Pump,
+    nonblocking_stdout::NonblockingStdout,
 };
 
 /// Requests under way at one time; more wait their turn, and so does what comes after them.
@@ -34,7 +34,7 @@ pub enum Ended {
     Abruptly(String),
 }
 
-pub(super) async fn serve<S>(input: impl AsyncRead + Unpin, out: Pump, service: S, client: ClientSocket) -> Ended
+pub(super) async fn serve<S>(input: impl AsyncRead + Unpin, out: NonblockingStdout, service: S, client: ClientSocket) -> Ended
 where
     S: Service<Request, Response = Option<Response>, Error = ExitedError>,
     S::Future: Send + 'static,
@@ -50,7 +50,11 @@ where
 }
 
 /// What a handler has sent before its answer goes out before it.
-async fn write(mut asked: impl Stream<Item = Request> + Unpin, mut answers: mpsc::UnboundedReceiver<Response>, out: Pump) {
+async fn write(
+    mut asked: impl Stream<Item = Request> + Unpin,
+    mut answers: mpsc::UnboundedReceiver<Response>,
+    out: NonblockingStdout,
+) {
     loop {
         tokio::select! {
             biased;
@@ -68,7 +72,7 @@ async fn read<S>(
     mut service: S,
     mut heard: impl Sink<Response> + Unpin,
     answers: &mpsc::UnboundedSender<Response>,
-    out: &Pump,
+    out: &NonblockingStdout,
 ) -> Ended
 where
     S: Service<Request, Response = Option<Response>, Error = ExitedError>,

@@ -56,7 +56,7 @@ pub(crate) fn serve(service: LspServiceBuilder<Backend>) -> LspServiceBuilder<Ba
 
 /// The settings, and among them the configurations that the person chose by command.
 #[derive(Default)]
-pub(crate) struct LookedAt(Mutex<Options>);
+pub(crate) struct ViewOptions(Mutex<Options>);
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -101,11 +101,11 @@ const NO_TRITON: &str = "this file has no Triton kernel";
 impl Backend {
     /// Settings of the editor; what was chosen by command stays chosen.
     pub(crate) fn configure(&self, mut options: Options) {
-        let mut looked_at = self.looked_at.0.lock().unwrap_or_else(PoisonError::into_inner);
-        options.active = std::mem::take(&mut looked_at.active);
-        *looked_at = options.clone();
+        let mut view_options = self.view_options.0.lock().unwrap_or_else(PoisonError::into_inner);
+        options.active = std::mem::take(&mut view_options.active);
+        *view_options = options.clone();
         // They speak of another board, perhaps.
-        self.memory.forget_remarks();
+        self.cache.forget_remarks();
         self.owner.send(Task::Configure(Box::new(options)));
     }
 
@@ -117,13 +117,13 @@ impl Backend {
         let path = lsp::Uri::from_str(uri).ok().and_then(|uri| convert::path(&uri));
         let path = path.ok_or_else(|| Error::invalid_params(format!("`{uri}` is no file")))?;
         let key = (path, kernel.to_owned());
-        let mut looked_at = self.looked_at.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view_options = self.view_options.0.lock().unwrap_or_else(PoisonError::into_inner);
         match text("configuration") {
-            Some(configuration) => looked_at.active.insert(key, configuration.to_owned()),
-            None => looked_at.active.remove(&key),
+            Some(configuration) => view_options.active.insert(key, configuration.to_owned()),
+            None => view_options.active.remove(&key),
         };
-        self.owner.send(Task::Configure(Box::new(looked_at.clone())));
-        drop(looked_at);
+        self.owner.send(Task::Configure(Box::new(view_options.clone())));
+        drop(view_options);
         self.refresh();
         Ok(Some(Value::Null))
     }

@@ -14,7 +14,7 @@ use tritium_semantics::{
     launch::{self, WrittenName},
 };
 
-use super::{Call, Grid, Handed, Import, Names, Role, ScopeId, TextKind, names};
+use super::{Call, Grid, GridArgument, Import, Names, Role, ScopeId, TextKind, names};
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub(crate) enum Symbol {
     Name(SourceFile, ScopeId, SmolStr),
     /// A module that is a file.
     Module(SourceFile),
-    /// Of a library, by its path.
+    /// A library's, by its path.
     Outside(SmolStr),
 }
 
@@ -168,12 +168,12 @@ impl Links<'_> {
     }
 
     /// Where the value of an expression stands that is a lambda, a function or a dictionary.
-    fn held(&self, scope: ScopeId, handed: &Handed) -> Vec<Range<usize>> {
+    fn held(&self, scope: ScopeId, handed: &GridArgument) -> Vec<Range<usize>> {
         match handed {
-            Handed::Inline(range) => vec![range.clone()],
-            Handed::Name(name) => {
+            GridArgument::Inline(range) => vec![range.clone()],
+            GridArgument::Name(name) => {
                 let scope = self.names.resolve(scope, name);
-                let values = self.names.held.iter().filter(|h| h.scope == scope && &h.name == name).map(|h| h.value.clone());
+                let values = self.names.values.iter().filter(|h| h.scope == scope && &h.name == name).map(|h| h.value.clone());
                 let functions = self.names.functions(scope, name).map(|id| self.names.scopes[id].range.clone());
                 values.chain(functions).collect()
             }

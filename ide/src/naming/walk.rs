@@ -13,7 +13,9 @@ use tritium_syntax::{
     ast::{self, Expr},
 };
 
-use super::{Attribute, Call, Grid, Handed, Held, Import, Names, Occurrence, Role, Scope, ScopeId, ScopeKind, Text, TextKind};
+use super::{
+    Attribute, BoundValue, Call, Grid, GridArgument, Import, Names, Occurrence, Role, Scope, ScopeId, ScopeKind, Text, TextKind,
+};
 
 pub(super) fn walk(db: &dyn Db, file: SourceFile) -> Names {
     let mut walker = Walker { out: Names::default(), base: 0, scope: 0, decorates: None, owner: None };
@@ -214,8 +216,8 @@ impl Walker {
     fn hold(&mut self, target: Option<Expr>, value: Option<Expr>) {
         let (Some(Expr::NameExpr(name)), Some(value)) = (target, value.and_then(Expr::without_parens)) else { return };
         if matches!(value, Expr::LambdaExpr(_) | Expr::DictExpr(_) | Expr::CallExpr(_)) {
-            let held = Held { scope: self.scope, name: name.text().into(), value: self.range(value.syntax()) };
-            self.out.held.push(held);
+            let held = BoundValue { scope: self.scope, name: name.text().into(), value: self.range(value.syntax()) };
+            self.out.values.push(held);
         }
     }
 
@@ -384,10 +386,10 @@ impl Walker {
         }
     }
 
-    fn handed(&self, expr: &Expr) -> Handed {
+    fn handed(&self, expr: &Expr) -> GridArgument {
         match expr {
-            Expr::NameExpr(name) => Handed::Name(name.text().into()),
-            _ => Handed::Inline(self.range(expr.syntax())),
+            Expr::NameExpr(name) => GridArgument::Name(name.text().into()),
+            _ => GridArgument::Inline(self.range(expr.syntax())),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 
 use super::{MATMUL, Snippet, main_file, places};
-use crate::{Python, Step, SymbolKind, code_actions::applied};
+use crate::{CallStep, Python, SymbolKind, code_actions::applied};
 
 fn references(snippet: &Snippet, expected: &Expect) {
     let found = snippet.analysis.references(main_file(), snippet.cursor(), true);
@@ -327,7 +327,7 @@ fn workspace_symbols_are_found_by_their_letters() {
     .assert_eq(&out.join("\n"));
 }
 
-fn steps(steps: &[Step]) -> String {
+fn steps(steps: &[CallStep]) -> String {
     steps.iter().map(|s| format!("{:?} {} ({}) ×{}\n", s.to.kind, s.to.name, s.to.detail, s.ranges.len())).collect()
 }
 

@@ -10,8 +10,9 @@ const HEAD: &str = "import triton\nimport triton.language as tl\n\n\n";
 /// The lines that the first refactoring of a title changes.
 fn refactor(text: &str, title: &str, expected: &Expect) {
     let s = Snippet::new(&format!("{HEAD}{text}"));
-    let actions =
-        s.analysis.code_actions(main_file(), s.selection(), &crate::Remarks::default(), |kind| kind != ActionKind::QuickFix);
+    let actions = s
+        .analysis
+        .code_actions(main_file(), s.selection(), &crate::ResourceDiagnostics::default(), |kind| kind != ActionKind::QuickFix);
     let found = actions.iter().find(|a| a.title.starts_with(title));
     let Some(action) = found else {
         let offered: Vec<&str> = actions.iter().map(|a| a.title.as_str()).collect();

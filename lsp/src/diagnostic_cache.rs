@@ -8,28 +8,28 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use tritium_ide::{Remarks, diagnostics::Known};
+use tritium_ide::{ResourceDiagnostics, diagnostics::Known};
 
 #[derive(Clone, Default)]
-pub(super) struct Remembered {
+pub(super) struct CachedDiagnostics {
     pub(super) known: Known,
-    pub(super) remarks: Remarks,
+    pub(super) remarks: ResourceDiagnostics,
 }
 
 #[derive(Default)]
-pub(super) struct Memory(Mutex<HashMap<PathBuf, Remembered>>);
+pub(super) struct DiagnosticCache(Mutex<HashMap<PathBuf, CachedDiagnostics>>);
 
-impl Memory {
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Remembered>> {
+impl DiagnosticCache {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, CachedDiagnostics>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn of(&self, path: &Path) -> Remembered {
+    pub(super) fn of(&self, path: &Path) -> CachedDiagnostics {
         self.lock().get(path).cloned().unwrap_or_default()
     }
 
     /// `is_current` is asked while nobody else can remember or forget.
-    pub(super) fn keep(&self, path: &Path, is_current: impl FnOnce() -> bool, change: impl FnOnce(&mut Remembered)) {
+    pub(super) fn keep(&self, path: &Path, is_current: impl FnOnce() -> bool, change: impl FnOnce(&mut CachedDiagnostics)) {
         let mut all = self.lock();
         if is_current() {
             change(all.entry(path.to_owned()).or_default());
@@ -37,7 +37,7 @@ impl Memory {
     }
 
     pub(super) fn forget_remarks(&self) {
-        self.lock().values_mut().for_each(|remembered| remembered.remarks = Remarks::default());
+        self.lock().values_mut().for_each(|remembered| remembered.remarks = ResourceDiagnostics::default());
     }
 
     pub(super) fn forget(&self, path: &Path) {

@@ -13,11 +13,11 @@ use tokio::{
 };
 
 #[derive(Clone)]
-pub(super) struct Pump(mpsc::UnboundedSender<Vec<u8>>);
+pub(super) struct NonblockingStdout(mpsc::UnboundedSender<Vec<u8>>);
 
-impl Pump {
+impl NonblockingStdout {
     /// The handle ends when every pump is dropped and everything is written, or when nobody reads any more.
-    pub(super) fn spawn(mut out: impl AsyncWrite + Unpin + Send + 'static) -> (Pump, JoinHandle<io::Result<()>>) {
+    pub(super) fn spawn(mut out: impl AsyncWrite + Unpin + Send + 'static) -> (NonblockingStdout, JoinHandle<io::Result<()>>) {
         let (sender, mut queue) = mpsc::unbounded_channel::<Vec<u8>>();
         let task = tokio::spawn(async move {
             while let Some(bytes) = queue.recv().await {
@@ -28,7 +28,7 @@ impl Pump {
             }
             Ok(())
         });
-        (Pump(sender), task)
+        (NonblockingStdout(sender), task)
     }
 
     /// Sends one message. What nobody reads any more is dropped.

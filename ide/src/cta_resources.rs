@@ -21,7 +21,7 @@ use crate::{
 const MAX_BUFFERS: usize = 4;
 
 impl Analysis {
-    pub(crate) fn held(&self, kernel: &Kernel, figures: &Figures) -> String {
+    pub(crate) fn cta_resources(&self, kernel: &Kernel, figures: &Figures) -> String {
         let (report, sm) = (&figures.report, self.gpu().sm);
         let mut out = format!(
             "- shared memory: {} of {} per CTA (exact){}\n",

@@ -1,4 +1,4 @@
-// Feature: Held remarks
+// Feature: Resource diagnostics while typing
 //
 //! What the rules about resources found, held at its places while the text around it changes: the rules answer after the rest, and what they
 //! say would otherwise go and come with every keystroke.
@@ -15,20 +15,20 @@ use tritium_semantics::{
 
 /// The remarks of one file and the text that they are about. All their places are in that file.
 #[derive(Debug, Clone, Default)]
-pub struct Remarks {
+pub struct ResourceDiagnostics {
     text: Arc<str>,
     pub(crate) found: Vec<Diagnostic>,
     /// Nothing that the rules found is missing.
     pub(crate) is_whole: bool,
 }
 
-impl Remarks {
-    pub(crate) fn new(file: SourceFile, text: &str, mut found: Vec<Diagnostic>) -> Remarks {
+impl ResourceDiagnostics {
+    pub(crate) fn new(file: SourceFile, text: &str, mut found: Vec<Diagnostic>) -> ResourceDiagnostics {
         for remark in &mut found {
             remark.related.retain(|related| related.file == file);
             remark.fixes.retain(|fix| fix.edits.iter().all(|edit| edit.file == file));
         }
-        Remarks { text: text.into(), found, is_whole: true }
+        ResourceDiagnostics { text: text.into(), found, is_whole: true }
     }
 
     /// As those of this file, which may be known by another id by now.
@@ -42,7 +42,7 @@ impl Remarks {
 
     /// The same in a newer text.
     #[must_use]
-    pub fn in_text(mut self, text: &str) -> Remarks {
+    pub fn in_text(mut self, text: &str) -> ResourceDiagnostics {
         if *self.text == *text {
             return self;
         }

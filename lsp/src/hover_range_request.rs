@@ -9,9 +9,9 @@ use tower_service::Service;
 /// The method that such hovers go to.
 pub(crate) const HOVER_SELECTION: &str = "tritium/hoverSelection";
 
-pub(crate) struct Ranged<S>(pub(crate) S);
+pub(crate) struct HoverRangeRequests<S>(pub(crate) S);
 
-impl<S: Service<Request>> Service<Request> for Ranged<S> {
+impl<S: Service<Request>> Service<Request> for HoverRangeRequests<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
