@@ -6,7 +6,7 @@ use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::json;
 use tritium_ide::{
     Host,
-    report::{Row, si},
+    report::{Row, si, spills_legend},
 };
 
 use crate::{
@@ -74,9 +74,7 @@ fn table(rows: &[Row]) -> String {
             row.compiler.to_owned(),
             text(row.registers.map(|r| format!("{exact}{r}"))),
             text(
-                row.spill_bytes
-                    .map(|b| format!("{exact}{b} B"))
-                    .or(row.spills.map(|s| if s { "~yes" } else { "~no" }.to_owned())),
+                row.spill_bytes.map(|b| format!("{exact}{b} B")).or(row.spills.map(|pressure| format!("~{}", pressure.short()))),
             ),
             text(row.shared_bytes.map(|b| format!("{}{b} B", if row.shared_source == Some("exact") { "" } else { "~" }))),
             text(occupancy),
@@ -93,7 +91,9 @@ fn table(rows: &[Row]) -> String {
     let mut out = format!(
         "{table}\nEach row is about one compiler. Registers, spills and shared memory are exact (ptxas) unless marked ~; times and traffic are estimated.\n\
          DRAM bytes move while the launch runs; stores that L2 still holds at its end follow later, and FLOP/B and times count them too.\n\
-         The limiter has the highest share of its peak; beside the second one stands its share.\n"
+         The limiter has the highest share of its peak; beside the second one stands its share.\n\
+         {}.\n",
+        spills_legend()
     );
     if let Some(remedy) = rows.iter().find_map(|row| row.registers_remedy.as_ref()) {
         out += &format!("Registers and spills are not exact here: {remedy}.\n");

@@ -8,12 +8,14 @@ pub mod access;
 pub mod analyses;
 pub mod banks;
 pub mod cost;
+mod fitted;
 pub mod lints;
 pub mod occupancy;
 pub mod products;
 mod queries;
 pub mod registers;
 pub mod resources;
+pub mod spills;
 pub mod triton;
 
-pub use queries::{ReportKey, launch_values, report, resource_lints, triton_footprint};
+pub use queries::{ReportKey, launch_values, report, resource_lints, triton_footprint, triton_places};

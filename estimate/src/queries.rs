@@ -18,7 +18,7 @@ use crate::{
     banks, cost,
     lints::{self, Finding, Ground},
     resources::{self, KernelReport},
-    triton::{self, Footprint},
+    triton::{self, Counts, Footprint, Rules},
 };
 
 /// What Triton would take of a GPU for it.
@@ -28,6 +28,16 @@ pub fn triton_footprint(db: &dyn Db, instance: Instance, options: CompileOptions
     db.unwind_if_revision_cancelled();
     options.check()?;
     triton::footprint(module, &options)
+}
+
+/// The places at which a thread needs most registers in Triton's code: as the model has it, then without each of its rules, by name.
+pub fn triton_places(
+    db: &dyn Db,
+    instance: Instance,
+    options: CompileOptions,
+) -> Result<Vec<(&'static str, Vec<Counts>)>, Unsupported> {
+    let (names, rules): (Vec<_>, Vec<_>) = [("", Rules::ALL)].into_iter().chain(Rules::WITHOUT).unzip();
+    Ok(names.into_iter().zip(triton::worst_places(verified(db, instance)?, &options, &rules)?).collect())
 }
 
 /// A kernel, so compiled, so launched, as far as what it takes of a GPU depends on it: launches that differ in nothing else share one.

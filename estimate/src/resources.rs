@@ -12,6 +12,7 @@ use crate::{
     analyses::Analyses,
     banks::{Passage, passages},
     cost::{self, Cost, Launch},
+    fitted::WITHIN_TEXT,
     occupancy::{Occupancy, occupancy, registers_of_thread},
     products::{Product, products},
     registers,
@@ -71,6 +72,8 @@ pub struct KernelReport {
     pub num_warps: u32,
     /// Per thread.
     pub registers: Figure<u32>,
+    /// Of them, those that are live at once at the worst place.
+    pub live_registers: f64,
     /// The op at which most registers are live.
     pub pressure_origin: u32,
     /// What is live at each place of the source, at its worst; in the order of the program.
@@ -104,14 +107,17 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
     let function = analyses.function;
     let profile = registers::profile(&analyses);
     let limit = registers_of_thread(gpu.sm, module.num_warps, max_registers);
-    let registers = estimated(function, profile.estimate, limit);
-    let bound = f64::from(limit);
-    // Far more is live than there is room for, and the whole count says so too.
-    let spill = |live: f64, estimate: f64| {
-        let is_some = live > SPILLS_FROM * bound && estimate > FULL_FROM * bound;
-        if is_some { ((live - bound) * 4.0) as u32 } else { 0 }
+    let (low, expected, high) = profile.registers();
+    let clamp = |n: f64| (n.round().max(4.0) as u32).min(limit);
+    let registers = Figure {
+        value: clamp(expected),
+        low: clamp(low),
+        high: clamp(high),
+        certainty: Certainty::Estimated,
+        assumption: WITHIN_TEXT,
     };
-    let (live, estimate) = (profile.live, profile.estimate);
+    // Told where even the low end is beyond what a thread has: ptxas computes values again and lets others wait.
+    let beyond = |n: f64| (4.0 * (n - f64::from(limit))).max(0.0) as u32;
     let mut buffers = Vec::new();
     let mut loops = Vec::new();
     let mut barriers = 0;
@@ -135,12 +141,13 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
         compiler: "tritium",
         num_warps: module.num_warps,
         registers,
+        live_registers: profile.live,
         pressure_origin: profile.worst.and_then(|at| profile.points.get(at)).map_or(u32::MAX, |point| point.origin),
         pressure: profile.points,
         spill_bytes: Figure {
-            value: spill(live, estimate),
-            low: 0,
-            high: spill(live * HIGH, estimate * HIGH),
+            value: if beyond(low) > 0 { beyond(expected) } else { 0 },
+            low: beyond(low),
+            high: beyond(high),
             certainty: Certainty::Estimated,
             assumption: "what is live beyond the limit is spilled",
         },
@@ -164,27 +171,5 @@ fn fewer(function: &Function, of: &Op) -> &'static str {
         "rings of more buffers do not fit the shared memory of a CTA"
     } else {
         "asynchronous copies cannot do these loads; they go to registers, one trip ahead"
-    }
-}
-
-/// Live over the limit by this factor a kernel is expected to spill: up to there ptxas computes values again and lets others wait.
-const SPILLS_FROM: f64 = 1.5;
-/// The part of the limit from which on a thread is expected to have all that it may.
-const FULL_FROM: f64 = 0.95;
-/// How much more than estimated it may be.
-const HIGH: f64 = 1.35;
-
-fn estimated(function: &Function, estimate: f64, limit: u32) -> Figure<u32> {
-    let mut dots = false;
-    function.walk(|_, op| dots |= matches!(function.op(op).kind, OpKind::Dot { .. } | OpKind::Wgmma { .. }));
-    // Address arithmetic around dots is unrolled and kept in registers; streaming kernels are predicted better.
-    let (below, above) = if dots { (0.25, 0.35) } else { (0.2, 0.25) };
-    let clamp = |n: f64| (n.round().max(4.0) as u32).min(limit);
-    Figure {
-        value: clamp(estimate),
-        low: clamp(estimate * (1.0 - below)),
-        high: clamp(estimate * (1.0 + above)),
-        certainty: Certainty::Estimated,
-        assumption: "live values per thread, scaled to what ptxas allocates",
     }
 }

@@ -1,4 +1,4 @@
-//! What a kernel takes of a GPU when Triton compiles it: bytes of shared memory, and whether registers spill, without asking Triton.
+//! What a kernel takes of a GPU when Triton compiles it: bytes of shared memory, and the registers of a thread, without asking Triton.
 //!
 //! The rules follow what Triton's passes decide: the layout of every value ([`layouts`]), the loads that a loop fetches ahead and how many
 //! buffers they get, the bytes that conversions, reductions and scans go through ([`scratch`]), and first-fit placement of all that is alive
@@ -8,18 +8,12 @@
 //! enters, so a change there changes no figure here; [`fold`] uses the same simplifier under Triton's policy.
 
 mod allocation;
-mod contiguity;
-mod dead_code;
 mod dot_operands;
 mod encoding;
 mod fold;
-mod fusion;
 mod layout_replicas;
 mod layouts;
 mod load_cse;
-mod path_liveness;
-mod pipeline;
-mod range_pruning;
 mod rematerialise;
 mod scratch;
 mod spills;
@@ -36,18 +30,20 @@ use tritium_tile::{
     ops::LoopAttrs,
 };
 
+pub use self::spills::{Counts, Rules};
 use self::{
     allocation::place,
     dot_operands::Fetch,
     encoding::{Enc, Encoding, contiguous_dim},
     layouts::{Layouts, Unit},
-    pipeline::RunsAhead,
+    spills::InRegisters,
 };
 use tritium_codegen::{CompileOptions, Unsupported};
 
 use crate::{
     occupancy,
     resources::{Certainty, Figure},
+    spills::Pressure,
 };
 
 /// A part of shared memory that Triton sets aside.
@@ -92,10 +88,9 @@ pub struct Footprint {
     pub parts: Vec<Part>,
     pub loops: Vec<Pipelined>,
     /// 32-bit registers that a thread needs at the worst place.
-    pub live_registers: u32,
+    pub pressure: Pressure,
     /// The op at that place.
     pub pressure_origin: u32,
-    pub spills: Figure<bool>,
     pub products: Vec<Product>,
 }
 
@@ -111,7 +106,6 @@ pub struct Product {
 }
 
 const SHARED_ASSUMPTION: &str = "Triton 3.6 lays out, pipelines and places as its rules say";
-const SPILL_ASSUMPTION: &str = "what is alive at once, against the registers of a thread";
 
 /// LLVM knows how many programs a grid has at most along its second and third axes. Along the first there may be so many that an index of
 /// 32 bits wraps.
@@ -122,6 +116,15 @@ const TURNED: &str = "mma.sync takes the transpose of it, which lies the other w
 
 /// The footprint of a kernel at L0.
 pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Unsupported> {
+    Ok(modelled(l0, options, &[])?.0)
+}
+
+/// The places of a kernel at L0 at which most registers are live, under each of some rules.
+pub fn worst_places(l0: &Module, options: &CompileOptions, rules: &[Rules]) -> Result<Vec<Vec<Counts>>, Unsupported> {
+    Ok(modelled(l0, options, rules)?.1)
+}
+
+fn modelled(l0: &Module, options: &CompileOptions, rules: &[Rules]) -> Result<(Footprint, Vec<Vec<Counts>>), Unsupported> {
     let mut module = l0.clone();
     module.functions = vec![inline::inlined(&module, MAX_INLINED_OPS)?.into_owned()];
     fold::fold(&mut module);
@@ -138,15 +141,15 @@ pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Uns
     plan.layouts.read_from_rings(&plan.ahead);
     plan.conversions();
     plan.collectives();
-    let Plan { mut parts, loops, fetches, beside, .. } = plan;
+    let Plan { mut parts, loops, fetches, in_registers, .. } = plan;
     let shared = place(&mut parts);
-    let (needed, at) = spills::needed(&mut layouts, &fetches, &beside);
+    let places = rules.iter().map(|&rules| spills::worst_places(&mut layouts, &fetches, &in_registers, rules)).collect();
+    let (needed, at) = spills::needed(&mut layouts, &fetches, &in_registers);
     // ptxas takes the bound at its word, even where so many threads do not have as many registers.
     let has = match options.launch.max_registers {
         Some(bound) => bound.min(options.sm.max_registers_per_thread),
         None => occupancy::registers_of_thread(options.sm, options.launch.num_warps, None),
     };
-    let spills = needed > f64::from(has);
     let products = layouts.products.iter().map(|(&dot, product)| {
         let op = function.op(dot);
         let (left, shape) = (function.ty(op.operands[0]), function.ty(op.results[0]).shape());
@@ -161,7 +164,7 @@ pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Uns
             is_narrow: left.elem().bits() <= 16,
         }
     });
-    Ok(Footprint {
+    let footprint = Footprint {
         compiler: "triton",
         shared_bytes: Figure {
             value: shared,
@@ -171,18 +174,12 @@ pub fn footprint(l0: &Module, options: &CompileOptions) -> Result<Footprint, Uns
             assumption: SHARED_ASSUMPTION,
         },
         parts,
-        live_registers: needed.round() as u32,
+        pressure: Pressure::new(needed, has),
         pressure_origin: at.map_or(u32::MAX, |op| function.op(op).origin.0),
-        spills: Figure {
-            value: spills,
-            low: spills,
-            high: spills,
-            certainty: Certainty::Estimated,
-            assumption: SPILL_ASSUMPTION,
-        },
         products: products.collect(),
         loops,
-    })
+    };
+    Ok((footprint, places))
 }
 
 /// A load, and the layout that it is made in where that is not its own.
@@ -199,8 +196,8 @@ struct Plan<'l, 'f> {
     loops: Vec<Pipelined>,
     /// Loads that have a ring of buffers.
     ahead: FxHashSet<OpId>,
-    /// What runs ahead beside them.
-    beside: RunsAhead,
+    /// Loads that run ahead beside them.
+    in_registers: InRegisters,
     /// The operands that products read from registers.
     fetches: Vec<Fetch>,
 }
@@ -228,7 +225,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             parts: Vec::new(),
             loops: Vec::new(),
             ahead: FxHashSet::default(),
-            beside: RunsAhead::default(),
+            in_registers: InRegisters::default(),
             fetches: Vec::new(),
         };
         plan.fetch();
@@ -269,11 +266,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             if distance == 0 {
                 continue;
             }
-            let in_registers = kept_in_registers.iter().map(|&load| ((load, None), 0));
-            for ((load, layout), level) in levels.iter().copied().chain(in_registers) {
-                self.beside.prepare(self.layouts, id, (load, layout), stages - 1 - (deepest - level) * distance);
-            }
-            self.beside.loads.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
+            self.in_registers.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
             for &((load, _), _) in &levels {
                 let result = self.function.op(load).results[0];
                 let by_warpgroups = self.feeds_warpgroups_alone(result);

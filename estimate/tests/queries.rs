@@ -266,43 +266,11 @@ fn one_kernel_s_body_compiles_that_kernel_only() {
     assert!(all.len() > ran.len(), "{all:?}");
 }
 
-const SUMS: &str = "\
-import triton
-import triton.language as tl
-
-# /// tritium
-# [launch.sums]
-# kernel = \"sums\"
-# grid = [1]
-# args = { x = \"f32[64, 4096]\", y = \"f32[64, 64]\", z = \"f32[4096]\" }
-# num_warps = 1
-# ///
-@triton.jit
-def sums(x, y, z):
-    i = tl.arange(0, 64)
-    at = i[:, None] * 4096 + i[None, :]
-    total = tl.zeros((64, 64), tl.float32)
-    squares = tl.zeros((64, 64), tl.float32)
-    for n in range(0, 64):
-        tile = tl.load(x + at + n * 64)
-        total += tile
-        squares += tile * tile
-        tl.store(z + n * 64 + i, tl.sum(tile, axis=0))
-    if READ:
-        tl.store(y + i[:, None] * 64 + i[None, :], total + squares)
-";
-
 fn footprint_of(text: &str) -> Footprint {
     let mut db = Database::new(Arc::new(Nothing));
     let file = db.set_text(Path::new("sums.py"), text.to_string());
     let (_, first) = launched(&db, file)[0];
     triton_footprint(&db, first.instance, options(first.options)).clone().expect("it is understood")
-}
-
-/// Registers that a thread needs in Triton's code, and whether it has them.
-fn triton_needs(text: &str) -> (u32, bool) {
-    let footprint = footprint_of(text);
-    (footprint.live_registers, footprint.spills.value)
 }
 
 const PRODUCT: &str = "\
@@ -327,7 +295,7 @@ def product(x, y, z):
 
 #[test]
 fn a_value_takes_registers_in_every_layout_that_it_exists_in() {
-    let needs = |result: &str| triton_needs(&PRODUCT.replace("NUM_WARPS", "1").replace("RESULT", result)).0;
+    let needs = |result: &str| footprint_of(&PRODUCT.replace("NUM_WARPS", "1").replace("RESULT", result)).pressure.needed;
     // The product reads it from shared memory as it goes; what is added to its result waits beside it.
     let (once, twice) = (needs("c"), needs("c + a"));
     assert!(twice > once + 40, "{once} {twice}");
@@ -342,131 +310,4 @@ fn equal_reductions_are_done_once() {
     let columns = |of: &str| format!("tl.sum({of}, axis=0)[None, :]");
     assert_eq!(reductions(&format!("{} + {}", columns("c"), columns("c * c"))), 2);
     assert_eq!(reductions(&format!("{} + c * {}", columns("c"), columns("c"))), 1);
-}
-
-#[test]
-fn sums_that_nobody_reads_take_no_registers() {
-    let (read, spills) = triton_needs(&SUMS.replace("if READ", "if True"));
-    assert!(read > 255 && spills, "{read}");
-    let (unread, spills) = triton_needs(&SUMS.replace("if READ", "if False"));
-    assert!(unread < 100 && !spills, "{unread}");
-}
-
-const BLOCK: &str = "\
-import triton
-import triton.language as tl
-
-# /// tritium
-# [launch.row]
-# kernel = \"row\"
-# grid = [1]
-# args = { x = \"f32[16384]\", y = \"f32[16384]\" }
-# num_warps = 1
-# ///
-@triton.jit
-def row(x, y):
-    at = tl.arange(0, 16384)
-    tl.store(y + at, tl.exp(tl.load(x + at, mask=at < LENGTH, other=0.0)), mask=at < LENGTH)
-";
-
-#[test]
-fn the_end_of_a_block_that_a_number_rules_out_takes_no_registers() {
-    let (all, spills) = triton_needs(&BLOCK.replace("LENGTH", "16000"));
-    assert!(all > 255 && spills, "{all}");
-    let (few, spills) = triton_needs(&BLOCK.replace("LENGTH", "1000"));
-    assert!(few < 100 && !spills, "{few}");
-    // What stands in for it may be a tile of its own.
-    let two = |other: &str| {
-        let load = |mask: &str| format!("tl.load(x + at, mask=at < {mask}, other={other})");
-        let line = BLOCK.find("    tl.store").expect("the last line");
-        let body =
-            format!("    a = {}\n    b = {}\n    tl.store(y + at, a - b * tl.max(a * b, axis=0))\n", load("1000"), load("2000"));
-        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
-    };
-    let (number, tile) = (two("0.0"), two("tl.load(y + at)"));
-    assert!(tile > number + 500, "{number} {tile}");
-}
-
-#[test]
-fn how_many_programs_there_are_rules_out_the_end_of_a_block() {
-    let needs = |first: &str| {
-        let block = BLOCK.replace("tl.arange(0, 16384)", &format!("{first} * 16384 + tl.arange(0, 16384)"));
-        triton_needs(&block.replace("LENGTH", "1000")).0
-    };
-    // Along the second axis there are 65,535 at most, which no index of 32 bits wraps at; along the first it may.
-    let (first, second) = (needs("tl.program_id(0)"), needs("tl.program_id(1)"));
-    assert!(first > 255 && second < 100, "{first} {second}");
-}
-
-#[test]
-fn a_sum_takes_no_registers_where_nothing_but_zeros_is_added() {
-    let needs = |other: &str| {
-        let body = format!(
-            "    total = tl.zeros([16384], tl.float32)\n    for i in range(0, 9):\n        total += tl.load(x + i + at, mask=at < 1000, \
-             other={other})\n    tl.store(y + at, total, mask=at < 15000)\n"
-        );
-        let line = BLOCK.find("    tl.store").expect("the last line");
-        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
-    };
-    let (zeros, ones) = (needs("0.0"), needs("1.0"));
-    assert!(zeros < 100 && ones > 255, "{zeros} {ones}");
-}
-
-const AHEAD: &str = "\
-import triton
-import triton.language as tl
-
-# /// tritium
-# [launch.ahead]
-# kernel = \"ahead\"
-# grid = [1]
-# args = { x = \"f16[64, 4096]\", z = \"f16[64, 4096]\", n = 4096 }
-# num_warps = 4
-# ///
-@triton.jit
-def ahead(x, z, n):
-    i = tl.arange(0, 64)
-    k = tl.arange(0, 128)
-    a = tl.load(x + i[:, None] * n + i[None, :])
-    for start in tl.range(0, n, 128, num_stages=STAGES):
-        place = i[:, None] * n + (start + k)[None, :]
-        b = tl.load(x + place)
-        tl.store(z + PLACE, tl.dot(a, b).to(tl.float16))
-";
-
-#[test]
-fn what_is_made_for_a_load_that_runs_ahead_waits_for_who_asks_for_it_later() {
-    let needs = |place: &str, stages: u32| triton_needs(&AHEAD.replace("STAGES", &stages.to_string()).replace("PLACE", place)).0;
-    // In registers once for every trip that the load is ahead.
-    let more = |place: &str| needs(place, 4).saturating_sub(needs(place, 2));
-    let (same, other) = (more("place"), more("i[:, None] * n + k[None, :]"));
-    assert!(same > other + 10, "{same} {other}");
-}
-
-#[test]
-fn a_run_of_elementwise_operations_needs_less_than_its_tiles() {
-    let needs = |result: &str| {
-        let line = BLOCK.find("    tl.store").expect("the last line");
-        let body = format!("    a = tl.load(x + tl.arange(0, 4096))\n    tl.store(y + tl.arange(0, 4096), {result})\n");
-        triton_needs(&format!("{}{body}", &BLOCK[..line])).0
-    };
-    let (one, many) = (needs("a + 1.0"), needs("(a + 1.0) * (a - 2.0) * (a + 3.0) * (a - 4.0)"));
-    // Tile after tile three are needed at once, of 128 registers each.
-    assert!(many < one + 128, "{one} {many}");
-}
-
-#[test]
-fn neighbours_in_a_remainder_are_apart() {
-    let needs = |row: &str| {
-        let body = format!(
-            "    i = tl.arange(0, 1024)\n    row = {row}\n    a = tl.load(x + row * LENGTH + i, mask=i < LENGTH, other=0.0)\n    \
-             b = tl.load(y + row * 3 * LENGTH + i, mask=i < LENGTH, other=0.0)\n    tl.store(y + row * 5 * LENGTH + i, a * b, mask=i < \
-             LENGTH)\n"
-        );
-        let line = BLOCK.find("    at =").expect("the first line");
-        let head = BLOCK[..line].replace("def row(x, y)", "def row(x, y, n)").replace("[16384]\" }", "[16384]\", n = 9000 }");
-        triton_needs(&format!("{head}{body}").replace("LENGTH", "n")).0
-    };
-    let (sum, remainder) = (needs("i + 7"), needs("i % 7"));
-    assert!(remainder > sum + 5, "{sum} {remainder}");
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, time::Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tritium_codegen as codegen;
-use tritium_estimate as estimate;
+use tritium_estimate::{self as estimate, resources::Figure, spills::Pressure};
 use tritium_semantics::{
     configuration::Configuration,
     diagnostics::Severity,
@@ -57,6 +57,9 @@ pub struct Request {
     /// Also what is expected of ptxas; after the stage `tile`.
     #[serde(default)]
     pub estimates: bool,
+    /// Also where Triton's code needs most registers, with all rules of the model and without each; after the same stage.
+    #[serde(default)]
+    pub places: bool,
     /// Also the bindings of the helpers that it calls, each with its function's name.
     #[serde(default)]
     pub helpers: bool,
@@ -81,8 +84,9 @@ pub struct Answer {
     pub shared_bytes: Option<u32>,
     /// Exact, from ptxas.
     pub registers: Option<u32>,
-    /// What was expected of ptxas before it was asked, and whether it was expected to spill.
-    pub registers_estimated: Option<u32>,
+    /// What was expected of ptxas before it was asked, what of it is live at once, and whether it was expected to spill.
+    pub registers_estimated: Option<Figure<u32>>,
+    pub registers_live: Option<f64>,
     pub spills_estimated: Option<bool>,
     pub spill_bytes: Option<u32>,
     /// Local memory of a thread: spilled registers and arrays that are indexed at run time.
@@ -99,9 +103,9 @@ pub struct Expected {
     pub shared_bytes: u32,
     /// What a thread block of the GPU may have.
     pub limit_bytes: u32,
-    pub spills: bool,
-    /// 32-bit registers that a thread needs at the worst place.
-    pub live_registers: u32,
+    pub pressure: Pressure,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<(&'static str, Vec<estimate::triton::Counts>)>,
     /// Matrix products.
     pub products: usize,
     /// What takes the bytes.
@@ -240,15 +244,20 @@ impl Analysis {
         clock.stage("tile");
         if request.estimates {
             let report = self.report_of(active).as_ref().map_err(|e| e.message.clone())?;
-            answer.registers_estimated = Some(report.registers.value);
+            answer.registers_estimated = Some(report.registers);
+            answer.registers_live = Some(report.live_registers);
             answer.spills_estimated = Some(report.spill_bytes.value > 0);
         }
         let expected = estimate::triton_footprint(db, active.instance, self.compile_options(active)).as_ref().ok();
+        let places = match request.places {
+            true => estimate::triton_places(db, active.instance, self.compile_options(active)).map_err(|e| e.message)?,
+            false => Vec::new(),
+        };
         answer.triton = expected.map(|footprint| Expected {
             shared_bytes: footprint.shared_bytes.value,
             limit_bytes: self.gpu().sm.shared_per_cta,
-            spills: footprint.spills.value,
-            live_registers: footprint.live_registers,
+            pressure: footprint.pressure,
+            places,
             products: footprint.products.len(),
             parts: footprint.parts.clone(),
         });

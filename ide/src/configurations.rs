@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use tritium_estimate::triton::Footprint;
+use tritium_estimate::{spills, triton::Footprint};
 use tritium_semantics::{
     Function,
     configuration::{Configuration, configurations},
@@ -182,8 +182,8 @@ static TAKEN: &[Taken] = &[
     },
     Taken {
         name: "triton: spills",
-        cell: |f, _| if f.spills.value { "~yes" } else { "~no" }.to_owned(),
-        cost: |f| Some(f64::from(u8::from(f.spills.value))),
+        cell: |f, _| format!("~{}", f.pressure.short()),
+        cost: |f| Some(f64::from(f.pressure.spills as u8)),
     },
 ];
 
@@ -233,9 +233,10 @@ impl Analysis {
             _ => None,
         });
         let note = format!(
-            "Tritium's compiler, {}; rows that begin with triton: are Triton's, by the rules of its passes. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always.{} \
+            "Tritium's compiler, {}; rows that begin with triton: are Triton's, by the rules of its passes. {}. ~ marks estimates: registers, spills and occupancy until ptxas has answered, traffic and time always.{} \
              The time assumes: {}.",
             self.gpu().name(),
+            spills::legend(),
             absent.unwrap_or_default(),
             figures.iter().flatten().next().map_or("a launch", |f| f.report.cost_assumption)
         );

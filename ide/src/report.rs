@@ -12,6 +12,7 @@ use tritium_estimate::{
     occupancy::{Limiter, Occupancy, occupancy},
     registers::Point,
     resources::{Buffer, KernelReport},
+    spills::Pressure,
     triton::Footprint,
 };
 use tritium_semantics::{
@@ -21,6 +22,8 @@ use tritium_semantics::{
     problem::Place,
 };
 use tritium_tile::layout::Distributed;
+
+pub use tritium_estimate::spills::legend as spills_legend;
 
 use crate::{Analysis, exact::State, kernels::Kernel};
 
@@ -69,8 +72,8 @@ pub struct Row {
     pub pressure_line: Option<u32>,
     pub pressure: Option<String>,
     pub spill_bytes: Option<u32>,
-    /// Of Triton an estimate, like `spill_bytes`.
-    pub spills: Option<bool>,
+    /// Of Triton's code, of whose spills no bytes are known.
+    pub spills: Option<Pressure>,
     pub shared_bytes: Option<u32>,
     /// `exact` or `estimated`.
     pub shared_source: Option<&'static str>,
@@ -326,7 +329,7 @@ impl Analysis {
         let mut row = self.blank(path, kernel, active, "triton");
         // What is not understood is said once, of Tritium's own code.
         let Some(footprint) = self.footprint(active) else { return row };
-        row.spills = Some(footprint.spills.value);
+        row.spills = Some(footprint.pressure);
         row.shared_bytes = Some(footprint.shared_bytes.value);
         row.shared_source = Some("estimated");
         let parts = footprint.parts.iter();
@@ -381,7 +384,6 @@ impl Analysis {
         row.registers = Some(registers);
         row.registers_source = Some(if exact { "exact" } else { "estimated" });
         row.spill_bytes = Some(figures.spill_bytes().0);
-        row.spills = Some(figures.spill_bytes().0 > 0);
         row.shared_source = Some("exact");
         row.shared_bytes = Some(figures.report.shared_bytes.value);
         row.blocks_per_sm = figures.occupancy.map(|o| o.ctas_per_sm);
@@ -521,7 +523,7 @@ impl Analysis {
             }
             State::Pending | State::Failed(_) | State::Absent(_) => {
                 let r = &figures.report.registers;
-                format!("- registers: ~{} per thread, {} to {} (estimated)\n", r.value, r.low, r.high)
+                format!("- registers: ~{} per thread, {} to {} (estimated, {})\n", r.value, r.low, r.high, r.assumption)
             }
         };
         if let Some(worst) = figures.report.worst() {
@@ -572,14 +574,14 @@ impl Analysis {
         let limit = self.gpu().sm.shared_per_cta;
         let shared = footprint.shared_bytes.value;
         let fits = if shared <= limit { "" } else { ", which does not fit" };
-        let spills = if footprint.spills.value { "registers spill" } else { "no spills" };
         let mut units: Vec<&str> = footprint.products.iter().map(|product| product.unit).collect();
         units.dedup();
         let units = if units.is_empty() { String::new() } else { format!(", {}", units.join(" and ")) };
         format!(
-            "- by Triton's: {} of {} shared memory{fits}, {spills}{units} (estimated)\n",
+            "- by Triton's: {} of {} shared memory{fits}, {}{units} (estimated)\n",
             bytes_text(shared),
-            bytes_text(limit)
+            bytes_text(limit),
+            footprint.pressure
         )
     }
 

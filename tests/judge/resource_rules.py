@@ -16,7 +16,7 @@ import sys
 import tempfile
 import tomllib
 
-import spills
+import record_suite_spills as spills
 
 PAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "semantics", "src", "diagnostics")
 LIMIT = 232448

@@ -4,11 +4,11 @@
 //! disagree. The disagreements are recorded by name and verdict in `tests/data/accuracy/`; `--check` fails when one is new, `--list` prints
 //! them, and without either the record and its part of `docs/accuracy.md` are written anew. **A measure only compares; nothing that it finds is decided here.**
 
-mod ask;
+pub(crate) mod ask;
 mod compiled;
 mod corpus;
 mod findings;
-mod footprints;
+pub(crate) mod footprints;
 mod probes;
 mod registers;
 mod types;
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
 const PAGE: &str = "docs/accuracy.md";
 
 /// Puts a section in its place on the page; the others stay as they are.
-fn publish(judge: &Judge, name: &str, section: &str) -> Result<(), String> {
+pub(crate) fn publish(judge: &Judge, name: &str, section: &str) -> Result<(), String> {
     let path = judge.root.join(PAGE);
     let old = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
@@ -123,12 +123,12 @@ fn publish(judge: &Judge, name: &str, section: &str) -> Result<(), String> {
     fs::write(&path, new).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn say(text: &str) -> Result<(), String> {
+pub(crate) fn say(text: &str) -> Result<(), String> {
     writeln!(io::stdout(), "{text}").map_err(|e| e.to_string())
 }
 
 /// `None` where the recorded tables are not at hand and need not be.
-fn judge(quick: bool) -> Result<Option<Judge>, String> {
+pub(crate) fn judge(quick: bool) -> Result<Option<Judge>, String> {
     let root = crate::root();
     let ci = std::env::var_os("CI").is_some();
     let missing = |what: String| {

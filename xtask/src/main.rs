@@ -1,10 +1,11 @@
 //! The project's own chores: `cargo xtask setup`, `cargo xtask tidy`, `cargo xtask codegen`, `cargo xtask accuracy`,
-//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`, `cargo xtask fuzz`, `cargo xtask mutants`.
+//! `cargo xtask corpora`, `cargo xtask verdicts`, `cargo xtask gpu-suite`, `cargo xtask fit`, `cargo xtask fuzz`, `cargo xtask mutants`.
 //! **A chore changes nothing outside the repository folder, and says on stderr what is wrong and where.**
 
 mod accuracy;
 mod codegen;
 mod corpora;
+mod fit;
 mod fuzz;
 mod syntax_verdicts;
 mod tidy;
@@ -24,13 +25,14 @@ fn main() -> ExitCode {
         }),
         Some("accuracy") => finish(accuracy::run(arguments)),
         Some("corpora") => finish(corpora::run()),
+        Some("fit") => finish(fit::run(arguments)),
         Some("fuzz") => finish(fuzz::run(arguments)),
         Some("verdicts") => finish(syntax_verdicts::run()),
         Some("gpu-suite") => finish(with_compiler("gpu-suite", arguments)),
         Some("mutants") => finish(with_compiler("mutants", arguments)),
         _ => {
             eprintln!(
-                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | verdicts | fuzz --seeds A..B | gpu-suite OUT [FAMILY…] | mutants --numbers A..B"
+                "usage: cargo xtask setup | tidy | codegen [--check] | accuracy [MEASURE…] [--check | --list] | corpora | fit [--check] | verdicts | fuzz --seeds A..B | gpu-suite OUT [FAMILY…] | mutants --numbers A..B"
             );
             ExitCode::from(2)
         }

@@ -107,7 +107,7 @@ impl Plan<'_, '_> {
         let (mut wholes, mut leaves) = (Vec::new(), Vec::new());
         let mut taken_apart = Vec::new();
         for mut fetch in std::mem::take(&mut self.fetches) {
-            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.beside.loads.contains_key(&op));
+            let is_carried = |leaf: ValueId| self.function.def_op(leaf).is_some_and(|op| self.in_registers.contains_key(&op));
             match &fetch.leaves {
                 // A transpose moves behind the buffer.
                 None => {

@@ -78,17 +78,6 @@ impl Copy {
         let by_element = function.def_op(value).is_some_and(|def| function.op(def).kind.is_elementwise());
         (!self.made.is_fetched() && !by_element).then(|| Span { value, from: from - 1, to: from - 1 })
     }
-
-    /// Whether it is put into shared memory for a conversion before an op.
-    pub(super) fn goes_on_at(&self, user: OpId) -> bool {
-        self.conversions.contains(&user)
-    }
-
-    /// Whether it goes on to shared memory as soon as it is made.
-    pub(super) fn only_passes_on(&self, function: &Function, value: ValueId) -> bool {
-        let def = function.def_op(value);
-        matches!(self.made, Made::AtHome | Made::Again) && def.is_some_and(|def| self.uses.iter().all(|&user| user == def))
-    }
 }
 
 pub(super) struct Copies {
@@ -98,7 +87,26 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    pub(super) fn of(function: &Function, layouts: &mut Layouts<'_>, fetches: &[Fetch]) -> Copies {
+    /// Every value in its own layout alone: what the others are worth.
+    pub(super) fn at_home(layouts: &Layouts<'_>, fetches: &[Fetch]) -> Copies {
+        let function = layouts.function;
+        let read_as_it_goes = fetches.iter().map(|fetch| (fetch.dot, fetch.side as usize)).collect();
+        let mut all: IndexMap<Key, Copy> = IndexMap::new();
+        function.walk(|_, id| {
+            let op = function.op(id);
+            for &operand in op.operands.iter().filter(|_| !is_name(&op.kind)) {
+                let value = named(function, operand);
+                let key = (value, layouts.homes[value.index()].filter(|_| !function.ty(value).is_scalar()));
+                let copy =
+                    all.entry(key).or_insert_with(|| Copy { made: Made::AtHome, uses: Vec::new(), conversions: Vec::new() });
+                copy.uses.push(id);
+            }
+        });
+        Copies { all, read_as_it_goes }
+    }
+
+    pub(super) fn of(layouts: &mut Layouts<'_>, fetches: &[Fetch]) -> Copies {
+        let function = layouts.function;
         let fetches = fetches.iter().map(|fetch| ((fetch.dot, fetch.side as usize), fetch)).collect();
         let found = Copies { all: IndexMap::new(), read_as_it_goes: FxHashSet::default() };
         let mut search = Search { function, layouts, fetches, decided: FxHashMap::default(), found };
@@ -173,11 +181,8 @@ impl Search<'_, '_> {
     }
 
     /// The op that makes a value, a loop that of what it carries.
-    fn maker(&self, mut value: ValueId) -> Option<OpId> {
-        while let Some(op) = self.function.def_op(value).map(|id| self.function.op(id)).filter(|op| is_name(&op.kind)) {
-            value = op.operands[0];
-        }
-        match self.function.value(value).def {
+    fn maker(&self, value: ValueId) -> Option<OpId> {
+        match self.function.value(named(self.function, value)).def {
             ValueDef::Result(id, _) => Some(id),
             ValueDef::Argument(block, _) => self.layouts.owners[block.index()],
         }
@@ -287,4 +292,12 @@ impl Search<'_, '_> {
         }
         self.decided.get(&(value, enc)).copied().unwrap_or(Made::ConvertedForUse)
     }
+}
+
+/// The value that this one is another name of.
+fn named(function: &Function, mut value: ValueId) -> ValueId {
+    while let Some(op) = function.def_op(value).map(|id| function.op(id)).filter(|op| is_name(&op.kind)) {
+        value = op.operands[0];
+    }
+    value
 }
