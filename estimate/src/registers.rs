@@ -222,7 +222,7 @@ impl Lives<'_> {
             spans.extend(to.filter(|&to| to >= from).map(|to| Span { value, from, to }));
         };
         for &op in &order.ops {
-            let is_loop = matches!(function.op(op).kind, OpKind::For(_) | OpKind::While);
+            let is_loop = function.op(op).kind.is_loop();
             for &result in &function.op(op).results {
                 // A result takes the registers of operands that die; what a loop carries is counted as its arguments while it runs.
                 let from = if is_loop { order.end[op.index()] + 1 } else { order.start[op.index()] + 1 };
@@ -265,7 +265,7 @@ impl Lives<'_> {
             while let Some(outer) = inside
                 && Some(outer) != defined_in
             {
-                if matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While) {
+                if self.function.op(outer).kind.is_loop() {
                     at = at.max(order.end[outer.index()]);
                 }
                 inside = order.owner(outer);

@@ -464,7 +464,7 @@ impl<'l, 'f> Plan<'l, 'f> {
         let mut block = self.layouts.parents[user.index()];
         while block != home {
             let Some(outer) = block.and_then(|b| self.layouts.owners[b.index()]) else { break };
-            if matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While) {
+            if self.function.op(outer).kind.is_loop() {
                 last = last.max(self.end[outer.index()]);
             }
             block = self.layouts.parents[outer.index()];

@@ -13,21 +13,7 @@ pub fn may_write(function: &Function, op: OpId) -> bool {
     let mut pending = vec![op];
     while let Some(op) = pending.pop() {
         let op = function.op(op);
-        let quiet = op.kind.is_pure()
-            || op.kind.is_terminator()
-            || matches!(
-                op.kind,
-                OpKind::Load(_)
-                    | OpKind::LocalLoad
-                    | OpKind::SpecialRegister(_)
-                    | OpKind::Assert { .. }
-                    | OpKind::Assume
-                    | OpKind::Print { .. }
-                    | OpKind::For(_)
-                    | OpKind::While
-                    | OpKind::If
-            );
-        if !quiet {
+        if op.kind.may_write() {
             return true;
         }
         for &region in &op.regions {

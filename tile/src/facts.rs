@@ -370,10 +370,7 @@ impl Walk<'_> {
         match &op.kind {
             OpKind::ProgramId { .. } | OpKind::NumPrograms { .. } => true,
             OpKind::Iota { start, .. } => *start >= 0,
-            OpKind::Splat | OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => {
-                all(1)
-            }
-            OpKind::ConvertLayout | OpKind::Promise { .. } => all(1),
+            kind if kind.is_view() => all(1),
             OpKind::Select => op.operands[1..].iter().all(|&v| self.facts.is_natural(v)),
             OpKind::Cast(CastOp::ExtS) => all(1),
             OpKind::Cast(CastOp::ExtU) => true,

@@ -144,9 +144,7 @@ impl Plan {
         let mut straight = vec![false; function.ops.len()];
         function.walk(|block, id| {
             let op = function.op(id);
-            if let (OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. }, Some(&region)) =
-                (&op.kind, op.regions.first())
-            {
+            if let Some(&region) = op.regions.first().filter(|_| op.kind.is_combining()) {
                 straight[id.index()] = collective::is_straight(module, function, region, 0);
             }
             for &result in &op.results {

@@ -6,6 +6,7 @@
 //! **Invariants:** `parse(print(m)) == m` for every module; after [`verify`] later stages may refuse but never panic.
 //! Knows nothing of Python, of files, of GPUs' names.
 
+mod attributes;
 pub mod effects;
 pub mod facts;
 pub mod inline;

@@ -1,12 +1,28 @@
-//! The spelling of every attribute and operation of the text form.
+//! The spelling of every attribute of the text form; operations have theirs in their row of [`crate::ops`].
 //!
 //! **Invariant:** each variant has one name, each name one variant, and names stand nowhere else: printing, parsing, listings and
 //! messages ask here.
 
 use crate::{module::Level, ops::*};
 
+/// What has names.
+pub(crate) trait Named: Copy + PartialEq + 'static {
+    fn all() -> &'static [Self];
+    fn spelling(self) -> &'static str;
+}
+
 macro_rules! names {
     ($($(#[$doc:meta])* $ty:ident { $($variant:ident $name:literal),+ $(,)? })+) => {$(
+        impl Named for $ty {
+            fn all() -> &'static [$ty] {
+                $ty::ALL
+            }
+
+            fn spelling(self) -> &'static str {
+                self.name()
+            }
+        }
+
         impl $ty {
             pub const ALL: &'static [$ty] = &[$($ty::$variant),+];
 
@@ -70,72 +86,6 @@ names! {
     MemScope { Cta "cta", Gpu "gpu", Sys "sys" }
 
     DotPrecision { Tf32 "tf32", Tf32x3 "tf32x3", Bf16x3 "bf16x3", Bf16x6 "bf16x6", Ieee "ieee" }
-}
-
-impl OpKind {
-    /// The word an operation of this kind begins with in the text.
-    pub fn name(&self) -> &'static str {
-        match self {
-            OpKind::Constant(_) => "constant",
-            OpKind::ProgramId { .. } => "program_id",
-            OpKind::NumPrograms { .. } => "num_programs",
-            OpKind::SpecialRegister(_) => "special_register",
-            OpKind::Iota { .. } => "iota",
-            OpKind::Splat => "splat",
-            OpKind::ExpandDims { .. } => "expand_dims",
-            OpKind::Broadcast => "broadcast",
-            OpKind::Reshape { .. } => "reshape",
-            OpKind::Transpose { .. } => "transpose",
-            OpKind::Unary(op) => op.name(),
-            OpKind::Binary(op) => op.name(),
-            OpKind::Compare(op) => op.name(),
-            OpKind::Select => "select",
-            OpKind::Fma => "fma",
-            OpKind::Cast(op) => op.name(),
-            OpKind::AddPtr => "addptr",
-            OpKind::Promise { what, .. } => what.name(),
-            OpKind::Libdevice(_) => "libdevice",
-            OpKind::InlineAsm(_) => "inline_asm",
-            OpKind::Map { .. } => "map",
-            OpKind::Load(_) => "load",
-            OpKind::Store(_) => "store",
-            OpKind::AtomicRmw { op, .. } => op.name(),
-            OpKind::AtomicCas { .. } => "atomic.cas",
-            OpKind::Gather { .. } => "gather",
-            OpKind::Histogram => "histogram",
-            OpKind::Reduce { .. } => "reduce",
-            OpKind::Scan { .. } => "scan",
-            OpKind::Dot { .. } => "dot",
-            OpKind::For(_) => "for",
-            OpKind::While => "while",
-            OpKind::If => "if",
-            OpKind::Yield => "yield",
-            OpKind::Condition => "condition",
-            OpKind::Return => "return",
-            OpKind::Call { .. } => "call",
-            OpKind::Assert { .. } => "assert",
-            OpKind::Assume => "assume",
-            OpKind::Print { .. } => "print",
-            OpKind::ConvertLayout => "convert_layout",
-            OpKind::LocalAlloc => "local_alloc",
-            OpKind::LocalIndex => "local_index",
-            OpKind::LocalLoad => "local_load",
-            OpKind::LocalStore => "local_store",
-            OpKind::Barrier => "barrier",
-            OpKind::GridWait => "grid_wait",
-            OpKind::GridLaunch => "grid_launch",
-            OpKind::AsyncCopy(_) => "async_copy",
-            OpKind::AsyncCommit => "async_commit",
-            OpKind::AsyncWait { .. } => "async_wait",
-            OpKind::FenceAsync => "fence_async",
-            OpKind::MbarrierInit { .. } => "mbarrier_init",
-            OpKind::MbarrierWait => "mbarrier_wait",
-            OpKind::MbarrierInvalidate => "mbarrier_invalidate",
-            OpKind::TmaLoad { .. } => "tma_load",
-            OpKind::Wgmma { .. } => "wgmma",
-            OpKind::WgmmaWait { .. } => "wgmma_wait",
-        }
-    }
 }
 
 /// The axes of the launch grid, by number.

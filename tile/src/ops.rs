@@ -1,18 +1,20 @@
 //! The operations of the tile IR.
 //!
 //! An operation is its kind (with typed attributes), its operands, its results and its regions; what each kind means is defined by
-//! [`crate::interpret`] and what is well formed by [`crate::verify`]. **Invariant:** nothing about a kind is stored outside its
-//! variant here and the tables that match on it exhaustively.
+//! [`crate::interpret`] and what is well formed by [`crate::verify`]; what else is asked of it is its row in `table.rs`. **Invariant:**
+//! nothing about a kind is stored outside its variant, its row and the functions that match on it exhaustively.
 //!
 //! Elementwise kinds take scalars or tiles; all operands and results then have one shape (splat and broadcast are explicit).
+
+mod table;
 
 use smallvec::SmallVec;
 
 use crate::{
     libdevice::Symbol,
     module::{BlockId, FunctionId, ValueId},
-    types::Scalar,
 };
+pub use table::{Class, Effect};
 
 /// Where an operation comes from: an index into the table its producer keeps. `Origin::NONE` for what a pass invents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -243,6 +245,12 @@ pub struct InlineAsm {
     /// It may be removed, merged or moved.
     pub pure: bool,
     pub pack: u32,
+}
+
+impl Default for InlineAsm {
+    fn default() -> InlineAsm {
+        InlineAsm { asm: String::new(), constraints: String::new(), pure: true, pack: 1 }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -488,111 +496,3 @@ pub struct LoopAttrs {
     /// An accumulator that the loop carries has one copy, not one a stage.
     pub disallow_acc_multi_buffer: bool,
 }
-
-impl OpKind {
-    pub fn is_terminator(&self) -> bool {
-        matches!(self, OpKind::Yield | OpKind::Condition | OpKind::Return)
-    }
-
-    /// The result points into the tensor that the first operand points into.
-    pub fn keeps_tensor(&self) -> bool {
-        matches!(
-            self,
-            OpKind::AddPtr
-                | OpKind::Promise { .. }
-                | OpKind::Splat
-                | OpKind::Broadcast
-                | OpKind::ExpandDims { .. }
-                | OpKind::Reshape { .. }
-                | OpKind::Transpose { .. }
-                | OpKind::ConvertLayout
-                | OpKind::Cast(CastOp::PtrCast)
-        )
-    }
-
-    /// Elementwise: result element `i` depends on operand elements `i` only.
-    pub fn is_elementwise(&self) -> bool {
-        matches!(
-            self,
-            OpKind::Unary(_)
-                | OpKind::Binary(_)
-                | OpKind::Compare(_)
-                | OpKind::Select
-                | OpKind::Fma
-                | OpKind::Cast(_)
-                | OpKind::AddPtr
-                | OpKind::Promise { .. }
-                | OpKind::Libdevice(_)
-        )
-    }
-
-    /// No effect but its results, and the same operands give the same results: may be removed, merged or moved.
-    pub fn is_pure(&self) -> bool {
-        match self {
-            OpKind::Constant(_)
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::Iota { .. }
-            | OpKind::Splat
-            | OpKind::ExpandDims { .. }
-            | OpKind::Broadcast
-            | OpKind::Reshape { .. }
-            | OpKind::Transpose { .. }
-            | OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::AddPtr
-            | OpKind::Promise { .. }
-            | OpKind::Libdevice(_)
-            | OpKind::Gather { .. }
-            | OpKind::Histogram
-            | OpKind::Map { .. }
-            | OpKind::Reduce { .. }
-            | OpKind::Scan { .. }
-            | OpKind::Dot { .. }
-            | OpKind::ConvertLayout
-            | OpKind::LocalIndex => true,
-            OpKind::InlineAsm(asm) => asm.pure,
-            OpKind::SpecialRegister(register) => match register {
-                SpecialRegister::GlobalTimer => false,
-                SpecialRegister::SmId => true,
-            },
-            OpKind::Load(_)
-            | OpKind::Store(_)
-            | OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::For(_)
-            | OpKind::While
-            | OpKind::If
-            | OpKind::Yield
-            | OpKind::Condition
-            | OpKind::Return
-            | OpKind::Call { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::Print { .. }
-            | OpKind::LocalAlloc
-            | OpKind::LocalLoad
-            | OpKind::LocalStore
-            | OpKind::Barrier
-            | OpKind::GridWait
-            | OpKind::GridLaunch
-            | OpKind::AsyncCopy(_)
-            | OpKind::AsyncCommit
-            | OpKind::AsyncWait { .. }
-            | OpKind::FenceAsync
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierInvalidate
-            | OpKind::TmaLoad { .. }
-            | OpKind::Wgmma { .. }
-            | OpKind::WgmmaWait { .. } => false,
-        }
-    }
-}
-
-/// The smallest scalar type a `Constant::Int` of this kind may have is decided by its user; this names the common ones.
-pub const INDEX: Scalar = Scalar::I32;

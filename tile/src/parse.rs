@@ -10,10 +10,11 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::{
+    attributes::{self, Number, Visitor},
     layout::{Bases, Distributed, Layout, LayoutId, SharedLayout},
     libdevice::Symbol,
     module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueId},
-    names::AXES,
+    names::{AXES, Named},
     ops::*,
     rewrite,
     types::{Elem, Scalar, Shape, Type},
@@ -110,22 +111,67 @@ impl Attributes {
             Some((_, place)) => Err(place.error(format!("`{key}` takes a number: `{key}=0`"))),
         }
     }
+}
 
-    fn axis(&mut self, place: Place) -> Parse<u8> {
-        self.number("axis")?.ok_or_else(|| place.error("expected `axis=` and a number".into()))
+/// Reads what an operation is given.
+struct Reader<'a> {
+    given: &'a mut Attributes,
+    op: Place,
+}
+
+impl Visitor for Reader<'_> {
+    type Error = ParseError;
+
+    fn axis(&mut self, axis: &mut u8) -> Parse<()> {
+        *axis = self.given.number("axis")?.ok_or_else(|| self.op.error("expected `axis=` and a number".into()))?;
+        Ok(())
     }
 
-    fn name<T: Copy>(&mut self, key: &str, all: &[T], name: fn(T) -> &'static str, default: T) -> Parse<T> {
-        let one_of = || all.iter().map(|&t| name(t)).collect::<Vec<_>>().join(", ");
-        match self.take(key) {
-            None => Ok(default),
-            Some((Attribute::Word(word), place)) => all
+    fn number<T: Number>(&mut self, key: &str, number: &mut T, default: T) -> Parse<()> {
+        *number = self.given.number(key)?.unwrap_or(default);
+        Ok(())
+    }
+
+    fn number_beside<T: Number>(&mut self, key: &str, number: &mut T, default: T) -> Parse<()> {
+        self.number(key, number, default)
+    }
+
+    fn optional(&mut self, key: &str, number: &mut Option<u32>) -> Parse<()> {
+        *number = self.given.number(key)?;
+        Ok(())
+    }
+
+    fn flag(&mut self, key: &str, flag: &mut bool) -> Parse<()> {
+        *flag = self.given.flag(key)?;
+        Ok(())
+    }
+
+    fn name<T: Named + Default>(&mut self, key: &str, name: &mut T) -> Parse<()> {
+        let one_of = || T::all().iter().map(|t| t.spelling()).collect::<Vec<_>>().join(", ");
+        *name = match self.given.take(key) {
+            None => T::default(),
+            Some((Attribute::Word(word), place)) => T::all()
                 .iter()
                 .copied()
-                .find(|&t| name(t) == word)
-                .ok_or_else(|| place.error(format!("`{key}` is one of {}, not `{word}`", one_of()))),
-            Some((_, place)) => Err(place.error(format!("`{key}` takes one of {}", one_of()))),
+                .find(|t| t.spelling() == word)
+                .ok_or_else(|| place.error(format!("`{key}` is one of {}, not `{word}`", one_of())))?,
+            Some((_, place)) => return Err(place.error(format!("`{key}` takes one of {}", one_of()))),
+        };
+        Ok(())
+    }
+
+    fn numbers<A: smallvec::Array>(&mut self, key: &str, numbers: &mut SmallVec<A>) -> Parse<()>
+    where
+        A::Item: Number,
+    {
+        let Some((Attribute::List(list), place)) = self.given.take(key) else {
+            return Err(self.op.error(format!("expected `{key}=[…]`")));
+        };
+        for number in list {
+            let read = A::Item::try_from(number.into());
+            numbers.push(read.map_err(|_| place.error(format!("`{key}` takes numbers in range, not {number}")))?);
         }
+        Ok(())
     }
 }
 
@@ -463,10 +509,10 @@ impl Parser<'_> {
         }
         let place = self.place;
         let name = self.word("an operation")?;
-        let mut kind = match Self::plain_kind(&name) {
-            Some(kind) => kind,
-            None => self.positional_kind(body, &name, place)?,
+        let Some(mut kind) = OpKind::from_name(&name) else {
+            return Err(place.error(format!("`{name}` is not an operation")));
         };
+        self.positional(body, &mut kind)?;
         let mut operands = SmallVec::<[ValueId; 4]>::new();
         if matches!(self.token, Token::Value(_)) || self.eat(',')? {
             operands.push(self.operand(body)?);
@@ -475,7 +521,7 @@ impl Parser<'_> {
             }
         }
         let mut attributes = self.attributes()?;
-        Self::read_attributes(&mut kind, &mut attributes, place)?;
+        attributes::visit(&mut kind, &mut Reader { given: &mut attributes, op: place })?;
         let shared_offset = attributes.number("shared_offset")?;
         self.no_more(&attributes)?;
         let mut types = Vec::new();
@@ -541,200 +587,60 @@ impl Parser<'_> {
         Ok(block)
     }
 
-    /// Kinds that are their name, up to attributes behind the operands.
-    fn plain_kind(name: &str) -> Option<OpKind> {
-        if let Some(op) = UnaryOp::from_name(name) {
-            return Some(OpKind::Unary(op));
-        }
-        if let Some(op) = BinaryOp::from_name(name) {
-            return Some(OpKind::Binary(op));
-        }
-        if let Some(op) = Predicate::from_name(name) {
-            return Some(OpKind::Compare(op));
-        }
-        if let Some(what) = PromiseOp::from_name(name) {
-            return Some(OpKind::Promise { what, values: SmallVec::new() });
-        }
-        if let Some(op) = CastOp::from_name(name) {
-            return Some(OpKind::Cast(op));
-        }
-        if let Some(op) = AtomicOp::from_name(name) {
-            return Some(OpKind::AtomicRmw { op, sem: MemSem::default(), scope: MemScope::default() });
-        }
-        Some(match name {
-            "splat" => OpKind::Splat,
-            "expand_dims" => OpKind::ExpandDims { axis: 0 },
-            "broadcast" => OpKind::Broadcast,
-            "reshape" => OpKind::Reshape { reorder: false },
-            "transpose" => OpKind::Transpose { order: SmallVec::new() },
-            "select" => OpKind::Select,
-            "fma" => OpKind::Fma,
-            "addptr" => OpKind::AddPtr,
-            "assume" => OpKind::Assume,
-            "map" => OpKind::Map { pack: 1 },
-            "atomic.cas" => OpKind::AtomicCas { sem: MemSem::default(), scope: MemScope::default() },
-            "gather" => OpKind::Gather { axis: 0 },
-            "histogram" => OpKind::Histogram,
-            "load" => OpKind::Load(LoadAttrs::default()),
-            "store" => OpKind::Store(StoreAttrs::default()),
-            "reduce" => OpKind::Reduce { axis: 0 },
-            "scan" => OpKind::Scan { axis: 0, reverse: false },
-            "dot" => OpKind::Dot { precision: DotPrecision::default() },
-            "for" => OpKind::For(LoopAttrs::default()),
-            "while" => OpKind::While,
-            "if" => OpKind::If,
-            "yield" => OpKind::Yield,
-            "condition" => OpKind::Condition,
-            "return" => OpKind::Return,
-            "convert_layout" => OpKind::ConvertLayout,
-            "local_alloc" => OpKind::LocalAlloc,
-            "local_index" => OpKind::LocalIndex,
-            "local_load" => OpKind::LocalLoad,
-            "local_store" => OpKind::LocalStore,
-            "barrier" => OpKind::Barrier,
-            "grid_wait" => OpKind::GridWait,
-            "grid_launch" => OpKind::GridLaunch,
-            "async_copy" => OpKind::AsyncCopy(AsyncCopyAttrs::default()),
-            "async_commit" => OpKind::AsyncCommit,
-            "async_wait" => OpKind::AsyncWait { pending: 0 },
-            "fence_async" => OpKind::FenceAsync,
-            "mbarrier_init" => OpKind::MbarrierInit { count: 1 },
-            "mbarrier_wait" => OpKind::MbarrierWait,
-            "mbarrier_invalidate" => OpKind::MbarrierInvalidate,
-            "tma_load" => OpKind::TmaLoad { contiguous: 0 },
-            "wgmma" => OpKind::Wgmma { turned: [false; 2] },
-            "wgmma_wait" => OpKind::WgmmaWait { pending: 0 },
-            _ => return None,
-        })
-    }
-
-    /// Kinds with something between their name and their operands.
-    fn positional_kind(&mut self, body: &Body, name: &str, place: Place) -> Parse<OpKind> {
-        match name {
-            "constant" => {
+    /// What stands between the name and the operands.
+    fn positional(&mut self, body: &Body, kind: &mut OpKind) -> Parse<()> {
+        match kind {
+            OpKind::Constant(value) => {
                 let Token::Word(word) = &self.token else { return self.expected("a number") };
-                let Some(constant) = constant(word) else { return self.expected("a number") };
+                let Some(read) = constant(word) else { return self.expected("a number") };
                 self.advance()?;
-                Ok(OpKind::Constant(constant))
+                *value = read;
             }
-            "program_id" | "num_programs" => {
-                let axis = match &self.token {
+            OpKind::ProgramId { axis } | OpKind::NumPrograms { axis } => {
+                let read = match &self.token {
                     Token::Word(word) => AXES.iter().position(|a| a == word),
                     _ => None,
                 };
-                let Some(axis) = axis.map(|axis| axis as u8) else { return self.expected("an axis: x, y or z") };
+                let Some(read) = read else { return self.expected("an axis: x, y or z") };
                 self.advance()?;
-                Ok(if name == "program_id" { OpKind::ProgramId { axis } } else { OpKind::NumPrograms { axis } })
+                *axis = read as u8;
             }
-            "iota" => {
-                let start = self.number("the first number")?;
+            OpKind::Iota { start, end } => {
+                *start = self.number("the first number")?;
                 self.expect(',')?;
-                let end = self.number("the number behind the last")?;
-                Ok(OpKind::Iota { start, end })
+                *end = self.number("the number behind the last")?;
             }
-            "call" => {
+            OpKind::Call { callee: _ } => {
                 let place = self.place;
                 match &self.token {
                     Token::At(_) => {
                         let Token::At(name) = self.advance()? else { return self.expected("a callee") };
                         self.calls.push(PendingCall { function: body.index, op: OpId(u32::MAX), name, place });
-                        Ok(OpKind::Call { callee: FunctionId(u32::MAX) })
                     }
-                    _ => self.expected("a callee: `@name`"),
+                    _ => return self.expected("a callee: `@name`"),
                 }
             }
-            "assert" => Ok(OpKind::Assert { message: self.text("a message")? }),
-            "print" => Ok(OpKind::Print { prefix: self.text("a prefix")?, hex: false, signed: 0 }),
-            "libdevice" => {
+            OpKind::Assert { message } => *message = self.text("a message")?,
+            OpKind::Print { prefix, .. } => *prefix = self.text("a prefix")?,
+            OpKind::Libdevice(symbol) => {
                 let place = self.place;
                 let name = self.text("a function of the device library")?;
-                let symbol = Symbol::from_name(&name);
-                symbol.map(OpKind::Libdevice).ok_or_else(|| place.error(format!("the device library has no `{name}`")))
+                let read = Symbol::from_name(&name);
+                *symbol = read.ok_or_else(|| place.error(format!("the device library has no `{name}`")))?;
             }
-            "inline_asm" => {
-                let asm = self.text("instructions")?;
+            OpKind::InlineAsm(asm) => {
+                asm.asm = self.text("instructions")?;
                 self.expect(',')?;
-                let constraints = self.text("constraints")?;
-                Ok(OpKind::InlineAsm(Box::new(InlineAsm { asm, constraints, pure: true, pack: 1 })))
+                asm.constraints = self.text("constraints")?;
             }
-            "special_register" => {
-                let register = match &self.token {
+            OpKind::SpecialRegister(register) => {
+                let read = match &self.token {
                     Token::Word(word) => SpecialRegister::from_name(word),
                     _ => None,
                 };
-                let Some(register) = register else { return self.expected("a special register: globaltimer or smid") };
+                let Some(read) = read else { return self.expected("a special register: globaltimer or smid") };
                 self.advance()?;
-                Ok(OpKind::SpecialRegister(register))
-            }
-            _ => Err(place.error(format!("`{name}` is not an operation"))),
-        }
-    }
-
-    fn read_attributes(kind: &mut OpKind, given: &mut Attributes, place: Place) -> Parse<()> {
-        match kind {
-            OpKind::ExpandDims { axis } | OpKind::Reduce { axis } | OpKind::Gather { axis } => *axis = given.axis(place)?,
-            OpKind::Scan { axis, reverse } => {
-                *axis = given.axis(place)?;
-                *reverse = given.flag("reverse")?;
-            }
-            OpKind::Reshape { reorder } => *reorder = given.flag("reorder")?,
-            OpKind::Transpose { order } => match given.take("order") {
-                Some((Attribute::List(list), place)) => {
-                    for axis in list {
-                        order.push(u8::try_from(axis).map_err(|_| place.error(format!("{axis} is no axis")))?);
-                    }
-                }
-                _ => return Err(place.error("expected `order=[…]`".into())),
-            },
-            OpKind::Promise { what: _, values } => match given.take("values") {
-                Some((Attribute::List(list), _)) => {
-                    values.extend(list);
-                }
-                _ => return Err(place.error("expected `values=[…]`".into())),
-            },
-            OpKind::Load(attrs) => {
-                attrs.vector = given.number("vector")?.unwrap_or(0);
-                attrs.cache = given.name("cache", CacheOp::ALL, CacheOp::name, CacheOp::default())?;
-                attrs.eviction = given.name("eviction", Eviction::ALL, Eviction::name, Eviction::default())?;
-                attrs.volatile = given.flag("volatile")?;
-            }
-            OpKind::Store(attrs) => {
-                attrs.vector = given.number("vector")?.unwrap_or(0);
-                attrs.cache = given.name("cache", CacheOp::ALL, CacheOp::name, CacheOp::default())?;
-                attrs.eviction = given.name("eviction", Eviction::ALL, Eviction::name, Eviction::default())?;
-            }
-            OpKind::AsyncCopy(attrs) => {
-                attrs.vector = given.number("vector")?.unwrap_or(0);
-                attrs.cache = given.name("cache", CacheOp::ALL, CacheOp::name, CacheOp::default())?;
-                attrs.eviction = given.name("eviction", Eviction::ALL, Eviction::name, Eviction::default())?;
-            }
-            OpKind::AsyncWait { pending } => *pending = given.number("pending")?.unwrap_or(0),
-            OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
-                *sem = given.name("sem", MemSem::ALL, MemSem::name, MemSem::default())?;
-                *scope = given.name("scope", MemScope::ALL, MemScope::name, MemScope::default())?;
-            }
-            OpKind::InlineAsm(asm) => {
-                asm.pack = given.number("pack")?.unwrap_or(1);
-                asm.pure = !given.flag("impure")?;
-            }
-            OpKind::Map { pack } => *pack = given.number("pack")?.unwrap_or(1),
-            OpKind::Print { prefix: _, hex, signed } => {
-                *signed = given.number("signed")?.unwrap_or(0);
-                *hex = given.flag("hex")?;
-            }
-            OpKind::Dot { precision } => {
-                *precision = given.name("precision", DotPrecision::ALL, DotPrecision::name, DotPrecision::default())?;
-            }
-            OpKind::Wgmma { turned } => *turned = [given.flag("turn_a")?, given.flag("turn_b")?],
-            OpKind::MbarrierInit { count } => *count = given.number("count")?.unwrap_or(1),
-            OpKind::TmaLoad { contiguous } => *contiguous = given.number("contiguous")?.unwrap_or(0),
-            OpKind::WgmmaWait { pending } => *pending = given.number("pending")?.unwrap_or(0),
-            OpKind::For(attrs) => {
-                attrs.num_stages = given.number("num_stages")?;
-                attrs.stages = given.number("stages")?;
-                attrs.unroll = given.number("unroll")?;
-                attrs.flatten = given.flag("flatten")?;
-                attrs.disallow_acc_multi_buffer = given.flag("disallow_acc_multi_buffer")?;
+                *register = read;
             }
             _ => {}
         }

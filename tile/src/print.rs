@@ -4,14 +4,19 @@
 //! `#l0`, `#l1`, …; parameters keep their names, every other value is numbered in the order of the text. **Invariant:** total and
 //! deterministic: any module prints, equal modules print equal bytes, and for a verified and compacted module `parse(print(m)) == m`.
 
-use std::fmt::{self, Write};
+use std::{
+    convert::Infallible,
+    fmt::{self, Write},
+};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::{
+    attributes::{self, Number, Visitor},
     layout::{Layout, LayoutId},
     module::{BlockId, Function, Module, OpId, ValueId},
-    names::AXES,
+    names::{AXES, Named},
     ops::*,
     types::Type,
     verify::MAX_NESTING,
@@ -241,7 +246,7 @@ impl Printer<'_> {
             self.out.push_str(if positional.is_some() { ", " } else { " " });
             self.values(&op.operands);
         }
-        self.attributes(&op.kind);
+        let Ok(()) = attributes::visit(&mut op.kind.clone(), &mut Writer(self.out));
         if let Some(offset) = op.shared_offset {
             let _ = write!(self.out, " shared_offset={offset}");
         }
@@ -305,144 +310,54 @@ impl Printer<'_> {
             _ => None,
         }
     }
+}
 
-    /// How memory is accessed, where it is not as usual.
-    fn access(&mut self, vector: u8, cache: CacheOp, eviction: Eviction) {
-        if vector != 0 {
-            let _ = write!(self.out, " vector={vector}");
-        }
-        if cache != CacheOp::default() {
-            let _ = write!(self.out, " cache={}", cache.name());
-        }
-        if eviction != Eviction::default() {
-            let _ = write!(self.out, " eviction={}", eviction.name());
-        }
+/// Writes behind what there is.
+struct Writer<'s>(&'s mut String);
+
+impl Writer<'_> {
+    fn write(&mut self, key: &str, value: impl fmt::Display) -> Result<(), Infallible> {
+        let _ = write!(self.0, " {key}={value}");
+        Ok(())
+    }
+}
+
+impl Visitor for Writer<'_> {
+    type Error = Infallible;
+
+    fn axis(&mut self, axis: &mut u8) -> Result<(), Infallible> {
+        self.write("axis", axis)
     }
 
-    fn attributes(&mut self, kind: &OpKind) {
-        let mut text = |key: &str, value: &dyn fmt::Display| {
-            let _ = write!(self.out, " {key}={value}");
-        };
-        match kind {
-            OpKind::ExpandDims { axis } | OpKind::Reduce { axis } | OpKind::Gather { axis } => text("axis", axis),
-            OpKind::Scan { axis, reverse } => {
-                text("axis", axis);
-                if *reverse {
-                    self.out.push_str(" reverse");
-                }
-            }
-            OpKind::Reshape { reorder: true } => self.out.push_str(" reorder"),
-            OpKind::Transpose { order } => {
-                let _ = write!(self.out, " order={:?}", order.as_slice());
-            }
-            OpKind::Promise { what: _, values } => {
-                let _ = write!(self.out, " values={:?}", values.as_slice());
-            }
-            OpKind::Load(attrs) => {
-                self.access(attrs.vector, attrs.cache, attrs.eviction);
-                if attrs.volatile {
-                    self.out.push_str(" volatile");
-                }
-            }
-            OpKind::Store(attrs) => self.access(attrs.vector, attrs.cache, attrs.eviction),
-            OpKind::AsyncCopy(attrs) => self.access(attrs.vector, attrs.cache, attrs.eviction),
-            OpKind::AsyncWait { pending } => text("pending", pending),
-            OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
-                if *sem != MemSem::default() {
-                    text("sem", &sem.name());
-                }
-                if *scope != MemScope::default() {
-                    text("scope", &scope.name());
-                }
-            }
-            OpKind::InlineAsm(asm) => {
-                if asm.pack != 1 {
-                    text("pack", &asm.pack);
-                }
-                if !asm.pure {
-                    self.out.push_str(" impure");
-                }
-            }
-            OpKind::Map { pack } => {
-                if *pack != 1 {
-                    text("pack", pack);
-                }
-            }
-            OpKind::Print { prefix: _, hex, signed } => {
-                if *signed != 0 {
-                    text("signed", signed);
-                }
-                if *hex {
-                    self.out.push_str(" hex");
-                }
-            }
-            OpKind::Dot { precision } => {
-                if *precision != DotPrecision::default() {
-                    text("precision", &precision.name());
-                }
-            }
-            OpKind::Wgmma { turned } => {
-                for (turned, word) in turned.iter().zip([" turn_a", " turn_b"]) {
-                    self.out.push_str(if *turned { word } else { "" });
-                }
-            }
-            OpKind::WgmmaWait { pending } => text("pending", pending),
-            OpKind::MbarrierInit { count } => text("count", count),
-            OpKind::TmaLoad { contiguous } => text("contiguous", contiguous),
-            OpKind::For(attrs) => {
-                if let Some(stages) = attrs.num_stages {
-                    text("num_stages", &stages);
-                }
-                if let Some(stages) = attrs.stages {
-                    text("stages", &stages);
-                }
-                if let Some(unroll) = attrs.unroll {
-                    text("unroll", &unroll);
-                }
-                if attrs.flatten {
-                    self.out.push_str(" flatten");
-                }
-                if attrs.disallow_acc_multi_buffer {
-                    self.out.push_str(" disallow_acc_multi_buffer");
-                }
-            }
-            OpKind::Constant(_)
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::SpecialRegister(_)
-            | OpKind::Iota { .. }
-            | OpKind::Splat
-            | OpKind::Broadcast
-            | OpKind::Reshape { reorder: false }
-            | OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::AddPtr
-            | OpKind::Libdevice(_)
-            | OpKind::Histogram
-            | OpKind::While
-            | OpKind::If
-            | OpKind::Yield
-            | OpKind::Condition
-            | OpKind::Return
-            | OpKind::Call { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::ConvertLayout
-            | OpKind::LocalAlloc
-            | OpKind::LocalLoad
-            | OpKind::LocalIndex
-            | OpKind::LocalStore
-            | OpKind::Barrier
-            | OpKind::GridWait
-            | OpKind::GridLaunch
-            | OpKind::AsyncCommit
-            | OpKind::FenceAsync
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierInvalidate => {}
+    fn number<T: Number>(&mut self, key: &str, number: &mut T, _: T) -> Result<(), Infallible> {
+        self.write(key, (*number).into())
+    }
+
+    fn number_beside<T: Number>(&mut self, key: &str, number: &mut T, default: T) -> Result<(), Infallible> {
+        if *number != default { self.number(key, number, default) } else { Ok(()) }
+    }
+
+    fn optional(&mut self, key: &str, number: &mut Option<u32>) -> Result<(), Infallible> {
+        number.map_or(Ok(()), |number| self.write(key, number))
+    }
+
+    fn flag(&mut self, key: &str, flag: &mut bool) -> Result<(), Infallible> {
+        if *flag {
+            self.0.push(' ');
+            self.0.push_str(key);
         }
+        Ok(())
+    }
+
+    fn name<T: Named + Default>(&mut self, key: &str, name: &mut T) -> Result<(), Infallible> {
+        if *name != T::default() { self.write(key, name.spelling()) } else { Ok(()) }
+    }
+
+    fn numbers<A: smallvec::Array>(&mut self, key: &str, numbers: &mut SmallVec<A>) -> Result<(), Infallible>
+    where
+        A::Item: Number,
+    {
+        let numbers: Vec<u64> = numbers.iter().map(|&n| n.into()).collect();
+        self.write(key, format_args!("{numbers:?}"))
     }
 }

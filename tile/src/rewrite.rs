@@ -163,12 +163,7 @@ pub fn is_removable(function: &Function, op: OpId) -> bool {
     let mut pending = vec![op];
     while let Some(op) = pending.pop() {
         let op = function.op(op);
-        let removable = match &op.kind {
-            OpKind::Load(attrs) => !attrs.volatile,
-            OpKind::LocalLoad | OpKind::LocalAlloc | OpKind::For(_) | OpKind::If | OpKind::Yield => true,
-            kind => kind.is_pure(),
-        };
-        if !removable {
+        if !op.kind.is_removable() {
             return false;
         }
         for &region in &op.regions {

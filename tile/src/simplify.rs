@@ -557,7 +557,7 @@ fn hoist(function: &mut Function, policy: &Policy<'_>) -> bool {
     let facts = facts::of_function(function);
     let mut loops: Vec<(BlockId, OpId)> = Vec::new();
     function.walk(|block, op| {
-        if matches!(function.op(op).kind, OpKind::For(_) | OpKind::While) {
+        if function.op(op).kind.is_loop() {
             loops.push((block, op));
         }
     });

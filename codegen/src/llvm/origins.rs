@@ -57,7 +57,7 @@ impl Origins {
                 self.fixed[result.index()] = known;
             }
             for &region in &op.regions {
-                let inner = if matches!(op.kind, OpKind::For(_) | OpKind::While) { Some(region) } else { home };
+                let inner = if op.kind.is_loop() { Some(region) } else { home };
                 self.block(function, region, inner);
             }
         }

@@ -161,7 +161,7 @@ impl Order {
             for &region in &function.op(id).regions {
                 self.block(function, region);
             }
-            if matches!(function.op(id).kind, OpKind::For(_) | OpKind::While) {
+            if function.op(id).kind.is_loop() {
                 self.loops.push((start, self.next));
             }
         }

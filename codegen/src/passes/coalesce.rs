@@ -97,7 +97,7 @@ fn memory_layouts(
     let mut choices: Vec<(OpId, Shape, Order, u32)> = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
-        if !matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. }) {
+        if !op.kind.is_access() {
             return;
         }
         let shape = function.ty(op.operands[0]).shape();

@@ -95,7 +95,7 @@ fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed>
         match function.op(id).kind {
             OpKind::Wgmma { .. } => multiplications.push(id),
             // Behind a branch or in a loop, which one is under way is no longer plain.
-            OpKind::For(_) | OpKind::While | OpKind::If => return None,
+            ref kind if kind.is_control() => return None,
             _ => {}
         }
     }

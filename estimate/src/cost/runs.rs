@@ -55,7 +55,7 @@ impl<'f> Counter<'f> {
         let function = self.function;
         for &id in &function.block(block).ops {
             let op = function.op(id);
-            let control = matches!(op.kind, OpKind::For(_) | OpKind::While | OpKind::If);
+            let control = op.kind.is_control();
             let (mut own, mut inner) = (!self.works[id.index()].is_nothing(), false);
             if control {
                 for &region in &op.regions {
@@ -165,7 +165,7 @@ impl<'f> Counter<'f> {
         for &id in &self.function.block(block).ops {
             let op = self.function.op(id);
             sum.add(&self.works[id.index()], 1.0);
-            if matches!(op.kind, OpKind::For(_) | OpKind::While | OpKind::If) {
+            if op.kind.is_control() {
                 op.regions.iter().for_each(|&region| self.once(region, sum));
             }
         }
@@ -175,7 +175,7 @@ impl<'f> Counter<'f> {
     pub(super) fn loops(&self) -> Vec<OpId> {
         let mut out = Vec::new();
         self.function.walk(|_, id| {
-            if matches!(self.function.op(id).kind, OpKind::For(_) | OpKind::While) && self.busy[id.index()] {
+            if self.function.op(id).kind.is_loop() && self.busy[id.index()] {
                 out.push(id);
             }
         });

@@ -87,7 +87,7 @@ pub(super) fn works(module: &Module, function: &Function, facts: &Facts, launch:
     // What a reduction combines is counted with it.
     function.walk(|_, id| {
         let op = function.op(id);
-        if matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. }) {
+        if op.kind.is_combining() {
             for &region in &op.regions {
                 let mut inside = Vec::new();
                 gather(function, region, &mut inside);

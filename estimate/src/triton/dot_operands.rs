@@ -248,7 +248,7 @@ impl Plan<'_, '_> {
     pub(super) fn loop_of(&self, op: OpId) -> Option<OpId> {
         let mut block = self.layouts.parents[op.index()];
         while let Some(outer) = block.and_then(|b| self.layouts.owners[b.index()]) {
-            if matches!(self.function.op(outer).kind, OpKind::For(_) | OpKind::While) {
+            if self.function.op(outer).kind.is_loop() {
                 return Some(outer);
             }
             block = self.layouts.parents[outer.index()];

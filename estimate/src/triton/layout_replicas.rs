@@ -57,11 +57,11 @@ impl Copy {
         let function = lives.function;
         let (made, around) = match function.value(value).def {
             ValueDef::Result(op, _) => {
-                let is_loop = matches!(function.op(op).kind, OpKind::For(_) | OpKind::While);
+                let is_loop = function.op(op).kind.is_loop();
                 (if is_loop { order.end[op.index()] + 1 } else { order.start[op.index()] + 1 }, order.owner(op))
             }
             ValueDef::Argument(block, _) => {
-                let outer = order.owner_of(block).filter(|&op| matches!(function.op(op).kind, OpKind::For(_) | OpKind::While))?;
+                let outer = order.owner_of(block).filter(|&op| function.op(op).kind.is_loop())?;
                 (order.start[outer.index()] + 1, Some(outer))
             }
         };
@@ -215,7 +215,7 @@ impl Search<'_, '_> {
             match made {
                 Made::AtHome | Made::FromRing => {
                     // What has regions is followed anyway.
-                    let def = def.filter(|&def| !matches!(function.op(def).kind, OpKind::For(_) | OpKind::While | OpKind::If));
+                    let def = def.filter(|&def| !function.op(def).kind.is_control());
                     pending.extend(def.map(|def| self.operands(def)).unwrap_or_default());
                 }
                 Made::Again => self.make_again(value, enc, &mut pending),

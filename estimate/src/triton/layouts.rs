@@ -116,7 +116,7 @@ impl<'f> Layouts<'f> {
         let mut most: FxHashMap<(Shape, Vec<u8>), u64> = FxHashMap::default();
         for id in self.ops() {
             let op = function.op(id);
-            if !matches!(op.kind, OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. }) {
+            if !op.kind.is_access() {
                 continue;
             }
             let shape = self.shape(op.operands[0]);

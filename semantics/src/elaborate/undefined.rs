@@ -118,14 +118,8 @@ impl Evaluator<'_> {
             },
             OpKind::Constant(Constant::Int(value)) => value == 0,
             OpKind::Constant(Constant::Float(value)) => value == 0.0,
-            OpKind::Cast(_)
-            | OpKind::Splat
-            | OpKind::Broadcast
-            | OpKind::ExpandDims { .. }
-            | OpKind::Reshape { .. }
-            | OpKind::Transpose { .. }
-            | OpKind::ConvertLayout
-            | OpKind::Promise { .. } => zero(0),
+            OpKind::Cast(_) => zero(0),
+            ref kind if kind.is_view() => zero(0),
             OpKind::Unary(
                 UnaryOp::NegF
                 | UnaryOp::AbsF

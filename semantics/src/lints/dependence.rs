@@ -121,7 +121,7 @@ impl Tracer<'_, '_> {
                     }
                 }
             }
-            if !matches!(op.kind, OpKind::For(_) | OpKind::While | OpKind::If) {
+            if !op.kind.is_control() {
                 op.results.iter().for_each(|&r| self.add(r, inputs));
             } else if let OpKind::For(_) = op.kind {
                 for (&init, &result) in op.operands[3..].iter().zip(&op.results) {

@@ -87,7 +87,7 @@ impl Search<'_, '_> {
             let between = &ops[from.min(at)..at];
             writes.add(kernel, between);
             // To keep a tile through a loop takes registers from it, and to load it again may be meant.
-            let loops = |op: &OpId| matches!(function.op(*op).kind, OpKind::For(_) | OpKind::While);
+            let loops = |op: &OpId| function.op(*op).kind.is_loop();
             if !function.ty(result).is_scalar() && between.iter().any(loops) {
                 return;
             }

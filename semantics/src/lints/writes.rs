@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use tritium_tile::{BlockId, OpId, OpKind, ValueDef, ValueId, ops::CastOp};
+use tritium_tile::{BlockId, OpId, OpKind, ValueDef, ValueId};
 
 use super::kernel::Kernel;
 
@@ -90,14 +90,7 @@ pub(super) fn root(kernel: &Kernel<'_>, pointer: ValueId) -> Option<ValueId> {
             ValueDef::Result(id, index) => {
                 let (op, index) = (function.op(id), index as usize);
                 match &op.kind {
-                    OpKind::AddPtr
-                    | OpKind::Splat
-                    | OpKind::Broadcast
-                    | OpKind::ExpandDims { .. }
-                    | OpKind::Reshape { .. }
-                    | OpKind::Transpose { .. }
-                    | OpKind::Promise { .. }
-                    | OpKind::Cast(CastOp::PtrCast) => pending.push(op.operands[0]),
+                    kind if kind.keeps_tensor() => pending.push(op.operands[0]),
                     OpKind::Select => pending.extend(&op.operands[1..]),
                     OpKind::For(_) => pending.extend([*op.operands.get(3 + index)?, *last(op.regions[0]).get(index)?]),
                     OpKind::While => pending.push(*last(op.regions[0]).get(index + 1)?),

@@ -74,13 +74,7 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         OpKind::ProgramId { .. } => Range::new(0, i64::from(i32::MAX) - 1),
         OpKind::NumPrograms { .. } => Range::new(1, i64::from(i32::MAX)),
         OpKind::Iota { start, end } => Range::new(i64::from(*start), i64::from(*end) - 1),
-        OpKind::Splat
-        | OpKind::ExpandDims { .. }
-        | OpKind::Broadcast
-        | OpKind::Reshape { .. }
-        | OpKind::Transpose { .. }
-        | OpKind::Promise { .. }
-        | OpKind::ConvertLayout => operand(0),
+        kind if kind.is_view() => operand(0),
         // To an operation with a sign the one bit of `i1` is -1, where ranges say 1.
         OpKind::Binary(
             BinaryOp::DivS | BinaryOp::RemS | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::Shl | BinaryOp::ShrS | BinaryOp::ShrU,

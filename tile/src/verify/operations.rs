@@ -4,7 +4,7 @@
 use super::{Checker, layouts::is_address_sized, tile_elem, tile_scalar};
 use crate::{
     layout::tma,
-    module::{BlockId, Level, OpId, ValueId},
+    module::{BlockId, OpId, ValueId},
     ops::*,
     types::{Elem, Scalar, Type},
 };
@@ -22,11 +22,7 @@ impl Checker<'_> {
         let name = op.kind.name();
         let types: Vec<&Type> = op.operands.iter().map(|&v| self.ty(v)).collect();
         let results: Vec<&Type> = op.results.iter().map(|&v| self.ty(v)).collect();
-        let regions = match op.kind {
-            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } | OpKind::For(_) => 1,
-            OpKind::While | OpKind::If => 2,
-            _ => 0,
-        };
+        let regions = op.kind.num_regions();
         ask(op.regions.len() == regions, || format!("`{name}` has {regions} regions"))?;
         let count = |operands: std::ops::RangeInclusive<usize>, wanted: usize| {
             ask(operands.contains(&types.len()) && results.len() == wanted, || {
@@ -36,26 +32,12 @@ impl Checker<'_> {
         let not_shared = |types: &[&Type]| {
             ask(types.iter().all(|t| tile_elem(t).is_some()), || format!("`{name}` does not work on shared buffers"))
         };
-        let shared = matches!(
-            op.kind,
-            OpKind::LocalAlloc
-                | OpKind::LocalIndex
-                | OpKind::LocalLoad
-                | OpKind::LocalStore
-                | OpKind::AsyncCopy(_)
-                | OpKind::MbarrierInit { .. }
-                | OpKind::MbarrierWait
-                | OpKind::MbarrierInvalidate
-                | OpKind::TmaLoad { .. }
-                | OpKind::Wgmma { .. }
-        );
-        if !shared {
-            let carries = matches!(op.kind, OpKind::Yield | OpKind::For(_) | OpKind::While | OpKind::If | OpKind::Condition);
-            if !carries {
-                not_shared(&types)?;
-                not_shared(&results)?;
-            }
+        if !op.kind.takes_buffers() {
+            not_shared(&types)?;
+            not_shared(&results)?;
         }
+        let level = op.kind.level();
+        ask(self.module.level >= level, || format!("`{name}` begins at {}", level.name()))?;
         match &op.kind {
             OpKind::Constant(constant) => {
                 count(0..=0, 1)?;
@@ -367,13 +349,11 @@ impl Checker<'_> {
                 ask(results.is_empty() && types.len() <= 64, || "`print` takes at most 64 operands and gives nothing")
             }
             OpKind::ConvertLayout => {
-                self.begins_at_l1(name)?;
                 count(1..=1, 1)?;
                 let same = types[0].elem() == results[0].elem() && types[0].shape() == results[0].shape();
                 ask(same, || "`convert_layout` changes nothing but the layout")
             }
             OpKind::LocalAlloc => {
-                self.begins_at_l1(name)?;
                 count(0..=1, 1)?;
                 match types.first() {
                     Some(tile) => self.buffer_and_tile(name, results[0], tile),
@@ -381,7 +361,6 @@ impl Checker<'_> {
                 }
             }
             OpKind::LocalIndex => {
-                self.begins_at_l1(name)?;
                 count(2..=2, 1)?;
                 let slots = self.module.layouts.ring_slots(types[0]);
                 ask(slots.is_some() && *types[1] == Type::scalar(Scalar::I32), || "`local_index` takes a ring and an i32")?;
@@ -389,18 +368,15 @@ impl Checker<'_> {
                 ask(slot.as_ref() == Some(results[0]), || "`local_index` gives one buffer of the ring")
             }
             OpKind::LocalLoad => {
-                self.begins_at_l1(name)?;
                 count(1..=1, 1)?;
                 self.buffer_and_tile(name, types[0], results[0])
             }
             OpKind::LocalStore => {
-                self.begins_at_l1(name)?;
                 count(2..=2, 0)?;
                 self.buffer_and_tile(name, types[1], types[0])
             }
             OpKind::Barrier | OpKind::GridWait | OpKind::GridLaunch => count(0..=0, 0),
             OpKind::AsyncCopy(attrs) => {
-                self.begins_at_l2(name)?;
                 count(2..=3, 0)?;
                 vector(attrs.vector)?;
                 let (pointer, buffer) = (types[0], types[1]);
@@ -420,19 +396,14 @@ impl Checker<'_> {
                     None => Ok(()),
                 }
             }
-            OpKind::AsyncCommit | OpKind::AsyncWait { .. } | OpKind::FenceAsync => {
-                self.begins_at_l2(name)?;
-                count(0..=0, 0)
-            }
+            OpKind::AsyncCommit | OpKind::AsyncWait { .. } | OpKind::FenceAsync => count(0..=0, 0),
             OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => {
-                self.begins_at_l2(name)?;
                 count(1..=1, 0)?;
                 let slot = types[0].slot().filter(|_| self.module.layouts.ring_slots(types[0]).is_some());
                 ask(slot.is_some_and(|slot| is_mbarrier(&slot)), || format!("`{name}` takes a ring of `i64[1]`"))?;
                 ask(!matches!(op.kind, OpKind::MbarrierInit { count: 0 }), || "somebody arrives at an mbarrier")
             }
             OpKind::MbarrierWait => {
-                self.begins_at_l2(name)?;
                 count(2..=2, 0)?;
                 ask(
                     is_mbarrier(types[0]) && *types[1] == Type::scalar(Scalar::I32),
@@ -440,7 +411,6 @@ impl Checker<'_> {
                 )
             }
             OpKind::TmaLoad { contiguous } => {
-                self.begins_at_l2(name)?;
                 ask(results.is_empty(), || "`tma_load` has no results")?;
                 let operands =
                     tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
@@ -462,7 +432,6 @@ impl Checker<'_> {
                 ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), || "whether `tma_load` runs is an i1")
             }
             OpKind::Wgmma { turned } => {
-                self.begins_at_l2(name)?;
                 count(3..=3, 1)?;
                 ask(types[..2].iter().all(|t| t.shape().len() == 2), || "`wgmma` takes matrices of rank 2")?;
                 let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
@@ -483,19 +452,10 @@ impl Checker<'_> {
                 ask(tile_scalar(results[0]) != Some(Scalar::F64), || "`wgmma` does not multiply f64")
             }
             OpKind::WgmmaWait { pending: _ } => {
-                self.begins_at_l2(name)?;
                 ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), || "`wgmma_wait` passes tiles through")?;
                 ask(types == results, || "`wgmma_wait` gives its operands")
             }
         }
-    }
-
-    fn begins_at_l2(&self, name: &str) -> Rule {
-        ask(self.module.level >= Level::L2, || format!("`{name}` begins at L2"))
-    }
-
-    fn begins_at_l1(&self, name: &str) -> Rule {
-        ask(self.module.level >= Level::L1, || format!("`{name}` begins at L1"))
     }
 
     /// Elementwise: one shape, and one layout where there are layouts.
@@ -554,7 +514,7 @@ impl Checker<'_> {
         self.region_arguments(op.regions[0], &both)?;
         self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &yielded)?;
         for &inner in &self.function.block(op.regions[0]).ops {
-            self.scalar_only(inner, name)?;
+            self.scalar_only(inner, &op.kind)?;
         }
         Ok(())
     }
@@ -577,78 +537,21 @@ impl Checker<'_> {
         self.region_arguments(op.regions[0], &given.iter().collect::<Vec<_>>())?;
         self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &yielded.iter().collect::<Vec<_>>())?;
         for &inner in &self.function.block(op.regions[0]).ops {
-            self.scalar_only(inner, "map")?;
+            self.scalar_only(inner, &op.kind)?;
         }
         Ok(())
     }
 
     /// The region of a collective computes on scalars and touches no memory.
-    fn scalar_only(&self, id: OpId, name: &str) -> Rule {
+    fn scalar_only(&self, id: OpId, outer: &OpKind) -> Rule {
         let op = self.function.op(id);
         let scalar = op.operands.iter().chain(&op.results).all(|&v| self.ty(v).is_scalar());
-        let allowed = match &op.kind {
-            OpKind::Constant(_)
-            | OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::Libdevice(_)
-            | OpKind::InlineAsm(_)
-            | OpKind::If
-            | OpKind::Call { .. }
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::Yield => true,
-            // The others are run on many elements at once.
-            OpKind::For(_) | OpKind::While | OpKind::Condition => name == "map",
-            OpKind::Iota { .. }
-            | OpKind::Splat
-            | OpKind::ExpandDims { .. }
-            | OpKind::Broadcast
-            | OpKind::Reshape { .. }
-            | OpKind::Transpose { .. }
-            | OpKind::AddPtr
-            | OpKind::Promise { .. }
-            | OpKind::Load(_)
-            | OpKind::Store(_)
-            | OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::SpecialRegister(_)
-            | OpKind::Gather { .. }
-            | OpKind::Histogram
-            | OpKind::Map { .. }
-            | OpKind::Reduce { .. }
-            | OpKind::Scan { .. }
-            | OpKind::Dot { .. }
-            | OpKind::Return
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::Print { .. }
-            | OpKind::ConvertLayout
-            | OpKind::LocalAlloc
-            | OpKind::LocalLoad
-            | OpKind::LocalIndex
-            | OpKind::LocalStore
-            | OpKind::Barrier
-            | OpKind::GridWait
-            | OpKind::GridLaunch
-            | OpKind::AsyncCopy(_)
-            | OpKind::AsyncCommit
-            | OpKind::AsyncWait { .. }
-            | OpKind::FenceAsync
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierInvalidate
-            | OpKind::TmaLoad { .. }
-            | OpKind::Wgmma { .. }
-            | OpKind::WgmmaWait { .. } => false,
-        };
-        ask(scalar && allowed, || format!("the region of `{name}` computes on scalars: no `{}` here", op.kind.name()))?;
+        ask(scalar && op.kind.is_scalar_code_of(outer), || {
+            format!("the region of `{}` computes on scalars: no `{}` here", outer.name(), op.kind.name())
+        })?;
         for &region in &op.regions {
             for &inner in &self.function.block(region).ops {
-                self.scalar_only(inner, name)?;
+                self.scalar_only(inner, outer)?;
             }
         }
         Ok(())

@@ -60,7 +60,7 @@ pub(super) struct Fetch {
 /// only one and accumulates directly, or nothing touches its accumulator before the trip's first dot.
 fn runs_on(function: &Function, block: BlockId, options: &CompileOptions) -> bool {
     let body = &function.block(block).ops;
-    if body.iter().any(|&id| matches!(function.op(id).kind, OpKind::For(_) | OpKind::While | OpKind::If)) {
+    if body.iter().any(|&id| function.op(id).kind.is_control()) {
         return false;
     }
     let dots: Vec<OpId> = body.iter().copied().filter(|&id| matches!(function.op(id).kind, OpKind::Dot { .. })).collect();
@@ -125,7 +125,7 @@ pub(super) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> O
                     }
                     continue;
                 }
-                if !is_cheap(&op.kind) {
+                if !op.kind.is_cheap() {
                     return None;
                 }
                 taken[id.index()] = true;
@@ -136,24 +136,6 @@ pub(super) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> O
     out.ops = body.ops.iter().copied().filter(|op| taken[op.index()]).collect();
     out.carried.sort_unstable();
     Some(out)
-}
-
-/// Arithmetic that may be repeated for trips that do not come.
-fn is_cheap(kind: &OpKind) -> bool {
-    kind.is_elementwise()
-        || matches!(
-            kind,
-            OpKind::Constant(_)
-                | OpKind::ProgramId { .. }
-                | OpKind::NumPrograms { .. }
-                | OpKind::Iota { .. }
-                | OpKind::Splat
-                | OpKind::ExpandDims { .. }
-                | OpKind::Broadcast
-                | OpKind::Reshape { .. }
-                | OpKind::Transpose { .. }
-                | OpKind::ConvertLayout
-        )
 }
 
 pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, most: u32, spare: bool) -> Option<Schedule> {
