@@ -10,7 +10,7 @@ use std::{ops::Range, path::Path};
 
 use tritium_semantics::{
     Function, SourceFile,
-    builtins::{self, Builtin, Lower, words},
+    builtins::{self, Builtin, words},
     dtype::DType,
     items::{self, Annotation},
     types::{Element, TileType, Ty, same_shape, shape_text, symbolic_shape},
@@ -239,12 +239,12 @@ impl Analysis {
         calls.filter(uses).find_map(|call| {
             let start = items::in_file(base, call.arg_list()?.range()).start + 1;
             let Callee::Builtin { builtin, .. } = self.call_at(path, start)?.callee else { return None };
-            match builtin.row().lower {
-                Lower::Fold(builtins::Fold::Max | builtins::Fold::ArgMax) => Some("of a maximum"),
-                Lower::Fold(builtins::Fold::Min | builtins::Fold::ArgMin) => Some("of a minimum"),
-                Lower::Fold(builtins::Fold::Product) | Lower::Scan(builtins::Fold::Product) => Some("of a product"),
-                Lower::Fold(builtins::Fold::Sum) | Lower::Scan(builtins::Fold::Sum) => Some("of a sum or a product of matrices"),
-                _ => None,
+            match builtin.row().fold {
+                Some(builtins::Fold::Max | builtins::Fold::ArgMax) => Some("of a maximum"),
+                Some(builtins::Fold::Min | builtins::Fold::ArgMin) => Some("of a minimum"),
+                Some(builtins::Fold::Product) => Some("of a product"),
+                Some(builtins::Fold::Sum) => Some("of a sum or a product of matrices"),
+                Some(builtins::Fold::Xor | builtins::Fold::Or) | None => None,
             }
         })
     }

@@ -9,7 +9,7 @@ mod words;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
-use tritium_tile::{libdevice, ops::UnaryOp};
+use tritium_tile::libdevice;
 
 use crate::{constant::Const, dtype::DType};
 
@@ -44,24 +44,7 @@ pub enum Group {
     Debug,
 }
 
-/// How a call becomes tile IR.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lower {
-    /// One elementwise operation on a float tile.
-    Map(UnaryOp),
-    /// A reduction with a known combine function.
-    Fold(Fold),
-    /// The same as `Fold`, keeping every partial result.
-    Scan(Fold),
-    Atomic(Atomic),
-    /// An atomic operation on a block of a tensor descriptor.
-    DescriptorAtomic(Atomic),
-    /// Random numbers.
-    Random,
-    /// Its own arm in `elaborate/`.
-    Own,
-}
-
+/// What a reduction or a scan combines with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fold {
     Sum,
@@ -90,15 +73,16 @@ pub struct BuiltinRow {
     pub name: &'static str,
     pub group: Group,
     pub effect: Effect,
-    pub lower: Lower,
+    /// What it folds with, if it is a fold or a scan.
+    pub fold: Option<Fold>,
     pub signature: &'static str,
     /// Also callable on a tile: `x.sum(axis=0)`.
     pub method: bool,
     pub page: &'static str,
 }
 
-macro_rules! builtins {
-    ($($variant:ident $name:literal $group:ident $effect:ident $lower:expr, $kind:ident $signature:literal;)*) => {
+macro_rules! rows {
+    ($($variant:ident $name:literal $group:ident $effect:ident $method:ident $(($($given:tt)+))?, $kind:ident $signature:literal;)*) => {
         /// A function of the language.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Builtin { $($variant),* }
@@ -111,171 +95,184 @@ macro_rules! builtins {
             name: $name,
             group: Group::$group,
             effect: Effect::$effect,
-            lower: $lower,
+            fold: rows!(@fold $method $($($given)+)?),
             signature: $signature,
-            method: builtins!(@method $kind),
+            method: rows!(@method $kind),
             page: include_str!(concat!("builtins/", $name, ".md")),
         }),*];
     };
     (@method method) => { true };
     (@method function) => { false };
+    (@fold call_fold Fold::$fold:ident) => { Some(Fold::$fold) };
+    (@fold call_scan Fold::$fold:ident) => { Some(Fold::$fold) };
+    (@fold $($other:tt)*) => { None };
 }
 
+/// Hands the rows to a macro. The fifth column is the method of the evaluator that makes tile IR of a call, with what it is given between the
+/// arguments and the place of the call.
 #[rustfmt::skip]
-builtins! {
-    ProgramId     "program_id"     Program Pure  Lower::Own, function "(axis: const int) -> i32";
-    NumPrograms   "num_programs"   Program Pure  Lower::Own, function "(axis: const int) -> i32";
+macro_rules! builtins {
+    ($rows:ident) => {
+        $rows! {
+            ProgramId     "program_id"     Program Pure  call_program_id(false), function "(axis: const int) -> i32";
+            NumPrograms   "num_programs"   Program Pure  call_program_id(true), function "(axis: const int) -> i32";
 
-    GlobalTimer   "extra.cuda.globaltimer" Program Sync Lower::Own, function "() -> i64";
-    SmId          "extra.cuda.smid" Program Pure Lower::Own, function "() -> i32";
-    IsCuda        "target_info.is_cuda" CompileTime CompileTime Lower::Own, function "() -> const bool";
-    IsHip         "target_info.is_hip" CompileTime CompileTime Lower::Own, function "() -> const bool";
-    IsHipCdna3    "target_info.is_hip_cdna3" CompileTime CompileTime Lower::Own, function "() -> const bool";
-    IsHipCdna4    "target_info.is_hip_cdna4" CompileTime CompileTime Lower::Own, function "() -> const bool";
-    CapabilityGeq "target_info.cuda_capability_geq" CompileTime CompileTime Lower::Own, function "(major: const int, minor: const int = 0) -> const bool";
+            GlobalTimer   "extra.cuda.globaltimer" Program Sync call_special_register(SpecialRegister::GlobalTimer, DType::I64), function "() -> i64";
+            SmId          "extra.cuda.smid" Program Pure call_special_register(SpecialRegister::SmId, DType::I32), function "() -> i32";
+            IsCuda        "target_info.is_cuda" CompileTime CompileTime call_constant(true), function "() -> const bool";
+            IsHip         "target_info.is_hip" CompileTime CompileTime call_constant(false), function "() -> const bool";
+            IsHipCdna3    "target_info.is_hip_cdna3" CompileTime CompileTime call_constant(false), function "() -> const bool";
+            IsHipCdna4    "target_info.is_hip_cdna4" CompileTime CompileTime call_constant(false), function "() -> const bool";
+            CapabilityGeq "target_info.cuda_capability_geq" CompileTime CompileTime call_capability, function "(major: const int, minor: const int = 0) -> const bool";
 
-    Rand          "rand"           Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[f32, S]";
-    Randn         "randn"          Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[f32, S]";
-    Randint       "randint"        Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[u32, S]";
-    Rand4x        "rand4x"         Random Pure   Lower::Random, function "(seed: int, offsets: tile[I, S], n_rounds: const int = 10) -> (tile[f32, S], tile[f32, S], tile[f32, S], tile[f32, S])";
-    Randn4x       "randn4x"        Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> (tile[f32, S], tile[f32, S], tile[f32, S], tile[f32, S])";
-    Randint4x     "randint4x"      Random Pure   Lower::Random, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> (tile[u32, S], tile[u32, S], tile[u32, S], tile[u32, S])";
-    Philox        "philox"         Random Pure   Lower::Random, function "(seed: int, c0: tile[I, S], c1: tile[I, S], c2: tile[I, S], c3: tile[I, S], n_rounds: const int = 10) -> (tile[I, S], tile[I, S], tile[I, S], tile[I, S])";
-    PhiloxImpl    "philox_impl"    Random Pure   Lower::Random, function "(c0: tile[I, S], c1: tile[I, S], c2: tile[I, S], c3: tile[I, S], k0: tile[I, S], k1: tile[I, S], n_rounds: const int = 10) -> (tile[I, S], tile[I, S], tile[I, S], tile[I, S])";
-    UintToUniformFloat "uint_to_uniform_float" Random Pure Lower::Random, function "(x: tile[I, S]) -> tile[f32, S]";
-    PairUniformToNormal "pair_uniform_to_normal" Random Pure Lower::Random, function "(u1: tile[F, S], u2: tile[F, S]) -> (tile[F, S], tile[F, S])";
+            Rand          "rand"           Random Pure   call_rand, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[f32, S]";
+            Randn         "randn"          Random Pure   call_randn, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[f32, S]";
+            Randint       "randint"        Random Pure   call_randint, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> tile[u32, S]";
+            Rand4x        "rand4x"         Random Pure   call_rand4x, function "(seed: int, offsets: tile[I, S], n_rounds: const int = 10) -> (tile[f32, S], tile[f32, S], tile[f32, S], tile[f32, S])";
+            Randn4x       "randn4x"        Random Pure   call_randn4x, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> (tile[f32, S], tile[f32, S], tile[f32, S], tile[f32, S])";
+            Randint4x     "randint4x"      Random Pure   call_randint4x, function "(seed: int, offset: tile[I, S], n_rounds: const int = 10) -> (tile[u32, S], tile[u32, S], tile[u32, S], tile[u32, S])";
+            Philox        "philox"         Random Pure   call_philox, function "(seed: int, c0: tile[I, S], c1: tile[I, S], c2: tile[I, S], c3: tile[I, S], n_rounds: const int = 10) -> (tile[I, S], tile[I, S], tile[I, S], tile[I, S])";
+            PhiloxImpl    "philox_impl"    Random Pure   call_philox_impl, function "(c0: tile[I, S], c1: tile[I, S], c2: tile[I, S], c3: tile[I, S], k0: tile[I, S], k1: tile[I, S], n_rounds: const int = 10) -> (tile[I, S], tile[I, S], tile[I, S], tile[I, S])";
+            UintToUniformFloat "uint_to_uniform_float" Random Pure call_uint_to_uniform_float, function "(x: tile[I, S]) -> tile[f32, S]";
+            PairUniformToNormal "pair_uniform_to_normal" Random Pure call_pair_uniform_to_normal, function "(u1: tile[F, S], u2: tile[F, S]) -> (tile[F, S], tile[F, S])";
 
-    Arange        "arange"         Create Pure   Lower::Own, function "(start: const int, end: const int) -> tile[i32, (N,)]";
-    Zeros         "zeros"          Create Pure   Lower::Own, function "(shape: const shape, dtype: const dtype) -> tile[T, S]";
-    ZerosLike     "zeros_like"     Create Pure   Lower::Own, function "(input: tile[T, S]) -> tile[T, S]";
-    Full          "full"           Create Pure   Lower::Own, function "(shape: const shape, value: scalar[T], dtype: const dtype) -> tile[T, S]";
-    ToTensor      "to_tensor"      Create Pure   Lower::Own, function "(x: scalar[T]) -> tile[T, S]";
+            Arange        "arange"         Create Pure   call_arange, function "(start: const int, end: const int) -> tile[i32, (N,)]";
+            Zeros         "zeros"          Create Pure   call_full(true), function "(shape: const shape, dtype: const dtype) -> tile[T, S]";
+            ZerosLike     "zeros_like"     Create Pure   call_zeros_like, function "(input: tile[T, S]) -> tile[T, S]";
+            Full          "full"           Create Pure   call_full(false), function "(shape: const shape, value: scalar[T], dtype: const dtype) -> tile[T, S]";
+            ToTensor      "to_tensor"      Create Pure   call_to_tensor, function "(x: scalar[T]) -> tile[T, S]";
 
-    Load          "load"           Memory Read   Lower::Own, method "(pointer: ptr[T, S], mask: tile[i1, S] = None, other: tile[T, S] = None, boundary_check: const tuple = (), padding_option: const str = \"\", cache_modifier: const str = \"\", eviction_policy: const str = \"\", volatile: const bool = False) -> tile[T, S]";
-    Store         "store"          Memory Write  Lower::Own, method "(pointer: ptr[T, S], value: tile[T, S], mask: tile[i1, S] = None, boundary_check: const tuple = (), cache_modifier: const str = \"\", eviction_policy: const str = \"\") -> None";
-    MakeBlockPtr  "make_block_ptr" Memory Pure   Lower::Own, function "(base: ptr[T, ()], shape: tuple[i64], strides: tuple[i64], offsets: tuple[i32], block_shape: const shape, order: const tuple) -> block_ptr[T, S]";
-    Advance       "advance"        Memory Pure   Lower::Own, method "(base: block_ptr[T, S], offsets: tuple[i32]) -> block_ptr[T, S]";
+            Load          "load"           Memory Read   call_load, method "(pointer: ptr[T, S], mask: tile[i1, S] = None, other: tile[T, S] = None, boundary_check: const tuple = (), padding_option: const str = \"\", cache_modifier: const str = \"\", eviction_policy: const str = \"\", volatile: const bool = False) -> tile[T, S]";
+            Store         "store"          Memory Write  call_store, method "(pointer: ptr[T, S], value: tile[T, S], mask: tile[i1, S] = None, boundary_check: const tuple = (), cache_modifier: const str = \"\", eviction_policy: const str = \"\") -> None";
+            MakeBlockPtr  "make_block_ptr" Memory Pure   call_make_block_ptr, function "(base: ptr[T, ()], shape: tuple[i64], strides: tuple[i64], offsets: tuple[i32], block_shape: const shape, order: const tuple) -> block_ptr[T, S]";
+            Advance       "advance"        Memory Pure   call_advance, method "(base: block_ptr[T, S], offsets: tuple[i32]) -> block_ptr[T, S]";
 
-    MakeTensorDescriptor "make_tensor_descriptor" Memory Pure Lower::Own, function "(base: ptr[T, ()], shape: tuple[i32], strides: tuple[i64], block_shape: const shape, padding_option: const str = \"zero\") -> tensordesc[T, S]";
-    LoadTensorDescriptor "load_tensor_descriptor" Memory Read Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32]) -> tile[T, S]";
-    StoreTensorDescriptor "store_tensor_descriptor" Memory Write Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
-    DescriptorLoad "tensor_descriptor.load" Memory Read Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32]) -> tile[T, S]";
-    DescriptorStore "tensor_descriptor.store" Memory Write Lower::Own, function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
-    DescriptorGather "tensor_descriptor.gather" Memory Read Lower::Own, function "(desc: tensordesc[T, (1, N)], x_offsets: tile[i32, (M,)], y_offset: i32) -> tile[T, (M, N)]";
-    DescriptorScatter "tensor_descriptor.scatter" Memory Write Lower::Own, function "(desc: tensordesc[T, (1, N)], value: tile[T, (M, N)], x_offsets: tile[i32, (M,)], y_offset: i32) -> None";
-    DescriptorAtomicAdd "tensor_descriptor.atomic_add" Atomic Write Lower::DescriptorAtomic(Atomic::Add), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
-    DescriptorAtomicMax "tensor_descriptor.atomic_max" Atomic Write Lower::DescriptorAtomic(Atomic::Max), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
-    DescriptorAtomicMin "tensor_descriptor.atomic_min" Atomic Write Lower::DescriptorAtomic(Atomic::Min), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
-    DescriptorAtomicAnd "tensor_descriptor.atomic_and" Atomic Write Lower::DescriptorAtomic(Atomic::And), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
-    DescriptorAtomicOr "tensor_descriptor.atomic_or" Atomic Write Lower::DescriptorAtomic(Atomic::Or), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
-    DescriptorAtomicXor "tensor_descriptor.atomic_xor" Atomic Write Lower::DescriptorAtomic(Atomic::Xor), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
+            MakeTensorDescriptor "make_tensor_descriptor" Memory Pure call_make_descriptor, function "(base: ptr[T, ()], shape: tuple[i32], strides: tuple[i64], block_shape: const shape, padding_option: const str = \"zero\") -> tensordesc[T, S]";
+            LoadTensorDescriptor "load_tensor_descriptor" Memory Read call_descriptor_load, function "(desc: tensordesc[T, S], offsets: tuple[i32]) -> tile[T, S]";
+            StoreTensorDescriptor "store_tensor_descriptor" Memory Write call_descriptor_store, function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+            DescriptorLoad "tensor_descriptor.load" Memory Read call_descriptor_load, function "(desc: tensordesc[T, S], offsets: tuple[i32]) -> tile[T, S]";
+            DescriptorStore "tensor_descriptor.store" Memory Write call_descriptor_store, function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+            DescriptorGather "tensor_descriptor.gather" Memory Read call_descriptor_gather, function "(desc: tensordesc[T, (1, N)], x_offsets: tile[i32, (M,)], y_offset: i32) -> tile[T, (M, N)]";
+            DescriptorScatter "tensor_descriptor.scatter" Memory Write call_descriptor_scatter, function "(desc: tensordesc[T, (1, N)], value: tile[T, (M, N)], x_offsets: tile[i32, (M,)], y_offset: i32) -> None";
+            DescriptorAtomicAdd "tensor_descriptor.atomic_add" Atomic Write call_descriptor_atomic(Atomic::Add), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+            DescriptorAtomicMax "tensor_descriptor.atomic_max" Atomic Write call_descriptor_atomic(Atomic::Max), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+            DescriptorAtomicMin "tensor_descriptor.atomic_min" Atomic Write call_descriptor_atomic(Atomic::Min), function "(desc: tensordesc[T, S], offsets: tuple[i32], value: tile[T, S]) -> None";
+            DescriptorAtomicAnd "tensor_descriptor.atomic_and" Atomic Write call_descriptor_atomic(Atomic::And), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
+            DescriptorAtomicOr "tensor_descriptor.atomic_or" Atomic Write call_descriptor_atomic(Atomic::Or), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
+            DescriptorAtomicXor "tensor_descriptor.atomic_xor" Atomic Write call_descriptor_atomic(Atomic::Xor), function "(desc: tensordesc[I, S], offsets: tuple[i32], value: tile[I, S]) -> None";
 
-    Exp           "exp"            Math Pure     Lower::Map(UnaryOp::Exp),   method "(x: tile[F, S]) -> tile[F, S]";
-    Exp2          "exp2"           Math Pure     Lower::Map(UnaryOp::Exp2),  method "(x: tile[F, S]) -> tile[F, S]";
-    Log           "log"            Math Pure     Lower::Map(UnaryOp::Log),   method "(x: tile[F, S]) -> tile[F, S]";
-    Log2          "log2"           Math Pure     Lower::Map(UnaryOp::Log2),  method "(x: tile[F, S]) -> tile[F, S]";
-    Sqrt          "sqrt"           Math Pure     Lower::Map(UnaryOp::Sqrt),  method "(x: tile[F, S]) -> tile[F, S]";
-    SqrtRn        "sqrt_rn"        Math Pure     Lower::Map(UnaryOp::SqrtRn), method "(x: tile[f32, S]) -> tile[f32, S]";
-    Rsqrt         "rsqrt"          Math Pure     Lower::Map(UnaryOp::Rsqrt), method "(x: tile[F, S]) -> tile[F, S]";
-    Sin           "sin"            Math Pure     Lower::Map(UnaryOp::Sin),   method "(x: tile[F, S]) -> tile[F, S]";
-    Cos           "cos"            Math Pure     Lower::Map(UnaryOp::Cos),   method "(x: tile[F, S]) -> tile[F, S]";
-    Erf           "erf"            Math Pure     Lower::Map(UnaryOp::Erf),   method "(x: tile[F, S]) -> tile[F, S]";
-    Floor         "floor"          Math Pure     Lower::Map(UnaryOp::Floor), method "(x: tile[F, S]) -> tile[F, S]";
-    Ceil          "ceil"           Math Pure     Lower::Map(UnaryOp::Ceil),  method "(x: tile[F, S]) -> tile[F, S]";
-    Abs           "abs"            Math Pure     Lower::Own, method "(x: tile[T, S]) -> tile[T, S]";
-    Sigmoid       "sigmoid"        Math Pure     Lower::Own, method "(x: tile[F, S]) -> tile[F, S]";
-    Softmax       "softmax"        Math Pure     Lower::Own, method "(x: tile[F, S], dim: const int = None, keep_dims: const bool = False, ieee_rounding: const bool = False) -> tile[F, S]";
-    Maximum       "maximum"        Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], propagate_nan: const nan = None) -> tile[T, S]";
-    Minimum       "minimum"        Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], propagate_nan: const nan = None) -> tile[T, S]";
-    Clamp         "clamp"          Math Pure     Lower::Own, function "(x: tile[F, S], min: tile[F, S], max: tile[F, S], propagate_nan: const nan = None) -> tile[F, S]";
-    Fma           "fma"            Math Pure     Lower::Own, function "(x: tile[F, S], y: tile[F, S], z: tile[F, S]) -> tile[F, S]";
-    Fdiv          "fdiv"           Math Pure     Lower::Own, function "(x: tile[F, S], y: tile[F, S], ieee_rounding: const bool = False) -> tile[F, S]";
-    DivRn         "div_rn"         Math Pure     Lower::Own, function "(x: tile[f32, S], y: tile[f32, S]) -> tile[f32, S]";
-    Umulhi        "umulhi"         Math Pure     Lower::Own, function "(x: tile[I, S], y: tile[I, S]) -> tile[I, S]";
-    Swizzle2d     "swizzle2d"      Math Pure     Lower::Own, function "(i: int, j: int, size_i: int, size_j: int, size_g: int) -> (int, int)";
-    InlineAsm     "inline_asm_elementwise" Math Sync Lower::Own, function "(asm: const str, constraints: const str, args: tuple[tile[T, S]], dtype: const dtype, is_pure: const bool, pack: const int) -> tile[U, S]";
-    MapElementwise "map_elementwise" Math Pure   Lower::Own, function "(scalar_fn: const function, *args: tile[T, S], pack: const int = 1) -> tile[U, S]";
-    Cdiv          "cdiv"           Math Pure     Lower::Own, method "(x: tile[I, S], div: tile[I, S]) -> tile[I, S]";
-    Add           "add"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
-    Sub           "sub"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
-    Mul           "mul"            Math Pure     Lower::Own, function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
-    Where         "where"          Math Pure     Lower::Own, function "(condition: tile[i1, S], x: tile[T, S], y: tile[T, S]) -> tile[T, S]";
-    Cast          "cast"           Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
-    To            "to"             Math Pure     Lower::Own, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
-    IntType       "core.get_int_dtype" CompileTime CompileTime Lower::Own, function "(bitwidth: const int, signed: const bool) -> const dtype";
-    Log2OfSize    "standard._log2" CompileTime CompileTime Lower::Own, function "(i: const int) -> const int";
-    IsPowerOf2    "standard._is_power_of_two" CompileTime CompileTime Lower::Own, function "(i: const int) -> const bool";
-    HostCdiv      "triton.cdiv"    CompileTime CompileTime Lower::Own, function "(x: const int, y: const int) -> const int";
-    NextPowerOf2  "triton.next_power_of_2" CompileTime CompileTime Lower::Own, function "(n: const int) -> const int";
+            Exp           "exp"            Math Pure     call_map(UnaryOp::Exp),   method "(x: tile[F, S]) -> tile[F, S]";
+            Exp2          "exp2"           Math Pure     call_map(UnaryOp::Exp2),  method "(x: tile[F, S]) -> tile[F, S]";
+            Log           "log"            Math Pure     call_map(UnaryOp::Log),   method "(x: tile[F, S]) -> tile[F, S]";
+            Log2          "log2"           Math Pure     call_map(UnaryOp::Log2),  method "(x: tile[F, S]) -> tile[F, S]";
+            Sqrt          "sqrt"           Math Pure     call_map(UnaryOp::Sqrt),  method "(x: tile[F, S]) -> tile[F, S]";
+            SqrtRn        "sqrt_rn"        Math Pure     call_map(UnaryOp::SqrtRn), method "(x: tile[f32, S]) -> tile[f32, S]";
+            Rsqrt         "rsqrt"          Math Pure     call_map(UnaryOp::Rsqrt), method "(x: tile[F, S]) -> tile[F, S]";
+            Sin           "sin"            Math Pure     call_map(UnaryOp::Sin),   method "(x: tile[F, S]) -> tile[F, S]";
+            Cos           "cos"            Math Pure     call_map(UnaryOp::Cos),   method "(x: tile[F, S]) -> tile[F, S]";
+            Erf           "erf"            Math Pure     call_map(UnaryOp::Erf),   method "(x: tile[F, S]) -> tile[F, S]";
+            Floor         "floor"          Math Pure     call_map(UnaryOp::Floor), method "(x: tile[F, S]) -> tile[F, S]";
+            Ceil          "ceil"           Math Pure     call_map(UnaryOp::Ceil),  method "(x: tile[F, S]) -> tile[F, S]";
+            Abs           "abs"            Math Pure     call_abs, method "(x: tile[T, S]) -> tile[T, S]";
+            Sigmoid       "sigmoid"        Math Pure     call_sigmoid, method "(x: tile[F, S]) -> tile[F, S]";
+            Softmax       "softmax"        Math Pure     call_softmax, method "(x: tile[F, S], dim: const int = None, keep_dims: const bool = False, ieee_rounding: const bool = False) -> tile[F, S]";
+            Maximum       "maximum"        Math Pure     call_extremum(true), function "(x: tile[T, S], y: tile[T, S], propagate_nan: const nan = None) -> tile[T, S]";
+            Minimum       "minimum"        Math Pure     call_extremum(false), function "(x: tile[T, S], y: tile[T, S], propagate_nan: const nan = None) -> tile[T, S]";
+            Clamp         "clamp"          Math Pure     call_clamp, function "(x: tile[F, S], min: tile[F, S], max: tile[F, S], propagate_nan: const nan = None) -> tile[F, S]";
+            Fma           "fma"            Math Pure     call_fma, function "(x: tile[F, S], y: tile[F, S], z: tile[F, S]) -> tile[F, S]";
+            Fdiv          "fdiv"           Math Pure     call_division(TileOp::DivF), function "(x: tile[F, S], y: tile[F, S], ieee_rounding: const bool = False) -> tile[F, S]";
+            DivRn         "div_rn"         Math Pure     call_division(TileOp::DivRn), function "(x: tile[f32, S], y: tile[f32, S]) -> tile[f32, S]";
+            Umulhi        "umulhi"         Math Pure     call_umulhi, function "(x: tile[I, S], y: tile[I, S]) -> tile[I, S]";
+            Swizzle2d     "swizzle2d"      Math Pure     call_swizzle, function "(i: int, j: int, size_i: int, size_j: int, size_g: int) -> (int, int)";
+            InlineAsm     "inline_asm_elementwise" Math Sync call_inline_asm, function "(asm: const str, constraints: const str, args: tuple[tile[T, S]], dtype: const dtype, is_pure: const bool, pack: const int) -> tile[U, S]";
+            MapElementwise "map_elementwise" Math Pure   call_map_elementwise, function "(scalar_fn: const function, *args: tile[T, S], pack: const int = 1) -> tile[U, S]";
+            Cdiv          "cdiv"           Math Pure     call_cdiv, method "(x: tile[I, S], div: tile[I, S]) -> tile[I, S]";
+            Add           "add"            Math Pure     call_operator(BinaryOp::Add), function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
+            Sub           "sub"            Math Pure     call_operator(BinaryOp::Sub), function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
+            Mul           "mul"            Math Pure     call_operator(BinaryOp::Mul), function "(x: tile[T, S], y: tile[T, S], sanitize_overflow: const bool = True) -> tile[T, S]";
+            Where         "where"          Math Pure     call_where, function "(condition: tile[i1, S], x: tile[T, S], y: tile[T, S]) -> tile[T, S]";
+            Cast          "cast"           Math Pure     call_cast, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
+            To            "to"             Math Pure     call_cast, method "(input: tile[T, S], dtype: const dtype, fp_downcast_rounding: const str = None, bitcast: const bool = False) -> tile[U, S]";
+            IntType       "core.get_int_dtype" CompileTime CompileTime call_int_type, function "(bitwidth: const int, signed: const bool) -> const dtype";
+            Log2OfSize    "standard._log2" CompileTime CompileTime call_log2_of_size, function "(i: const int) -> const int";
+            IsPowerOf2    "standard._is_power_of_two" CompileTime CompileTime call_is_power_of_2, function "(i: const int) -> const bool";
+            HostCdiv      "triton.cdiv"    CompileTime CompileTime call_host_cdiv, function "(x: const int, y: const int) -> const int";
+            NextPowerOf2  "triton.next_power_of_2" CompileTime CompileTime call_next_power_of_2, function "(n: const int) -> const int";
 
-    Dot           "dot"            Matrix Pure   Lower::Own, function "(input: tile[T, (M, K)], other: tile[T, (K, N)], acc: tile[A, (M, N)] = None, input_precision: const str = None, allow_tf32: const bool = None, max_num_imprecise_acc: const int = None, out_dtype: const dtype = f32) -> tile[A, (M, N)]";
+            Dot           "dot"            Matrix Pure   call_dot, function "(input: tile[T, (M, K)], other: tile[T, (K, N)], acc: tile[A, (M, N)] = None, input_precision: const str = None, allow_tf32: const bool = None, max_num_imprecise_acc: const int = None, out_dtype: const dtype = f32) -> tile[A, (M, N)]";
 
-    DotScaled     "dot_scaled"     Matrix Pure   Lower::Own, function "(lhs: tile[T, (M, K)], lhs_scale: tile[u8, (M, K / 32)], lhs_format: const str, rhs: tile[U, (K, N)], rhs_scale: tile[u8, (N, K / 32)], rhs_format: const str, acc: tile[f32, (M, N)] = None, fast_math: const bool = False, lhs_k_pack: const bool = True, rhs_k_pack: const bool = True, out_dtype: const dtype = f32) -> tile[f32, (M, N)]";
+            DotScaled     "dot_scaled"     Matrix Pure   call_dot_scaled, function "(lhs: tile[T, (M, K)], lhs_scale: tile[u8, (M, K / 32)], lhs_format: const str, rhs: tile[U, (K, N)], rhs_scale: tile[u8, (N, K / 32)], rhs_format: const str, acc: tile[f32, (M, N)] = None, fast_math: const bool = False, lhs_k_pack: const bool = True, rhs_k_pack: const bool = True, out_dtype: const dtype = f32) -> tile[f32, (M, N)]";
 
-    Sum           "sum"            Reduce Pure   Lower::Fold(Fold::Sum),    method "(input: tile[T, S], axis: const int = None, keep_dims: const bool = False, dtype: const dtype = None) -> tile[T, drop[S, axis]]";
-    Max           "max"            Reduce Pure   Lower::Fold(Fold::Max),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
-    Min           "min"            Reduce Pure   Lower::Fold(Fold::Min),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
-    ArgMax        "argmax"         Reduce Pure   Lower::Fold(Fold::ArgMax), method "(input: tile[T, S], axis: const int, tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[i32, drop[S, axis]]";
-    ArgMin        "argmin"         Reduce Pure   Lower::Fold(Fold::ArgMin), method "(input: tile[T, S], axis: const int, tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[i32, drop[S, axis]]";
-    XorSum        "xor_sum"        Reduce Pure   Lower::Fold(Fold::Xor),    method "(input: tile[I, S], axis: const int = None, keep_dims: const bool = False) -> tile[I, drop[S, axis]]";
-    ReduceOr      "reduce_or"      Reduce Pure   Lower::Fold(Fold::Or),     method "(input: tile[I, S], axis: const int, keep_dims: const bool = False) -> tile[I, drop[S, axis]]";
-    Reduce        "reduce"         Reduce Pure   Lower::Own,                method "(input: tile[T, S], axis: const int, combine_fn: const function, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
-    CumSum        "cumsum"         Reduce Pure   Lower::Scan(Fold::Sum),    method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False, dtype: const dtype = None) -> tile[T, S]";
-    CumProd       "cumprod"        Reduce Pure   Lower::Scan(Fold::Product), method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False) -> tile[T, S]";
-    AssociativeScan "associative_scan" Reduce Pure Lower::Own,              method "(input: tile[T, S], axis: const int, combine_fn: const function, reverse: const bool = False) -> tile[T, S]";
+            Sum           "sum"            Reduce Pure   call_fold(Fold::Sum),    method "(input: tile[T, S], axis: const int = None, keep_dims: const bool = False, dtype: const dtype = None) -> tile[T, drop[S, axis]]";
+            Max           "max"            Reduce Pure   call_fold(Fold::Max),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
+            Min           "min"            Reduce Pure   call_fold(Fold::Min),    method "(input: tile[T, S], axis: const int = None, return_indices: const bool = False, return_indices_tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
+            ArgMax        "argmax"         Reduce Pure   call_fold(Fold::ArgMax), method "(input: tile[T, S], axis: const int, tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[i32, drop[S, axis]]";
+            ArgMin        "argmin"         Reduce Pure   call_fold(Fold::ArgMin), method "(input: tile[T, S], axis: const int, tie_break_left: const bool = True, keep_dims: const bool = False) -> tile[i32, drop[S, axis]]";
+            XorSum        "xor_sum"        Reduce Pure   call_fold(Fold::Xor),    method "(input: tile[I, S], axis: const int = None, keep_dims: const bool = False) -> tile[I, drop[S, axis]]";
+            ReduceOr      "reduce_or"      Reduce Pure   call_fold(Fold::Or),     method "(input: tile[I, S], axis: const int, keep_dims: const bool = False) -> tile[I, drop[S, axis]]";
+            Reduce        "reduce"         Reduce Pure   call_combine,                method "(input: tile[T, S], axis: const int, combine_fn: const function, keep_dims: const bool = False) -> tile[T, drop[S, axis]]";
+            CumSum        "cumsum"         Reduce Pure   call_scan(Fold::Sum),    method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False, dtype: const dtype = None) -> tile[T, S]";
+            CumProd       "cumprod"        Reduce Pure   call_scan(Fold::Product), method "(input: tile[T, S], axis: const int = 0, reverse: const bool = False) -> tile[T, S]";
+            AssociativeScan "associative_scan" Reduce Pure call_combine,              method "(input: tile[T, S], axis: const int, combine_fn: const function, reverse: const bool = False) -> tile[T, S]";
 
-    Sort          "sort"           Reduce Pure   Lower::Own,                method "(x: tile[T, S], dim: const int = None, descending: const bool = False) -> tile[T, S]";
-    Topk          "topk"           Reduce Pure   Lower::Own,                function "(x: tile[T, S], k: const int, dim: const int = None) -> tile[T, S]";
-    BitonicMerge  "bitonic_merge"  Reduce Pure   Lower::Own,                function "(x: tile[T, S], dim: const int = None, descending: const bool = False) -> tile[T, S]";
-    Histogram     "histogram"      Reduce Pure   Lower::Own,                method "(input: tile[I, (N,)], num_bins: const int, mask: tile[i1, (N,)] = None) -> tile[i32, (M,)]";
+            Sort          "sort"           Reduce Pure   call_sort,                method "(x: tile[T, S], dim: const int = None, descending: const bool = False) -> tile[T, S]";
+            Topk          "topk"           Reduce Pure   call_sort,                function "(x: tile[T, S], k: const int, dim: const int = None) -> tile[T, S]";
+            BitonicMerge  "bitonic_merge"  Reduce Pure   call_sort,                function "(x: tile[T, S], dim: const int = None, descending: const bool = False) -> tile[T, S]";
+            Histogram     "histogram"      Reduce Pure   call_histogram,                method "(input: tile[I, (N,)], num_bins: const int, mask: tile[i1, (N,)] = None) -> tile[i32, (M,)]";
 
-    Gather        "gather"         Shape Pure    Lower::Own, method "(src: tile[T, S], index: tile[I, R], axis: const int) -> tile[T, R]";
-    Flip          "flip"           Shape Pure    Lower::Own, method "(x: tile[T, S], dim: const int = None) -> tile[T, S]";
-    Cat           "cat"            Shape Pure    Lower::Own, function "(input: tile[T, S], other: tile[T, S], can_reorder: const bool = False, dim: const int = 0) -> tile[T, R]";
-    Interleave    "interleave"     Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, R]";
-    Trans         "trans"          Shape Pure    Lower::Own, method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
-    Permute       "permute"        Shape Pure    Lower::Own, method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
-    Broadcast     "broadcast"      Shape Pure    Lower::Own, function "(input: tile[T, S], other: tile[U, S]) -> (tile[T, S], tile[U, S])";
-    BroadcastTo   "broadcast_to"   Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
-    ExpandDims    "expand_dims"    Shape Pure    Lower::Own, method "(input: tile[T, S], axis: const int) -> tile[T, insert[S, axis]]";
-    Reshape       "reshape"        Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape, can_reorder: const bool = False) -> tile[T, shape]";
-    Squeeze       "squeeze"        Shape Pure    Lower::Own, function "(x: tile[T, S], dim: const int) -> tile[T, drop[S, dim]]";
-    Unsqueeze     "unsqueeze"      Shape Pure    Lower::Own, function "(x: tile[T, S], dim: const int) -> tile[T, insert[S, dim]]";
-    View          "view"           Shape Pure    Lower::Own, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
-    Ravel         "ravel"          Shape Pure    Lower::Own, method "(x: tile[T, S], can_reorder: const bool = False) -> tile[T, (N,)]";
-    Join          "join"           Shape Pure    Lower::Own, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, append[S, 2]]";
-    Split         "split"          Shape Pure    Lower::Own, method "(a: tile[T, append[S, 2]]) -> (tile[T, S], tile[T, S])";
-    LogicalAnd    "logical_and"    Math Pure     Lower::Own, method "(x: tile[i1, S], y: tile[i1, S]) -> tile[i1, S]";
-    LogicalOr     "logical_or"     Math Pure     Lower::Own, method "(x: tile[i1, S], y: tile[i1, S]) -> tile[i1, S]";
-    Item          "item"           Shape Pure    Lower::Own, method "(input: tile[T, S]) -> T";
+            Gather        "gather"         Shape Pure    call_gather, method "(src: tile[T, S], index: tile[I, R], axis: const int) -> tile[T, R]";
+            Flip          "flip"           Shape Pure    call_flip, method "(x: tile[T, S], dim: const int = None) -> tile[T, S]";
+            Cat           "cat"            Shape Pure    call_cat, function "(input: tile[T, S], other: tile[T, S], can_reorder: const bool = False, dim: const int = 0) -> tile[T, R]";
+            Interleave    "interleave"     Shape Pure    call_interleave, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, R]";
+            Trans         "trans"          Shape Pure    call_permute(true), method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
+            Permute       "permute"        Shape Pure    call_permute(false), method "(input: tile[T, S], *dims: const int) -> tile[T, permute[S, dims]]";
+            Broadcast     "broadcast"      Shape Pure    call_broadcast, function "(input: tile[T, S], other: tile[U, S]) -> (tile[T, S], tile[U, S])";
+            BroadcastTo   "broadcast_to"   Shape Pure    call_broadcast_to, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
+            ExpandDims    "expand_dims"    Shape Pure    call_expand_dims, method "(input: tile[T, S], axis: const int) -> tile[T, insert[S, axis]]";
+            Reshape       "reshape"        Shape Pure    call_reshape, method "(input: tile[T, S], *shape: const shape, can_reorder: const bool = False) -> tile[T, shape]";
+            Squeeze       "squeeze"        Shape Pure    call_squeeze, function "(x: tile[T, S], dim: const int) -> tile[T, drop[S, dim]]";
+            Unsqueeze     "unsqueeze"      Shape Pure    call_unsqueeze, function "(x: tile[T, S], dim: const int) -> tile[T, insert[S, dim]]";
+            View          "view"           Shape Pure    call_view, method "(input: tile[T, S], *shape: const shape) -> tile[T, shape]";
+            Ravel         "ravel"          Shape Pure    call_ravel, method "(x: tile[T, S], can_reorder: const bool = False) -> tile[T, (N,)]";
+            Join          "join"           Shape Pure    call_join, function "(a: tile[T, S], b: tile[T, S]) -> tile[T, append[S, 2]]";
+            Split         "split"          Shape Pure    call_split, method "(a: tile[T, append[S, 2]]) -> (tile[T, S], tile[T, S])";
+            LogicalAnd    "logical_and"    Math Pure     call_logical(BinaryOp::BitAnd), method "(x: tile[i1, S], y: tile[i1, S]) -> tile[i1, S]";
+            LogicalOr     "logical_or"     Math Pure     call_logical(BinaryOp::BitOr), method "(x: tile[i1, S], y: tile[i1, S]) -> tile[i1, S]";
+            Item          "item"           Shape Pure    call_item, method "(input: tile[T, S]) -> T";
 
-    AtomicAdd     "atomic_add"     Atomic Write  Lower::Atomic(Atomic::Add),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
-    AtomicMax     "atomic_max"     Atomic Write  Lower::Atomic(Atomic::Max),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
-    AtomicMin     "atomic_min"     Atomic Write  Lower::Atomic(Atomic::Min),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
-    AtomicAnd     "atomic_and"     Atomic Write  Lower::Atomic(Atomic::And),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
-    AtomicOr      "atomic_or"      Atomic Write  Lower::Atomic(Atomic::Or),       method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
-    AtomicXor     "atomic_xor"     Atomic Write  Lower::Atomic(Atomic::Xor),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
-    AtomicXchg    "atomic_xchg"    Atomic Write  Lower::Atomic(Atomic::Exchange), method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+            AtomicAdd     "atomic_add"     Atomic Write  call_atomic(Atomic::Add),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+            AtomicMax     "atomic_max"     Atomic Write  call_atomic(Atomic::Max),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+            AtomicMin     "atomic_min"     Atomic Write  call_atomic(Atomic::Min),      method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
+            AtomicAnd     "atomic_and"     Atomic Write  call_atomic(Atomic::And),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
+            AtomicOr      "atomic_or"      Atomic Write  call_atomic(Atomic::Or),       method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
+            AtomicXor     "atomic_xor"     Atomic Write  call_atomic(Atomic::Xor),      method "(pointer: ptr[I, S], val: tile[I, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[I, S]";
+            AtomicXchg    "atomic_xchg"    Atomic Write  call_atomic(Atomic::Exchange), method "(pointer: ptr[T, S], val: tile[T, S], mask: tile[i1, S] = None, sem: const str = None, scope: const str = None) -> tile[T, S]";
 
-    AtomicCas     "atomic_cas"     Atomic Write  Lower::Own, method "(pointer: ptr[T, S], cmp: tile[T, S], val: tile[T, S], sem: const str = None, scope: const str = None) -> tile[T, S]";
+            AtomicCas     "atomic_cas"     Atomic Write  call_atomic_cas, method "(pointer: ptr[T, S], cmp: tile[T, S], val: tile[T, S], sem: const str = None, scope: const str = None) -> tile[T, S]";
 
-    MultipleOf    "multiple_of"    Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
-    MaxContiguous "max_contiguous" Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
-    MaxConstancy  "max_constancy"  Hint Pure     Lower::Own, function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
-    Assume        "assume"         Hint Pure     Lower::Own, function "(cond: tile[i1, ()]) -> None";
+            MultipleOf    "multiple_of"    Hint Pure     call_promise(PromiseOp::Divisible), function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
+            MaxContiguous "max_contiguous" Hint Pure     call_promise(PromiseOp::Contiguous), function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
+            MaxConstancy  "max_constancy"  Hint Pure     call_promise(PromiseOp::Constant), function "(input: tile[I, S], values: const tuple) -> tile[I, S]";
+            Assume        "assume"         Hint Pure     call_assume, function "(cond: tile[i1, ()]) -> None";
 
-    StaticAssert  "static_assert"  CompileTime CompileTime Lower::Own, function "(cond: const bool, msg: const str = \"\") -> None";
-    StaticPrint   "static_print"   CompileTime CompileTime Lower::Own, function "(*values: any, sep: const str = \" \", end: const str = \"\\n\", file: any = None, flush: any = False) -> None";
-    DeviceAssert  "device_assert"  Debug Sync    Lower::Own, function "(cond: tile[i1, S], msg: const str = \"\", mask: tile[i1, S] = None) -> None";
-    DevicePrint   "device_print"   Debug Sync    Lower::Own, function "(prefix: const str, *args: tile[T, S], hex: const bool = False) -> None";
-    DebugBarrier  "debug_barrier"  Debug Sync    Lower::Own, function "() -> None";
-    GdcWait       "extra.cuda.gdc_wait" Program Sync Lower::Own, function "() -> None";
-    GdcLaunchDependents "extra.cuda.gdc_launch_dependents" Program Sync Lower::Own, function "() -> None";
+            StaticAssert  "static_assert"  CompileTime CompileTime call_static_assert, function "(cond: const bool, msg: const str = \"\") -> None";
+            StaticPrint   "static_print"   CompileTime CompileTime call_static_print, function "(*values: any, sep: const str = \" \", end: const str = \"\\n\", file: any = None, flush: any = False) -> None";
+            DeviceAssert  "device_assert"  Debug Sync    call_device_assert, function "(cond: tile[i1, S], msg: const str = \"\", mask: tile[i1, S] = None) -> None";
+            DevicePrint   "device_print"   Debug Sync    call_device_print, function "(prefix: const str, *args: tile[T, S], hex: const bool = False) -> None";
+            DebugBarrier  "debug_barrier"  Debug Sync    call_effect(OpKind::Barrier), function "() -> None";
+            GdcWait       "extra.cuda.gdc_wait" Program Sync call_effect(OpKind::GridWait), function "() -> None";
+            GdcLaunchDependents "extra.cuda.gdc_launch_dependents" Program Sync call_effect(OpKind::GridLaunch), function "() -> None";
 
-    Range         "range"          Loop CompileTime Lower::Own, function "(arg1: int, arg2: int = None, step: int = None, num_stages: const int = None, loop_unroll_factor: const int = None, disallow_acc_multi_buffer: const bool = False, flatten: const bool = False, warp_specialize: const bool = False, disable_licm: const bool = False) -> None";
-    Condition     "condition"      Loop Pure     Lower::Own, function "(arg1: tile[i1, ()], disable_licm: const bool = False) -> tile[i1, ()]";
-    StaticRange   "static_range"   Loop CompileTime Lower::Own, function "(arg1: const int, arg2: const int = None, step: const int = None) -> None";
+            Range         "range"          Loop CompileTime call_outside_a_loop, function "(arg1: int, arg2: int = None, step: int = None, num_stages: const int = None, loop_unroll_factor: const int = None, disallow_acc_multi_buffer: const bool = False, flatten: const bool = False, warp_specialize: const bool = False, disable_licm: const bool = False) -> None";
+            Condition     "condition"      Loop Pure     call_condition, function "(arg1: tile[i1, ()], disable_licm: const bool = False) -> tile[i1, ()]";
+            StaticRange   "static_range"   Loop CompileTime call_outside_a_loop, function "(arg1: const int, arg2: const int = None, step: const int = None) -> None";
+        }
+    };
 }
+
+pub(crate) use builtins;
+
+builtins!(rows);
 
 impl Builtin {
     pub fn row(self) -> &'static BuiltinRow {

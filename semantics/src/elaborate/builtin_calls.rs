@@ -4,7 +4,7 @@
 
 use tritium_tile::{
     OpKind,
-    ops::{BinaryOp as TileOp, PromiseOp, SpecialRegister},
+    ops::{BinaryOp as TileOp, PromiseOp, SpecialRegister, UnaryOp},
 };
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     body::{ArgKind, BinaryOp, Expr, ExprId},
-    builtins::{self, Builtin, Effect, Lower},
+    builtins::{self, Atomic, Builtin, Effect, Fold},
     constant::Const,
     diagnostics::Code,
     dtype::DType,
@@ -24,7 +24,7 @@ use crate::{
 
 /// The arguments of a builtin, by the parameters of its signature.
 pub(super) struct Arguments {
-    builtin: Builtin,
+    pub(super) builtin: Builtin,
     values: Vec<Value>,
     exprs: Vec<Option<ExprId>>,
     rest: Vec<(Value, ExprId)>,
@@ -56,6 +56,19 @@ impl Arguments {
         self.rest.clone()
     }
 }
+
+macro_rules! lowerings {
+    ($($variant:ident $name:literal $group:ident $effect:ident $method:ident $(($($given:tt)+))?, $kind:ident $signature:literal;)*) => {
+        /// The method of a builtin's row on the arguments.
+        fn lower(evaluator: &mut Evaluator<'_>, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+            match arguments.builtin {
+                $(Builtin::$variant => evaluator.$method(arguments, $($($given)+,)? at),)*
+            }
+        }
+    };
+}
+
+builtins::builtins!(lowerings);
 
 impl Evaluator<'_> {
     pub(super) fn bind_builtin(
@@ -194,7 +207,7 @@ impl Evaluator<'_> {
         keywords: Keywords,
     ) -> Eval<Value> {
         let result = match self.bind_builtin(builtin, at, positional, keywords) {
-            Ok(arguments) => self.builtin(builtin, &arguments, at),
+            Ok(arguments) => lower(self, &arguments, at),
             Err(Poisoned) => Err(Poisoned),
         };
         if result.is_err() && !matches!(builtin.row().effect, Effect::Pure | Effect::Read) {
@@ -203,146 +216,77 @@ impl Evaluator<'_> {
         result
     }
 
-    fn builtin(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        match builtin.row().lower {
-            Lower::Map(op) => return self.call_map(builtin, op, arguments, at),
-            Lower::Fold(fold) => return self.call_fold(builtin, fold, arguments, at),
-            Lower::Scan(fold) => return self.call_scan(builtin, fold, arguments, at),
-            Lower::Atomic(atomic) => return self.call_atomic(builtin, atomic, arguments, at),
-            Lower::DescriptorAtomic(atomic) => return self.call_descriptor_atomic(builtin, atomic, arguments, at),
-            Lower::Random => return self.call_random(builtin, arguments, at),
-            Lower::Own => {}
+    fn call_constant(&mut self, _: &Arguments, value: bool, _: ExprId) -> Eval<Value> {
+        Ok(Value::bool(value))
+    }
+
+    /// An operation without operands or results.
+    fn call_effect(&mut self, _: &Arguments, kind: OpKind, _: ExprId) -> Eval<Value> {
+        self.emit(kind, &[], [], &[]);
+        Ok(Value::Void)
+    }
+
+    fn call_operator(&mut self, arguments: &Arguments, op: BinaryOp, at: ExprId) -> Eval<Value> {
+        let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("y").unwrap_or(at));
+        self.binary(op, x, arguments.value("x").clone(), y, arguments.value("y").clone(), at)
+    }
+
+    fn call_to_tensor(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.as_tile(arguments.value("x"), arguments.expr("x").unwrap_or(at)).map(Value::Tile)
+    }
+
+    fn call_condition(&mut self, arguments: &Arguments, _: ExprId) -> Eval<Value> {
+        Ok(arguments.value("arg1").clone())
+    }
+
+    fn call_static_print(&mut self, _: &Arguments, _: ExprId) -> Eval<Value> {
+        Ok(Value::Void)
+    }
+
+    fn call_assume(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("cond").unwrap_or(at);
+        match arguments.value("cond") {
+            Value::Unknown => Err(Poisoned),
+            Value::Const(_) => Ok(Value::Void),
+            Value::Tile(tile) if tile.ty.is_scalar() && tile.ty.elem == Element::Scalar(DType::I1) => {
+                let condition = tile.id;
+                self.emit(OpKind::Assume, &[condition], [], &[]);
+                Ok(Value::Void)
+            }
+            other => {
+                let text = self.text(expr);
+                let place = self.place(expr);
+                let name = arguments.builtin.spelling();
+                let message = format!("{name} takes one condition (i1), and `{text}` is {}", other.ty());
+                Err(self.problem(Code::DTY017, place, message))
+            }
         }
-        let operator = |s: &mut Self, op: BinaryOp| {
-            let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("y").unwrap_or(at));
-            s.binary(op, x, arguments.value("x").clone(), y, arguments.value("y").clone(), at)
-        };
-        match builtin {
-            Builtin::ProgramId => self.call_program_id(arguments, false, at),
-            Builtin::NumPrograms => self.call_program_id(arguments, true, at),
-            Builtin::GlobalTimer => Ok(self.special_register(SpecialRegister::GlobalTimer, DType::I64)),
-            Builtin::SmId => Ok(self.special_register(SpecialRegister::SmId, DType::I32)),
-            Builtin::IsCuda => Ok(Value::bool(true)),
-            Builtin::IsHip | Builtin::IsHipCdna3 | Builtin::IsHipCdna4 => Ok(Value::bool(false)),
-            Builtin::CapabilityGeq => self.call_capability(arguments, at),
-            Builtin::Arange => self.call_arange(arguments, at),
-            Builtin::Zeros => self.call_full(arguments, true, at),
-            Builtin::Full => self.call_full(arguments, false, at),
-            Builtin::ZerosLike => self.call_zeros_like(arguments, at),
-            Builtin::ToTensor => self.as_tile(arguments.value("x"), arguments.expr("x").unwrap_or(at)).map(Value::Tile),
-            Builtin::Load => self.call_load(arguments, at),
-            Builtin::Store => self.call_store(arguments, at),
-            Builtin::Abs => self.call_abs(arguments, at),
-            Builtin::Sigmoid => self.call_sigmoid(arguments, at),
-            Builtin::Softmax => self.call_softmax(arguments, at),
-            Builtin::Maximum => self.call_extremum(true, arguments, at),
-            Builtin::Minimum => self.call_extremum(false, arguments, at),
-            Builtin::Clamp => self.call_clamp(arguments, at),
-            Builtin::Fma => self.call_fma(arguments, at),
-            Builtin::Fdiv => self.call_division(builtin, TileOp::DivF, arguments, at),
-            Builtin::DivRn => self.call_division(builtin, TileOp::DivRn, arguments, at),
-            Builtin::LogicalAnd => self.call_logical(BinaryOp::BitAnd, arguments, at),
-            Builtin::LogicalOr => self.call_logical(BinaryOp::BitOr, arguments, at),
-            Builtin::Umulhi => self.call_umulhi(arguments, at),
-            Builtin::Swizzle2d => self.call_swizzle(arguments, at),
-            Builtin::InlineAsm => self.call_inline_asm(arguments, at),
-            Builtin::MapElementwise => self.call_map_elementwise(arguments, at),
-            Builtin::AtomicCas => self.call_atomic_cas(arguments, at),
-            Builtin::Gather => self.call_gather(arguments, at),
-            Builtin::Histogram => self.call_histogram(arguments, at),
-            Builtin::Sort | Builtin::Topk | Builtin::BitonicMerge => self.call_sort(builtin, arguments, at),
-            Builtin::Squeeze => self.call_squeeze(arguments, at),
-            Builtin::Unsqueeze => self.call_unsqueeze(arguments, at),
-            Builtin::Flip => self.call_flip(arguments, at),
-            Builtin::Cat => self.call_cat(arguments, at),
-            Builtin::Interleave => self.call_interleave(arguments, at),
-            Builtin::DevicePrint => self.call_device_print(arguments, at),
-            Builtin::Condition => Ok(arguments.value("arg1").clone()),
-            Builtin::Cdiv => self.call_cdiv(arguments, at),
-            Builtin::Add => operator(self, BinaryOp::Add),
-            Builtin::Sub => operator(self, BinaryOp::Sub),
-            Builtin::Mul => operator(self, BinaryOp::Mul),
-            Builtin::Where => self.call_where(arguments, at),
-            Builtin::Cast | Builtin::To => self.call_cast(arguments, at),
-            Builtin::Dot => self.call_dot(arguments, at),
-            Builtin::Reduce | Builtin::AssociativeScan => self.call_combine(builtin, arguments, at),
-            Builtin::Trans => self.call_permute(arguments, true, at),
-            Builtin::Permute => self.call_permute(arguments, false, at),
-            Builtin::Broadcast => self.call_broadcast(arguments, at),
-            Builtin::BroadcastTo => self.call_broadcast_to(arguments, at),
-            Builtin::ExpandDims => self.call_expand_dims(arguments, at),
-            Builtin::Reshape => {
-                let reorder = self.flag(arguments, "can_reorder")?;
-                self.call_reshape(arguments, reorder, at)
-            }
-            Builtin::View => self.call_reshape(arguments, true, at),
-            Builtin::Ravel => self.call_ravel(arguments, at),
-            Builtin::Join => self.call_join(arguments, at),
-            Builtin::MakeBlockPtr => self.call_make_block_ptr(arguments, at),
-            Builtin::Advance => self.call_advance(arguments, at),
-            Builtin::MakeTensorDescriptor => self.call_make_descriptor(arguments, at),
-            Builtin::LoadTensorDescriptor | Builtin::DescriptorLoad => self.call_descriptor_load(arguments, at),
-            Builtin::StoreTensorDescriptor | Builtin::DescriptorStore => self.call_descriptor_store(arguments, at),
-            Builtin::DescriptorGather => self.call_descriptor_gather(arguments, at),
-            Builtin::DescriptorScatter => self.call_descriptor_scatter(arguments, at),
-            Builtin::DotScaled => self.call_dot_scaled(arguments, at),
-            Builtin::GdcWait => {
-                self.emit(OpKind::GridWait, &[], [], &[]);
-                Ok(Value::Void)
-            }
-            Builtin::GdcLaunchDependents => {
-                self.emit(OpKind::GridLaunch, &[], [], &[]);
-                Ok(Value::Void)
-            }
-            Builtin::Split => self.call_split(arguments, at),
-            Builtin::Item => self.call_item(arguments, at),
-            Builtin::MultipleOf | Builtin::MaxContiguous | Builtin::MaxConstancy => self.call_promise(builtin, arguments, at),
-            Builtin::Assume => {
-                let expr = arguments.expr("cond").unwrap_or(at);
-                let value = arguments.value("cond");
-                match value {
-                    Value::Unknown => Err(Poisoned),
-                    Value::Const(_) => Ok(Value::Void),
-                    Value::Tile(tile) if tile.ty.is_scalar() && tile.ty.elem == Element::Scalar(DType::I1) => {
-                        let condition = tile.id;
-                        self.emit(OpKind::Assume, &[condition], [], &[]);
-                        Ok(Value::Void)
-                    }
-                    other => {
-                        let text = self.text(expr);
-                        let place = self.place(expr);
-                        let message = format!("{} takes one condition (i1), and `{text}` is {}", builtin.spelling(), other.ty());
-                        Err(self.problem(Code::DTY017, place, message))
-                    }
-                }
-            }
-            Builtin::StaticPrint => Ok(Value::Void),
-            Builtin::DebugBarrier => {
-                self.emit(OpKind::Barrier, &[], [], &[]);
-                Ok(Value::Void)
-            }
-            Builtin::StaticAssert => self.call_static_assert(arguments, at),
-            Builtin::DeviceAssert => self.call_device_assert(arguments, at),
-            Builtin::IntType => self.call_int_type(arguments, at),
-            Builtin::Log2OfSize => self.host_function(arguments, &["i"], at, |n| Some(n[0].max(1).ilog2().into())),
-            Builtin::IsPowerOf2 => {
-                let power =
-                    self.host_function(arguments, &["i"], at, |n| Some(i128::from(n[0] > 0 && n[0] & (n[0] - 1) == 0)))?;
-                Ok(Value::bool(power.as_const() == Some(&Const::Int(1))))
-            }
-            Builtin::HostCdiv => self.host_function(arguments, &["x", "y"], at, |n| {
-                let (a, b) = (n[0], n[1]);
-                if b == 0 { None } else { crate::items::cdiv(a, b) }
-            }),
-            Builtin::NextPowerOf2 => self.host_function(arguments, &["n"], at, |n| crate::items::next_power_of_2(n[0])),
-            Builtin::Range | Builtin::StaticRange => {
-                let place = self.place(at);
-                self.unsupported(place, &format!("{} outside a `for`", builtin.spelling()), "loop over it: `for i in …`");
-                Err(Poisoned)
-            }
-            // Lowered by their kind, above.
-            _ => Err(Poisoned),
-        }
+    }
+
+    fn call_outside_a_loop(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let place = self.place(at);
+        self.unsupported(place, &format!("{} outside a `for`", arguments.builtin.spelling()), "loop over it: `for i in …`");
+        Err(Poisoned)
+    }
+
+    fn call_log2_of_size(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.host_function(arguments, &["i"], at, |n| Some(n[0].max(1).ilog2().into()))
+    }
+
+    fn call_is_power_of_2(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let power = self.host_function(arguments, &["i"], at, |n| Some(i128::from(n[0] > 0 && n[0] & (n[0] - 1) == 0)))?;
+        Ok(Value::bool(power.as_const() == Some(&Const::Int(1))))
+    }
+
+    fn call_host_cdiv(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.host_function(arguments, &["x", "y"], at, |n| {
+            let (a, b) = (n[0], n[1]);
+            if b == 0 { None } else { crate::items::cdiv(a, b) }
+        })
+    }
+
+    fn call_next_power_of_2(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.host_function(arguments, &["n"], at, |n| crate::items::next_power_of_2(n[0]))
     }
 
     /// A function of the host that also works on compile-time integers.
@@ -371,7 +315,8 @@ impl Evaluator<'_> {
     }
 
     /// A promise about values: one known number for each axis. The facts are for the compiler to find; the value is the same.
-    fn call_promise(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+    fn call_promise(&mut self, arguments: &Arguments, what: PromiseOp, at: ExprId) -> Eval<Value> {
+        let builtin = arguments.builtin;
         let (input, values) = (arguments.value("input").clone(), arguments.value("values").clone());
         if input.has_unknown() || values.has_unknown() {
             return Err(Poisoned);
@@ -386,7 +331,7 @@ impl Evaluator<'_> {
             Value::Tile(tile) => tile.ty.rank(),
             _ => 0,
         };
-        let wanted = if builtin == Builtin::MultipleOf { rank.max(1) } else { rank };
+        let wanted = if what == PromiseOp::Divisible { rank.max(1) } else { rank };
         if numbers.len() != wanted {
             let message = format!(
                 "{} takes one number for each axis: {wanted} for {}, not {}",
@@ -399,11 +344,6 @@ impl Evaluator<'_> {
         let Value::Tile(tile) = input else { return Ok(input) };
         let promised: Option<_> =
             numbers.iter().map(|v| u32::try_from(v.as_const()?.as_int()?).ok().filter(|&n| n > 0)).collect();
-        let what = match builtin {
-            Builtin::MaxContiguous => PromiseOp::Contiguous,
-            Builtin::MaxConstancy => PromiseOp::Constant,
-            _ => PromiseOp::Divisible,
-        };
         let Some(values) = promised.filter(|_| !numbers.is_empty() && self.keeps_promises(tile.id)) else {
             return Ok(Value::Tile(tile));
         };

@@ -35,10 +35,16 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(Tile { id: self.emit_value(kind, &[], &ty), ty, varies: 0, undefined: None }))
     }
 
-    pub(super) fn special_register(&mut self, register: SpecialRegister, dtype: DType) -> Value {
+    pub(super) fn call_special_register(
+        &mut self,
+        _: &Arguments,
+        register: SpecialRegister,
+        dtype: DType,
+        _: ExprId,
+    ) -> Eval<Value> {
         let ty = TileType::scalar(dtype);
         let id = self.emit_value(OpKind::SpecialRegister(register), &[], &ty);
-        Value::Tile(Tile { id, ty, varies: 0, undefined: None })
+        Ok(Value::Tile(Tile { id, ty, varies: 0, undefined: None }))
     }
 
     /// The integer type of a width.

@@ -305,13 +305,8 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Void)
     }
 
-    pub(super) fn call_descriptor_atomic(
-        &mut self,
-        builtin: Builtin,
-        atomic: Atomic,
-        arguments: &Arguments,
-        at: ExprId,
-    ) -> Eval<Value> {
+    pub(super) fn call_descriptor_atomic(&mut self, arguments: &Arguments, atomic: Atomic, at: ExprId) -> Eval<Value> {
+        let builtin = arguments.builtin;
         let descriptor = self.descriptor_argument(arguments, at)?;
         let value = self.block_value(&descriptor, &descriptor.block, arguments, at);
         let window = self.descriptor_window(&descriptor, arguments, at);

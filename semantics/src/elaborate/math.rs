@@ -48,9 +48,9 @@ impl<'a> Evaluator<'a> {
         Err(Poisoned)
     }
 
-    pub(super) fn call_map(&mut self, builtin: Builtin, op: TileUnary, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+    pub(super) fn call_map(&mut self, arguments: &Arguments, op: TileUnary, at: ExprId) -> Eval<Value> {
         let expr = arguments.expr("x").unwrap_or(at);
-        let tile = self.float_argument(builtin, arguments.value("x"), expr)?;
+        let tile = self.float_argument(arguments.builtin, arguments.value("x"), expr)?;
         let ty = tile.ty.clone();
         Ok(Value::Tile(self.emit_like(OpKind::Unary(op), &[&tile], ty)))
     }
@@ -141,7 +141,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(self.emit_like(OpKind::Binary(op), &[&a, &b], ty)))
     }
 
-    pub(super) fn call_extremum(&mut self, maximum: bool, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+    pub(super) fn call_extremum(&mut self, arguments: &Arguments, maximum: bool, at: ExprId) -> Eval<Value> {
         let nan = *arguments.value("propagate_nan") == Value::PropagateNan(true);
         let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("y").unwrap_or(at));
         self.extremum(maximum, nan, (x, arguments.value("x")), (y, arguments.value("y")), at)
@@ -179,7 +179,8 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tile(self.emit_like(OpKind::Fma, &[&a, &b, &c], ty)))
     }
 
-    pub(super) fn call_division(&mut self, builtin: Builtin, op: TileOp, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+    pub(super) fn call_division(&mut self, arguments: &Arguments, op: TileOp, at: ExprId) -> Eval<Value> {
+        let builtin = arguments.builtin;
         let (x, y) = (arguments.expr("x").unwrap_or(at), arguments.expr("y").unwrap_or(at));
         let a = self.as_tile(arguments.value("x"), x)?;
         let b = self.as_tile(arguments.value("y"), y)?;
@@ -211,7 +212,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// What `and` and `or` mean on tiles.
-    pub(super) fn call_logical(&mut self, op: BinaryOp, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+    pub(super) fn call_logical(&mut self, arguments: &Arguments, op: BinaryOp, at: ExprId) -> Eval<Value> {
         let mut sides = Vec::new();
         for name in ["x", "y"] {
             let expr = arguments.expr(name).unwrap_or(at);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     body::{Expr, ExprId},
-    builtins::{Atomic, Builtin},
+    builtins::Atomic,
     constant::Const,
     diagnostics::Code,
     dtype::DType,
@@ -315,8 +315,8 @@ impl<'a> Evaluator<'a> {
 
     // ---- atomics
 
-    pub(super) fn call_atomic(&mut self, builtin: Builtin, atomic: Atomic, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        let name = builtin.spelling();
+    pub(super) fn call_atomic(&mut self, arguments: &Arguments, atomic: Atomic, at: ExprId) -> Eval<Value> {
+        let name = arguments.builtin.spelling();
         let pointer_expr = arguments.expr("pointer").unwrap_or(at);
         let pointer = self.pointer_argument(arguments.value("pointer"), pointer_expr, name);
         if let (Some(Const::Bool(mask)), false) = (arguments.value("mask").as_const(), self.rules.atomic_constant_masks) {

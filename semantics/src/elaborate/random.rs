@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     body::{BinaryOp, CompareOp, ExprId},
-    builtins::Builtin,
     constant::Const,
     diagnostics::Code,
     dtype::DType,
@@ -33,56 +32,69 @@ const WIDE: Constants =
     Constants { keys: [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B], rounds: [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157] };
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn call_random(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        match builtin {
-            Builtin::PhiloxImpl => {
-                let counters = self.philox_arguments(arguments, &["c0", "c1", "c2", "c3"], at)?;
-                let keys = self.philox_arguments(arguments, &["k0", "k1"], at)?;
-                let rounds = self.rounds(arguments, at)?;
-                self.philox_rounds(counters, keys, rounds, at).map(Value::Tuple)
-            }
-            Builtin::Philox => {
-                let seed = self.seed(arguments, at)?;
-                let counters = self.philox_arguments(arguments, &["c0", "c1", "c2", "c3"], at)?;
-                let rounds = self.rounds(arguments, at)?;
-                self.philox(seed, counters, rounds, at).map(Value::Tuple)
-            }
-            Builtin::UintToUniformFloat => {
-                let expr = arguments.expr("x").unwrap_or(at);
-                let tile = self.as_tile(arguments.value("x"), expr)?;
-                self.uniform(tile, expr)
-            }
-            Builtin::PairUniformToNormal => {
-                let (u1, u2) = (arguments.value("u1").clone(), arguments.value("u2").clone());
-                let (r, theta) = self.polar(u1, u2, at)?;
-                let x = self.turned(TileUnary::Cos, &r, &theta, at)?;
-                let y = self.turned(TileUnary::Sin, &r, &theta, at)?;
-                Ok(Value::Tuple(vec![x, y]))
-            }
-            Builtin::Randint => self.random_integers(arguments, at).map(|mut four| four.swap_remove(0)),
-            Builtin::Randint4x => self.random_integers(arguments, at).map(Value::Tuple),
-            Builtin::Rand => {
-                let first = self.random_integers(arguments, at)?.swap_remove(0);
-                let tile = self.as_tile(&first, at)?;
-                self.uniform(tile, at)
-            }
-            Builtin::Rand4x => self.uniforms(arguments, at).map(Value::Tuple),
-            Builtin::Randn => {
-                let four = self.uniforms(arguments, at)?;
-                let (r, theta) = self.polar(four[0].clone(), four[1].clone(), at)?;
-                self.turned(TileUnary::Cos, &r, &theta, at)
-            }
-            _ => {
-                let four = self.uniforms(arguments, at)?;
-                let mut normal = Vec::new();
-                for pair in four.chunks(2) {
-                    let (r, theta) = self.polar(pair[0].clone(), pair[1].clone(), at)?;
-                    normal.push(self.turned(TileUnary::Cos, &r, &theta, at)?);
-                    normal.push(self.turned(TileUnary::Sin, &r, &theta, at)?);
-                }
-                Ok(Value::Tuple(normal))
-            }
+    pub(super) fn call_philox_impl(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let counters = self.philox_arguments(arguments, &["c0", "c1", "c2", "c3"], at)?;
+        let keys = self.philox_arguments(arguments, &["k0", "k1"], at)?;
+        let rounds = self.rounds(arguments, at)?;
+        self.philox_rounds(counters, keys, rounds, at).map(Value::Tuple)
+    }
+
+    pub(super) fn call_philox(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let seed = self.seed(arguments, at)?;
+        let counters = self.philox_arguments(arguments, &["c0", "c1", "c2", "c3"], at)?;
+        let rounds = self.rounds(arguments, at)?;
+        self.philox(seed, counters, rounds, at).map(Value::Tuple)
+    }
+
+    pub(super) fn call_uint_to_uniform_float(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let expr = arguments.expr("x").unwrap_or(at);
+        let tile = self.as_tile(arguments.value("x"), expr)?;
+        self.uniform(tile, expr)
+    }
+
+    pub(super) fn call_pair_uniform_to_normal(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let pair = [arguments.value("u1").clone(), arguments.value("u2").clone()];
+        self.normal_pair(&pair, at).map(|pair| Value::Tuple(pair.into()))
+    }
+
+    pub(super) fn call_randint(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.random_integers(arguments, at).map(|mut four| four.swap_remove(0))
+    }
+
+    pub(super) fn call_randint4x(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.random_integers(arguments, at).map(Value::Tuple)
+    }
+
+    pub(super) fn call_rand(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let first = self.random_integers(arguments, at)?.swap_remove(0);
+        let tile = self.as_tile(&first, at)?;
+        self.uniform(tile, at)
+    }
+
+    pub(super) fn call_rand4x(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.uniforms(arguments, at).map(Value::Tuple)
+    }
+
+    pub(super) fn call_randn(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let four = self.uniforms(arguments, at)?;
+        let (r, theta) = self.polar(four[0].clone(), four[1].clone(), at)?;
+        self.turned(TileUnary::Cos, &r, &theta, at)
+    }
+
+    pub(super) fn call_randn4x(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let four = self.uniforms(arguments, at)?;
+        let mut normal = Vec::new();
+        for pair in four.chunks(2) {
+            normal.extend(self.normal_pair(pair, at)?);
         }
+        Ok(Value::Tuple(normal))
+    }
+
+    /// Two normal numbers of two uniform ones.
+    fn normal_pair(&mut self, uniform: &[Value], at: ExprId) -> Eval<[Value; 2]> {
+        let (r, theta) = self.polar(uniform[0].clone(), uniform[1].clone(), at)?;
+        let x = self.turned(TileUnary::Cos, &r, &theta, at)?;
+        Ok([x, self.turned(TileUnary::Sin, &r, &theta, at)?])
     }
 
     fn philox_arguments(&mut self, arguments: &Arguments, names: &[&str], at: ExprId) -> Eval<Vec<Value>> {

@@ -43,8 +43,8 @@ pub(super) fn extremum_type(dtype: DType, indices: bool, native_bf16: bool) -> D
 }
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn call_fold(&mut self, builtin: Builtin, fold: Fold, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        let name = builtin.spelling();
+    pub(super) fn call_fold(&mut self, arguments: &Arguments, fold: Fold, at: ExprId) -> Eval<Value> {
+        let name = arguments.builtin.spelling();
         let expr = arguments.expr("input").unwrap_or(at);
         let tile = self.as_tile(arguments.value("input"), expr)?;
         let Some(dtype) = tile.ty.elem.scalar() else {
@@ -288,8 +288,8 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tuple(halves))
     }
 
-    pub(super) fn call_scan(&mut self, builtin: Builtin, fold: Fold, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        let name = builtin.spelling();
+    pub(super) fn call_scan(&mut self, arguments: &Arguments, fold: Fold, at: ExprId) -> Eval<Value> {
+        let name = arguments.builtin.spelling();
         let expr = arguments.expr("input").unwrap_or(at);
         let tile = self.as_tile(arguments.value("input"), expr)?;
         let text = self.text(expr);
@@ -323,9 +323,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `tl.reduce` and `tl.associative_scan`: the combine function is the user's.
-    pub(super) fn call_combine(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
-        let name = builtin.spelling();
-        let scan = builtin == Builtin::AssociativeScan;
+    pub(super) fn call_combine(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let name = arguments.builtin.spelling();
+        let scan = arguments.builtin == Builtin::AssociativeScan;
         let expr = arguments.expr("input").unwrap_or(at);
         let input = arguments.value("input").clone();
         if input.has_unknown() {

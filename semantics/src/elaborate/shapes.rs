@@ -414,7 +414,16 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tuple(vec![Value::Tile(a), Value::Tile(b)]))
     }
 
-    pub(super) fn call_reshape(&mut self, arguments: &Arguments, reorder: bool, at: ExprId) -> Eval<Value> {
+    pub(super) fn call_reshape(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let reorder = self.flag(arguments, "can_reorder")?;
+        self.reshaped(arguments, reorder, at)
+    }
+
+    pub(super) fn call_view(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        self.reshaped(arguments, true, at)
+    }
+
+    fn reshaped(&mut self, arguments: &Arguments, reorder: bool, at: ExprId) -> Eval<Value> {
         let values = arguments.rest("shape");
         let shape = self.shape_argument(&values)?;
         let tile = self.as_tile(arguments.value("input"), arguments.expr("input").unwrap_or(at))?;

@@ -31,7 +31,8 @@ enum Order {
 }
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn call_sort(&mut self, builtin: Builtin, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+    pub(super) fn call_sort(&mut self, arguments: &Arguments, at: ExprId) -> Eval<Value> {
+        let builtin = arguments.builtin;
         let name = builtin.spelling();
         let (tile, dtype) = self.sortable(name, arguments, at)?;
         let rank = tile.ty.rank();
