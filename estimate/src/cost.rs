@@ -344,7 +344,7 @@ fn loop_cost(counter: &Counter, runs: Option<&Runs>, share: &[[f64; 2]], gpu: &G
     LoopCost {
         origin: op.origin.0,
         trips,
-        trips_text: is_for.then(|| trips_text(function, &op.operands)).flatten(),
+        trips_text: function.for_loop(id).and_then(|around| trips_text(function, around.bounds)),
         trip,
         limiter,
     }

@@ -285,12 +285,9 @@ impl<'l, 'f> Plan<'l, 'f> {
 
     /// Whether a trip gets what the trip before the last has made.
     fn hands_on(&self, id: OpId) -> bool {
-        let body = self.function.op(id).regions[0];
-        let Some(&last) = self.function.block(body).ops.last() else { return false };
-        let args = &self.function.block(body).args;
-        self.function.op(last).operands.iter().enumerate().any(|(n, &value)| {
-            matches!(self.function.value(value).def, ValueDef::Argument(block, _) if block == body)
-                && args.get(n + 1) != Some(&value)
+        let Some(around) = self.function.for_loop(id) else { return false };
+        around.next.iter().zip(around.args).any(|(&value, &arg)| {
+            matches!(self.function.value(value).def, ValueDef::Argument(block, _) if block == around.body) && arg != value
         })
     }
 

@@ -22,6 +22,7 @@ pub use number::{Numbers, numbers};
 pub use range::Range;
 
 use crate::{
+    control::{ForLoop, WhileLoop},
     module::{BlockId, Function, FunctionId, Module, OpId, ValueId},
     ops::{BinaryOp, CastOp, OpKind, Predicate},
 };
@@ -217,14 +218,6 @@ impl Walk<'_> {
         }
     }
 
-    /// The values a block's terminator passes on.
-    fn passed(&self, block: BlockId) -> &[ValueId] {
-        match self.function.block(block).ops.last() {
-            Some(&last) if self.function.op(last).kind.is_terminator() => &self.function.op(last).operands,
-            _ => &[],
-        }
-    }
-
     fn copy(&mut self, from: ValueId, to: ValueId) {
         let (f, t) = (from.index(), to.index());
         self.facts.axes[t] = self.facts.axes[f].clone();
@@ -261,9 +254,8 @@ impl Walk<'_> {
                 return;
             }
             body(self);
-            let passed = self.passed(passed_in).to_vec();
             let mut changed = false;
-            for (&arg, &value) in carried.iter().zip(&passed) {
+            for (&arg, &value) in carried.iter().zip(self.function.passed(passed_in)) {
                 let before = self.facts.ranges[arg.index()];
                 if self.join(value, arg) {
                     changed = true;
@@ -285,43 +277,44 @@ impl Walk<'_> {
         let op = function.op(id);
         match &op.kind {
             OpKind::For(_) => {
-                let region = op.regions[0];
-                let args = &function.block(region).args;
-                let (lower, upper, step) = (op.operands[0], op.operands[1], op.operands[2]);
-                let iv = args[0];
+                let Some(ForLoop { bounds: [lower, upper, step], body, induction, init, args, results, .. }) =
+                    function.for_loop(id)
+                else {
+                    return;
+                };
                 let mut axis = Axis::unknown(&[]);
                 let start = self.facts.axis(lower).divisibility[0];
                 axis.divide_all(start.min(self.facts.axis(step).divisibility[0]));
-                self.facts.axes[iv.index()] = axis;
+                self.facts.axes[induction.index()] = axis;
                 let (low, high) = (self.facts.range(lower), self.facts.range(upper));
-                self.facts.ranges[iv.index()] = Range { min: low.min, max: high.max.saturating_sub(1).max(low.min) };
-                self.facts.natural[iv.index()] = self.facts.is_natural(lower);
-                for (&init, &arg) in op.operands[3..].iter().zip(&args[1..]) {
+                self.facts.ranges[induction.index()] = Range { min: low.min, max: high.max.saturating_sub(1).max(low.min) };
+                self.facts.natural[induction.index()] = self.facts.is_natural(lower);
+                for (&init, &arg) in init.iter().zip(args) {
                     self.copy(init, arg);
                     self.facts.natural[arg.index()] = self.facts.is_natural(init);
                 }
-                self.fixpoint(&args[1..], region, |walk| walk.block(region));
-                for (&arg, &result) in args[1..].iter().zip(&op.results) {
+                self.fixpoint(args, body, |walk| walk.block(body));
+                for (&arg, &result) in args.iter().zip(results) {
                     self.copy(arg, result);
                 }
             }
             OpKind::While => {
-                let (before, after) = (op.regions[0], op.regions[1]);
-                let args = &function.block(before).args;
-                for (&init, &arg) in op.operands.iter().zip(args) {
+                let Some(WhileLoop { init, before, args, passed, after, after_args, results, .. }) = function.while_loop(id)
+                else {
+                    return;
+                };
+                for (&init, &arg) in init.iter().zip(args) {
                     self.copy(init, arg);
                     self.facts.natural[arg.index()] = self.facts.is_natural(init);
                 }
                 self.fixpoint(args, after, |walk| {
                     walk.block(before);
-                    let passed = walk.passed(before).to_vec();
-                    for (&value, &arg) in passed.iter().skip(1).zip(&function.block(after).args) {
+                    for (&value, &arg) in passed.iter().zip(after_args) {
                         walk.copy(value, arg);
                     }
                     walk.block(after);
                 });
-                let passed = self.passed(before).to_vec();
-                for (&value, &result) in passed.iter().skip(1).zip(&op.results) {
+                for (&value, &result) in passed.iter().zip(results) {
                     self.copy(value, result);
                 }
             }
@@ -329,8 +322,8 @@ impl Walk<'_> {
                 for &region in &op.regions {
                     self.block(region);
                 }
-                let first = self.passed(op.regions[0]).to_vec();
-                let second = op.regions.get(1).map_or_else(Vec::new, |&r| self.passed(r).to_vec());
+                let first = function.passed(op.regions[0]);
+                let second = op.regions.get(1).map_or(&[][..], |&r| function.passed(r));
                 for (index, &result) in op.results.iter().enumerate() {
                     if let (Some(&a), Some(&b)) = (first.get(index), second.get(index)) {
                         self.copy(a, result);

@@ -661,8 +661,9 @@ impl<'r> Machine<'r> {
     fn for_loop(&mut self, frame: &mut Frame<'r>, id: OpId) -> Result<SmallVec<[Slot; 2]>, Fault> {
         let function = frame.function;
         let op = function.op(id);
+        let operands = op.for_operands();
         let mut bounds = [0i64; 3];
-        for (bound, &operand) in bounds.iter_mut().zip(&op.operands) {
+        for (bound, operand) in bounds.iter_mut().zip(operands.bounds()) {
             *bound = self.tile(frame, id, operand)?.first_int();
         }
         let [lower, upper, step] = bounds;
@@ -670,14 +671,14 @@ impl<'r> Machine<'r> {
             let message = format!("the step of a loop is positive, not {step}");
             return Err(self.fault(frame, id, (FaultKind::Malformed, message)));
         }
-        let elem = function.ty(op.operands[0]).elem();
-        let args = &function.block(op.regions[0]).args;
-        let mut carried: Vec<Slot> = op.operands[3..].iter().map(|v| frame.values[v.index()].clone()).collect();
+        let elem = function.ty(operands.lower).elem();
+        let args = function.block(op.regions[0]).for_args();
+        let mut carried: Vec<Slot> = operands.init.iter().map(|v| frame.values[v.index()].clone()).collect();
         let mut at = lower;
         while at < upper {
             self.charge(frame, id)?;
-            self.set(frame, id, args[0], Slot::Tile(Rc::new(Data::ints(elem, at, 1))))?;
-            for (&arg, slot) in args[1..].iter().zip(std::mem::take(&mut carried)) {
+            self.set(frame, id, args.induction, Slot::Tile(Rc::new(Data::ints(elem, at, 1))))?;
+            for (&arg, slot) in args.carried.iter().zip(std::mem::take(&mut carried)) {
                 self.set(frame, id, arg, slot)?;
             }
             carried = self.block(frame, op.regions[0])?;

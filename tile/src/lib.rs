@@ -7,6 +7,7 @@
 //! Knows nothing of Python, of files, of GPUs' names.
 
 mod attributes;
+pub mod control;
 pub mod effects;
 pub mod facts;
 pub mod inline;

@@ -208,11 +208,11 @@ fn inline_single_trip(
 ) -> bool {
     let op = function.op(id).clone();
     let OpKind::For(_) = op.kind else { return false };
-    if !policy.folds_ranges && op.operands[..3].iter().any(|&bound| policy.known(function, facts, bound).is_none()) {
+    let operands = op.for_operands();
+    if !policy.folds_ranges && operands.bounds().iter().any(|&bound| policy.known(function, facts, bound).is_none()) {
         return false;
     }
-    let range = |n: usize| facts.range(op.operands[n]);
-    let (lower, upper, step) = (range(0), range(1), range(2));
+    let [lower, upper, step] = operands.bounds().map(|bound| facts.range(bound));
     let never = lower.min >= upper.max;
     let once = lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min;
     if !never && !once {
@@ -220,7 +220,7 @@ fn inline_single_trip(
     }
     let region = op.regions[0];
     let args = function.block(region).args.clone();
-    let initial = std::iter::once(op.operands[0]).chain(op.operands[3..].iter().copied());
+    let initial = std::iter::once(operands.lower).chain(operands.init.iter().copied());
     replaced.extend(args.into_iter().zip(initial.clone()));
     let mut ops = std::mem::take(&mut function.block_mut(region).ops);
     let Some(last) = ops.pop() else { return false };

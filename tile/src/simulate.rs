@@ -633,8 +633,9 @@ impl<'r> Machine<'r> {
     fn for_loop(&mut self, frame: &mut Frame<'r>, id: OpId) -> Run<()> {
         let function = frame.function;
         let op = function.op(id);
+        let operands = op.for_operands();
         let mut bounds = [0i64; 3];
-        for (bound, &operand) in bounds.iter_mut().zip(&op.operands) {
+        for (bound, operand) in bounds.iter_mut().zip(operands.bounds()) {
             *bound = self.uniform(frame, id, operand, "a loop's bound")?;
         }
         let [lower, upper, step] = bounds;
@@ -642,14 +643,14 @@ impl<'r> Machine<'r> {
             let message = format!("the step of a loop is positive, not {step}");
             return Err(self.malformed(frame, id, &message));
         }
-        let elem = function.ty(op.operands[0]).elem();
-        let args = &function.block(op.regions[0]).args;
-        let mut carried: Vec<Slot> = op.operands[3..].iter().map(|v| frame.values[v.index()].clone()).collect();
+        let elem = function.ty(operands.lower).elem();
+        let args = function.block(op.regions[0]).for_args();
+        let mut carried: Vec<Slot> = operands.init.iter().map(|v| frame.values[v.index()].clone()).collect();
         let mut at = lower;
         while at < upper {
             self.charge(frame, id)?;
-            self.set(frame, args[0], vec![Lanes::new(Data::ints(elem, at, frame.width))]);
-            self.bind(frame, &args[1..], std::mem::take(&mut carried));
+            self.set(frame, args.induction, vec![Lanes::new(Data::ints(elem, at, frame.width))]);
+            self.bind(frame, args.carried, std::mem::take(&mut carried));
             carried = self.block(frame, op.regions[0])?;
             match at.checked_add(step) {
                 Some(next) => at = next,

@@ -3,7 +3,7 @@
 //! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
 //! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked, unrolls them.
 
-use tritium_tile::{BlockId, OpId, Origin, ValueId, layout::Distributed, ops::LoopAttrs, rewrite};
+use tritium_tile::{BlockId, OpId, Origin, ValueId, control::ForArgs, layout::Distributed, ops::LoopAttrs, rewrite};
 
 use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
 use crate::{pressure::is_heavy, ptx_strings::Instruction};
@@ -77,14 +77,13 @@ impl Emitter<'_> {
 
     pub(super) fn for_loop(&mut self, op: OpId, attrs: LoopAttrs) -> Emitted<()> {
         let operation = self.function.op(op);
-        let (bounds, initial) = operation.operands.split_at(3);
+        let operands = operation.for_operands();
         let region = operation.regions[0];
-        let args = &self.function.block(region).args;
-        let (&counter, carried) = args.split_first().ok_or_else(|| self.unsupported("a loop without induction variable"))?;
+        let ForArgs { induction: counter, carried } = self.function.block(region).for_args();
         self.shared_carried(carried)?;
-        let (lower, upper, step) = (self.reg(bounds[0])?, self.reg(bounds[1])?, self.reg(bounds[2])?);
+        let (lower, upper, step) = (self.reg(operands.lower)?, self.reg(operands.upper)?, self.reg(operands.step)?);
         let ty = self.type_of(counter);
-        let initial = self.all_regs(initial)?;
+        let initial = self.all_regs(operands.init)?;
         let before = self.label;
         let (head, body, exit) = (self.new_label(), self.new_label(), self.new_label());
         line!(self, "br label %b{head}");

@@ -15,6 +15,7 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId,
+    control::{ForLoop, WhileLoop},
     layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, convert::conversion, mma},
     ops::CastOp,
     rewrite::{self, ValueMap},
@@ -180,25 +181,19 @@ impl Assignment<'_> {
                     }
                 }
                 OpKind::For(_) | OpKind::While | OpKind::If => {
-                    let carried = if matches!(op.kind, OpKind::For(_)) { 3 } else { 0 };
                     for &region in op.regions.iter().rev() {
-                        let skip = usize::from(matches!(op.kind, OpKind::While) && Some(&region) == op.regions.first());
-                        if let Some(&last) = function.block(region).ops.last() {
-                            let passed = function.op(last).operands.clone();
-                            for (&value, &result) in passed.iter().skip(skip).zip(&op.results) {
-                                let hint = self.hints[result.index()];
-                                self.hint(value, hint);
-                            }
+                        for (&value, &result) in function.passed(region).iter().zip(&op.results) {
+                            let hint = self.hints[result.index()];
+                            self.hint(value, hint);
                         }
                         self.hint_block(function, region);
                     }
-                    if !matches!(op.kind, OpKind::If) {
-                        let args = &function.block(op.regions[0]).args;
-                        let skip = usize::from(matches!(op.kind, OpKind::For(_)));
-                        for (&init, &arg) in op.operands[carried..].iter().zip(&args[skip..]) {
-                            let hint = self.hints[arg.index()];
-                            self.hint(init, hint);
-                        }
+                    let of_for = function.for_loop(id).map(|around| (around.init, around.args));
+                    let (init, args) =
+                        of_for.or_else(|| function.while_loop(id).map(|around| (around.init, around.args))).unwrap_or_default();
+                    for (&init, &arg) in init.iter().zip(args) {
+                        let hint = self.hints[arg.index()];
+                        self.hint(init, hint);
                     }
                 }
                 OpKind::Print { .. } | OpKind::Histogram => {}
@@ -401,22 +396,20 @@ impl Assignment<'_> {
                 }
             }
             OpKind::For(_) => {
-                let region = op.regions[0];
-                let args = function.block(region).args[1..].to_vec();
-                self.carried(function, &args, &op.operands[3..], region, 0, |this| this.home_block(function, region));
-                for (&arg, &result) in args.iter().zip(&op.results) {
+                let Some(ForLoop { body, init, args, results, .. }) = function.for_loop(id) else { return };
+                self.carried(function, args, init, body, |this| this.home_block(function, body));
+                for (&arg, &result) in args.iter().zip(results) {
                     self.homes[result.index()] = self.homes[arg.index()];
                 }
             }
             OpKind::While => {
-                let (before, after) = (op.regions[0], op.regions[1]);
-                let args = function.block(before).args.to_vec();
-                let results = op.results.clone();
-                self.carried(function, &args, &op.operands, after, 0, |this| {
+                let Some(WhileLoop { init, before, args, passed, after, after_args, results, .. }) = function.while_loop(id)
+                else {
+                    return;
+                };
+                self.carried(function, args, init, after, |this| {
                     this.home_block(function, before);
-                    let passed = passed(function, before);
-                    let inner = &function.block(after).args;
-                    for ((&value, &arg), &result) in passed.iter().skip(1).zip(inner).zip(&results) {
+                    for ((&value, &arg), &result) in passed.iter().zip(after_args).zip(results) {
                         if function.ty(value).is_scalar() {
                             continue;
                         }
@@ -437,7 +430,7 @@ impl Assignment<'_> {
                     if function.ty(result).is_scalar() {
                         continue;
                     }
-                    let from = op.regions.iter().find_map(|&r| self.homes[passed(function, r).get(n)?.index()]);
+                    let from = op.regions.iter().find_map(|&r| self.homes[function.passed(r).get(n)?.index()]);
                     self.homes[result.index()] = from;
                     let layout = self.settle(function, result);
                     self.homes[result.index()] = Some(layout);
@@ -477,7 +470,6 @@ impl Assignment<'_> {
         args: &[ValueId],
         inits: &[ValueId],
         back: BlockId,
-        skip: usize,
         mut body: impl FnMut(&mut Self),
     ) {
         if args.iter().all(|&a| function.ty(a).is_scalar()) {
@@ -488,8 +480,7 @@ impl Assignment<'_> {
             self.homes[arg.index()] = None;
         }
         body(self);
-        let back = passed(function, back);
-        for ((&arg, &init), value) in args.iter().zip(inits).zip(back.iter().skip(skip)) {
+        for ((&arg, &init), value) in args.iter().zip(inits).zip(function.passed(back)) {
             if function.ty(arg).is_scalar() {
                 continue;
             }
@@ -511,11 +502,6 @@ fn begins_with_neighbours(layout: &Distributed, pack: u32) -> bool {
 fn neighbours(shape: &[u32], pack: u32, num_warps: u32) -> Distributed {
     let elements: u32 = shape.iter().product();
     coalesce::spread(&[elements], pack, &[0], num_warps).reshape(shape)
-}
-
-/// What a region's terminator passes on.
-fn passed(function: &Function, region: BlockId) -> Vec<ValueId> {
-    function.block(region).ops.last().map_or_else(Vec::new, |&last| function.op(last).operands.to_vec())
 }
 
 struct Materialise<'m> {
@@ -566,8 +552,9 @@ impl Materialise<'_> {
         self.asker = op.origin;
         let wanted: Vec<Option<LayoutId>> = match &op.kind {
             OpKind::For(_) => {
-                let args = self.function.block(op.regions[0]).args.clone();
-                (0..op.operands.len()).map(|n| n.checked_sub(3).and_then(|n| self.homes[args[n + 1].index()])).collect()
+                let Some(around) = self.function.for_loop(id) else { return };
+                let home = |n| around.of_operand(n).and_then(|carried| self.homes[carried.arg.index()]);
+                (0..op.operands.len()).map(home).collect()
             }
             OpKind::While => {
                 let args = self.function.block(op.regions[0]).args.clone();

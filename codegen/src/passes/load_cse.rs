@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
+    control::ForOperands,
     effects::may_write,
     facts::{self, Facts},
     ops::{BinaryOp, CacheOp, LoadAttrs, Op, Predicate},
@@ -119,7 +120,7 @@ fn hoist(function: &mut Function, num_warps: u32) {
         }
         let mut placed = Vec::new();
         if !surely_runs(function, &facts, id) {
-            let (lower, upper) = (function.op(id).operands[0], function.op(id).operands[1]);
+            let ForOperands { lower, upper, .. } = function.op(id).for_operands();
             let origin = function.op(id).origin;
             let runs =
                 function.create_op(OpKind::Compare(Predicate::LtS), &[lower, upper], [Type::scalar(Scalar::I1)], &[], origin);
@@ -137,8 +138,8 @@ fn hoist(function: &mut Function, num_warps: u32) {
 }
 
 fn surely_runs(function: &Function, facts: &Facts, id: OpId) -> bool {
-    let bounds = &function.op(id).operands;
-    facts.range(bounds[0]).max < facts.range(bounds[1]).min
+    let ForOperands { lower, upper, .. } = function.op(id).for_operands();
+    facts.range(lower).max < facts.range(upper).min
 }
 
 /// Masks a load off where `runs` is false; what that takes is to stand in front of it.

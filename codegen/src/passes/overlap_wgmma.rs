@@ -11,7 +11,8 @@
 //! has waited for.
 
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    control::ForLoop,
     ops::{BinaryOp, Constant, Predicate},
     rewrite::{self, ValueMap},
 };
@@ -58,7 +59,7 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
                 rewrite::replace_all_uses(function, finished, unfinished);
                 rewrite::detach(function, wait);
                 let block = function.op(owner).regions[0];
-                let accumulator = function.block(block).args[carried + 1];
+                let accumulator = function.block(block).for_args().carried[carried];
                 let old = function.op(finisher).clone();
                 let operands: Vec<ValueId> = old.operands.iter().copied().chain([accumulator]).collect();
                 let types: Vec<Type> = operands.iter().map(|&v| function.ty(v).clone()).collect();
@@ -87,9 +88,8 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
 }
 
 fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed> {
-    let op = function.op(owner);
-    let block = *op.regions.first()?;
-    let body = function.block(block);
+    let around = function.for_loop(owner)?;
+    let body = function.block(around.body);
     let mut multiplications = Vec::new();
     for &id in &body.ops {
         match function.op(id).kind {
@@ -114,14 +114,13 @@ fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed>
     let wait = wait_of(multiply)?;
     let end = *body.ops.last()?;
     let finished = *function.op(wait).results.first()?;
-    let yielded = &function.op(end).operands;
-    let carried = yielded.iter().position(|&v| v == finished)?;
-    let accumulator = *body.args.get(carried + 1)?;
+    let carried = around.next.iter().position(|&v| v == finished)?;
+    let accumulator = *around.args.get(carried)?;
     // Accumulators of f16 are carried one by one and packed on each trip, which the multiplication would have to be waited for.
     if function.ty(finished).elem().bits() < 32 {
         return None;
     }
-    if sole(finished)? != end || yielded.iter().filter(|&&v| v == finished).count() != 1 {
+    if sole(finished)? != end || around.next.iter().filter(|&&v| v == finished).count() != 1 {
         return None;
     }
     let finisher = match &multiplications[..] {
@@ -140,17 +139,17 @@ fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed>
     let buffers = wgmma.operands[..2].iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
     // With one multiplication, the accumulator is an operand of the next: registers of the left operand would be carried beside it.
     let registers = !matches!(function.ty(wgmma.operands[0]), Type::Shared { .. });
-    let stay = !(registers && finisher.is_none()) && buffers.into_iter().all(|&v| stays(module, function, owner, block, v));
+    let stay = !(registers && finisher.is_none()) && buffers.into_iter().all(|&v| stays(module, function, around, v));
     stay.then_some(Relaxed { wait, owner, carried, finisher })
 }
 
 /// What a buffer holds is still there one trip later.
-fn stays(module: &Module, function: &Function, owner: OpId, block: BlockId, buffer: ValueId) -> bool {
+fn stays(module: &Module, function: &Function, around: ForLoop<'_>, buffer: ValueId) -> bool {
     let Some(def) = function.def_op(buffer) else { return false };
     let op = function.op(def);
     if matches!(op.kind, OpKind::LocalAlloc) {
         // Filled in front of the loop and not again.
-        let mut written = function.block(block).ops.contains(&def) || op.operands.is_empty();
+        let mut written = function.block(around.body).ops.contains(&def) || op.operands.is_empty();
         function.walk(|_, id| {
             let other = function.op(id);
             written |= scratch::written_buffer(other) == Some(buffer);
@@ -159,15 +158,15 @@ fn stays(module: &Module, function: &Function, owner: OpId, block: BlockId, buff
     }
     let (OpKind::LocalIndex, &[ring, slot]) = (&op.kind, &op.operands[..]) else { return false };
     let Some(slots) = module.layouts.ring_slots(function.ty(ring)) else { return false };
-    let Some(read) = Cursor::of(function, owner, block, slot, slots) else { return false };
+    let Some(read) = Cursor::of(function, around, slot, slots) else { return false };
     // Everything that writes the ring inside the loop writes far enough away.
     let mut fine = true;
-    for &id in &function.block(block).ops {
+    for &id in &function.block(around.body).ops {
         let other = function.op(id);
         let writes = scratch::written_buffer(other).filter(|&v| scratch::buffer_of(function, v) == ring);
         let Some(written) = writes else { continue };
         let index = function.def_op(written).map(|op| function.op(op)).filter(|op| matches!(op.kind, OpKind::LocalIndex));
-        let write = index.and_then(|op| Cursor::of(function, owner, block, op.operands[1], slots));
+        let write = index.and_then(|op| Cursor::of(function, around, op.operands[1], slots));
         // The slot written on a trip is read `ahead` trips later, and was read `slots - ahead` trips before.
         fine &= write.is_some_and(|write| {
             let ahead = (write.first + slots - read.first) % slots;
@@ -183,20 +182,20 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn of(function: &Function, owner: OpId, block: BlockId, value: ValueId, slots: u32) -> Option<Cursor> {
+    fn of(function: &Function, around: ForLoop<'_>, value: ValueId, slots: u32) -> Option<Cursor> {
         let ValueDef::Argument(at, index) = function.value(value).def else { return None };
-        if at != block || index == 0 {
+        if at != around.body {
             return None;
         }
+        let carried = around.of_argument(index)?;
         let int = |v: ValueId| match function.op(function.def_op(v)?).kind {
             OpKind::Constant(Constant::Int(n)) => Some(n),
             _ => None,
         };
-        let first = int(*function.op(owner).operands.get(2 + index as usize)?)?;
+        let first = int(carried.init)?;
         let first = u32::try_from(first).ok().filter(|&first| first < slots)?;
         // next = value + 1 < slots ? value + 1 : 0
-        let end = function.op(*function.block(block).ops.last()?);
-        let select = function.op(function.def_op(*end.operands.get(index as usize - 1)?)?);
+        let select = function.op(function.def_op(carried.next)?);
         let (OpKind::Select, &[more, next, zero]) = (&select.kind, &select.operands[..]) else { return None };
         let compare = function.op(function.def_op(more)?);
         let add = function.op(function.def_op(next)?);

@@ -6,6 +6,7 @@
 
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
+    control::Carried,
     ops::{BinaryOp, CastOp, Constant, Origin},
     rewrite,
 };
@@ -59,16 +60,13 @@ enum Amount {
 
 /// What the body adds to a carried tile on its way from argument to yield; `None` if it does anything else.
 fn steps(function: &Function, id: OpId, carried: usize) -> Option<Vec<Step>> {
-    let op = function.op(id);
-    let region = op.regions[0];
-    let arg = function.block(region).args[carried + 1];
+    let Carried { arg, next, .. } = function.for_loop(id)?.carried(carried)?;
     let ty = function.ty(arg);
     let moves = ty.elem().pointee().is_some() || ty.elem().scalar().is_some_and(|scalar| scalar.is_int());
     if ty.is_scalar() || !moves || matches!(ty, Type::Shared { .. }) {
         return None;
     }
-    let last = *function.block(region).ops.last()?;
-    let mut value = *function.op(last).operands.get(carried)?;
+    let mut value = next;
     let mut steps = Vec::new();
     while value != arg {
         let op = function.op(function.def_op(value)?);
@@ -99,14 +97,16 @@ fn amount(function: &Function, tile: ValueId) -> Option<Amount> {
 }
 
 fn carry(function: &mut Function, block: BlockId, id: OpId, carried: usize, steps: &[Step]) {
-    let op = function.op(id).clone();
-    let region = op.regions[0];
-    let (initial, result) = (op.operands[carried + 3], op.results[carried]);
-    let arg = function.block(region).args[carried + 1];
+    let Some((region, Carried { init: initial, arg, result, .. })) =
+        function.for_loop(id).and_then(|around| Some((around.body, around.carried(carried)?)))
+    else {
+        return;
+    };
     let tile = function.ty(arg).clone();
     let pointer = tile.elem().pointee().is_some();
     let scalar = if pointer { Scalar::I64 } else { tile.elem().scalar().unwrap_or(Scalar::I64) };
-    let mut make = Make { function, origin: op.origin, made: Vec::new() };
+    let origin = function.op(id).origin;
+    let mut make = Make { function, origin, made: Vec::new() };
 
     let zero = make.op(OpKind::Constant(Constant::Int(0)), &[], Type::scalar(scalar));
     let before = std::mem::take(&mut make.made);
@@ -139,7 +139,7 @@ fn carry(function: &mut Function, block: BlockId, id: OpId, carried: usize, step
     }
     let next = make.made;
 
-    function.op_mut(id).operands[carried + 3] = zero;
+    function.op_mut(id).for_init_mut()[carried] = zero;
     let list = &mut function.block_mut(region).ops;
     let Some(last) = list.pop() else { return };
     list.splice(0..0, moved.swap_remove(0));

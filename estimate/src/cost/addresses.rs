@@ -177,12 +177,12 @@ impl<'f> Addresses<'f> {
         out: &mut Vec<Part<'f>>,
     ) -> Option<()> {
         let function = self.function;
-        let owner = function.op(self.owners.get(block.index()).copied().flatten()?);
-        if !matches!(owner.kind, OpKind::For(_)) || index == 0 || like.trip.is_some() || like.modulus.is_some() {
+        let owner = self.owners.get(block.index()).copied().flatten()?;
+        let carried = function.for_loop(owner)?.of_argument(index)?;
+        if like.trip.is_some() || like.modulus.is_some() {
             return None;
         }
-        let last = function.op(*function.block(block).ops.last()?);
-        let next = function.op(function.def_op(*last.operands.get(index as usize - 1)?)?);
+        let next = function.op(function.def_op(carried.next)?);
         let unit = match next.kind {
             OpKind::AddPtr => i64::from(function.ty(value).elem().pointee()?.bytes()),
             OpKind::Binary(BinaryOp::AddI) => 1,
@@ -194,7 +194,7 @@ impl<'f> Addresses<'f> {
             return None;
         }
         out.push(Part { form: amount, factor: like.factor.wrapping_mul(unit), trip: Some(block), ..like.clone() });
-        self.gather(*owner.operands.get(2 + index as usize)?, like, depth + 1, out)
+        self.gather(carried.init, like, depth + 1, out)
     }
 
     /// A number that is one for all elements and trips.

@@ -96,9 +96,8 @@ impl<'f> Counter<'f> {
             let op = self.function.op(id);
             match &op.kind {
                 OpKind::For(_) => {
-                    let bound = |n: usize| program.scalar(op.operands[n]);
-                    let (lower, step, count) = match (bound(0), bound(1), bound(2)) {
-                        (Some(lower), Some(upper), Some(step)) => (lower, step, trips(lower, upper, step)),
+                    let (lower, step, count) = match op.for_operands().bounds().map(|bound| program.scalar(bound)) {
+                        [Some(lower), Some(upper), Some(step)] => (lower, step, trips(lower, upper, step)),
                         _ if self.busy[id.index()] => return None,
                         _ => continue,
                     };
@@ -217,7 +216,7 @@ impl<'f> Counter<'f> {
             let op = self.function.op(id);
             match &op.kind {
                 OpKind::For(_) if self.busy[id.index()] => {
-                    let factor = factor(self.function, &op.operands)?;
+                    let factor = factor(self.function, op.for_operands().bounds())?;
                     if let Ok(number) = factor.parse::<u32>() {
                         self.add_symbolic(op.regions[0], (scale * f64::from(number), &mut *factors), amount, sum)?;
                     } else {
@@ -257,8 +256,8 @@ fn number(sample: u64, samples: u64, grid: [u64; 3]) -> u64 {
 }
 
 /// The trips of a loop as a factor of a product.
-fn factor(function: &Function, operands: &[ValueId]) -> Option<String> {
-    let text = trips_text(function, operands)?;
+fn factor(function: &Function, bounds: [ValueId; 3]) -> Option<String> {
+    let text = trips_text(function, bounds)?;
     let simple = text.ends_with(')') && text.starts_with("cdiv(") || text.chars().all(|c| c.is_alphanumeric() || c == '_');
     Some(if simple { text } else { format!("({text})") })
 }

@@ -161,11 +161,10 @@ fn rounded_up(function: &Function, dividend: ValueId, divisor: ValueId, depth: u
 }
 
 /// How often `for i in range(lower, upper, step)` runs.
-pub(super) fn trips_text(function: &Function, operands: &[ValueId]) -> Option<String> {
-    let [lower, upper, step, ..] = operands else { return None };
-    let (upper, step) = (written(function, *upper, 0)?, written(function, *step, 0)?.0);
+pub(super) fn trips_text(function: &Function, [lower, upper, step]: [ValueId; 3]) -> Option<String> {
+    let (upper, step) = (written(function, upper, 0)?, written(function, step, 0)?.0);
     let bracketed = |(text, compound): (String, bool)| if compound { format!("({text})") } else { text };
-    let length = match written(function, *lower, 0)?.0.as_str() {
+    let length = match written(function, lower, 0)?.0.as_str() {
         "0" => upper,
         lower => (format!("{} - {lower}", bracketed(upper)), true),
     };

@@ -296,7 +296,7 @@ pub(super) fn root(function: &Function, mut pointer: ValueId) -> Option<ValueId>
                 let op = function.op(id);
                 pointer = match &op.kind {
                     kind if kind.keeps_tensor() => op.operands[0],
-                    OpKind::For(_) => op.operands[3 + index as usize],
+                    OpKind::For(_) => op.for_operands().init[index as usize],
                     _ => return None,
                 };
             }
@@ -304,11 +304,10 @@ pub(super) fn root(function: &Function, mut pointer: ValueId) -> Option<ValueId>
                 return function.block(block).args.get(index as usize).copied();
             }
             ValueDef::Argument(block, index) => {
-                let owner = function.ops.iter().find(|op| op.regions.contains(&block))?;
-                pointer = match owner.kind {
-                    OpKind::For(_) if index > 0 => owner.operands[2 + index as usize],
-                    OpKind::While if owner.regions[0] == block => owner.operands[index as usize],
-                    _ => return None,
+                let owner = OpId(function.ops.iter().position(|op| op.regions.contains(&block))? as u32);
+                pointer = match function.while_loop(owner).filter(|around| around.before == block) {
+                    Some(around) => *around.init.get(index as usize)?,
+                    None => function.for_loop(owner)?.of_argument(index)?.init,
                 };
             }
         }

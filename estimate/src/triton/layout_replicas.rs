@@ -265,10 +265,11 @@ impl Search<'_, '_> {
                 }
             }
             ValueDef::Argument(block, n) => {
-                let outer = self.layouts.owners[block.index()].filter(|&op| matches!(function.op(op).kind, OpKind::For(_)));
-                if let (Some(outer), Some(carried)) = (outer, (n as usize).checked_sub(1)) {
-                    pending.extend(function.op(outer).operands.get(carried + 3).map(|&first| (first, enc, outer)));
-                    pending.extend(handed_on(block, carried));
+                if let Some(outer) = self.layouts.owners[block.index()]
+                    && let Some(carried) = function.for_loop(outer).and_then(|around| around.of_argument(n))
+                {
+                    pending.push((carried.init, enc, outer));
+                    pending.extend(function.block(block).ops.last().map(|&last| (carried.next, enc, last)));
                 }
             }
         }

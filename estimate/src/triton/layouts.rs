@@ -454,11 +454,9 @@ impl<'f> Layouts<'f> {
         let at = |n: usize| op.operands.get(n) == Some(&value);
         match &op.kind {
             OpKind::For(_) => {
-                let args = &self.function.block(op.regions[0]).args;
-                (3..op.operands.len())
-                    .filter(|&n| at(n))
-                    .flat_map(|n| [(args[n - 2], false), (op.results[n - 3], false)])
-                    .collect()
+                let Some(around) = self.function.for_loop(user) else { return vec![] };
+                let carried = (0..op.operands.len()).filter(|&n| at(n)).filter_map(|n| around.of_operand(n));
+                carried.flat_map(|carried| [(carried.arg, false), (carried.result, false)]).collect()
             }
             OpKind::While => {
                 let args = &self.function.block(op.regions[0]).args;
@@ -466,24 +464,27 @@ impl<'f> Layouts<'f> {
             }
             OpKind::Condition => {
                 let Some(outer) = self.parents[user.index()].and_then(|b| self.owners[b.index()]) else { return vec![] };
-                let outer = self.function.op(outer);
-                let Some(&after) = outer.regions.get(1) else { return vec![] };
-                let args = &self.function.block(after).args;
-                let at = (1..op.operands.len()).filter(|&n| at(n));
-                at.flat_map(|n| [args.get(n - 1), outer.results.get(n - 1)]).flatten().map(|&v| (v, false)).collect()
+                let Some(around) = self.function.while_loop(outer) else { return vec![] };
+                let passed = around.passed.iter().zip(around.after_args).zip(around.results);
+                passed
+                    .filter(|((v, _), _)| **v == value)
+                    .flat_map(|((_, &arg), &result)| [(arg, false), (result, false)])
+                    .collect()
             }
             OpKind::Yield => {
                 let Some(outer) = self.parents[user.index()].and_then(|b| self.owners[b.index()]) else { return vec![] };
-                let outer = self.function.op(outer);
                 let mut found = Vec::new();
                 for n in (0..op.operands.len()).filter(|&n| at(n)) {
-                    match outer.kind {
+                    match self.function.op(outer).kind {
                         OpKind::For(_) => {
-                            let args = &self.function.block(outer.regions[0]).args;
-                            found.extend([(outer.results[n], false), (args[n + 1], false)]);
+                            let carried = self.function.for_loop(outer).and_then(|around| around.carried(n));
+                            found.extend(carried.into_iter().flat_map(|carried| [(carried.result, false), (carried.arg, false)]));
                         }
-                        OpKind::If => found.push((outer.results[n], false)),
-                        OpKind::While => found.extend(self.function.block(outer.regions[0]).args.get(n).map(|&v| (v, false))),
+                        OpKind::If => found.push((self.function.op(outer).results[n], false)),
+                        OpKind::While => {
+                            let around = self.function.while_loop(outer);
+                            found.extend(around.and_then(|around| around.args.get(n)).map(|&v| (v, false)));
+                        }
                         _ => {}
                     }
                 }
@@ -549,14 +550,13 @@ impl<'f> Layouts<'f> {
             }
             OpKind::Dot { .. } => (n == 2).then(|| self.products.get(&id).map(|p| p.layout))?,
             OpKind::Reduce { axis } => Some(self.reduced(id, *axis)),
-            OpKind::For(_) => self.homes[function.block(op.regions[0]).args.get(n.checked_sub(2)?)?.index()],
-            OpKind::While => self.homes[function.block(op.regions[0]).args.get(n)?.index()],
+            OpKind::For(_) => self.homes[function.for_loop(id)?.of_operand(n)?.arg.index()],
+            OpKind::While => self.homes[function.while_loop(id)?.args.get(n)?.index()],
             OpKind::Yield => {
                 let outer = self.parents[id.index()].and_then(|b| self.owners[b.index()])?;
-                let outer = function.op(outer);
-                match outer.kind {
-                    OpKind::For(_) | OpKind::If => self.homes[outer.results.get(n)?.index()],
-                    OpKind::While => self.homes[function.block(outer.regions[0]).args.get(n)?.index()],
+                match function.op(outer).kind {
+                    OpKind::For(_) | OpKind::If => self.homes[function.op(outer).results.get(n)?.index()],
+                    OpKind::While => self.homes[function.while_loop(outer)?.args.get(n)?.index()],
                     _ => None,
                 }
             }
@@ -632,13 +632,9 @@ impl<'f> Layouts<'f> {
                     }
                 }
                 ValueDef::Argument(block, n) => {
-                    let outer = self.owners[block.index()].map(|op| function.op(op));
-                    if let Some(op) = outer.filter(|op| matches!(op.kind, OpKind::For(_)))
-                        && let Some(carried) = (n as usize).checked_sub(1)
-                    {
-                        let last = function.block(block).ops.last().map(|&last| function.op(last));
-                        pending.extend(op.operands.get(carried + 3).map(|&v| (v, to, user)));
-                        pending.extend(last.and_then(|last| last.operands.get(carried)).map(|&v| (v, to, user)));
+                    let outer = self.owners[block.index()].and_then(|outer| function.for_loop(outer));
+                    if let Some(carried) = outer.and_then(|outer| outer.of_argument(n)) {
+                        pending.extend([(carried.init, to, user), (carried.next, to, user)]);
                     }
                 }
             }

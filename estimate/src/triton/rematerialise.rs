@@ -151,15 +151,8 @@ impl Layouts<'_> {
                     }
                 }
                 ValueDef::Argument(block, n) => {
-                    let outer = self.owners[block.index()]?;
-                    let op = function.op(outer);
-                    if !matches!(op.kind, OpKind::For(_)) {
-                        return None;
-                    }
-                    let last = *function.block(block).ops.last()?;
-                    let carried = (n as usize).checked_sub(1)?;
-                    pending.push((*op.operands.get(carried + 3)?, enc, true));
-                    pending.push((*function.op(last).operands.get(carried)?, enc, true));
+                    let carried = function.for_loop(self.owners[block.index()]?)?.of_argument(n)?;
+                    pending.extend([(carried.init, enc, true), (carried.next, enc, true)]);
                 }
             }
         }

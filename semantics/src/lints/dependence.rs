@@ -89,23 +89,21 @@ impl Tracer<'_, '_> {
                 for (index, &arg) in function.block(region).args.iter().enumerate() {
                     // A carried value also depends on how often the loop runs.
                     let initial = match op.kind {
-                        OpKind::For(_) if index > 0 => op.operands.get(2 + index).map_or(0, |&v| self.out.of(v)),
+                        OpKind::For(_) if index > 0 => self.out.of(op.for_operands().init[index - 1]),
                         _ => inputs,
                     };
                     self.add(arg, initial);
                 }
                 let inner = match op.kind {
-                    OpKind::For(_) => self.all(&op.operands[..3.min(op.operands.len())]),
-                    OpKind::While => self.passed(op.regions[0]).first().map_or(0, |&c| self.out.of(c)),
+                    OpKind::For(_) => self.all(&op.for_operands().bounds()),
+                    OpKind::While => function.while_loop(id).map_or(0, |around| self.out.of(around.condition)),
                     OpKind::If => inputs,
                     _ => 0,
                 };
                 self.block(region, guard | inner);
-                let passed: Vec<ValueId> = self.passed(region).to_vec();
-                let skip = usize::from(matches!(op.kind, OpKind::While) && region == op.regions[0]);
-                let passed = &passed[skip.min(passed.len())..];
+                let passed = function.passed(region);
                 let carried = match op.kind {
-                    OpKind::For(_) => &function.block(region).args[1..],
+                    OpKind::For(_) => function.block(region).for_args().carried,
                     OpKind::While => &function.block(op.regions[0]).args[..],
                     _ => &[],
                 };
@@ -124,18 +122,10 @@ impl Tracer<'_, '_> {
             if !op.kind.is_control() {
                 op.results.iter().for_each(|&r| self.add(r, inputs));
             } else if let OpKind::For(_) = op.kind {
-                for (&init, &result) in op.operands[3..].iter().zip(&op.results) {
+                for (&init, &result) in op.for_operands().init.iter().zip(&op.results) {
                     self.add(result, self.out.of(init));
                 }
             }
-        }
-    }
-
-    fn passed(&self, block: BlockId) -> &[ValueId] {
-        let function = self.kernel.function;
-        match function.block(block).ops.last() {
-            Some(&last) if function.op(last).kind.is_terminator() => &function.op(last).operands,
-            _ => &[],
         }
     }
 }

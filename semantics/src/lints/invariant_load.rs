@@ -70,8 +70,8 @@ fn tell(kernel: &mut Kernel<'_>, looped: OpId, load: OpId, parameter: ValueId, w
 
 /// A loop that surely has no second trip.
 fn runs_once(kernel: &Kernel<'_>, id: OpId) -> bool {
-    let OpKind::For(_) = kernel.function.op(id).kind else { return false };
-    let [lower, upper, step] = [0, 1, 2].map(|at| kernel.facts.range(kernel.operands(id)[at]));
+    let Some(around) = kernel.function.for_loop(id) else { return false };
+    let [lower, upper, step] = around.bounds.map(|bound| kernel.facts.range(bound));
     upper.max.saturating_sub(lower.min) <= step.min
 }
 

@@ -116,12 +116,9 @@ fn runs(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<(ValueId, usize)> {
             ValueDef::Result(op, _) => op,
             ValueDef::Argument(block, n) => {
                 // A pointer that a loop moves on runs along what it ran along before.
-                if let Some(owner) = kernel.owners[block.index()]
-                    && let OpKind::For(_) = kernel.function.op(owner).kind
-                    && let Some(&before) =
-                        (n as usize).checked_add(2).filter(|_| n > 0).and_then(|i| kernel.operands(owner).get(i))
-                {
-                    pending.push((before, dims));
+                let around = kernel.owners[block.index()].and_then(|owner| kernel.function.for_loop(owner));
+                if let Some(carried) = around.and_then(|around| around.of_argument(n)) {
+                    pending.push((carried.init, dims));
                 }
                 continue;
             }

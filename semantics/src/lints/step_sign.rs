@@ -3,7 +3,7 @@
 //! Triton compares with `<` unless the step is a negative number at compile time. **Invariant:** only said where the loop surely begins
 //! past its end, or its step is surely negative.
 
-use tritium_tile::{OpKind, ValueId, facts::Facts};
+use tritium_tile::{ValueId, control::ForLoop, facts::Facts};
 
 use super::{
     kernel::{Kernel, ProblemExt},
@@ -13,8 +13,7 @@ use crate::diagnostics::Code;
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     for op in kernel.ops() {
-        let OpKind::For(_) = kernel.function.op(op).kind else { continue };
-        let (lower, upper, step) = (kernel.operands(op)[0], kernel.operands(op)[1], kernel.operands(op)[2]);
+        let Some(ForLoop { bounds: [lower, upper, step], .. }) = kernel.function.for_loop(op) else { continue };
         if is_constant(kernel, step) {
             continue;
         }

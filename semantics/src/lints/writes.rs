@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use tritium_tile::{BlockId, OpId, OpKind, ValueDef, ValueId};
+use tritium_tile::{OpId, OpKind, ValueDef, ValueId};
 
 use super::kernel::Kernel;
 
@@ -56,7 +56,6 @@ impl Writes {
 /// The parameter that an address is made of; nothing where there may be several, or none.
 pub(super) fn root(kernel: &Kernel<'_>, pointer: ValueId) -> Option<ValueId> {
     let function = kernel.function;
-    let last = |block: BlockId| function.block(block).ops.last().map(|&id| &function.op(id).operands[..]).unwrap_or_default();
     let mut roots = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut pending = vec![pointer];
@@ -72,19 +71,16 @@ pub(super) fn root(kernel: &Kernel<'_>, pointer: ValueId) -> Option<ValueId> {
                 roots.insert(value);
             }
             ValueDef::Argument(block, index) => {
-                let index = index as usize;
-                let owner = function.op(kernel.owners[block.index()]?);
-                match owner.kind {
-                    OpKind::For(_) => {
-                        pending.push(*owner.operands.get(index.checked_sub(1)? + 3)?);
-                        pending.push(*last(block).get(index - 1)?);
+                let owner = kernel.owners[block.index()]?;
+                match function.while_loop(owner) {
+                    Some(around) if around.before == block => {
+                        pending.extend([*around.init.get(index as usize)?, *around.next.get(index as usize)?]);
                     }
-                    OpKind::While if owner.regions[0] == block => {
-                        pending.push(*owner.operands.get(index)?);
-                        pending.push(*last(owner.regions[1]).get(index)?);
+                    Some(around) => pending.push(*around.passed.get(index as usize)?),
+                    None => {
+                        let carried = function.for_loop(owner)?.of_argument(index)?;
+                        pending.extend([carried.init, carried.next]);
                     }
-                    OpKind::While => pending.push(*last(owner.regions[0]).get(index + 1)?),
-                    _ => return None,
                 }
             }
             ValueDef::Result(id, index) => {
@@ -92,11 +88,14 @@ pub(super) fn root(kernel: &Kernel<'_>, pointer: ValueId) -> Option<ValueId> {
                 match &op.kind {
                     kind if kind.keeps_tensor() => pending.push(op.operands[0]),
                     OpKind::Select => pending.extend(&op.operands[1..]),
-                    OpKind::For(_) => pending.extend([*op.operands.get(3 + index)?, *last(op.regions[0]).get(index)?]),
-                    OpKind::While => pending.push(*last(op.regions[0]).get(index + 1)?),
+                    OpKind::For(_) => {
+                        let carried = function.for_loop(id)?.carried(index)?;
+                        pending.extend([carried.init, carried.next]);
+                    }
+                    OpKind::While => pending.push(*function.while_loop(id)?.passed.get(index)?),
                     OpKind::If => {
                         for &region in &op.regions {
-                            pending.push(*last(region).get(index)?);
+                            pending.push(*function.passed(region).get(index)?);
                         }
                     }
                     _ => return None,

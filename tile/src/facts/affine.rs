@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use smallvec::SmallVec;
 
 use crate::{
-    module::{BlockId, Function, ValueDef, ValueId},
+    control::ForLoop,
+    module::{BlockId, Function, OpId, ValueDef, ValueId},
     ops::{BinaryOp, CastOp, Constant, Op, OpKind},
     rewrite,
     types::Elem,
@@ -209,7 +210,7 @@ impl Walk<'_> {
             self.budget = self.budget.saturating_sub(1);
             let op = self.function.op(id);
             match &op.kind {
-                OpKind::For(_) => self.for_loop(op),
+                OpKind::For(_) => self.for_loop(id),
                 OpKind::While | OpKind::If | OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } => {
                     for &region in &op.regions {
                         for &arg in &self.function.block(region).args {
@@ -231,38 +232,37 @@ impl Walk<'_> {
         }
     }
 
-    fn for_loop(&mut self, op: &Op) {
+    fn for_loop(&mut self, id: OpId) {
         let function = self.function;
-        let region = op.regions[0];
-        let args = function.block(region).args.clone();
-        let trip = Affine::symbol(Symbol::Trip(region));
+        let Some(ForLoop { bounds: [lower, _, step], body, induction, init, args, next, results }) = function.for_loop(id) else {
+            return;
+        };
+        let trip = Affine::symbol(Symbol::Trip(body));
         let iv = (|| {
-            let (lower, step) = (self.form(op.operands[0])?, self.form(op.operands[2])?);
+            let (lower, step) = (self.form(lower)?, self.form(step)?);
             lower.plus(&trip.times(step)?, 1)
         })();
         match iv {
-            Some(form) => self.forms[args[0].index()] = Some(form),
-            None => self.opaque(args[0]),
+            Some(form) => self.forms[induction.index()] = Some(form),
+            None => self.opaque(induction),
         }
         // First with each carried value standing for itself, to see what a trip adds to it.
-        for &arg in &args[1..] {
+        for &arg in args {
             let elem = function.ty(arg).elem();
             let indexable = matches!(elem, Elem::Ptr(_)) || elem.scalar().is_some_and(|s| s.is_int());
             self.forms[arg.index()] = (indexable && self.budget > 0).then(|| Affine::symbol(Symbol::Value(arg)));
         }
-        self.block(region);
-        let Some(&last) = function.block(region).ops.last() else { return };
-        let passed = function.op(last).operands.clone();
-        let inside = rewrite::values_inside(function, &[region]);
+        self.block(body);
+        let inside = rewrite::values_inside(function, &[body]);
         let mut again = false;
         let mut forms = Vec::new();
-        for ((&arg, &init), &next) in args[1..].iter().zip(&op.operands[3..]).zip(&passed) {
+        for ((&arg, &init), &next) in args.iter().zip(init).zip(next) {
             let form = (|| {
                 let own = self.form(arg)?;
                 let amount = self.form(next)?.plus(own, -1)?;
                 if amount.mentions(|s| match s {
                     Symbol::Value(v) => inside[v.index()],
-                    Symbol::Trip(block) => block == region,
+                    Symbol::Trip(block) => block == body,
                     Symbol::Program(_) | Symbol::Programs(_) => false,
                 }) {
                     return None;
@@ -272,7 +272,7 @@ impl Walk<'_> {
             again |= form.is_some();
             forms.push(form);
         }
-        for (&arg, form) in args[1..].iter().zip(forms) {
+        for (&arg, form) in args.iter().zip(forms) {
             match form {
                 Some(form) => self.forms[arg.index()] = Some(form),
                 None => self.opaque(arg),
@@ -283,11 +283,11 @@ impl Walk<'_> {
             for (form, _) in self.forms.iter_mut().zip(&inside).filter(|(_, inside)| **inside) {
                 *form = None;
             }
-        } else if again || args.len() > 1 {
+        } else if again || !args.is_empty() {
             // The tiles that stood for themselves must not be seen by anybody.
-            self.block(region);
+            self.block(body);
         }
-        op.results.iter().for_each(|&r| self.opaque(r));
+        results.iter().for_each(|&r| self.opaque(r));
     }
 
     fn transfer(&self, op: &Op, result: ValueId) -> Option<Affine> {

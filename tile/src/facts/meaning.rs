@@ -9,6 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Affine, Facts};
 use crate::{
+    control::{ForLoop, WhileLoop},
     module::{BlockId, Function, OpId, ValueId},
     ops::OpKind,
 };
@@ -115,13 +116,6 @@ impl Walk<'_> {
         }
     }
 
-    fn passed(&self, block: BlockId) -> &[ValueId] {
-        match self.function.block(block).ops.last() {
-            Some(&last) if self.function.op(last).kind.is_terminator() => &self.function.op(last).operands,
-            _ => &[],
-        }
-    }
-
     fn join_all(&mut self, from: &[ValueId], to: &[ValueId]) -> bool {
         from.iter().zip(to).fold(false, |more, (&from, &to)| self.join(from, to) || more)
     }
@@ -184,32 +178,29 @@ impl Walk<'_> {
                 self.join(op.operands[2], result);
             }
             OpKind::For(_) => {
-                let region = op.regions[0];
-                let carried = function.block(region).args[1..].to_vec();
-                self.join_all(&op.operands[3..], &carried);
-                self.block(region);
-                let passed = self.passed(region).to_vec();
-                self.learned |= self.join_all(&passed, &carried);
-                self.join_all(&carried, &op.results);
+                let Some(ForLoop { body, init, args, next, results, .. }) = function.for_loop(id) else { return };
+                self.join_all(init, args);
+                self.block(body);
+                self.learned |= self.join_all(next, args);
+                self.join_all(args, results);
             }
             OpKind::While => {
-                let (before, after) = (op.regions[0], op.regions[1]);
-                let carried = function.block(before).args.to_vec();
-                self.join_all(&op.operands, &carried);
+                let Some(WhileLoop { init, before, args, passed, after, after_args, next, results, .. }) =
+                    function.while_loop(id)
+                else {
+                    return;
+                };
+                self.join_all(init, args);
                 self.block(before);
-                let passed: Vec<ValueId> = self.passed(before).iter().skip(1).copied().collect();
-                let inner = function.block(after).args.to_vec();
-                self.join_all(&passed, &inner);
+                self.join_all(passed, after_args);
                 self.block(after);
-                let back = self.passed(after).to_vec();
-                self.learned |= self.join_all(&back, &carried);
-                self.join_all(&passed, &op.results);
+                self.learned |= self.join_all(next, args);
+                self.join_all(passed, results);
             }
             OpKind::If => {
                 for &region in &op.regions {
                     self.block(region);
-                    let passed = self.passed(region).to_vec();
-                    self.join_all(&passed, &op.results);
+                    self.join_all(function.passed(region), &op.results);
                 }
             }
             _ => {

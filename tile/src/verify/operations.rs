@@ -3,6 +3,7 @@
 
 use super::{Checker, layouts::is_address_sized, tile_elem, tile_scalar};
 use crate::{
+    control::ForOperands,
     layout::tma,
     module::{BlockId, OpId, ValueId},
     ops::*,
@@ -295,13 +296,17 @@ impl Checker<'_> {
             }
             OpKind::For(_) => {
                 ask(types.len() >= 3, || "`for` takes a lower bound, an upper bound and a step")?;
-                let bound = types[0];
+                let ForOperands { lower, upper, step, init } = op.for_operands();
+                let bound = self.ty(lower);
                 ask(
                     bound.is_scalar() && matches!(tile_scalar(bound), Some(Scalar::I32 | Scalar::I64)),
                     || "the bounds of `for` are i32 or i64 scalars",
                 )?;
-                ask(types[1] == bound && types[2] == bound, || "bounds and step of `for` have one type")?;
-                ask(types[3..] == results[..], || "the results of `for` have the types of the initial values")?;
+                ask(self.ty(upper) == bound && self.ty(step) == bound, || "bounds and step of `for` have one type")?;
+                ask(
+                    init.iter().map(|&v| self.ty(v)).eq(results.iter().copied()),
+                    || "the results of `for` have the types of the initial values",
+                )?;
                 let expected: Vec<&Type> = std::iter::once(bound).chain(results.iter().copied()).collect();
                 self.region_arguments(op.regions[0], &expected)?;
                 self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &results)

@@ -25,13 +25,10 @@ fn unfinished(function: &Function) -> Vec<bool> {
                 OpKind::WgmmaWait { pending } if pending > 0 => marks.extend(&op.results),
                 OpKind::Yield => {
                     let Some(owner) = parents[id.index()].and_then(|b| owners[b.index()]) else { continue };
-                    let owner = function.op(owner);
+                    let around = function.for_loop(owner);
                     for (n, _) in op.operands.iter().enumerate().filter(|(_, operand)| unfinished[operand.index()]) {
-                        marks.extend(owner.results.get(n));
-                        if matches!(owner.kind, OpKind::For(_)) {
-                            let args = owner.regions.first().map(|&r| &function.block(r).args);
-                            marks.extend(args.and_then(|args| args.get(n + 1)));
-                        }
+                        marks.extend(function.op(owner).results.get(n));
+                        marks.extend(around.and_then(|around| around.args.get(n)));
                     }
                 }
                 _ => {}

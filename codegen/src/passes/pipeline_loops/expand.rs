@@ -10,6 +10,7 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
+    control::{ForArgs, ForOperands},
     layout::{Layout, LayoutTable, shared::row_major},
     ops::{AsyncCopyAttrs, BinaryOp, CastOp, Constant, Predicate},
     rewrite::{self, ValueMap},
@@ -37,11 +38,12 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         let Some(slice) = slice(function, region, &roots) else { return false };
         strands.push(Strand { stage, fetches, slice });
     }
-    let args = function.block(region).args.to_vec();
-    let Some((&last, old_ops)) = function.block(region).ops.split_last() else { return false };
-    let (old_ops, yielded) = (old_ops.to_vec(), function.op(last).operands.to_vec());
+    let body = function.block(region).clone();
+    let args = body.for_args();
+    let Some((&last, old_ops)) = body.ops.split_last() else { return false };
+    let yielded = function.op(last).operands.to_vec();
     let last_origin = function.op(last).origin;
-    let initial = source.operands[3..].to_vec();
+    let bounds = source.for_operands();
 
     let mut expander = Expander {
         function,
@@ -73,11 +75,10 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     if blocks > 0 {
         e.make_mbarriers(slot_count, blocks);
     }
-    let bounds = Bounds { lower: source.operands[0], upper: source.operands[1], step: source.operands[2] };
     let ring_stage = schedule.ring_stage();
     let ahead = |stage: u32| schedule.stages - 1 - stage;
     let mut states: Vec<Vec<ValueId>> =
-        strands.iter().map(|s| s.slice.carried.iter().map(|&index| initial[index]).collect()).collect();
+        strands.iter().map(|s| s.slice.carried.iter().map(|&index| bounds.init[index]).collect()).collect();
     let mut carried = Carried::default();
     for time in 0..schedule.stages - 1 {
         // Later stages first: they take what earlier ones gave at the time before.
@@ -87,7 +88,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
             let bound = e.bound(&bounds, trip);
             let comes = e.compare(Predicate::LtS, bounds.lower, bound);
             let slot = e.int(i64::from(trip), Scalar::I32);
-            e.strand(strand, &args, &yielded, counter, comes, state, &mut carried, slot);
+            e.strand(strand, args, &yielded, counter, comes, state, &mut carried, slot);
         }
         if groups && ring_stage.is_some_and(|stage| stage <= time) {
             e.effect(OpKind::AsyncCommit, &[]);
@@ -106,17 +107,16 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         e.function.add_block_arg(block, ty)
     };
     let mut map = ValueMap::default();
-    let counter = arg(e, args[0]);
-    map.insert(args[0], counter);
-    let mut operands = vec![bounds.lower, bounds.upper, bounds.step];
-    for (&old, &init) in args[1..].iter().zip(&initial) {
+    let counter = arg(e, args.induction);
+    map.insert(args.induction, counter);
+    let mut initial = bounds.init.to_vec();
+    for &old in args.carried {
         let new = arg(e, old);
         map.insert(old, new);
-        operands.push(init);
     }
     for state in &mut states {
         for value in state {
-            operands.push(*value);
+            initial.push(*value);
             *value = arg(e, *value);
         }
     }
@@ -124,17 +124,17 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     keys.sort_unstable();
     for key in &keys {
         let value = carried[key];
-        operands.push(value);
+        initial.push(value);
         let new = arg(e, value);
         carried.insert(*key, new);
     }
     let slots = slots.map(|(write, read)| {
-        operands.extend([write, read]);
+        initial.extend([write, read]);
         (arg(e, write), arg(e, read))
     });
 
     let parity = parity.map(|parity| {
-        operands.push(parity);
+        initial.push(parity);
         arg(e, parity)
     });
     if let Some(stage) = ring_stage.filter(|_| groups) {
@@ -157,7 +157,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         let ty = e.function.ty(counter).clone();
         let later = e.value(OpKind::Binary(BinaryOp::AddI), &[counter, distance], ty);
         let comes = e.compare(Predicate::LtS, counter, bound);
-        e.strand(strand, &args, &yielded, later, comes, state, &mut carried, slot);
+        e.strand(strand, args, &yielded, later, comes, state, &mut carried, slot);
     }
     let mut results: Vec<ValueId> = Vec::new();
     let mut views: Vec<(OpId, ValueId)> = Vec::new();
@@ -180,7 +180,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         }
     }
     let mut ops = std::mem::take(&mut e.out);
-    ops.extend(old_ops);
+    ops.extend_from_slice(old_ops);
     let mut passed: Vec<ValueId> = yielded.clone();
     passed.extend(states.iter().flatten());
     passed.extend(keys.iter().map(|key| carried[key]));
@@ -190,7 +190,8 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     e.function.block_mut(block).ops = ops;
     attrs.num_stages = Some(schedule.wanted);
     attrs.stages = Some(schedule.given);
-    let types: Vec<Type> = operands[3..].iter().map(|&v| e.function.ty(v).clone()).collect();
+    let types: Vec<Type> = initial.iter().map(|&v| e.function.ty(v).clone()).collect();
+    let operands = [&bounds.bounds()[..], &initial].concat();
     let new = e.function.create_op(OpKind::For(attrs), &operands, types, &[block], source.origin);
     for (&old, &new) in source.results.iter().zip(&e.function.op(new).results) {
         map.insert(old, new);
@@ -232,12 +233,6 @@ impl Strand {
     fn is_empty(&self) -> bool {
         self.fetches.is_empty()
     }
-}
-
-struct Bounds {
-    lower: ValueId,
-    upper: ValueId,
-    step: ValueId,
 }
 
 struct Expander<'m> {
@@ -350,7 +345,7 @@ impl Expander<'_> {
 
     /// The number that a counter is below when there is a trip so many ahead of its own: `upper - trips · step`, computed so that
     /// nothing wraps.
-    fn bound(&mut self, bounds: &Bounds, trips: u32) -> ValueId {
+    fn bound(&mut self, bounds: &ForOperands<'_>, trips: u32) -> ValueId {
         if trips == 0 {
             return bounds.upper;
         }
@@ -387,7 +382,7 @@ impl Expander<'_> {
     fn strand(
         &mut self,
         strand: &Strand,
-        args: &[ValueId],
+        args: ForArgs<'_>,
         yielded: &[ValueId],
         counter: ValueId,
         comes: ValueId,
@@ -396,9 +391,9 @@ impl Expander<'_> {
         slot: ValueId,
     ) {
         let mut map = ValueMap::default();
-        map.insert(args[0], counter);
+        map.insert(args.induction, counter);
         for (&index, &value) in strand.slice.carried.iter().zip(state.iter()) {
-            map.insert(args[1 + index], value);
+            map.insert(args.carried[index], value);
         }
         for &load in &strand.slice.loads {
             if let Some(&value) = strand.stage.checked_sub(1).and_then(|stage| carried.get(&(load, stage))) {
@@ -541,8 +536,10 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
     let block = function.op(id).regions[0];
     let counts = rewrite::use_counts(function);
     let op = function.op(id).clone();
-    let args = function.block(block).args.clone();
-    let Some(&end) = function.block(block).ops.last() else { return };
+    let operands = op.for_operands();
+    let body = function.block(block).clone();
+    let args = body.for_args();
+    let Some(&end) = body.ops.last() else { return };
     let yielded = function.op(end).operands.clone();
     let mut live = vec![false; function.values.len()];
     let mut pending: Vec<ValueId> = Vec::new();
@@ -570,7 +567,7 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
             }
         }
         // What a live argument is on the next trip, and an argument whose result is used on the last, must be there too.
-        for (k, &arg) in args[1..].iter().enumerate() {
+        for (k, &arg) in args.carried.iter().enumerate() {
             if live[arg.index()] && !live[yielded[k].index()] {
                 pending.push(yielded[k]);
             }
@@ -580,14 +577,14 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
         }
     }
     let kept: Vec<usize> =
-        (0..yielded.len()).filter(|&k| live[args[1 + k].index()] || counts[op.results[k].index()] > 0).collect();
+        (0..yielded.len()).filter(|&k| live[args.carried[k].index()] || counts[op.results[k].index()] > 0).collect();
     let new = function.op_mut(id);
-    new.operands = op.operands[..3].iter().copied().chain(kept.iter().map(|&k| op.operands[3 + k])).collect();
+    new.operands = operands.bounds().into_iter().chain(kept.iter().map(|&k| operands.init[k])).collect();
     new.results = kept.iter().map(|&k| op.results[k]).collect();
     function.op_mut(end).operands = kept.iter().map(|&k| yielded[k]).collect();
-    function.block_mut(block).args = [args[0]].into_iter().chain(kept.iter().map(|&k| args[1 + k])).collect();
+    function.block_mut(block).args = [args.induction].into_iter().chain(kept.iter().map(|&k| args.carried[k])).collect();
     // Operations that used the dropped ones are dead; they must not name what is gone.
-    let dropped: Vec<ValueId> = (0..yielded.len()).filter(|k| !kept.contains(k)).map(|k| args[1 + k]).collect();
+    let dropped: Vec<ValueId> = (0..yielded.len()).filter(|k| !kept.contains(k)).map(|k| args.carried[k]).collect();
     let mut gone = vec![false; function.values.len()];
     for value in dropped {
         gone[value.index()] = true;

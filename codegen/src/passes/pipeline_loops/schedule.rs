@@ -10,7 +10,9 @@ use std::cell::OnceCell;
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, facts,
+    BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
+    control::carried_place,
+    facts,
     layout::{Layout, LayoutId, LayoutTable, SharedLayout, algebra::inverse_order, shared::swizzled},
     ops::Constant,
     rewrite,
@@ -65,10 +67,9 @@ fn runs_on(function: &Function, block: BlockId, options: &CompileOptions) -> boo
     }
     let dots: Vec<OpId> = body.iter().copied().filter(|&id| matches!(function.op(id).kind, OpKind::Dot { .. })).collect();
     let (Some(&first), Some(&last)) = (dots.first(), dots.last()) else { return false };
-    let Some((&end, _)) = body.split_last() else { return false };
     let result = function.op(last).results[0];
-    let Some(carried) = function.op(end).operands.iter().position(|&v| v == result) else { return false };
-    let accumulator = function.block(block).args[carried + 1];
+    let Some(carried) = function.passed(block).iter().position(|&v| v == result) else { return false };
+    let accumulator = function.block(block).for_args().carried[carried];
     let reads = |id: &OpId| function.op(*id).operands.contains(&accumulator);
     let fits = |dot: OpId| use_wgmma::grouping(function, dot, options).is_some();
     if function.ty(result).elem().bits() < 32 {
@@ -100,7 +101,6 @@ pub(super) struct Slice {
 /// `None` if something in it must not be repeated.
 pub(super) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> Option<Slice> {
     let body = function.block(block);
-    let yielded = &function.op(*body.ops.last()?).operands;
     let mut out = Slice::default();
     let mut seen = vec![false; function.values.len()];
     let mut taken = vec![false; function.ops.len()];
@@ -110,12 +110,12 @@ pub(super) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> O
             continue;
         }
         match function.value(value).def {
-            ValueDef::Argument(at, 0) if at == block => {}
-            ValueDef::Argument(at, index) if at == block => {
-                out.carried.push(index as usize - 1);
-                pending.push(*yielded.get(index as usize - 1)?);
+            ValueDef::Argument(at, index) => {
+                if let Some(carried) = carried_place(index).filter(|_| at == block) {
+                    out.carried.push(carried);
+                    pending.push(*function.passed(block).get(carried)?);
+                }
             }
-            ValueDef::Argument(..) => {}
             ValueDef::Result(id, _) if !body.ops.contains(&id) => {}
             ValueDef::Result(id, _) => {
                 let op = function.op(id);
@@ -207,7 +207,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
 
 /// Whether "is there a trip `n` ahead" can be computed without overflow: always for i32, for i64 with a known step.
 fn bounds_are_exact(function: &Function, id: OpId, stages: u32) -> bool {
-    let step = function.op(id).operands[2];
+    let step = function.op(id).for_operands().step;
     if function.ty(step).elem().bits() <= 32 {
         return true;
     }
@@ -288,12 +288,9 @@ fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
                 found = Some(value);
             }
             ValueDef::Argument(block, index) => {
-                let owner = function.ops.iter().find(|op| op.regions.contains(&block))?;
-                if !matches!(owner.kind, OpKind::For(_)) || index == 0 {
-                    return None;
-                }
-                pending.push(*owner.operands.get(2 + index as usize)?);
-                pending.push(*yielded(function, block)?.get(index as usize - 1)?);
+                let owner = function.ops.iter().position(|op| op.regions.contains(&block))?;
+                let carried = function.for_loop(OpId(owner as u32))?.of_argument(index)?;
+                pending.extend([carried.init, carried.next]);
             }
             ValueDef::Result(id, index) => {
                 let op = function.op(id);
@@ -301,12 +298,12 @@ fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
                     kind if kind.keeps_tensor() => pending.push(op.operands[0]),
                     OpKind::Select => pending.extend(&op.operands[1..]),
                     OpKind::For(_) => {
-                        pending.push(*op.operands.get(3 + index as usize)?);
-                        pending.push(*yielded(function, op.regions[0])?.get(index as usize)?);
+                        let carried = function.for_loop(id)?.carried(index as usize)?;
+                        pending.extend([carried.init, carried.next]);
                     }
                     OpKind::If => {
                         for &region in &op.regions {
-                            pending.push(*yielded(function, region)?.get(index as usize)?);
+                            pending.push(*function.passed(region).get(index as usize)?);
                         }
                     }
                     _ => return None,
@@ -315,11 +312,6 @@ fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
         }
     }
     found
-}
-
-fn yielded(function: &Function, block: BlockId) -> Option<&[ValueId]> {
-    let last = function.op(*function.block(block).ops.last()?);
-    matches!(last.kind, OpKind::Yield).then_some(&last.operands)
 }
 
 /// The loads worth running ahead: those that the operands of dots are computed from; all, if there is no dot and the loop itself says
