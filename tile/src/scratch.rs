@@ -95,7 +95,55 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             let ty = function.ty(result);
             ty.num_elements() as u32 * element_bytes(ty.elem())
         }
-        _ => 0,
+        OpKind::Constant(_)
+        | OpKind::ProgramId { .. }
+        | OpKind::NumPrograms { .. }
+        | OpKind::SpecialRegister(_)
+        | OpKind::Iota { .. }
+        | OpKind::Splat
+        | OpKind::ExpandDims { .. }
+        | OpKind::Broadcast
+        | OpKind::Reshape { .. }
+        | OpKind::Transpose { .. }
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Compare(_)
+        | OpKind::Select
+        | OpKind::Fma
+        | OpKind::Cast(_)
+        | OpKind::AddPtr
+        | OpKind::Promise { .. }
+        | OpKind::Libdevice(_)
+        | OpKind::InlineAsm(_)
+        | OpKind::Map { .. }
+        | OpKind::Load(_)
+        | OpKind::Store(_)
+        | OpKind::For(_)
+        | OpKind::While
+        | OpKind::If
+        | OpKind::Yield
+        | OpKind::Condition
+        | OpKind::Return
+        | OpKind::Call { .. }
+        | OpKind::Assert { .. }
+        | OpKind::Assume
+        | OpKind::Print { .. }
+        | OpKind::LocalIndex
+        | OpKind::LocalLoad
+        | OpKind::LocalStore
+        | OpKind::Barrier
+        | OpKind::GridWait
+        | OpKind::GridLaunch
+        | OpKind::AsyncCopy(_)
+        | OpKind::AsyncCommit
+        | OpKind::AsyncWait { .. }
+        | OpKind::FenceAsync
+        | OpKind::MbarrierInit { .. }
+        | OpKind::MbarrierWait
+        | OpKind::MbarrierInvalidate
+        | OpKind::TmaLoad { .. }
+        | OpKind::Wgmma { .. }
+        | OpKind::WgmmaWait { .. } => 0,
     }
 }
 

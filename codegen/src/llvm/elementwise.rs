@@ -154,7 +154,20 @@ impl Emitter<'_> {
                     let root = self.call(ty, "llvm.sqrt.f64", &[(ty, x)]);
                     ins!(self, "fdiv double {}, {root}", Reg::Float(1f64.to_bits()))
                 }
-                _ => self.call(ty, "llvm.sqrt.f64", &[(ty, x)]),
+                UnaryOp::Sqrt | UnaryOp::SqrtRn => self.call(ty, "llvm.sqrt.f64", &[(ty, x)]),
+                UnaryOp::NegF
+                | UnaryOp::AbsF
+                | UnaryOp::AbsI
+                | UnaryOp::Exp
+                | UnaryOp::Exp2
+                | UnaryOp::Log
+                | UnaryOp::Log2
+                | UnaryOp::Sin
+                | UnaryOp::Cos
+                | UnaryOp::Tanh
+                | UnaryOp::Erf => {
+                    return Err(self.unsupported(format!("{} is not computed in f64", kind.name())));
+                }
             });
         }
         self.in_f32(s, &[x], |e, args| {
@@ -173,7 +186,17 @@ impl Emitter<'_> {
                     e.approx(Instruction::Ex2Approx, scaled)
                 }
                 UnaryOp::Exp2 => e.approx(Instruction::Ex2ApproxFtz, x),
-                _ => return Err(e.unsupported(format!("{} is not computed in f32", kind.name()))),
+                UnaryOp::NegF
+                | UnaryOp::AbsF
+                | UnaryOp::AbsI
+                | UnaryOp::Log
+                | UnaryOp::Log2
+                | UnaryOp::Sin
+                | UnaryOp::Cos
+                | UnaryOp::Tanh
+                | UnaryOp::Erf => {
+                    return Err(e.unsupported(format!("{} is not computed in f32", kind.name())));
+                }
             })
         })
     }

@@ -286,62 +286,20 @@ impl Assignment<'_> {
                 }
             }
             OpKind::Broadcast => self.chain[op.results[0].index()] = self.chain[op.operands[0].index()] + 1,
-            kind if kind.is_elementwise() => {
-                let result = op.results[0];
-                if function.ty(result).is_scalar() {
-                    return;
-                }
-                let chain = op.operands.iter().map(|v| self.chain[v.index()]).max().unwrap_or(0) + 1;
-                let home = self.best_home(function, id);
-                let home = if home.is_none() && chain > MAX_CHAIN { Some(self.settle(function, result)) } else { home };
-                self.chain[result.index()] = if home.is_some() { 0 } else { chain };
-                self.homes[result.index()] = home;
-            }
-            OpKind::Load(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::Store(_) => {
-                let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
-                let moved = match &op.kind {
-                    OpKind::Load(_) => self.hints[op.results[0].index()],
-                    OpKind::Store(_) => self.homes[op.operands[1].index()],
-                    _ => None,
-                };
-                if let Some(layout) = moved
-                    && self.is_small(function.ty(op.operands[0]))
-                {
-                    layouts.iter_mut().for_each(|l| *l = layout);
-                }
-                for &result in &op.results {
-                    self.homes[result.index()] = Some(layouts[0]);
-                }
-                self.at.insert(id, layouts);
-            }
-            OpKind::Dot { .. } => {
-                if let Some(mut layouts) = self.anchors.get(&id).cloned() {
-                    // What goes through shared memory goes from where it is.
-                    for place in self.free.get(&id).cloned().unwrap_or_default() {
-                        layouts[place] = self.settle(function, op.operands[place]);
-                    }
-                    self.homes[op.results[0].index()] = Some(layouts[2]);
-                    if !self.table.distributed(layouts[2]).is_some_and(mma::is_accumulator) {
-                        // Without tensor cores operands are read from scratch, wherever they come from.
-                        for (layout, &operand) in layouts.iter_mut().zip(&op.operands[..2]) {
-                            *layout = self.settle(function, operand);
-                        }
-                    }
-                    self.at.insert(id, layouts);
-                }
-            }
-            OpKind::Reduce { axis } => {
-                let source = self.collective_source(function, id, *axis as usize);
-                if let Some(layout) = self.table.distributed(source).map(|l| l.slice(*axis as usize))
-                    && !layout.shape.is_empty()
-                {
-                    let layout = self.intern(layout);
-                    for &result in &op.results {
-                        self.homes[result.index()] = Some(layout);
-                    }
-                }
-                self.at.insert(id, vec![source; op.operands.len()]);
-            }
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Compare(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::AddPtr
+            | OpKind::Promise { .. }
+            | OpKind::Libdevice(_) => self.home_elementwise(function, id),
+            OpKind::Load(_) => self.home_access(function, id, self.hints[op.results[0].index()]),
+            OpKind::Store(_) => self.home_access(function, id, self.homes[op.operands[1].index()]),
+            OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => self.home_access(function, id, None),
+            OpKind::Dot { .. } => self.home_dot(function, id),
+            OpKind::Reduce { axis } => self.home_reduce(function, id, *axis as usize),
             OpKind::Scan { axis, .. } => {
                 let source = self.collective_source(function, id, *axis as usize);
                 for &result in &op.results {
@@ -349,30 +307,9 @@ impl Assignment<'_> {
                 }
                 self.at.insert(id, vec![source; op.operands.len()]);
             }
-            OpKind::InlineAsm(_) | OpKind::Map { .. } => {
-                let result = op.results[0];
-                if function.ty(result).is_scalar() {
-                    return;
-                }
-                let mut layout = self.best_home(function, id).unwrap_or_else(|| self.settle(function, result));
-                if let OpKind::Map { pack } = op.kind
-                    && self.table.distributed(layout).is_none_or(|l| !begins_with_neighbours(l, pack))
-                {
-                    layout = self.intern(neighbours(function.ty(result).shape(), pack, self.num_warps));
-                }
-                for &result in &op.results {
-                    self.homes[result.index()] = Some(layout);
-                }
-                self.at.insert(id, vec![layout; op.operands.len()]);
-            }
-            OpKind::Gather { .. } => {
-                let (source, index) = (op.operands[0], op.operands[1]);
-                let from = self.settle(function, source);
-                let hint = self.hints[op.results[0].index()];
-                let to = self.homes[index.index()].or(hint).unwrap_or_else(|| self.settle(function, index));
-                self.homes[op.results[0].index()] = Some(to);
-                self.at.insert(id, vec![from, to]);
-            }
+            OpKind::InlineAsm(_) => self.home_packed(function, id, 1),
+            OpKind::Map { pack } => self.home_packed(function, id, *pack),
+            OpKind::Gather { .. } => self.home_gather(function, id),
             OpKind::Histogram => {
                 let from = self.best_home(function, id).unwrap_or_else(|| self.settle(function, op.operands[0]));
                 self.at.insert(id, vec![from; op.operands.len()]);
@@ -395,52 +332,163 @@ impl Assignment<'_> {
                     self.at.insert(id, vec![layout]);
                 }
             }
-            OpKind::For(_) => {
-                let Some(ForLoop { body, init, args, results, .. }) = function.for_loop(id) else { return };
-                self.carried(function, args, init, body, |this| this.home_block(function, body));
-                for (&arg, &result) in args.iter().zip(results) {
-                    self.homes[result.index()] = self.homes[arg.index()];
-                }
-            }
-            OpKind::While => {
-                let Some(WhileLoop { init, before, args, passed, after, after_args, results, .. }) = function.while_loop(id)
-                else {
-                    return;
-                };
-                self.carried(function, args, init, after, |this| {
-                    this.home_block(function, before);
-                    for ((&value, &arg), &result) in passed.iter().zip(after_args).zip(results) {
-                        if function.ty(value).is_scalar() {
-                            continue;
-                        }
-                        let hint = this.hints[arg.index()];
-                        this.hint(value, hint);
-                        let layout = this.settle(function, value);
-                        this.homes[arg.index()] = Some(layout);
-                        this.homes[result.index()] = Some(layout);
-                    }
-                    this.home_block(function, after);
-                });
-            }
-            OpKind::If => {
-                for &region in &op.regions {
-                    self.home_block(function, region);
-                }
-                for (n, &result) in op.results.iter().enumerate() {
-                    if function.ty(result).is_scalar() {
-                        continue;
-                    }
-                    let from = op.regions.iter().find_map(|&r| self.homes[function.passed(r).get(n)?.index()]);
-                    self.homes[result.index()] = from;
-                    let layout = self.settle(function, result);
-                    self.homes[result.index()] = Some(layout);
-                }
-            }
-            _ => {
-                // Nothing else makes tiles before shared memory is explicit; if something does, it stays where it is.
+            OpKind::For(_) | OpKind::While | OpKind::If => self.home_control(function, id),
+            // Nothing else makes tiles before shared memory is explicit; if something does, it stays where it is.
+            OpKind::ProgramId { .. }
+            | OpKind::NumPrograms { .. }
+            | OpKind::SpecialRegister(_)
+            | OpKind::Yield
+            | OpKind::Condition
+            | OpKind::Return
+            | OpKind::Call { .. }
+            | OpKind::Assume
+            | OpKind::ConvertLayout
+            | OpKind::LocalAlloc
+            | OpKind::LocalIndex
+            | OpKind::LocalLoad
+            | OpKind::LocalStore
+            | OpKind::Barrier
+            | OpKind::GridWait
+            | OpKind::GridLaunch
+            | OpKind::AsyncCopy(_)
+            | OpKind::AsyncCommit
+            | OpKind::AsyncWait { .. }
+            | OpKind::FenceAsync
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierWait
+            | OpKind::MbarrierInvalidate
+            | OpKind::TmaLoad { .. }
+            | OpKind::Wgmma { .. }
+            | OpKind::WgmmaWait { .. } => {
                 for &result in &op.results {
                     self.homes[result.index()] = function.ty(result).layout();
                 }
+            }
+        }
+    }
+
+    fn home_elementwise(&mut self, function: &Function, id: OpId) {
+        let op = function.op(id);
+        let result = op.results[0];
+        if function.ty(result).is_scalar() {
+            return;
+        }
+        let chain = op.operands.iter().map(|v| self.chain[v.index()]).max().unwrap_or(0) + 1;
+        let home = self.best_home(function, id);
+        let home = if home.is_none() && chain > MAX_CHAIN { Some(self.settle(function, result)) } else { home };
+        self.chain[result.index()] = if home.is_some() { 0 } else { chain };
+        self.homes[result.index()] = home;
+    }
+
+    /// A small access may be moved to the layout of what it gives or takes.
+    fn home_access(&mut self, function: &Function, id: OpId, moved: Option<LayoutId>) {
+        let op = function.op(id);
+        let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
+        if let Some(layout) = moved
+            && self.is_small(function.ty(op.operands[0]))
+        {
+            layouts.iter_mut().for_each(|l| *l = layout);
+        }
+        for &result in &op.results {
+            self.homes[result.index()] = Some(layouts[0]);
+        }
+        self.at.insert(id, layouts);
+    }
+
+    fn home_dot(&mut self, function: &Function, id: OpId) {
+        let op = function.op(id);
+        let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
+        // What goes through shared memory goes from where it is.
+        for place in self.free.get(&id).cloned().unwrap_or_default() {
+            layouts[place] = self.settle(function, op.operands[place]);
+        }
+        self.homes[op.results[0].index()] = Some(layouts[2]);
+        if !self.table.distributed(layouts[2]).is_some_and(mma::is_accumulator) {
+            // Without tensor cores operands are read from scratch, wherever they come from.
+            for (layout, &operand) in layouts.iter_mut().zip(&op.operands[..2]) {
+                *layout = self.settle(function, operand);
+            }
+        }
+        self.at.insert(id, layouts);
+    }
+
+    /// What takes `pack` neighbouring elements at a time.
+    fn home_packed(&mut self, function: &Function, id: OpId, pack: u32) {
+        let op = function.op(id);
+        let result = op.results[0];
+        if function.ty(result).is_scalar() {
+            return;
+        }
+        let mut layout = self.best_home(function, id).unwrap_or_else(|| self.settle(function, result));
+        if matches!(op.kind, OpKind::Map { .. })
+            && self.table.distributed(layout).is_none_or(|l| !begins_with_neighbours(l, pack))
+        {
+            layout = self.intern(neighbours(function.ty(result).shape(), pack, self.num_warps));
+        }
+        for &result in &op.results {
+            self.homes[result.index()] = Some(layout);
+        }
+        self.at.insert(id, vec![layout; op.operands.len()]);
+    }
+
+    fn home_reduce(&mut self, function: &Function, id: OpId, axis: usize) {
+        let op = function.op(id);
+        let source = self.collective_source(function, id, axis);
+        if let Some(layout) = self.table.distributed(source).map(|l| l.slice(axis))
+            && !layout.shape.is_empty()
+        {
+            let layout = self.intern(layout);
+            for &result in &op.results {
+                self.homes[result.index()] = Some(layout);
+            }
+        }
+        self.at.insert(id, vec![source; op.operands.len()]);
+    }
+
+    fn home_gather(&mut self, function: &Function, id: OpId) {
+        let op = function.op(id);
+        let (source, index) = (op.operands[0], op.operands[1]);
+        let from = self.settle(function, source);
+        let hint = self.hints[op.results[0].index()];
+        let to = self.homes[index.index()].or(hint).unwrap_or_else(|| self.settle(function, index));
+        self.homes[op.results[0].index()] = Some(to);
+        self.at.insert(id, vec![from, to]);
+    }
+
+    fn home_control(&mut self, function: &Function, id: OpId) {
+        if let Some(ForLoop { body, init, args, results, .. }) = function.for_loop(id) {
+            self.carried(function, args, init, body, |this| this.home_block(function, body));
+            for (&arg, &result) in args.iter().zip(results) {
+                self.homes[result.index()] = self.homes[arg.index()];
+            }
+        } else if let Some(WhileLoop { init, before, args, passed, after, after_args, results, .. }) = function.while_loop(id) {
+            self.carried(function, args, init, after, |this| {
+                this.home_block(function, before);
+                for ((&value, &arg), &result) in passed.iter().zip(after_args).zip(results) {
+                    if function.ty(value).is_scalar() {
+                        continue;
+                    }
+                    let hint = this.hints[arg.index()];
+                    this.hint(value, hint);
+                    let layout = this.settle(function, value);
+                    this.homes[arg.index()] = Some(layout);
+                    this.homes[result.index()] = Some(layout);
+                }
+                this.home_block(function, after);
+            });
+        } else {
+            let op = function.op(id);
+            for &region in &op.regions {
+                self.home_block(function, region);
+            }
+            for (n, &result) in op.results.iter().enumerate() {
+                if function.ty(result).is_scalar() {
+                    continue;
+                }
+                let from = op.regions.iter().find_map(|&r| self.homes[function.passed(r).get(n)?.index()]);
+                self.homes[result.index()] = from;
+                let layout = self.settle(function, result);
+                self.homes[result.index()] = Some(layout);
             }
         }
     }

@@ -157,7 +157,22 @@ fn binary(op: BinaryOp) -> Instructions {
         BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU => instructions(2.0, 12.0, 1.0, 0.0),
         // Integer products are the FMA pipe's.
         BinaryOp::MulI | BinaryOp::MulHiU => instructions(1.0, 0.0, 0.0, 0.0),
-        _ => COMPARISON,
+        BinaryOp::AddI
+        | BinaryOp::SubI
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::ShrS
+        | BinaryOp::ShrU
+        | BinaryOp::MinS
+        | BinaryOp::MaxS
+        | BinaryOp::MinU
+        | BinaryOp::MaxU
+        | BinaryOp::MinF
+        | BinaryOp::MaxF
+        | BinaryOp::MinNan
+        | BinaryOp::MaxNan => COMPARISON,
     }
 }
 
@@ -347,7 +362,42 @@ impl Bench<'_> {
                     self.pass(id, false, self.bytes(to, self.held(to)), &mut work);
                 }
             }
-            _ => {}
+            // Bits of registers, addresses, and what other operations wait for.
+            OpKind::Constant(_)
+            | OpKind::ProgramId { .. }
+            | OpKind::NumPrograms { .. }
+            | OpKind::SpecialRegister(_)
+            | OpKind::Iota { .. }
+            | OpKind::Splat
+            | OpKind::ExpandDims { .. }
+            | OpKind::Broadcast
+            | OpKind::Reshape { .. }
+            | OpKind::Transpose { .. }
+            | OpKind::AddPtr
+            | OpKind::Promise { .. }
+            | OpKind::Gather { .. }
+            | OpKind::Histogram
+            | OpKind::For(_)
+            | OpKind::While
+            | OpKind::If
+            | OpKind::Yield
+            | OpKind::Condition
+            | OpKind::Return
+            | OpKind::Call { .. }
+            | OpKind::Assert { .. }
+            | OpKind::Assume
+            | OpKind::Print { .. }
+            | OpKind::LocalIndex
+            | OpKind::Barrier
+            | OpKind::GridWait
+            | OpKind::GridLaunch
+            | OpKind::AsyncCommit
+            | OpKind::AsyncWait { .. }
+            | OpKind::FenceAsync
+            | OpKind::MbarrierInit { .. }
+            | OpKind::MbarrierWait
+            | OpKind::MbarrierInvalidate
+            | OpKind::WgmmaWait { .. } => {}
         }
         // Partial results that warps exchange.
         if matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Gather { .. } | OpKind::Histogram) {
@@ -376,7 +426,13 @@ impl Bench<'_> {
                 // Two halves are converted at once.
                 CastOp::Float | CastOp::FloatRtz => instructions(0.0, 0.5, 0.0, 0.0),
                 CastOp::SToF | CastOp::UToF | CastOp::FToS | CastOp::FToU => COMPARISON,
-                _ => NOTHING,
+                CastOp::Trunc
+                | CastOp::ExtS
+                | CastOp::ExtU
+                | CastOp::Bitcast
+                | CastOp::PtrToInt
+                | CastOp::IntToPtr
+                | CastOp::PtrCast => NOTHING,
             },
             OpKind::Libdevice(symbol) => math::library(*symbol).map_or(LONG, functions::of),
             _ => instructions(0.0, 1.0, 0.0, 0.0),

@@ -259,7 +259,14 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
                 let run = match predicate {
                     Predicate::LtS | Predicate::LtU | Predicate::GeS | Predicate::GeU => side(a, b),
                     Predicate::GtS | Predicate::GtU | Predicate::LeS | Predicate::LeU => side(b, a),
-                    _ => 1,
+                    Predicate::Eq
+                    | Predicate::Ne
+                    | Predicate::EqF
+                    | Predicate::NeF
+                    | Predicate::LtF
+                    | Predicate::LeF
+                    | Predicate::GtF
+                    | Predicate::GeF => 1,
                 };
                 out.constancy[d] = out.constancy[d].max(run);
             }

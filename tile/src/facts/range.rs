@@ -98,7 +98,17 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
                 bits @ ..63 => Range::fit(0, (1 << bits) - 1, full),
                 _ => full,
             },
-            _ => full,
+            CastOp::ExtS
+            | CastOp::Float
+            | CastOp::FloatRtz
+            | CastOp::SToF
+            | CastOp::UToF
+            | CastOp::FToS
+            | CastOp::FToU
+            | CastOp::Bitcast
+            | CastOp::PtrToInt
+            | CastOp::IntToPtr
+            | CastOp::PtrCast => full,
         },
         _ => full,
     }
@@ -125,7 +135,29 @@ fn combine(binary: BinaryOp, a: Range, b: Range, full: Range) -> Range {
         BinaryOp::ShrU if a0 >= 0 && b.constant().is_some_and(|k| (0..63).contains(&k)) => Range::fit(a0 >> b0, a1 >> b0, full),
         BinaryOp::MinS => Range::fit(a0.min(b0), a1.min(b1), full),
         BinaryOp::MaxS => Range::fit(a0.max(b0), a1.max(b1), full),
-        _ => full,
+        BinaryOp::MulHiU
+        | BinaryOp::DivS
+        | BinaryOp::DivU
+        | BinaryOp::RemS
+        | BinaryOp::RemU
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::ShrS
+        | BinaryOp::ShrU
+        | BinaryOp::MinU
+        | BinaryOp::MaxU
+        | BinaryOp::AddF
+        | BinaryOp::SubF
+        | BinaryOp::MulF
+        | BinaryOp::DivF
+        | BinaryOp::DivRn
+        | BinaryOp::RemF
+        | BinaryOp::MinF
+        | BinaryOp::MaxF
+        | BinaryOp::MinNan
+        | BinaryOp::MaxNan => full,
     }
 }
 
@@ -157,7 +189,16 @@ fn compare(predicate: Predicate, a: Range, b: Range) -> Option<bool> {
             }?;
             Some(equal == (predicate == Predicate::Eq))
         }
-        _ => None,
+        Predicate::LtU
+        | Predicate::LeU
+        | Predicate::GtU
+        | Predicate::GeU
+        | Predicate::EqF
+        | Predicate::NeF
+        | Predicate::LtF
+        | Predicate::LeF
+        | Predicate::GtF
+        | Predicate::GeF => None,
     }
 }
 

@@ -53,7 +53,8 @@ macro_rules! int {
                     }
                     BinaryOp::MinU => |x, y| (x as $unsigned).min(y as $unsigned) as $ty,
                     BinaryOp::MaxU => |x, y| (x as $unsigned).max(y as $unsigned) as $ty,
-                    _ => |x, _| x,
+                    // With an operator of their own, or not of integers.
+                    BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF | BinaryOp::DivF | BinaryOp::DivRn | BinaryOp::RemF | BinaryOp::MinF | BinaryOp::MaxF | BinaryOp::MinNan | BinaryOp::MaxNan => |x, _| x,
                 }
             }
 
@@ -147,7 +148,25 @@ macro_rules! float_binary {
                 BinaryOp::MaxF => zip(a, b, |x, y| if y.is_nan() { x } else { max(x, y) }),
                 BinaryOp::MinNan => zip(a, b, |x, y| if x.is_nan() { x } else { min(x, y) }),
                 BinaryOp::MaxNan => zip(a, b, |x, y| if x.is_nan() { x } else { max(x, y) }),
-                _ => a.to_vec(),
+                // Of integers.
+                BinaryOp::AddI
+                | BinaryOp::SubI
+                | BinaryOp::MulI
+                | BinaryOp::MulHiU
+                | BinaryOp::DivS
+                | BinaryOp::DivU
+                | BinaryOp::RemS
+                | BinaryOp::RemU
+                | BinaryOp::And
+                | BinaryOp::Or
+                | BinaryOp::Xor
+                | BinaryOp::Shl
+                | BinaryOp::ShrS
+                | BinaryOp::ShrU
+                | BinaryOp::MinS
+                | BinaryOp::MaxS
+                | BinaryOp::MinU
+                | BinaryOp::MaxU => a.to_vec(),
             }
         }
     };

@@ -240,19 +240,16 @@ impl Effects {
                     OpKind::Store(_) => written.push(root(function, op.operands[0])),
                     // Whoever looks at the old value may be taking a lock.
                     OpKind::AtomicRmw { .. } if users[op.results[0].index()] == 0 => written.push(root(function, op.operands[0])),
-                    OpKind::AtomicRmw { .. }
-                    | OpKind::AtomicCas { .. }
-                    | OpKind::Barrier
-                    | OpKind::GridWait
-                    | OpKind::For(_)
-                    | OpKind::While
-                    | OpKind::Call { .. }
-                    | OpKind::AsyncCopy(_)
-                    | OpKind::TmaLoad { .. }
-                    | OpKind::MbarrierWait
-                    | OpKind::AsyncCommit
-                    | OpKind::AsyncWait { .. } => return None,
-                    OpKind::InlineAsm(asm) if !asm.pure => return None,
+                    // Of shared memory and of what starts by itself.
+                    OpKind::LocalAlloc
+                    | OpKind::LocalStore
+                    | OpKind::GridLaunch
+                    | OpKind::FenceAsync
+                    | OpKind::MbarrierInit { .. }
+                    | OpKind::MbarrierInvalidate
+                    | OpKind::Wgmma { .. }
+                    | OpKind::WgmmaWait { .. } => {}
+                    kind if kind.is_loop() || kind.may_write() => return None,
                     _ => {}
                 }
                 pending.extend(&op.regions);
