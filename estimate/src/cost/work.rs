@@ -309,20 +309,7 @@ impl Bench<'_> {
             OpKind::Dot { precision } => self.dot(id, *precision, &mut work),
             OpKind::Wgmma { .. } => self.wgmma(id, &mut work),
             OpKind::Reduce { axis } => self.reduce(id, usize::from(*axis), &mut work),
-            OpKind::Scan { axis, .. } => {
-                let Some(&source) = op.operands.first() else { return work };
-                let executed = match self.layout(source) {
-                    // Of a level within threads half the registers take in a total; elsewhere all do, whether they need it or not.
-                    Some(layout) => {
-                        let own = |level: &scratch::ScanLevel| matches!(level.owner, scratch::Owner::Register(_));
-                        let levels = scratch::scan_levels(layout, usize::from(*axis));
-                        let steps: f64 = levels.iter().map(|level| if own(level) { 0.5 } else { 1.0 }).sum();
-                        steps * layout.num_registers() as f64 * self.threads()
-                    }
-                    None => 2.0 * self.elements(source),
-                };
-                self.combine(op.regions[0], Times { useful: self.elements(source), executed }, &mut work);
-            }
+            OpKind::Scan { axis, .. } => self.scan(id, usize::from(*axis), &mut work),
             OpKind::Map { pack } => {
                 let Some(&source) = op.operands.first() else { return work };
                 let pack = f64::from((*pack).max(1));
@@ -333,13 +320,7 @@ impl Bench<'_> {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AsyncCopy(_) => {
                 self.global(id, &mut work);
             }
-            OpKind::TmaLoad { .. } => {
-                if let Some(tma::Operands { buffer, .. }) = tma::Operands::of(&op.operands) {
-                    work.loaded = self.bytes(buffer, self.elements(buffer));
-                    work.give(Unit::L2, work.loaded);
-                    work.give(Unit::Shared, work.loaded);
-                }
-            }
+            OpKind::TmaLoad { .. } => self.tma(id, &mut work),
             OpKind::LocalStore => {
                 let value = op.operands[0];
                 self.pass(id, true, self.bytes(value, self.elements(value)), &mut work);
@@ -468,6 +449,29 @@ impl Bench<'_> {
         for id in inside {
             self.elementwise(id, times, work);
         }
+    }
+
+    fn tma(&self, id: OpId, work: &mut Work) {
+        if let Some(tma::Operands { buffer, .. }) = tma::Operands::of(&self.function.op(id).operands) {
+            work.loaded = self.bytes(buffer, self.elements(buffer));
+            work.give(Unit::L2, work.loaded);
+            work.give(Unit::Shared, work.loaded);
+        }
+    }
+
+    fn scan(&self, id: OpId, axis: usize, work: &mut Work) {
+        let op = self.function.op(id);
+        let Some(&source) = op.operands.first() else { return };
+        let executed = match self.layout(source) {
+            // Of a level within threads half the registers take in a total; elsewhere all do, whether they need it or not.
+            Some(layout) => {
+                let own = |level: &scratch::ScanLevel| matches!(level.owner, scratch::Owner::Register(_));
+                let steps: f64 = scratch::scan_levels(layout, axis).iter().map(|level| if own(level) { 0.5 } else { 1.0 }).sum();
+                steps * layout.num_registers() as f64 * self.threads()
+            }
+            None => 2.0 * self.elements(source),
+        };
+        self.combine(op.regions[0], Times { useful: self.elements(source), executed }, work);
     }
 
     fn reduce(&self, id: OpId, axis: usize, work: &mut Work) {

@@ -5,7 +5,8 @@ use super::{Checker, layouts::is_address_sized, tile_elem, tile_scalar};
 use crate::{
     control::ForOperands,
     layout::tma,
-    module::{BlockId, OpId, ValueId},
+    libdevice::Symbol,
+    module::{BlockId, FunctionId, OpId, ValueId},
     ops::*,
     types::{Elem, Scalar, Type},
 };
@@ -17,316 +18,82 @@ fn ask<Text: Into<String>>(holds: bool, rule: impl FnOnce() -> Text) -> Rule {
     if holds { Ok(()) } else { Err(rule().into()) }
 }
 
+/// What an operation is given and gives.
+struct Given<'m> {
+    id: OpId,
+    op: &'m Op,
+    name: &'static str,
+    types: Vec<&'m Type>,
+    results: Vec<&'m Type>,
+}
+
+impl Given<'_> {
+    fn count(&self, operands: std::ops::RangeInclusive<usize>, wanted: usize) -> Rule {
+        ask(operands.contains(&self.types.len()) && self.results.len() == wanted, || {
+            format!("`{}` takes {operands:?} operands and gives {wanted} results", self.name)
+        })
+    }
+}
+
 impl Checker<'_> {
     pub(super) fn operation(&mut self, id: OpId, block: BlockId, owners: &[Option<OpId>]) -> Rule {
         let op = self.function.op(id);
-        let name = op.kind.name();
-        let types: Vec<&Type> = op.operands.iter().map(|&v| self.ty(v)).collect();
-        let results: Vec<&Type> = op.results.iter().map(|&v| self.ty(v)).collect();
+        let given = Given {
+            id,
+            op,
+            name: op.kind.name(),
+            types: op.operands.iter().map(|&v| self.ty(v)).collect(),
+            results: op.results.iter().map(|&v| self.ty(v)).collect(),
+        };
+        let Given { name, types, results, .. } = &given;
         let regions = op.kind.num_regions();
         ask(op.regions.len() == regions, || format!("`{name}` has {regions} regions"))?;
-        let count = |operands: std::ops::RangeInclusive<usize>, wanted: usize| {
-            ask(operands.contains(&types.len()) && results.len() == wanted, || {
-                format!("`{name}` takes {operands:?} operands and gives {wanted} results")
-            })
-        };
-        let not_shared = |types: &[&Type]| {
-            ask(types.iter().all(|t| tile_elem(t).is_some()), || format!("`{name}` does not work on shared buffers"))
-        };
         if !op.kind.takes_buffers() {
-            not_shared(&types)?;
-            not_shared(&results)?;
+            let shared = types.iter().chain(results).any(|t| tile_elem(t).is_none());
+            ask(!shared, || format!("`{name}` does not work on shared buffers"))?;
         }
         let level = op.kind.level();
         ask(self.module.level >= level, || format!("`{name}` begins at {}", level.name()))?;
         match &op.kind {
-            OpKind::Constant(constant) => {
-                count(0..=0, 1)?;
-                let scalar = tile_scalar(results[0]);
-                match constant {
-                    Constant::Int(_) => ask(scalar.is_some_and(Scalar::is_int), || "an integer constant has an integer type"),
-                    Constant::Float(_) => ask(scalar.is_some_and(Scalar::is_float), || "a float constant has a float type"),
-                }
-            }
-            OpKind::ProgramId { axis } | OpKind::NumPrograms { axis } => {
-                count(0..=0, 1)?;
-                ask(*axis < 3, || "an axis of the grid is x, y or z")?;
-                ask(*results[0] == Type::scalar(Scalar::I32), || format!("`{name}` gives an i32"))
-            }
-            OpKind::SpecialRegister(register) => {
-                count(0..=0, 1)?;
-                let scalar = match register {
-                    SpecialRegister::GlobalTimer => Scalar::I64,
-                    SpecialRegister::SmId => Scalar::I32,
-                };
-                ask(*results[0] == Type::scalar(scalar), || format!("`{}` gives an {scalar}", register.name()))
-            }
-            OpKind::Iota { start, end } => {
-                count(0..=0, 1)?;
-                let extent = i64::from(*end) - i64::from(*start);
-                ask(
-                    tile_scalar(results[0]) == Some(Scalar::I32)
-                        && results[0].shape().len() == 1
-                        && i64::from(results[0].shape()[0]) == extent,
-                    || format!("`iota {start}, {end}` gives i32[{extent}]"),
-                )
-            }
-            OpKind::Splat => {
-                count(1..=1, 1)?;
-                ask(types[0].is_scalar(), || "`splat` takes a scalar")?;
-                ask(types[0].elem() == results[0].elem(), || "`splat` keeps the element")
-            }
-            OpKind::ExpandDims { axis } => {
-                count(1..=1, 1)?;
-                let mut shape = types[0].shape().clone();
-                ask(usize::from(*axis) <= shape.len(), || "the axis is at most the rank")?;
-                shape.insert(usize::from(*axis), 1);
-                ask(types[0].elem() == results[0].elem(), || "`expand_dims` keeps the element")?;
-                ask(*results[0].shape() == shape, || format!("`expand_dims` gives shape {:?}", shape.as_slice()))
-            }
-            OpKind::Broadcast => {
-                count(1..=1, 1)?;
-                ask(types[0].elem() == results[0].elem(), || "`broadcast` keeps the element")?;
-                let (from, to) = (types[0].shape(), results[0].shape());
-                ask(
-                    from.len() == to.len() && from.iter().zip(to).all(|(f, t)| f == t || *f == 1),
-                    || "`broadcast` keeps the rank and grows extents of 1 only",
-                )
-            }
-            OpKind::Reshape { reorder: _ } => {
-                count(1..=1, 1)?;
-                ask(types[0].elem() == results[0].elem(), || "`reshape` keeps the element")?;
-                ask(types[0].num_elements() == results[0].num_elements(), || "`reshape` keeps the number of elements")
-            }
-            OpKind::Transpose { order } => {
-                count(1..=1, 1)?;
-                ask(types[0].elem() == results[0].elem(), || "`transpose` keeps the element")?;
-                let from = types[0].shape();
-                let mut sorted = order.to_vec();
-                sorted.sort_unstable();
-                ask(sorted.iter().map(|&a| usize::from(a)).eq(0..from.len()), || "`order` names every axis once")?;
-                ask(
-                    results[0].shape().iter().eq(order.iter().map(|&a| &from[usize::from(a)])),
-                    || "the result's extents follow `order`",
-                )
-            }
-            OpKind::Unary(unary) => {
-                count(1..=1, 1)?;
-                self.one_shape(&types, &results)?;
-                ask(types[0] == results[0], || format!("`{name}` keeps the type"))?;
-                let scalar = tile_scalar(types[0]);
-                match unary {
-                    UnaryOp::AbsI => ask(scalar.is_some_and(Scalar::is_int), || "`abs.i` takes integers"),
-                    UnaryOp::NegF
-                    | UnaryOp::AbsF
-                    | UnaryOp::Floor
-                    | UnaryOp::Ceil
-                    | UnaryOp::Sqrt
-                    | UnaryOp::SqrtRn
-                    | UnaryOp::Rsqrt
-                    | UnaryOp::Exp
-                    | UnaryOp::Exp2
-                    | UnaryOp::Log
-                    | UnaryOp::Log2
-                    | UnaryOp::Sin
-                    | UnaryOp::Cos
-                    | UnaryOp::Tanh
-                    | UnaryOp::Erf => ask(scalar.is_some_and(Scalar::is_float), || format!("`{name}` takes floats")),
-                }
-            }
-            OpKind::Binary(binary) => {
-                count(2..=2, 1)?;
-                self.one_shape(&types, &results)?;
-                ask(types[0] == types[1] && types[0] == results[0], || format!("`{name}` has one type throughout"))?;
-                let float = binary_is_float(*binary);
-                let fits = tile_scalar(types[0]).is_some_and(|s| s.is_float() == float);
-                ask(fits, || format!("`{name}` takes {}", if float { "floats" } else { "integers" }))
-            }
-            OpKind::Compare(predicate) => {
-                count(2..=2, 1)?;
-                self.one_shape(&types, &results)?;
-                ask(types[0] == types[1], || format!("`{name}` compares equal types"))?;
-                let float = predicate_is_float(*predicate);
-                let fits = match types[0].elem() {
-                    Elem::Scalar(s) => s.is_float() == float,
-                    Elem::Ptr(_) => !float,
-                };
-                ask(fits, || format!("`{name}` compares {}", if float { "floats" } else { "integers or pointers" }))?;
-                ask(tile_scalar(results[0]) == Some(Scalar::I1), || format!("`{name}` gives i1"))
-            }
-            OpKind::Select => {
-                count(3..=3, 1)?;
-                self.one_shape(&types, &results)?;
-                ask(tile_scalar(types[0]) == Some(Scalar::I1), || "the condition of `select` is i1")?;
-                ask(types[1] == types[2] && types[1] == results[0], || "both values and the result of `select` have one type")
-            }
-            OpKind::Fma => {
-                count(3..=3, 1)?;
-                self.one_shape(&types, &results)?;
-                ask(types.iter().all(|t| *t == results[0]), || "`fma` has one type throughout")?;
-                ask(tile_scalar(types[0]).is_some_and(Scalar::is_float), || "`fma` takes floats")
-            }
-            OpKind::Promise { what: _, values } => {
-                count(1..=1, 1)?;
-                ask(types[0] == results[0], || "a promise is about its operand, whose type it has")?;
-                ask(values.len() == types[0].shape().len().max(1), || "a promise has one number for each axis")
-            }
+            OpKind::Constant(constant) => constant_rule(&given, constant),
+            OpKind::ProgramId { axis } | OpKind::NumPrograms { axis } => program_id_rule(&given, axis),
+            OpKind::SpecialRegister(register) => special_register_rule(&given, register),
+            OpKind::Iota { start, end } => iota_rule(&given, start, end),
+            OpKind::Splat => splat_rule(&given),
+            OpKind::ExpandDims { axis } => expand_dims_rule(&given, axis),
+            OpKind::Broadcast => broadcast_rule(&given),
+            OpKind::Reshape { reorder: _ } => reshape_rule(&given),
+            OpKind::Transpose { order } => transpose_rule(&given, order),
+            OpKind::Unary(unary) => self.unary_rule(&given, unary),
+            OpKind::Binary(binary) => self.binary_rule(&given, binary),
+            OpKind::Compare(predicate) => self.compare_rule(&given, predicate),
+            OpKind::Select => self.select_rule(&given),
+            OpKind::Fma => self.fma_rule(&given),
+            OpKind::Promise { what: _, values } => promise_rule(&given, values),
             OpKind::Assume => {
-                count(1..=1, 0)?;
+                given.count(1..=1, 0)?;
                 ask(types[0].is_scalar() && tile_scalar(types[0]) == Some(Scalar::I1), || "`assume` takes one i1")
             }
-            OpKind::Cast(cast) => {
-                count(1..=1, 1)?;
-                self.one_shape(&types, &results)?;
-                cast_rule(*cast, types[0].elem(), results[0].elem())
-            }
-            OpKind::AddPtr => {
-                count(2..=2, 1)?;
-                self.one_shape(&types, &results)?;
-                ask(types[0] == results[0] && types[0].elem().pointee().is_some(), || "`addptr` takes and gives pointers")?;
-                ask(matches!(tile_scalar(types[1]), Some(Scalar::I32 | Scalar::I64)), || "the offset of `addptr` is i32 or i64")
-            }
-            OpKind::Libdevice(symbol) => {
-                let overload = symbol.overload();
-                let n = overload.args.len();
-                count(n..=n, 1)?;
-                self.one_shape(&types, &results)?;
-                let fits = types.iter().map(|t| tile_scalar(t)).eq(overload.args.iter().map(|a| Some(a.scalar())))
-                    && tile_scalar(results[0]) == Some(overload.result.scalar());
-                ask(fits, || format!("the operands and the result are those of `{}`", overload.symbol))
-            }
-            OpKind::InlineAsm(asm) => {
-                ask(!results.is_empty(), || "`inline_asm` has a result")?;
-                self.one_shape(&types, &results)?;
-                ask(asm.pack >= 1, || "`pack` is at least 1")
-            }
-            OpKind::Map { pack } => self.map(id, *pack, &types, &results),
-            OpKind::AtomicCas { sem: _, scope: _ } => {
-                count(3..=3, 1)?;
-                self.one_shape(&types, &results)?;
-                self.pointee(name, types[0], types[1])?;
-                ask(types[1] == types[2] && types[1] == results[0], || format!("`{name}` has one type of value throughout"))?;
-                ask(matches!(types[1].elem().bits(), 16 | 32 | 64), || format!("`{name}` works on 16, 32 and 64 bits"))
-            }
-            OpKind::Gather { axis } => {
-                count(2..=2, 1)?;
-                let axis = usize::from(*axis);
-                let (source, index) = (types[0].shape(), types[1].shape());
-                ask(tile_scalar(types[1]).is_some_and(Scalar::is_int), || "the index of `gather` is integers")?;
-                ask(
-                    axis < source.len() && source.len() == index.len(),
-                    || "source and index of `gather` have one rank, and the axis",
-                )?;
-                let same = (0..source.len()).all(|d| d == axis || source[d] == index[d]);
-                ask(same, || "source and index of `gather` agree off the axis")?;
-                ask(
-                    results[0].elem() == types[0].elem() && results[0].shape() == index,
-                    || "`gather` gives the source's element in the index's shape",
-                )
-            }
-            OpKind::Histogram => {
-                count(1..=2, 1)?;
-                self.one_shape(&types, &[])?;
-                ask(types[0].shape().len() == 1, || "`histogram` counts a vector")?;
-                ask(tile_scalar(types[0]).is_some_and(Scalar::is_int), || "`histogram` counts integers")?;
-                mask(name, types.get(1))?;
-                let result = tile_scalar(results[0]) == Some(Scalar::I32) && results[0].shape().len() == 1;
-                ask(result, || "`histogram` gives a vector of i32")
-            }
-            OpKind::Load(attrs) => {
-                count(1..=3, 1)?;
-                self.one_shape(&types, &results)?;
-                self.pointee("load", types[0], results[0])?;
-                mask("load", types.get(1))?;
-                ask(types.get(2).is_none_or(|t| *t == results[0]), || "`other` has the type of the result")?;
-                vector(attrs.vector)
-            }
-            OpKind::Store(attrs) => {
-                count(2..=3, 0)?;
-                self.one_shape(&types, &results)?;
-                self.pointee("store", types[0], types[1])?;
-                mask("store", types.get(2))?;
-                vector(attrs.vector)
-            }
-            OpKind::AtomicRmw { op: atomic, sem: _, scope: _ } => {
-                count(2..=3, 1)?;
-                self.one_shape(&types, &results)?;
-                self.pointee(name, types[0], types[1])?;
-                ask(types[1] == results[0], || format!("`{name}` gives the old value"))?;
-                mask(name, types.get(2))?;
-                let scalar = tile_scalar(types[1]);
-                let fits = match atomic {
-                    AtomicOp::AddF => {
-                        matches!(scalar, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64))
-                    }
-                    AtomicOp::Exchange => scalar.is_some_and(|s| s.bits() >= 32),
-                    AtomicOp::Add
-                    | AtomicOp::MinS
-                    | AtomicOp::MaxS
-                    | AtomicOp::MinU
-                    | AtomicOp::MaxU
-                    | AtomicOp::And
-                    | AtomicOp::Or
-                    | AtomicOp::Xor => matches!(scalar, Some(Scalar::I32 | Scalar::I64)),
-                };
-                ask(fits, || format!("`{name}` does not work on {}", types[1].elem()))
-            }
-            OpKind::Reduce { axis } => {
-                let n = types.len();
-                ask(n >= 1 && results.len() == n, || "`reduce` gives one result for each operand")?;
-                self.collective(id, *axis, &types)?;
-                for (from, to) in types.iter().zip(&results) {
-                    let mut shape = from.shape().clone();
-                    shape.remove(usize::from(*axis));
-                    ask(from.elem() == to.elem() && *to.shape() == shape, || {
-                        format!("`reduce` drops axis {axis}: the result is of shape {:?}", shape.as_slice())
-                    })?;
-                    ask(to.layout() == results[0].layout(), || "the results of `reduce` share one layout")?;
-                }
-                Ok(())
-            }
-            OpKind::Scan { axis, reverse: _ } => {
-                ask(!types.is_empty() && results.len() == types.len(), || "`scan` gives one result for each operand")?;
-                self.collective(id, *axis, &types)?;
-                ask(types == results, || "the results of `scan` have the operands' types")
-            }
+            OpKind::Cast(cast) => self.cast_types_rule(&given, cast),
+            OpKind::AddPtr => self.add_ptr_rule(&given),
+            OpKind::Libdevice(symbol) => self.libdevice_rule(&given, symbol),
+            OpKind::InlineAsm(asm) => self.inline_asm_rule(&given, asm),
+            OpKind::Map { pack } => self.map(id, *pack, types, results),
+            OpKind::AtomicCas { sem: _, scope: _ } => self.atomic_cas_rule(&given),
+            OpKind::Gather { axis } => gather_rule(&given, axis),
+            OpKind::Histogram => self.histogram_rule(&given),
+            OpKind::Load(attrs) => self.load_rule(&given, attrs),
+            OpKind::Store(attrs) => self.store_rule(&given, attrs),
+            OpKind::AtomicRmw { op: atomic, sem: _, scope: _ } => self.atomic_rmw_rule(&given, atomic),
+            OpKind::Reduce { axis } => self.reduce_rule(&given, axis),
+            OpKind::Scan { axis, reverse: _ } => self.scan_rule(&given, axis),
             OpKind::Dot { precision: _ } => {
-                count(3..=3, 1)?;
-                dot_rule(&types, results[0])
+                given.count(3..=3, 1)?;
+                dot_rule(types, results[0])
             }
-            OpKind::For(_) => {
-                ask(types.len() >= 3, || "`for` takes a lower bound, an upper bound and a step")?;
-                let ForOperands { lower, upper, step, init } = op.for_operands();
-                let bound = self.ty(lower);
-                ask(
-                    bound.is_scalar() && matches!(tile_scalar(bound), Some(Scalar::I32 | Scalar::I64)),
-                    || "the bounds of `for` are i32 or i64 scalars",
-                )?;
-                ask(self.ty(upper) == bound && self.ty(step) == bound, || "bounds and step of `for` have one type")?;
-                ask(
-                    init.iter().map(|&v| self.ty(v)).eq(results.iter().copied()),
-                    || "the results of `for` have the types of the initial values",
-                )?;
-                let expected: Vec<&Type> = std::iter::once(bound).chain(results.iter().copied()).collect();
-                self.region_arguments(op.regions[0], &expected)?;
-                self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), &results)
-            }
-            OpKind::While => {
-                self.region_arguments(op.regions[0], &types)?;
-                let i1 = Type::scalar(Scalar::I1);
-                let passed: Vec<&Type> = std::iter::once(&i1).chain(results.iter().copied()).collect();
-                self.region_end(op.regions[0], |k| matches!(k, OpKind::Condition), &passed)?;
-                self.region_arguments(op.regions[1], &results)?;
-                self.region_end(op.regions[1], |k| matches!(k, OpKind::Yield), &types)
-            }
-            OpKind::If => {
-                ask(types.len() == 1 && *types[0] == Type::scalar(Scalar::I1), || "`if` takes an i1 scalar")?;
-                for &region in &op.regions {
-                    self.region_arguments(region, &[])?;
-                    self.region_end(region, |k| matches!(k, OpKind::Yield), &results)?;
-                }
-                Ok(())
-            }
+            OpKind::For(_) => self.for_rule(&given),
+            OpKind::While => self.while_rule(&given),
+            OpKind::If => self.if_rule(&given),
             OpKind::Yield | OpKind::Condition => {
                 // What it must pass on is checked with the op it ends a region of.
                 ask(results.is_empty(), || format!("`{name}` has no results"))?;
@@ -337,130 +104,364 @@ impl Checker<'_> {
                 ask(block == self.function.body, || "`return` ends a function, `yield` ends a region")?;
                 ask(types.iter().copied().eq(&self.function.results), || "`return` gives the function's results")
             }
-            OpKind::Call { callee } => {
-                let Some(callee) = self.module.functions.get(callee.index()) else {
-                    return Err("the callee does not exist".into());
-                };
-                // The callee's own structure may be broken and is reported there.
-                let wanted = callee.params.iter().map(|p| callee.values.get(p.value.index()).map(|v| &v.ty));
-                ask(wanted.eq(types.iter().map(|t| Some(*t))), || format!("the operands are `@{}`'s parameters", callee.name))?;
-                ask(results.iter().copied().eq(&callee.results), || format!("the results are those of `@{}`", callee.name))
-            }
+            OpKind::Call { callee } => self.call_rule(&given, callee),
             OpKind::Assert { message: _ } => {
-                count(1..=1, 0)?;
+                given.count(1..=1, 0)?;
                 ask(tile_scalar(types[0]) == Some(Scalar::I1), || "`assert` takes i1")
             }
             OpKind::Print { .. } => {
                 ask(results.is_empty() && types.len() <= 64, || "`print` takes at most 64 operands and gives nothing")
             }
-            OpKind::ConvertLayout => {
-                count(1..=1, 1)?;
-                let same = types[0].elem() == results[0].elem() && types[0].shape() == results[0].shape();
-                ask(same, || "`convert_layout` changes nothing but the layout")
-            }
-            OpKind::LocalAlloc => {
-                count(0..=1, 1)?;
-                match types.first() {
-                    Some(tile) => self.buffer_and_tile(name, results[0], tile),
-                    None => ask(matches!(results[0], Type::Shared { .. }), || "`local_alloc` gives a shared buffer"),
-                }
-            }
-            OpKind::LocalIndex => {
-                count(2..=2, 1)?;
-                let slots = self.module.layouts.ring_slots(types[0]);
-                ask(slots.is_some() && *types[1] == Type::scalar(Scalar::I32), || "`local_index` takes a ring and an i32")?;
-                let slot = types[0].slot();
-                ask(slot.as_ref() == Some(results[0]), || "`local_index` gives one buffer of the ring")
-            }
+            OpKind::ConvertLayout => convert_layout_rule(&given),
+            OpKind::LocalAlloc => self.local_alloc_rule(&given),
+            OpKind::LocalIndex => self.local_index_rule(&given),
             OpKind::LocalLoad => {
-                count(1..=1, 1)?;
+                given.count(1..=1, 1)?;
                 self.buffer_and_tile(name, types[0], results[0])
             }
             OpKind::LocalStore => {
-                count(2..=2, 0)?;
+                given.count(2..=2, 0)?;
                 self.buffer_and_tile(name, types[1], types[0])
             }
-            OpKind::Barrier | OpKind::GridWait | OpKind::GridLaunch => count(0..=0, 0),
-            OpKind::AsyncCopy(attrs) => {
-                count(2..=3, 0)?;
-                vector(attrs.vector)?;
-                let (pointer, buffer) = (types[0], types[1]);
-                ask(
-                    matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
-                    || "`async_copy` copies to a shared buffer",
-                )?;
-                ask(tile_elem(pointer).is_some() && !pointer.is_scalar() && pointer.shape() == buffer.shape(), || {
-                    format!("`async_copy` of `{pointer}` to `{buffer}`: the shapes differ")
-                })?;
-                self.pointee(name, pointer, buffer)?;
-                match types.get(2) {
-                    Some(given) => {
-                        mask(name, Some(given))?;
-                        self.one_shape(&[pointer, given], &[])
-                    }
-                    None => Ok(()),
-                }
-            }
-            OpKind::AsyncCommit | OpKind::AsyncWait { .. } | OpKind::FenceAsync => count(0..=0, 0),
-            OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => {
-                count(1..=1, 0)?;
-                let slot = types[0].slot().filter(|_| self.module.layouts.ring_slots(types[0]).is_some());
-                ask(slot.is_some_and(|slot| is_mbarrier(&slot)), || format!("`{name}` takes a ring of `i64[1]`"))?;
-                ask(!matches!(op.kind, OpKind::MbarrierInit { count: 0 }), || "somebody arrives at an mbarrier")
-            }
-            OpKind::MbarrierWait => {
-                count(2..=2, 0)?;
-                ask(
-                    is_mbarrier(types[0]) && *types[1] == Type::scalar(Scalar::I32),
-                    || "`mbarrier_wait` takes an mbarrier and an i32",
-                )
-            }
-            OpKind::TmaLoad { contiguous } => {
-                ask(results.is_empty(), || "`tma_load` has no results")?;
-                let operands =
-                    tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
-                let buffer = self.ty(operands.buffer);
-                ask(
-                    matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
-                    || "`tma_load` copies to a shared buffer",
-                )?;
-                ask(buffer.shape().len() == operands.starts.len(), || "a buffer of `tma_load` has the axes of the tensor")?;
-                ask(usize::from(*contiguous) < operands.starts.len(), || "the contiguous axis is one of the tensor's")?;
-                ask(self.ty(operands.base).is_scalar(), || "the base of a tensor is a scalar")?;
-                self.pointee(name, self.ty(operands.base), buffer)?;
-                let number =
-                    |&v: &ValueId| self.ty(v).is_scalar() && matches!(tile_scalar(self.ty(v)), Some(Scalar::I32 | Scalar::I64));
-                ask(operands.extents.iter().chain(operands.strides).all(number), || "extents and strides are i32 or i64")?;
-                let start = |&v: &ValueId| *self.ty(v) == Type::scalar(Scalar::I32);
-                ask(operands.starts.iter().all(start), || "a block begins at i32 coordinates")?;
-                ask(is_mbarrier(self.ty(operands.barrier)), || "`tma_load` arrives at an mbarrier")?;
-                ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), || "whether `tma_load` runs is an i1")
-            }
-            OpKind::Wgmma { turned } => {
-                count(3..=3, 1)?;
-                ask(types[..2].iter().all(|t| t.shape().len() == 2), || "`wgmma` takes matrices of rank 2")?;
-                let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
-                ask(shared(types[1]), || "the right operand of `wgmma` is a shared buffer")?;
-                ask(
-                    shared(types[0]) || tile_elem(types[0]).is_some() && !turned[0],
-                    || "a turned operand of `wgmma` is a shared buffer",
-                )?;
-                ask(matches!(types[2], Type::Tile { .. }), || "the accumulator of `wgmma` is a tile")?;
-                let read = |n: usize| {
-                    let mut shape = types[n].shape().clone();
-                    if turned[n] {
-                        shape.reverse();
-                    }
-                    Type::tile(types[n].elem(), shape)
-                };
-                dot_rule(&[&read(0), &read(1), types[2]], results[0])?;
-                ask(tile_scalar(results[0]) != Some(Scalar::F64), || "`wgmma` does not multiply f64")
-            }
+            OpKind::Barrier | OpKind::GridWait | OpKind::GridLaunch => given.count(0..=0, 0),
+            OpKind::AsyncCopy(attrs) => self.async_copy_rule(&given, attrs),
+            OpKind::AsyncCommit | OpKind::AsyncWait { .. } | OpKind::FenceAsync => given.count(0..=0, 0),
+            OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => self.mbarrier_init_rule(&given),
+            OpKind::MbarrierWait => mbarrier_wait_rule(&given),
+            OpKind::TmaLoad { contiguous } => self.tma_load_rule(&given, contiguous),
+            OpKind::Wgmma { turned } => self.wgmma_rule(&given, turned),
             OpKind::WgmmaWait { pending: _ } => {
                 ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), || "`wgmma_wait` passes tiles through")?;
                 ask(types == results, || "`wgmma_wait` gives its operands")
             }
         }
+    }
+
+    fn unary_rule(&self, given: &Given<'_>, unary: &UnaryOp) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(1..=1, 1)?;
+        self.one_shape(types, results)?;
+        ask(types[0] == results[0], || format!("`{name}` keeps the type"))?;
+        let scalar = tile_scalar(types[0]);
+        match unary {
+            UnaryOp::AbsI => ask(scalar.is_some_and(Scalar::is_int), || "`abs.i` takes integers"),
+            UnaryOp::NegF
+            | UnaryOp::AbsF
+            | UnaryOp::Floor
+            | UnaryOp::Ceil
+            | UnaryOp::Sqrt
+            | UnaryOp::SqrtRn
+            | UnaryOp::Rsqrt
+            | UnaryOp::Exp
+            | UnaryOp::Exp2
+            | UnaryOp::Log
+            | UnaryOp::Log2
+            | UnaryOp::Sin
+            | UnaryOp::Cos
+            | UnaryOp::Tanh
+            | UnaryOp::Erf => ask(scalar.is_some_and(Scalar::is_float), || format!("`{name}` takes floats")),
+        }
+    }
+
+    fn binary_rule(&self, given: &Given<'_>, binary: &BinaryOp) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(2..=2, 1)?;
+        self.one_shape(types, results)?;
+        ask(types[0] == types[1] && types[0] == results[0], || format!("`{name}` has one type throughout"))?;
+        let float = binary_is_float(*binary);
+        let fits = tile_scalar(types[0]).is_some_and(|s| s.is_float() == float);
+        ask(fits, || format!("`{name}` takes {}", if float { "floats" } else { "integers" }))
+    }
+
+    fn compare_rule(&self, given: &Given<'_>, predicate: &Predicate) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(2..=2, 1)?;
+        self.one_shape(types, results)?;
+        ask(types[0] == types[1], || format!("`{name}` compares equal types"))?;
+        let float = predicate_is_float(*predicate);
+        let fits = match types[0].elem() {
+            Elem::Scalar(s) => s.is_float() == float,
+            Elem::Ptr(_) => !float,
+        };
+        ask(fits, || format!("`{name}` compares {}", if float { "floats" } else { "integers or pointers" }))?;
+        ask(tile_scalar(results[0]) == Some(Scalar::I1), || format!("`{name}` gives i1"))
+    }
+
+    fn select_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(3..=3, 1)?;
+        self.one_shape(types, results)?;
+        ask(tile_scalar(types[0]) == Some(Scalar::I1), || "the condition of `select` is i1")?;
+        ask(types[1] == types[2] && types[1] == results[0], || "both values and the result of `select` have one type")
+    }
+
+    fn fma_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(3..=3, 1)?;
+        self.one_shape(types, results)?;
+        ask(types.iter().all(|t| *t == results[0]), || "`fma` has one type throughout")?;
+        ask(tile_scalar(types[0]).is_some_and(Scalar::is_float), || "`fma` takes floats")
+    }
+
+    fn cast_types_rule(&self, given: &Given<'_>, cast: &CastOp) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(1..=1, 1)?;
+        self.one_shape(types, results)?;
+        cast_rule(*cast, types[0].elem(), results[0].elem())
+    }
+
+    fn add_ptr_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(2..=2, 1)?;
+        self.one_shape(types, results)?;
+        ask(types[0] == results[0] && types[0].elem().pointee().is_some(), || "`addptr` takes and gives pointers")?;
+        ask(matches!(tile_scalar(types[1]), Some(Scalar::I32 | Scalar::I64)), || "the offset of `addptr` is i32 or i64")
+    }
+
+    fn libdevice_rule(&self, given: &Given<'_>, symbol: &Symbol) -> Rule {
+        let Given { types, results, .. } = given;
+        let overload = symbol.overload();
+        let n = overload.args.len();
+        given.count(n..=n, 1)?;
+        self.one_shape(types, results)?;
+        let fits = types.iter().map(|t| tile_scalar(t)).eq(overload.args.iter().map(|a| Some(a.scalar())))
+            && tile_scalar(results[0]) == Some(overload.result.scalar());
+        ask(fits, || format!("the operands and the result are those of `{}`", overload.symbol))
+    }
+
+    fn inline_asm_rule(&self, given: &Given<'_>, asm: &InlineAsm) -> Rule {
+        let Given { types, results, .. } = given;
+        ask(!results.is_empty(), || "`inline_asm` has a result")?;
+        self.one_shape(types, results)?;
+        ask(asm.pack >= 1, || "`pack` is at least 1")
+    }
+
+    fn atomic_cas_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(3..=3, 1)?;
+        self.one_shape(types, results)?;
+        self.pointee(name, types[0], types[1])?;
+        ask(types[1] == types[2] && types[1] == results[0], || format!("`{name}` has one type of value throughout"))?;
+        ask(matches!(types[1].elem().bits(), 16 | 32 | 64), || format!("`{name}` works on 16, 32 and 64 bits"))
+    }
+
+    fn histogram_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(1..=2, 1)?;
+        self.one_shape(types, &[])?;
+        ask(types[0].shape().len() == 1, || "`histogram` counts a vector")?;
+        ask(tile_scalar(types[0]).is_some_and(Scalar::is_int), || "`histogram` counts integers")?;
+        mask(name, types.get(1))?;
+        let result = tile_scalar(results[0]) == Some(Scalar::I32) && results[0].shape().len() == 1;
+        ask(result, || "`histogram` gives a vector of i32")
+    }
+
+    fn load_rule(&self, given: &Given<'_>, attrs: &LoadAttrs) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(1..=3, 1)?;
+        self.one_shape(types, results)?;
+        self.pointee("load", types[0], results[0])?;
+        mask("load", types.get(1))?;
+        ask(types.get(2).is_none_or(|t| *t == results[0]), || "`other` has the type of the result")?;
+        vector(attrs.vector)
+    }
+
+    fn store_rule(&self, given: &Given<'_>, attrs: &StoreAttrs) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(2..=3, 0)?;
+        self.one_shape(types, results)?;
+        self.pointee("store", types[0], types[1])?;
+        mask("store", types.get(2))?;
+        vector(attrs.vector)
+    }
+
+    fn atomic_rmw_rule(&self, given: &Given<'_>, atomic: &AtomicOp) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(2..=3, 1)?;
+        self.one_shape(types, results)?;
+        self.pointee(name, types[0], types[1])?;
+        ask(types[1] == results[0], || format!("`{name}` gives the old value"))?;
+        mask(name, types.get(2))?;
+        let scalar = tile_scalar(types[1]);
+        let fits = match atomic {
+            AtomicOp::AddF => {
+                matches!(scalar, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64))
+            }
+            AtomicOp::Exchange => scalar.is_some_and(|s| s.bits() >= 32),
+            AtomicOp::Add
+            | AtomicOp::MinS
+            | AtomicOp::MaxS
+            | AtomicOp::MinU
+            | AtomicOp::MaxU
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor => matches!(scalar, Some(Scalar::I32 | Scalar::I64)),
+        };
+        ask(fits, || format!("`{name}` does not work on {}", types[1].elem()))
+    }
+
+    fn reduce_rule(&self, given: &Given<'_>, axis: &u8) -> Rule {
+        let Given { types, results, .. } = given;
+        let n = types.len();
+        ask(n >= 1 && results.len() == n, || "`reduce` gives one result for each operand")?;
+        self.collective(given.id, *axis, types)?;
+        for (from, to) in types.iter().zip(results) {
+            let mut shape = from.shape().clone();
+            shape.remove(usize::from(*axis));
+            ask(from.elem() == to.elem() && *to.shape() == shape, || {
+                format!("`reduce` drops axis {axis}: the result is of shape {:?}", shape.as_slice())
+            })?;
+            ask(to.layout() == results[0].layout(), || "the results of `reduce` share one layout")?;
+        }
+        Ok(())
+    }
+
+    fn scan_rule(&self, given: &Given<'_>, axis: &u8) -> Rule {
+        let Given { types, results, .. } = given;
+        ask(!types.is_empty() && results.len() == types.len(), || "`scan` gives one result for each operand")?;
+        self.collective(given.id, *axis, types)?;
+        ask(types == results, || "the results of `scan` have the operands' types")
+    }
+
+    fn for_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { op, types, results, .. } = given;
+        ask(types.len() >= 3, || "`for` takes a lower bound, an upper bound and a step")?;
+        let ForOperands { lower, upper, step, init } = op.for_operands();
+        let bound = self.ty(lower);
+        ask(
+            bound.is_scalar() && matches!(tile_scalar(bound), Some(Scalar::I32 | Scalar::I64)),
+            || "the bounds of `for` are i32 or i64 scalars",
+        )?;
+        ask(self.ty(upper) == bound && self.ty(step) == bound, || "bounds and step of `for` have one type")?;
+        ask(
+            init.iter().map(|&v| self.ty(v)).eq(results.iter().copied()),
+            || "the results of `for` have the types of the initial values",
+        )?;
+        let expected: Vec<&Type> = std::iter::once(bound).chain(results.iter().copied()).collect();
+        self.region_arguments(op.regions[0], &expected)?;
+        self.region_end(op.regions[0], |k| matches!(k, OpKind::Yield), results)
+    }
+
+    fn while_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { op, types, results, .. } = given;
+        self.region_arguments(op.regions[0], types)?;
+        let i1 = Type::scalar(Scalar::I1);
+        let passed: Vec<&Type> = std::iter::once(&i1).chain(results.iter().copied()).collect();
+        self.region_end(op.regions[0], |k| matches!(k, OpKind::Condition), &passed)?;
+        self.region_arguments(op.regions[1], results)?;
+        self.region_end(op.regions[1], |k| matches!(k, OpKind::Yield), types)
+    }
+
+    fn if_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { op, types, results, .. } = given;
+        ask(types.len() == 1 && *types[0] == Type::scalar(Scalar::I1), || "`if` takes an i1 scalar")?;
+        for &region in &op.regions {
+            self.region_arguments(region, &[])?;
+            self.region_end(region, |k| matches!(k, OpKind::Yield), results)?;
+        }
+        Ok(())
+    }
+
+    fn call_rule(&self, given: &Given<'_>, callee: &FunctionId) -> Rule {
+        let Given { types, results, .. } = given;
+        let Some(callee) = self.module.functions.get(callee.index()) else {
+            return Err("the callee does not exist".into());
+        };
+        // The callee's own structure may be broken and is reported there.
+        let wanted = callee.params.iter().map(|p| callee.values.get(p.value.index()).map(|v| &v.ty));
+        ask(wanted.eq(types.iter().map(|t| Some(*t))), || format!("the operands are `@{}`'s parameters", callee.name))?;
+        ask(results.iter().copied().eq(&callee.results), || format!("the results are those of `@{}`", callee.name))
+    }
+
+    fn local_alloc_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { name, types, results, .. } = given;
+        given.count(0..=1, 1)?;
+        match types.first() {
+            Some(tile) => self.buffer_and_tile(name, results[0], tile),
+            None => ask(matches!(results[0], Type::Shared { .. }), || "`local_alloc` gives a shared buffer"),
+        }
+    }
+
+    fn local_index_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(2..=2, 1)?;
+        let slots = self.module.layouts.ring_slots(types[0]);
+        ask(slots.is_some() && *types[1] == Type::scalar(Scalar::I32), || "`local_index` takes a ring and an i32")?;
+        let slot = types[0].slot();
+        ask(slot.as_ref() == Some(results[0]), || "`local_index` gives one buffer of the ring")
+    }
+
+    fn async_copy_rule(&self, given: &Given<'_>, attrs: &AsyncCopyAttrs) -> Rule {
+        let Given { name, types, .. } = given;
+        given.count(2..=3, 0)?;
+        vector(attrs.vector)?;
+        let (pointer, buffer) = (types[0], types[1]);
+        ask(
+            matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
+            || "`async_copy` copies to a shared buffer",
+        )?;
+        ask(tile_elem(pointer).is_some() && !pointer.is_scalar() && pointer.shape() == buffer.shape(), || {
+            format!("`async_copy` of `{pointer}` to `{buffer}`: the shapes differ")
+        })?;
+        self.pointee(name, pointer, buffer)?;
+        match types.get(2) {
+            Some(given) => {
+                mask(name, Some(given))?;
+                self.one_shape(&[pointer, given], &[])
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn mbarrier_init_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { op, name, types, .. } = given;
+        given.count(1..=1, 0)?;
+        let slot = types[0].slot().filter(|_| self.module.layouts.ring_slots(types[0]).is_some());
+        ask(slot.is_some_and(|slot| is_mbarrier(&slot)), || format!("`{name}` takes a ring of `i64[1]`"))?;
+        ask(!matches!(op.kind, OpKind::MbarrierInit { count: 0 }), || "somebody arrives at an mbarrier")
+    }
+
+    fn tma_load_rule(&self, given: &Given<'_>, contiguous: &u8) -> Rule {
+        let Given { op, name, results, .. } = given;
+        ask(results.is_empty(), || "`tma_load` has no results")?;
+        let operands = tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
+        let buffer = self.ty(operands.buffer);
+        ask(
+            matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
+            || "`tma_load` copies to a shared buffer",
+        )?;
+        ask(buffer.shape().len() == operands.starts.len(), || "a buffer of `tma_load` has the axes of the tensor")?;
+        ask(usize::from(*contiguous) < operands.starts.len(), || "the contiguous axis is one of the tensor's")?;
+        ask(self.ty(operands.base).is_scalar(), || "the base of a tensor is a scalar")?;
+        self.pointee(name, self.ty(operands.base), buffer)?;
+        let number = |&v: &ValueId| self.ty(v).is_scalar() && matches!(tile_scalar(self.ty(v)), Some(Scalar::I32 | Scalar::I64));
+        ask(operands.extents.iter().chain(operands.strides).all(number), || "extents and strides are i32 or i64")?;
+        let start = |&v: &ValueId| *self.ty(v) == Type::scalar(Scalar::I32);
+        ask(operands.starts.iter().all(start), || "a block begins at i32 coordinates")?;
+        ask(is_mbarrier(self.ty(operands.barrier)), || "`tma_load` arrives at an mbarrier")?;
+        ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), || "whether `tma_load` runs is an i1")
+    }
+
+    fn wgmma_rule(&self, given: &Given<'_>, turned: &[bool; 2]) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(3..=3, 1)?;
+        ask(types[..2].iter().all(|t| t.shape().len() == 2), || "`wgmma` takes matrices of rank 2")?;
+        let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
+        ask(shared(types[1]), || "the right operand of `wgmma` is a shared buffer")?;
+        ask(
+            shared(types[0]) || tile_elem(types[0]).is_some() && !turned[0],
+            || "a turned operand of `wgmma` is a shared buffer",
+        )?;
+        ask(matches!(types[2], Type::Tile { .. }), || "the accumulator of `wgmma` is a tile")?;
+        let read = |n: usize| {
+            let mut shape = types[n].shape().clone();
+            if turned[n] {
+                shape.reverse();
+            }
+            Type::tile(types[n].elem(), shape)
+        };
+        dot_rule(&[&read(0), &read(1), types[2]], results[0])?;
+        ask(tile_scalar(results[0]) != Some(Scalar::F64), || "`wgmma` does not multiply f64")
     }
 
     /// Elementwise: one shape, and one layout where there are layouts.
@@ -561,6 +562,126 @@ impl Checker<'_> {
         }
         Ok(())
     }
+}
+
+fn constant_rule(given: &Given<'_>, constant: &Constant) -> Rule {
+    let Given { results, .. } = given;
+    given.count(0..=0, 1)?;
+    let scalar = tile_scalar(results[0]);
+    match constant {
+        Constant::Int(_) => ask(scalar.is_some_and(Scalar::is_int), || "an integer constant has an integer type"),
+        Constant::Float(_) => ask(scalar.is_some_and(Scalar::is_float), || "a float constant has a float type"),
+    }
+}
+
+fn program_id_rule(given: &Given<'_>, axis: &u8) -> Rule {
+    let Given { name, results, .. } = given;
+    given.count(0..=0, 1)?;
+    ask(*axis < 3, || "an axis of the grid is x, y or z")?;
+    ask(*results[0] == Type::scalar(Scalar::I32), || format!("`{name}` gives an i32"))
+}
+
+fn special_register_rule(given: &Given<'_>, register: &SpecialRegister) -> Rule {
+    let Given { results, .. } = given;
+    given.count(0..=0, 1)?;
+    let scalar = match register {
+        SpecialRegister::GlobalTimer => Scalar::I64,
+        SpecialRegister::SmId => Scalar::I32,
+    };
+    ask(*results[0] == Type::scalar(scalar), || format!("`{}` gives an {scalar}", register.name()))
+}
+
+fn iota_rule(given: &Given<'_>, start: &i32, end: &i32) -> Rule {
+    let Given { results, .. } = given;
+    given.count(0..=0, 1)?;
+    let extent = i64::from(*end) - i64::from(*start);
+    ask(
+        tile_scalar(results[0]) == Some(Scalar::I32)
+            && results[0].shape().len() == 1
+            && i64::from(results[0].shape()[0]) == extent,
+        || format!("`iota {start}, {end}` gives i32[{extent}]"),
+    )
+}
+
+fn splat_rule(given: &Given<'_>) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    ask(types[0].is_scalar(), || "`splat` takes a scalar")?;
+    ask(types[0].elem() == results[0].elem(), || "`splat` keeps the element")
+}
+
+fn expand_dims_rule(given: &Given<'_>, axis: &u8) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    let mut shape = types[0].shape().clone();
+    ask(usize::from(*axis) <= shape.len(), || "the axis is at most the rank")?;
+    shape.insert(usize::from(*axis), 1);
+    ask(types[0].elem() == results[0].elem(), || "`expand_dims` keeps the element")?;
+    ask(*results[0].shape() == shape, || format!("`expand_dims` gives shape {:?}", shape.as_slice()))
+}
+
+fn broadcast_rule(given: &Given<'_>) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    ask(types[0].elem() == results[0].elem(), || "`broadcast` keeps the element")?;
+    let (from, to) = (types[0].shape(), results[0].shape());
+    ask(
+        from.len() == to.len() && from.iter().zip(to).all(|(f, t)| f == t || *f == 1),
+        || "`broadcast` keeps the rank and grows extents of 1 only",
+    )
+}
+
+fn reshape_rule(given: &Given<'_>) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    ask(types[0].elem() == results[0].elem(), || "`reshape` keeps the element")?;
+    ask(types[0].num_elements() == results[0].num_elements(), || "`reshape` keeps the number of elements")
+}
+
+fn transpose_rule(given: &Given<'_>, order: &[u8]) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    ask(types[0].elem() == results[0].elem(), || "`transpose` keeps the element")?;
+    let from = types[0].shape();
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    ask(sorted.iter().map(|&a| usize::from(a)).eq(0..from.len()), || "`order` names every axis once")?;
+    ask(results[0].shape().iter().eq(order.iter().map(|&a| &from[usize::from(a)])), || "the result's extents follow `order`")
+}
+
+fn promise_rule(given: &Given<'_>, values: &[u32]) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    ask(types[0] == results[0], || "a promise is about its operand, whose type it has")?;
+    ask(values.len() == types[0].shape().len().max(1), || "a promise has one number for each axis")
+}
+
+fn gather_rule(given: &Given<'_>, axis: &u8) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(2..=2, 1)?;
+    let axis = usize::from(*axis);
+    let (source, index) = (types[0].shape(), types[1].shape());
+    ask(tile_scalar(types[1]).is_some_and(Scalar::is_int), || "the index of `gather` is integers")?;
+    ask(axis < source.len() && source.len() == index.len(), || "source and index of `gather` have one rank, and the axis")?;
+    let same = (0..source.len()).all(|d| d == axis || source[d] == index[d]);
+    ask(same, || "source and index of `gather` agree off the axis")?;
+    ask(
+        results[0].elem() == types[0].elem() && results[0].shape() == index,
+        || "`gather` gives the source's element in the index's shape",
+    )
+}
+
+fn convert_layout_rule(given: &Given<'_>) -> Rule {
+    let Given { types, results, .. } = given;
+    given.count(1..=1, 1)?;
+    let same = types[0].elem() == results[0].elem() && types[0].shape() == results[0].shape();
+    ask(same, || "`convert_layout` changes nothing but the layout")
+}
+
+fn mbarrier_wait_rule(given: &Given<'_>) -> Rule {
+    let Given { types, .. } = given;
+    given.count(2..=2, 0)?;
+    ask(is_mbarrier(types[0]) && *types[1] == Type::scalar(Scalar::I32), || "`mbarrier_wait` takes an mbarrier and an i32")
 }
 
 /// A buffer that holds an mbarrier.
