@@ -76,6 +76,7 @@ names! {
 
     AtomicOp {
         Add "atomic.add", AddF "atomic.add.f", MinS "atomic.min.s", MaxS "atomic.max.s", MinU "atomic.min.u", MaxU "atomic.max.u",
+        MinF "atomic.min.f", MaxF "atomic.max.f",
         And "atomic.and", Or "atomic.or", Xor "atomic.xor", Exchange "atomic.exchange",
     }
 

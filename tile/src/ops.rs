@@ -448,6 +448,9 @@ pub enum AtomicOp {
     MaxS,
     MinU,
     MaxU,
+    /// The other number if one is NaN.
+    MinF,
+    MaxF,
     And,
     Or,
     Xor,

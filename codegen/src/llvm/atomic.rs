@@ -20,17 +20,36 @@ use crate::{
 };
 use tritium_semantics::target::Feature;
 
+/// What is made of the old number and the operand, in f32.
+#[derive(Clone, Copy)]
+enum Swapped {
+    Add,
+    Call(&'static str),
+}
+
 impl Emitter<'_> {
     pub(super) fn atomic(&mut self, op: OpId, kind: AtomicOp, sem: MemSem, scope: MemScope) -> Emitted<()> {
         let operation = self.function.op(op);
         let (pointer, value, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
         let element = self.scalar(value)?;
-        if atomic_operation(kind, element).is_none() {
+        let by_swapping = match kind {
+            AtomicOp::MinF | AtomicOp::MaxF => true,
+            AtomicOp::AddF => element == Scalar::BF16 && !self.sm.has(Feature::Bf16Arithmetic),
+            AtomicOp::Add
+            | AtomicOp::MinS
+            | AtomicOp::MaxS
+            | AtomicOp::MinU
+            | AtomicOp::MaxU
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Exchange => false,
+        };
+        if !by_swapping && atomic_operation(kind, element).is_none() {
             return Err(
                 self.unsupported(format!("{} on {element}: there is no such instruction; use a 32- or 64-bit type", kind.name()))
             );
         }
-        let by_swapping = element == Scalar::BF16 && !self.sm.has(Feature::Bf16Arithmetic);
         let (pointers, values) = (self.regs(pointer)?, self.regs(value)?);
         let n = pointers.len();
         let mask = operation.operands.get(2).map(|&m| self.regs(m)).transpose()?;
@@ -52,7 +71,12 @@ impl Emitter<'_> {
             }
             let predicate = self.both(holder, mask.as_ref().map(|m| m[r]));
             if by_swapping {
-                old.push(self.add_by_swapping(element, sem, scope, (pointers[r], values[r]), predicate)?);
+                let by = match kind {
+                    AtomicOp::MinF => Swapped::Call("llvm.minnum.f32"),
+                    AtomicOp::MaxF => Swapped::Call("llvm.maxnum.f32"),
+                    _ => Swapped::Add,
+                };
+                old.push(self.by_swapping(by, element, (sem, scope), (pointers[r], values[r]), predicate)?);
                 continue;
             }
             let payload = if ty.starts_with('i') { values[r] } else { ins!(self, "bitcast {ty} {} to {word}", values[r]) };
@@ -174,12 +198,12 @@ impl Emitter<'_> {
         if ty.starts_with('i') { reg } else { ins!(self, "bitcast i{bits} {reg} to {ty}") }
     }
 
-    /// An addition for which there is no instruction: as often as another thread comes between.
-    fn add_by_swapping(
+    /// An operation for which there is no instruction: as often as another thread comes between.
+    fn by_swapping(
         &mut self,
+        by: Swapped,
         element: Scalar,
-        sem: MemSem,
-        scope: MemScope,
+        (sem, scope): (MemSem, MemScope),
         (pointer, value): (Reg, Reg),
         predicate: Option<Reg>,
     ) -> Emitted<Reg> {
@@ -206,7 +230,12 @@ impl Emitter<'_> {
         let (seen, got) = (self.fresh(), self.fresh());
         line!(self, "{seen} = phi i{bits} [ {first}, %b{start} ], [ {got}, %b{again} ]");
         let old = self.of_bits(elem, seen);
-        let wide = self.in_f32(element, &[old, value], |e, args| Ok(ins!(e, "fadd float {}, {}", args[0], args[1])))?;
+        let wide = self.in_f32(element, &[old, value], |e, args| {
+            Ok(match by {
+                Swapped::Add => ins!(e, "fadd float {}, {}", args[0], args[1]),
+                Swapped::Call(function) => e.call("float", function, &[("float", args[0]), ("float", args[1])]),
+            })
+        })?;
         let swap = self.as_bits(elem, wide);
         let now = self.compare_and_swap(bits as u8, sem, scope, (pointer, seen, swap), None);
         line!(self, "{got} = add i{bits} {now}, 0");

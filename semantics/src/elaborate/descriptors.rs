@@ -338,14 +338,8 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::DTY013, place, message));
         }
         let op = match (atomic, elem.is_float(), elem.is_signed_int()) {
-            (Atomic::Max | Atomic::Min, true, _) => {
-                self.complete = false;
-                let message = format!(
-                    "{} on {elem} is part of Triton, but Tritium does not know it yet: what depends on it is not checked",
-                    builtin.spelling()
-                );
-                return Err(self.problem(Code::LIM002, place, message));
-            }
+            (Atomic::Max, true, _) => AtomicOp::MaxF,
+            (Atomic::Min, true, _) => AtomicOp::MinF,
             (Atomic::Add, true, _) => AtomicOp::AddF,
             (Atomic::Add, false, _) => AtomicOp::Add,
             (Atomic::Max, false, true) => AtomicOp::MaxS,

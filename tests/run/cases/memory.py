@@ -292,8 +292,8 @@ def descriptor_cube(x, Y, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
 
     for op, types, fn in (
         ("add", (i32, u32, u64, f32, f16, bf16), np.add),
-        ("min", (i32, u32, i64, u64), np.minimum),
-        ("max", (i32, u32, i64, u64), np.maximum),
+        ("min", (i32, u32, i64, u64, f16, bf16), np.minimum),
+        ("max", (i32, u32, i64, u64, f16, bf16), np.maximum),
         ("and", (i32, u32, i64, u64), np.bitwise_and),
         ("or", (i32, u32, i64, u64), np.bitwise_or),
         ("xor", (i32, u32, i64, u64), np.bitwise_xor),

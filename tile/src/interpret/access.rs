@@ -194,6 +194,11 @@ pub(super) fn compare_and_swap(
 pub(crate) fn apply(op: AtomicOp, scalar: Scalar, x: u64, y: u64) -> u64 {
     let wide = scalar.bits() == 64;
     let signed = |x: u64| if wide { x as i64 } else { i64::from(x as i32) };
+    // Which of two numbers it is; the bits of a number do not change on the way.
+    let chosen = |goes_first: fn(f32, f32) -> bool| {
+        let (a, b) = (float::decode(scalar, x as u32), float::decode(scalar, y as u32));
+        if b.is_nan() || goes_first(a, b) { x } else { y }
+    };
     match op {
         AtomicOp::Add => x.wrapping_add(y),
         AtomicOp::AddF => match scalar {
@@ -208,6 +213,8 @@ pub(crate) fn apply(op: AtomicOp, scalar: Scalar, x: u64, y: u64) -> u64 {
         AtomicOp::MaxS => signed(x).max(signed(y)) as u64,
         AtomicOp::MinU => x.min(y),
         AtomicOp::MaxU => x.max(y),
+        AtomicOp::MinF => chosen(|a, b| a < b || a == b && a.is_sign_negative()),
+        AtomicOp::MaxF => chosen(|a, b| a > b || a == b && a.is_sign_positive()),
         AtomicOp::And => x & y,
         AtomicOp::Or => x | y,
         AtomicOp::Xor => x ^ y,

@@ -287,6 +287,7 @@ impl Checker<'_> {
             AtomicOp::AddF => {
                 matches!(scalar, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64))
             }
+            AtomicOp::MinF | AtomicOp::MaxF => matches!(scalar, Some(Scalar::F16 | Scalar::BF16)),
             AtomicOp::Exchange => scalar.is_some_and(|s| s.bits() >= 32),
             AtomicOp::Add
             | AtomicOp::MinS

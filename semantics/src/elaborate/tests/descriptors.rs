@@ -163,6 +163,19 @@ fn rows_and_atomics() {
 }
 
 #[test]
+fn half_floats_in_memory_become_smaller_and_larger() {
+    let text = with(
+        "
+        d.atomic_min([0, 0], tl.zeros((16, 32), tl.float16))
+        d.atomic_max([0, 0], tl.zeros((16, 32), tl.float16))
+    ",
+    );
+    let module = module(&text, "x: *f16; n: i32");
+    let words = module.split_whitespace().filter(|word| word.starts_with("atomic."));
+    assert_eq!(words.collect::<Vec<_>>(), ["atomic.min.f", "atomic.max.f"]);
+}
+
+#[test]
 fn descriptors_pass_through_helpers_and_loops() {
     let text = "
         @triton.jit
