@@ -42,6 +42,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     let args = body.for_args();
     let Some((&last, old_ops)) = body.ops.split_last() else { return false };
     let yielded = function.op(last).operands.to_vec();
+    let old = OldBody { args, yielded: &yielded };
     let last_origin = function.op(last).origin;
     let bounds = source.for_operands();
 
@@ -88,7 +89,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
             let bound = e.bound(&bounds, trip);
             let comes = e.compare(Predicate::LtS, bounds.lower, bound);
             let slot = e.int(i64::from(trip), Scalar::I32);
-            e.strand(strand, args, &yielded, counter, comes, state, &mut carried, slot);
+            e.strand(strand, old, Trip { counter, comes, slot }, state, &mut carried);
         }
         if groups && ring_stage.is_some_and(|stage| stage <= time) {
             e.effect(OpKind::AsyncCommit, &[]);
@@ -157,7 +158,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         let ty = e.function.ty(counter).clone();
         let later = e.value(OpKind::Binary(BinaryOp::AddI), &[counter, distance], ty);
         let comes = e.compare(Predicate::LtS, counter, bound);
-        e.strand(strand, args, &yielded, later, comes, state, &mut carried, slot);
+        e.strand(strand, old, Trip { counter: later, comes, slot }, state, &mut carried);
     }
     let mut results: Vec<ValueId> = Vec::new();
     let mut views: Vec<(OpId, ValueId)> = Vec::new();
@@ -233,6 +234,21 @@ impl Strand {
     fn is_empty(&self) -> bool {
         self.fetches.is_empty()
     }
+}
+
+/// The body of the loop as it was: what it is given, and what it passes on.
+#[derive(Clone, Copy)]
+struct OldBody<'b> {
+    args: ForArgs<'b>,
+    yielded: &'b [ValueId],
+}
+
+/// The trip that a strand runs for: its induction variable, whether it comes, and the slot of the rings that it fills.
+#[derive(Clone, Copy)]
+struct Trip {
+    counter: ValueId,
+    comes: ValueId,
+    slot: ValueId,
 }
 
 struct Expander<'m> {
@@ -378,22 +394,18 @@ impl Expander<'_> {
 
     /// One trip of a strand: `state` are its carried values and advances, `carried` is what the loads into registers gave on the trip
     /// before and gives what they give on this one.
-    #[expect(clippy::too_many_arguments, reason = "a trip is all of these, and each call differs in all of them")]
     fn strand(
         &mut self,
         strand: &Strand,
-        args: ForArgs<'_>,
-        yielded: &[ValueId],
-        counter: ValueId,
-        comes: ValueId,
+        old: OldBody<'_>,
+        Trip { counter, comes, slot }: Trip,
         state: &mut [ValueId],
         carried: &mut Carried,
-        slot: ValueId,
     ) {
         let mut map = ValueMap::default();
-        map.insert(args.induction, counter);
+        map.insert(old.args.induction, counter);
         for (&index, &value) in strand.slice.carried.iter().zip(state.iter()) {
-            map.insert(args.carried[index], value);
+            map.insert(old.args.carried[index], value);
         }
         for &load in &strand.slice.loads {
             if let Some(&value) = strand.stage.checked_sub(1).and_then(|stage| carried.get(&(load, stage))) {
@@ -407,7 +419,8 @@ impl Expander<'_> {
             self.out.push(copy);
         }
         for (&index, value) in strand.slice.carried.iter().zip(state) {
-            *value = *map.get(&yielded[index]).unwrap_or(&yielded[index]);
+            let next = old.yielded[index];
+            *value = *map.get(&next).unwrap_or(&next);
         }
         for fetch in &strand.fetches {
             let load = self.function.op(fetch.load).clone();
@@ -423,11 +436,11 @@ impl Expander<'_> {
             let mut operands: Vec<ValueId> = load.operands.iter().map(|v| *map.get(v).unwrap_or(v)).collect();
             let pointer = self.function.ty(operands[0]).clone();
             let mut mask = self.spread(comes, &pointer);
-            if let Some(&old) = operands.get(1) {
+            if let Some(&own) = operands.get(1) {
                 // Not `and`: of a trip that does not come, the mask may be anything.
-                let ty = self.function.ty(old).clone();
+                let ty = self.function.ty(own).clone();
                 let never = self.value(OpKind::Constant(Constant::Int(0)), &[], ty.clone());
-                mask = self.value(OpKind::Select, &[mask, old, never], ty);
+                mask = self.value(OpKind::Select, &[mask, own, never], ty);
                 operands[1] = mask;
             } else {
                 operands.push(mask);
