@@ -195,7 +195,8 @@ fn a_worker_whose_owner_is_gone_stops_in_the_middle_of_anything() {
     assert!(String::from_utf8_lossy(&hello).contains("worker, LLVM"));
 
     let mut input = worker.stdin.take().unwrap();
-    input.write_all(b"\x11\0\0\0\x05\0\0\0fault\x04\0\0\0hang").unwrap();
+    // The second kind of request, with four bytes of text.
+    input.write_all(b"\x06\0\0\0\x01\x04hang").unwrap();
     drop(input);
     // Its standard output closes when it ends; a worker that stayed would leave this waiting.
     assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
