@@ -52,19 +52,27 @@ pub struct ReportKey<'db> {
     pub gpu: Gpu,
     #[returns(ref)]
     pub launch: Option<cost::Launch>,
+    /// Of a thread, where ptxas has said them: occupancy and what follows from it are estimated without.
+    #[returns(copy)]
+    pub registers: Option<u32>,
 }
 
 impl<'db> ReportKey<'db> {
     pub fn of(db: &'db dyn Db, configuration: Configuration, gpu: Gpu) -> ReportKey<'db> {
         let options = CompileOptions { sm: gpu.sm, launch: configuration.options };
         let launch = configuration.launch(db).map(|launch| launch_values(db, launch));
-        ReportKey::new(db, configuration.instance, options, gpu, launch)
+        ReportKey::new(db, configuration.instance, options, gpu, launch, None)
+    }
+
+    /// The same once ptxas has said how many registers a thread has.
+    pub fn assembled(self, db: &'db dyn Db, registers: u32) -> ReportKey<'db> {
+        ReportKey::new(db, self.instance(db), self.options(db), self.gpu(db), self.launch(db).clone(), Some(registers))
     }
 
     /// The same compiled with other options.
     fn with(self, db: &'db dyn Db, launch: LaunchOptions) -> ReportKey<'db> {
         let options = CompileOptions { launch, ..self.options(db) };
-        ReportKey::new(db, self.instance(db), options, self.gpu(db), self.launch(db).clone())
+        ReportKey::new(db, self.instance(db), options, self.gpu(db), self.launch(db).clone(), None)
     }
 
     pub fn footprint(self, db: &'db dyn Db) -> &'db Result<Footprint, Unsupported> {
@@ -100,7 +108,7 @@ pub fn resource_lints<'db>(db: &'db dyn Db, key: ReportKey<'db>, row: Option<u32
 pub fn report<'db>(db: &'db dyn Db, key: ReportKey<'db>) -> Result<KernelReport, Unsupported> {
     let options = key.options(db);
     let module = optimised(db, key.instance(db), options).as_ref().map_err(Clone::clone)?;
-    Ok(resources::report(module, key.gpu(db), key.launch(db).as_ref(), options.launch.max_registers))
+    Ok(resources::report(module, key.gpu(db), key.launch(db).as_ref(), options.launch.max_registers, key.registers(db)))
 }
 
 /// The numbers of a launch that costs depend on.

@@ -101,8 +101,15 @@ impl KernelReport {
     }
 }
 
-/// The report of a module at L1 with shared memory assigned; `max_registers` are those a thread may have (`maxnreg`).
-pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers: Option<u32>) -> KernelReport {
+/// The report of a module at L1 with shared memory assigned; `max_registers` are those a thread may have (`maxnreg`), `assembled` those that it
+/// has where ptxas has said so.
+pub fn report(
+    module: &Module,
+    gpu: Gpu,
+    launch: Option<&Launch>,
+    max_registers: Option<u32>,
+    assembled: Option<u32>,
+) -> KernelReport {
     let analyses = Analyses::of(module);
     let function = analyses.function;
     let profile = registers::profile(&analyses);
@@ -134,7 +141,7 @@ pub fn report(module: &Module, gpu: Gpu, launch: Option<&Launch>, max_registers:
         barriers += u32::from(matches!(op.kind, OpKind::Barrier) || inside);
     });
     let shared = module.shared_bytes.unwrap_or(0);
-    let occupancy = occupancy(gpu.sm, 32 * module.num_warps, registers.value, shared, barriers.min(1));
+    let occupancy = occupancy(gpu.sm, 32 * module.num_warps, assembled.unwrap_or(registers.value), shared, barriers.min(1));
     KernelReport {
         kernel: function.name.clone(),
         gpu: gpu.name().to_string(),

@@ -36,6 +36,6 @@ fn report(test: &TileTest) -> String {
     let arguments = module.entry().params.iter().map(|param| argument(&param.name)).collect();
     let launch = Launch { grid: [grid[0], grid[1], grid[2]], arguments };
     let gpu = Gpu::find(test.directive("gpu").expect("a GPU")).expect("a known GPU");
-    let report = resources::report(&lowered, gpu, Some(&launch), None);
+    let report = resources::report(&lowered, gpu, Some(&launch), None, None);
     serde_json::to_string_pretty(&report).expect("a plain structure") + "\n"
 }

@@ -256,8 +256,10 @@ impl Analysis {
         let exact = if wait { artefacts.wait(&llvm.text, gpu.sm) } else { artefacts.get(&llvm.text, gpu.sm) };
         let mut figures = Figures { occupancy: report.occupancy, report, exact };
         if let (registers, true) = figures.registers() {
-            let (threads, shared) = (active.options.threads(), figures.report.shared_bytes.value);
-            figures.occupancy = occupancy(gpu.sm, threads, registers, shared, figures.report.barriers.min(1));
+            // Traffic and time follow from how many CTAs are resident.
+            let key = ReportKey::of(self.db(), active, gpu).assembled(self.db(), registers);
+            figures.report = estimate::report(self.db(), key).as_ref().map_err(|e| e.message.clone())?.clone();
+            figures.occupancy = figures.report.occupancy;
         }
         Ok(figures)
     }
