@@ -35,7 +35,7 @@ use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
 use rustc_hash::FxHashMap;
 use tritium_semantics::target::{Feature, Sm};
 use tritium_tile::{
-    BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
+    BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId, kinds,
     layout::{Distributed, SharedLayout},
     ops::{Constant, SpecialRegister},
     rewrite::use_counts,
@@ -525,15 +525,7 @@ impl<'m> Emitter<'m> {
                 self.note_walk(op)
             }
             OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => self.rename(op),
-            OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::AddPtr
-            | OpKind::Libdevice(_)
-            | OpKind::Promise { .. } => self.elementwise(op),
+            kinds!(Arithmetic) | OpKind::AddPtr | OpKind::Promise { .. } => self.elementwise(op),
             // What is promised is a matter of facts.
             OpKind::Assume => Ok(()),
             OpKind::Load(attrs) => self.load(op, *attrs),

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** passes that move operations out of loops and the code that tells LLVM about them ask the same question here.
 
-use tritium_tile::{Function, OpId, OpKind, Type};
+use tritium_tile::{Function, OpId, OpKind, Type, kinds};
 
 /// Registers of a thread that one value may hold through a loop; more of them crowd out what the loop itself needs, and then computing
 /// the value again costs less than spilling it.
@@ -11,15 +11,7 @@ const MAX_REGISTERS_HELD: usize = 96;
 /// The op computes a tile so large that its result must not be kept through a loop.
 pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {
     let op = function.op(op);
-    let renames = matches!(
-        op.kind,
-        OpKind::Constant(_)
-            | OpKind::Splat
-            | OpKind::Broadcast
-            | OpKind::ExpandDims { .. }
-            | OpKind::Reshape { .. }
-            | OpKind::Transpose { .. }
-    );
+    let renames = matches!(op.kind, OpKind::Constant(_) | kinds!(Shape));
     !renames && op.results.iter().any(|&result| registers(function.ty(result), num_warps) > MAX_REGISTERS_HELD)
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tritium_tile::{
     BlockId, Elem, Function, OpId, OpKind, Type, ValueDef, ValueId,
     facts::Facts,
+    kinds,
     layout::{Distributed, algebra::shift_of, mma, wgmma},
     rewrite,
 };
@@ -354,13 +355,5 @@ pub(crate) fn held(layout: &Distributed) -> f64 {
 
 /// The result is the operand by another name.
 pub(crate) fn is_name(kind: &OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::Splat
-            | OpKind::Broadcast
-            | OpKind::ExpandDims { .. }
-            | OpKind::Reshape { .. }
-            | OpKind::Transpose { .. }
-            | OpKind::Promise { .. }
-    )
+    matches!(kind, kinds!(Shape) | OpKind::Promise { .. })
 }

@@ -127,13 +127,13 @@ static MEASURES: &[Measure] = &[
         name: "occupancy",
         cell: |_, _, f| {
             let exact = f.registers().1;
-            Some(f.occupancy.map_or_else(|| "does not fit".to_owned(), |o| marked(format!("{:.0} %", 100.0 * o.fraction), exact)))
+            Some(f.report.occupancy.map_or_else(|| "does not fit".to_owned(), |o| marked(format!("{:.0} %", 100.0 * o.fraction), exact)))
         },
-        cost: |f| f.occupancy.map(|o| -o.fraction),
+        cost: |f| f.report.occupancy.map(|o| -o.fraction),
     },
     Measure {
         name: "limited by",
-        cell: |_, _, f| Some(f.occupancy.map_or_else(|| "—".to_owned(), |o| limiter_name(o.limiter).to_owned())),
+        cell: |_, _, f| Some(f.report.occupancy.map_or_else(|| "—".to_owned(), |o| limiter_name(o.limiter).to_owned())),
         cost: |_| None,
     },
     Measure {
@@ -311,7 +311,7 @@ impl Analysis {
             label,
             head,
             is_active: active == kernel.active,
-            fits: figures.as_ref().ok().map(|f| f.occupancy.is_some()),
+            fits: figures.as_ref().ok().map(|f| f.report.occupancy.is_some()),
             spills: figures.as_ref().ok().map(|f| f.spill_bytes().0 > 0),
             problem: figures.as_ref().err().cloned().or(failed),
         }

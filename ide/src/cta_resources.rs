@@ -30,7 +30,7 @@ impl Analysis {
             self.buffers(kernel, report)
         );
         let source = if figures.registers().1 { "exact" } else { "estimated" };
-        out += &match figures.occupancy {
+        out += &match figures.report.occupancy {
             Some(o) => format!(
                 "- occupancy: {:.0} %, {} CTA{} of {} warps per SM, limited by {} ({source}){}\n",
                 100.0 * o.fraction,

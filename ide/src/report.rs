@@ -9,7 +9,7 @@ use serde::Serialize;
 use tritium_codegen::{self as codegen, Unsupported};
 use tritium_estimate::{
     self as estimate, ReportKey, cost,
-    occupancy::{Limiter, Occupancy, occupancy},
+    occupancy::{Limiter, occupancy},
     registers::Point,
     resources::{Buffer, KernelReport},
     spills::Pressure,
@@ -29,11 +29,10 @@ use crate::{Analysis, exact::State, kernels::Kernel};
 
 /// A kernel's figures under one specialisation.
 pub struct Figures {
+    /// Its occupancy and its cost are of the exact registers once ptxas has said them.
     pub report: KernelReport,
     /// What ptxas says, if it has been asked and has answered.
     pub exact: State,
-    /// Of the exact register count if there is one, else of the estimate.
-    pub occupancy: Option<Occupancy>,
 }
 
 impl Figures {
@@ -248,20 +247,17 @@ impl Analysis {
     /// `wait`: until ptxas has answered; editors never do.
     pub fn figures(&self, active: Configuration, wait: bool) -> Result<Figures, String> {
         self.complete(active)?;
-        let options = self.compile_options(active);
-        let gpu = self.gpu();
-        let report = self.report_of(active).as_ref().map_err(|e| e.message.clone())?.clone();
-        let llvm = codegen::llvm_text(self.db(), active.instance, options).as_ref().map_err(|e| e.message.clone())?;
+        let (db, options, gpu) = (self.db(), self.compile_options(active), self.gpu());
+        let llvm = codegen::llvm_text(db, active.instance, options).as_ref().map_err(|e| e.message.clone())?;
         let artefacts = self.artefacts();
         let exact = if wait { artefacts.wait(&llvm.text, gpu.sm) } else { artefacts.get(&llvm.text, gpu.sm) };
-        let mut figures = Figures { occupancy: report.occupancy, report, exact };
-        if let (registers, true) = figures.registers() {
-            // Traffic and time follow from how many CTAs are resident.
-            let key = ReportKey::of(self.db(), active, gpu).assembled(self.db(), registers);
-            figures.report = estimate::report(self.db(), key).as_ref().map_err(|e| e.message.clone())?.clone();
-            figures.occupancy = figures.report.occupancy;
-        }
-        Ok(figures)
+        let key = ReportKey::of(db, active, gpu);
+        let key = match &exact {
+            State::Ready(exact) => key.assembled(db, exact.code.registers),
+            State::Pending | State::Failed(_) | State::Absent(_) => key,
+        };
+        let report = estimate::report(db, key).as_ref().map_err(|e| e.message.clone())?.clone();
+        Ok(Figures { report, exact })
     }
 
     /// A row for every kernel and launch of a file; a kernel without a launch has one under assumed arguments.
@@ -388,9 +384,9 @@ impl Analysis {
         row.spill_bytes = Some(figures.spill_bytes().0);
         row.shared_source = Some("exact");
         row.shared_bytes = Some(figures.report.shared_bytes.value);
-        row.blocks_per_sm = figures.occupancy.map(|o| o.ctas_per_sm);
-        row.occupancy = figures.occupancy.map(|o| o.fraction);
-        row.occupancy_limiter = figures.occupancy.map(|o| limiter_name(o.limiter));
+        row.blocks_per_sm = figures.report.occupancy.map(|o| o.ctas_per_sm);
+        row.occupancy = figures.report.occupancy.map(|o| o.fraction);
+        row.occupancy_limiter = figures.report.occupancy.map(|o| limiter_name(o.limiter));
         let origins = &self.elaborated(active.instance).origins;
         for access in &figures.report.accesses {
             row.accesses.push(AccessRow {
@@ -504,7 +500,7 @@ impl Analysis {
         };
         let gpu = self.gpu();
         let source = if figures.registers().1 { "exact" } else { "estimated" };
-        let occupancy = figures.occupancy.map(|o| format!("{:.0} %", 100.0 * o.fraction));
+        let occupancy = figures.report.occupancy.map(|o| format!("{:.0} %", 100.0 * o.fraction));
         let cost = &figures.report.cost;
         let launched = !kernel.active.is_assumed();
         let mut out = match (launched, cost.bound, cost.predicted_us) {

@@ -108,7 +108,7 @@ pub struct Resplit {
 const MAX_DISPLACED_CHUNKS: usize = 3;
 
 /// Files whose last split is kept: somebody types in one or two at a time.
-const SPLITS: usize = 8;
+const MAX_KEPT_SPLITS: usize = 8;
 
 /// The last text and split of files, most recent last.
 type Splits = Vec<(SourceFile, Arc<(String, Split)>)>;
@@ -311,7 +311,7 @@ impl Db for Database {
         let chunks = split.chunks.clone();
         let mut splits = self.splits();
         splits.retain(|(of, _)| *of != file);
-        if splits.len() == SPLITS {
+        if splits.len() == MAX_KEPT_SPLITS {
             splits.remove(0);
         }
         splits.push((file, Arc::new((text.to_owned(), split))));

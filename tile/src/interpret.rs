@@ -31,6 +31,7 @@ pub use memory::{Allocation, Memory};
 pub use value::{Data, POISON_BYTE};
 
 use crate::{
+    kinds,
     layout::tma::{self, Block},
     module::{BlockId, Function, FunctionId, Module, OpId, ValueDef, ValueId},
     ops::{Constant, DotPrecision, OpKind, Origin, SpecialRegister},
@@ -438,14 +439,7 @@ impl<'r> Machine<'r> {
                 let operands: SmallVec<[&Data; 4]> = operands.iter().map(Rc::as_ref).collect();
                 elementwise::elementwise(kind, &from, elem, &operands)
             }
-            OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::AddPtr
-            | OpKind::Libdevice(_) => None,
+            kinds!(Arithmetic) | OpKind::AddPtr => None,
             OpKind::InlineAsm(_) => {
                 let message = "inline assembly runs on a GPU only; the CPU device does not read machine instructions";
                 return Err(self.fault(frame, id, (FaultKind::Unsupported, message.into())));

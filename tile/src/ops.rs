@@ -1,11 +1,13 @@
 //! The operations of the tile IR.
 //!
 //! An operation is its kind (with typed attributes), its operands, its results and its regions; what each kind means is defined by
-//! [`crate::interpret`] and what is well formed by [`crate::verify`]; what else is asked of it is its row in `table.rs`. **Invariant:**
-//! nothing about a kind is stored outside its variant, its row and the functions that match on it exhaustively.
+//! [`crate::interpret`] and what is well formed by [`crate::verify`]; what else is asked of it is its row in `table.rs`, and what matches treat
+//! alike is a group of [`kinds`](crate::kinds). **Invariant:** nothing about a kind is stored outside its variant, its row, its group and the
+//! functions that match on it exhaustively.
 //!
 //! Elementwise kinds take scalars or tiles; all operands and results then have one shape (splat and broadcast are explicit).
 
+mod groups;
 mod table;
 
 use smallvec::SmallVec;
@@ -343,6 +345,16 @@ pub enum BinaryOp {
     /// NaN if either operand is.
     MinNan,
     MaxNan,
+}
+
+impl BinaryOp {
+    /// Of floats; else of integers.
+    pub fn is_float(self) -> bool {
+        match self {
+            crate::kinds!(Integer) => false,
+            crate::kinds!(Float) => true,
+        }
+    }
 }
 
 /// What is promised; the numbers are those of [`crate::facts::Axis`].

@@ -3,6 +3,7 @@
 //! **Invariant:** the assignment of shared memory, the emission of code and the simulator ask the same functions, so they cannot disagree.
 
 use crate::{
+    kinds,
     layout::{
         Conversion, Distributed, SharedLayout,
         algebra::{index_bits, shift_of},
@@ -96,54 +97,26 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             ty.num_elements() as u32 * element_bytes(ty.elem())
         }
         OpKind::Constant(_)
-        | OpKind::ProgramId { .. }
-        | OpKind::NumPrograms { .. }
-        | OpKind::SpecialRegister(_)
+        | kinds!(Program)
         | OpKind::Iota { .. }
-        | OpKind::Splat
-        | OpKind::ExpandDims { .. }
-        | OpKind::Broadcast
-        | OpKind::Reshape { .. }
-        | OpKind::Transpose { .. }
-        | OpKind::Unary(_)
-        | OpKind::Binary(_)
-        | OpKind::Compare(_)
-        | OpKind::Select
-        | OpKind::Fma
-        | OpKind::Cast(_)
+        | kinds!(Shape)
+        | kinds!(Arithmetic)
         | OpKind::AddPtr
         | OpKind::Promise { .. }
-        | OpKind::Libdevice(_)
         | OpKind::InlineAsm(_)
         | OpKind::Map { .. }
         | OpKind::Load(_)
         | OpKind::Store(_)
-        | OpKind::For(_)
-        | OpKind::While
-        | OpKind::If
-        | OpKind::Yield
-        | OpKind::Condition
-        | OpKind::Return
-        | OpKind::Call { .. }
-        | OpKind::Assert { .. }
-        | OpKind::Assume
-        | OpKind::Print { .. }
+        | kinds!(Control)
+        | kinds!(Transfer)
+        | kinds!(Observation)
         | OpKind::LocalIndex
         | OpKind::LocalLoad
         | OpKind::LocalStore
-        | OpKind::Barrier
-        | OpKind::GridWait
-        | OpKind::GridLaunch
+        | kinds!(Order)
         | OpKind::AsyncCopy(_)
-        | OpKind::AsyncCommit
-        | OpKind::AsyncWait { .. }
-        | OpKind::FenceAsync
-        | OpKind::MbarrierInit { .. }
-        | OpKind::MbarrierWait
-        | OpKind::MbarrierInvalidate
         | OpKind::TmaLoad { .. }
-        | OpKind::Wgmma { .. }
-        | OpKind::WgmmaWait { .. } => 0,
+        | OpKind::Wgmma { .. } => 0,
     }
 }
 

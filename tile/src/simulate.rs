@@ -32,6 +32,7 @@ use smallvec::SmallVec;
 
 use crate::{
     interpret::{Arg, Data, Fault, FaultKind, Limits, Memory, Plan, access::Failure},
+    kinds,
     layout::{Distributed, SharedLayout, algebra::apply, convert::rename, reshape},
     module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueId},
     ops::{Constant, OpKind, Origin, SpecialRegister},
@@ -497,15 +498,7 @@ impl<'r> Machine<'r> {
             OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => {
                 self.rename(frame, id)
             }
-            OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::AddPtr
-            | OpKind::Promise { .. }
-            | OpKind::Libdevice(_) => self.elementwise(frame, id),
+            kinds!(Arithmetic) | OpKind::AddPtr | OpKind::Promise { .. } => self.elementwise(frame, id),
             OpKind::InlineAsm(_) => {
                 let message = "inline assembly runs on a GPU only; the simulator does not read machine instructions";
                 Err(self.fault(frame, id, (FaultKind::Unsupported, message.into())))

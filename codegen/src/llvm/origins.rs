@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** computed once from the function; values of the same loop have the same answer.
 
-use tritium_tile::{BlockId, Function, OpKind, ValueId, ops::BinaryOp};
+use tritium_tile::{BlockId, Function, OpKind, ValueId, kinds, ops::BinaryOp};
 
 pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
@@ -42,11 +42,7 @@ impl Origins {
             let op = function.op(id);
             let known = match op.kind {
                 OpKind::Constant(_) | OpKind::Iota { .. } => true,
-                OpKind::Splat
-                | OpKind::ExpandDims { .. }
-                | OpKind::Broadcast
-                | OpKind::Reshape { .. }
-                | OpKind::Transpose { .. }
+                kinds!(Shape)
                 | OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI | BinaryOp::And | BinaryOp::Shl | BinaryOp::ShrU) => {
                     op.operands.iter().all(|v| self.fixed[v.index()])
                 }

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId,
     control::{ForLoop, WhileLoop},
+    kinds,
     layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, convert::conversion, mma},
     ops::CastOp,
     rewrite::{self, ValueMap},
@@ -180,7 +181,7 @@ impl Assignment<'_> {
                         self.hint(op.operands[2], Some(layouts[2]));
                     }
                 }
-                OpKind::For(_) | OpKind::While | OpKind::If => {
+                kinds!(Control) => {
                     for &region in op.regions.iter().rev() {
                         for (&value, &result) in function.passed(region).iter().zip(&op.results) {
                             let hint = self.hints[result.index()];
@@ -286,15 +287,7 @@ impl Assignment<'_> {
                 }
             }
             OpKind::Broadcast => self.chain[op.results[0].index()] = self.chain[op.operands[0].index()] + 1,
-            OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::AddPtr
-            | OpKind::Promise { .. }
-            | OpKind::Libdevice(_) => self.home_elementwise(function, id),
+            kinds!(Arithmetic) | OpKind::AddPtr | OpKind::Promise { .. } => self.home_elementwise(function, id),
             OpKind::Load(_) => self.home_access(function, id, self.hints[op.results[0].index()]),
             OpKind::Store(_) => self.home_access(function, id, self.homes[op.operands[1].index()]),
             OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => self.home_access(function, id, None),
@@ -332,34 +325,20 @@ impl Assignment<'_> {
                     self.at.insert(id, vec![layout]);
                 }
             }
-            OpKind::For(_) | OpKind::While | OpKind::If => self.home_control(function, id),
+            kinds!(Control) => self.home_control(function, id),
             // Nothing else makes tiles before shared memory is explicit; if something does, it stays where it is.
-            OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::SpecialRegister(_)
-            | OpKind::Yield
-            | OpKind::Condition
-            | OpKind::Return
-            | OpKind::Call { .. }
+            kinds!(Program)
+            | kinds!(Transfer)
             | OpKind::Assume
             | OpKind::ConvertLayout
             | OpKind::LocalAlloc
             | OpKind::LocalIndex
             | OpKind::LocalLoad
             | OpKind::LocalStore
-            | OpKind::Barrier
-            | OpKind::GridWait
-            | OpKind::GridLaunch
+            | kinds!(Order)
             | OpKind::AsyncCopy(_)
-            | OpKind::AsyncCommit
-            | OpKind::AsyncWait { .. }
-            | OpKind::FenceAsync
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierInvalidate
             | OpKind::TmaLoad { .. }
-            | OpKind::Wgmma { .. }
-            | OpKind::WgmmaWait { .. } => {
+            | OpKind::Wgmma { .. } => {
                 for &result in &op.results {
                     self.homes[result.index()] = function.ty(result).layout();
                 }

@@ -15,6 +15,7 @@ use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
     effects::pointee_bytes,
     facts::Facts,
+    kinds,
     layout::{
         Distributed,
         convert::{Conversion, conversion},
@@ -294,14 +295,7 @@ impl Bench<'_> {
         let op = function.op(id);
         let mut work = Work::default();
         match &op.kind {
-            OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Compare(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::Libdevice(_)
-            | OpKind::InlineAsm(_) => {
+            kinds!(Arithmetic) | OpKind::InlineAsm(_) => {
                 if let Some(&result) = op.results.first() {
                     self.elementwise(id, self.times(result), &mut work);
                 }
@@ -345,40 +339,18 @@ impl Bench<'_> {
             }
             // Bits of registers, addresses, and what other operations wait for.
             OpKind::Constant(_)
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::SpecialRegister(_)
+            | kinds!(Program)
             | OpKind::Iota { .. }
-            | OpKind::Splat
-            | OpKind::ExpandDims { .. }
-            | OpKind::Broadcast
-            | OpKind::Reshape { .. }
-            | OpKind::Transpose { .. }
+            | kinds!(Shape)
             | OpKind::AddPtr
             | OpKind::Promise { .. }
             | OpKind::Gather { .. }
             | OpKind::Histogram
-            | OpKind::For(_)
-            | OpKind::While
-            | OpKind::If
-            | OpKind::Yield
-            | OpKind::Condition
-            | OpKind::Return
-            | OpKind::Call { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::Print { .. }
+            | kinds!(Control)
+            | kinds!(Transfer)
+            | kinds!(Observation)
             | OpKind::LocalIndex
-            | OpKind::Barrier
-            | OpKind::GridWait
-            | OpKind::GridLaunch
-            | OpKind::AsyncCommit
-            | OpKind::AsyncWait { .. }
-            | OpKind::FenceAsync
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierInvalidate
-            | OpKind::WgmmaWait { .. } => {}
+            | kinds!(Order) => {}
         }
         // Partial results that warps exchange.
         if matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Gather { .. } | OpKind::Histogram) {

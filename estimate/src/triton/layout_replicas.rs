@@ -8,7 +8,7 @@
 
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
-use tritium_tile::{Function, OpId, OpKind, ValueDef, ValueId};
+use tritium_tile::{Function, OpId, OpKind, ValueDef, ValueId, kinds};
 
 use super::{
     dot_operands::Fetch,
@@ -251,7 +251,7 @@ impl Search<'_, '_> {
             ValueDef::Result(id, n) => {
                 let op = function.op(id);
                 match &op.kind {
-                    OpKind::If | OpKind::For(_) | OpKind::While => {
+                    kinds!(Control) => {
                         pending.extend(op.regions.iter().filter_map(|&region| handed_on(region, n as usize)));
                     }
                     OpKind::Load(_) => pending.extend(op.operands.iter().map(|&operand| (operand, enc, id))),

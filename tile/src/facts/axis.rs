@@ -13,6 +13,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::Facts;
 use crate::{
+    kinds,
     module::{Function, ValueId},
     ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate, PromiseOp},
 };
@@ -301,33 +302,17 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::Reduce { .. }
         | OpKind::Scan { .. }
         | OpKind::Dot { .. }
-        | OpKind::For(_)
-        | OpKind::While
-        | OpKind::If
-        | OpKind::Yield
-        | OpKind::Condition
-        | OpKind::Return
-        | OpKind::Call { .. }
-        | OpKind::Assert { .. }
-        | OpKind::Assume
-        | OpKind::Print { .. }
+        | kinds!(Control)
+        | kinds!(Transfer)
+        | kinds!(Observation)
         | OpKind::LocalAlloc
         | OpKind::LocalLoad
         | OpKind::LocalIndex
         | OpKind::LocalStore
-        | OpKind::Barrier
-        | OpKind::GridWait
-        | OpKind::GridLaunch
+        | kinds!(Order)
         | OpKind::AsyncCopy(_)
-        | OpKind::AsyncCommit
-        | OpKind::AsyncWait { .. }
-        | OpKind::FenceAsync
-        | OpKind::MbarrierInit { .. }
-        | OpKind::MbarrierWait
-        | OpKind::MbarrierInvalidate
         | OpKind::TmaLoad { .. }
-        | OpKind::Wgmma { .. }
-        | OpKind::WgmmaWait { .. } => unknown(),
+        | OpKind::Wgmma { .. } => unknown(),
     }
 }
 
@@ -419,16 +404,6 @@ fn combine(facts: &Facts, op: &Op, binary: BinaryOp, out: &mut Axis) {
         BinaryOp::Or | BinaryOp::Xor | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::MinU | BinaryOp::MaxU => {
             out.divide_all(all(a).min(all(b)))
         }
-        BinaryOp::MulHiU
-        | BinaryOp::AddF
-        | BinaryOp::SubF
-        | BinaryOp::MulF
-        | BinaryOp::DivF
-        | BinaryOp::DivRn
-        | BinaryOp::RemF
-        | BinaryOp::MinF
-        | BinaryOp::MaxF
-        | BinaryOp::MinNan
-        | BinaryOp::MaxNan => {}
+        BinaryOp::MulHiU | kinds!(Float) => {}
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::Facts;
 use crate::{
+    kinds,
     module::{Function, ValueId},
     ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate},
     types::{Scalar, Type},
@@ -148,16 +149,7 @@ fn combine(binary: BinaryOp, a: Range, b: Range, full: Range) -> Range {
         | BinaryOp::ShrU
         | BinaryOp::MinU
         | BinaryOp::MaxU
-        | BinaryOp::AddF
-        | BinaryOp::SubF
-        | BinaryOp::MulF
-        | BinaryOp::DivF
-        | BinaryOp::DivRn
-        | BinaryOp::RemF
-        | BinaryOp::MinF
-        | BinaryOp::MaxF
-        | BinaryOp::MinNan
-        | BinaryOp::MaxNan => full,
+        | kinds!(Float) => full,
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     value::{Data, map_data},
 };
 use crate::{
+    kinds,
     ops::{BinaryOp, CastOp, OpKind, Predicate, UnaryOp},
     types::{Elem, Scalar},
 };
@@ -54,7 +55,15 @@ macro_rules! int {
                     BinaryOp::MinU => |x, y| (x as $unsigned).min(y as $unsigned) as $ty,
                     BinaryOp::MaxU => |x, y| (x as $unsigned).max(y as $unsigned) as $ty,
                     // With an operator of their own, or not of integers.
-                    BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF | BinaryOp::DivF | BinaryOp::DivRn | BinaryOp::RemF | BinaryOp::MinF | BinaryOp::MaxF | BinaryOp::MinNan | BinaryOp::MaxNan => |x, _| x,
+                    BinaryOp::AddI
+                    | BinaryOp::SubI
+                    | BinaryOp::MulI
+                    | BinaryOp::And
+                    | BinaryOp::Or
+                    | BinaryOp::Xor
+                    | BinaryOp::MinS
+                    | BinaryOp::MaxS
+                    | kinds!(Float) => |x, _| x,
                 }
             }
 
@@ -106,16 +115,7 @@ fn int_binary<T: WrappingInt>(op: BinaryOp, a: &[T], b: &[T]) -> Vec<T> {
         | BinaryOp::ShrU
         | BinaryOp::MinU
         | BinaryOp::MaxU
-        | BinaryOp::AddF
-        | BinaryOp::SubF
-        | BinaryOp::MulF
-        | BinaryOp::DivF
-        | BinaryOp::DivRn
-        | BinaryOp::RemF
-        | BinaryOp::MinF
-        | BinaryOp::MaxF
-        | BinaryOp::MinNan
-        | BinaryOp::MaxNan => zip(a, b, T::binary(op)),
+        | kinds!(Float) => zip(a, b, T::binary(op)),
     }
 }
 
@@ -149,24 +149,7 @@ macro_rules! float_binary {
                 BinaryOp::MinNan => zip(a, b, |x, y| if x.is_nan() { x } else { min(x, y) }),
                 BinaryOp::MaxNan => zip(a, b, |x, y| if x.is_nan() { x } else { max(x, y) }),
                 // Of integers.
-                BinaryOp::AddI
-                | BinaryOp::SubI
-                | BinaryOp::MulI
-                | BinaryOp::MulHiU
-                | BinaryOp::DivS
-                | BinaryOp::DivU
-                | BinaryOp::RemS
-                | BinaryOp::RemU
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::Shl
-                | BinaryOp::ShrS
-                | BinaryOp::ShrU
-                | BinaryOp::MinS
-                | BinaryOp::MaxS
-                | BinaryOp::MinU
-                | BinaryOp::MaxU => a.to_vec(),
+                kinds!(Integer) => a.to_vec(),
             }
         }
     };

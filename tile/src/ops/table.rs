@@ -1,6 +1,7 @@
 //! The table of operations: what others ask of a kind besides its meaning, a row a kind and a column a question.
 //!
-//! **Invariant:** what two places would have to know of a kind is a column here, and nowhere a list of kinds.
+//! **Invariant:** what two places would have to know of a kind is a column here; what they treat alike where each kind must be thought of is a group
+//! of [`kinds`](crate::kinds).
 
 use std::sync::LazyLock;
 

@@ -168,7 +168,7 @@ impl Checker<'_> {
         given.count(2..=2, 1)?;
         self.one_shape(types, results)?;
         ask(types[0] == types[1] && types[0] == results[0], || format!("`{name}` has one type throughout"))?;
-        let float = binary_is_float(*binary);
+        let float = binary.is_float();
         let fits = tile_scalar(types[0]).is_some_and(|s| s.is_float() == float);
         ask(fits, || format!("`{name}` takes {}", if float { "floats" } else { "integers" }))
     }
@@ -696,39 +696,6 @@ fn mask(name: &str, ty: Option<&&Type>) -> Rule {
 
 fn vector(vector: u8) -> Rule {
     ask(vector == 0 || vector.is_power_of_two(), || "`vector` is a power of two")
-}
-
-fn binary_is_float(op: BinaryOp) -> bool {
-    match op {
-        BinaryOp::AddI
-        | BinaryOp::SubI
-        | BinaryOp::MulI
-        | BinaryOp::MulHiU
-        | BinaryOp::DivS
-        | BinaryOp::DivU
-        | BinaryOp::RemS
-        | BinaryOp::RemU
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::ShrS
-        | BinaryOp::ShrU
-        | BinaryOp::MinS
-        | BinaryOp::MaxS
-        | BinaryOp::MinU
-        | BinaryOp::MaxU => false,
-        BinaryOp::AddF
-        | BinaryOp::SubF
-        | BinaryOp::MulF
-        | BinaryOp::DivF
-        | BinaryOp::DivRn
-        | BinaryOp::RemF
-        | BinaryOp::MinF
-        | BinaryOp::MaxF
-        | BinaryOp::MinNan
-        | BinaryOp::MaxNan => true,
-    }
 }
 
 fn predicate_is_float(predicate: Predicate) -> bool {
