@@ -21,7 +21,7 @@ pub(crate) struct Analysing {
     /// Version of the Triton language; else what `[tool.tritium]` says, the version installed in the Python environment, or 3.6.
     #[arg(long, value_name = "VERSION")]
     pub(crate) triton: Option<String>,
-    /// Python environment in which imports are looked up: its folder or its interpreter; else `[tool.tritium]`, $VIRTUAL_ENV or `.venv`.
+    /// Python environment in which imports are looked up: its folder or its interpreter; else `[tool.tritium]`, $VIRTUAL_ENV, `.venv` or $CONDA_PREFIX.
     #[arg(long, value_name = "PATH")]
     pub(crate) python_env: Option<PathBuf>,
     /// Autotune configuration: a number (a kernel with fewer takes its last), `all` or `first`.

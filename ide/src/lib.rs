@@ -70,7 +70,7 @@ pub use symbols::{Located, Outline, SymbolKind};
 use tritium_runtime::calibrate;
 pub use tritium_runtime::files::Disk;
 use tritium_semantics::{
-    Chosen, Database, Db as _, SourceFile, System, items,
+    Chosen, Database, Db as _, Shell, SourceFile, System, items,
     project::{self, Project, Selector},
     target::{self, Gpu, Measured},
     versions,
@@ -94,8 +94,8 @@ pub struct Options {
     pub only_first: bool,
     /// A Python environment: its folder, or its interpreter.
     pub environment: Option<PathBuf>,
-    /// The environment that is active where the program was started.
-    pub virtual_env: Option<PathBuf>,
+    /// What is active where the program was started.
+    pub shell: Shell,
     /// Codes, families or names: only these. The project says where it is `None`.
     pub select: Option<Vec<Selector>>,
     /// Not these; beside what the project ignores.
@@ -127,7 +127,7 @@ impl Default for Options {
             active: BTreeMap::new(),
             only_first: false,
             environment: None,
-            virtual_env: std::env::var_os("VIRTUAL_ENV").filter(|v| !v.is_empty()).map(PathBuf::from),
+            shell: Shell::of_process(),
             select: None,
             ignore: Vec::new(),
             roofs: tritium_runtime::calibrate::file(),
@@ -178,7 +178,7 @@ impl Options {
             environment: self.environment.clone(),
             config: self.config,
             only_first: self.only_first,
-            virtual_env: self.virtual_env.clone(),
+            shell: self.shell.clone(),
         }
     }
 }

@@ -103,10 +103,11 @@ impl Analysis {
     /// What the project's version says about a name, if anything.
     pub(crate) fn availability_note(&self, path: &Path, name: &str) -> Option<String> {
         let version = self.project(path).map(|p| p.triton.clone())?;
-        match versions::availability(name, &version) {
-            Availability::Present => None,
+        match versions::availability(&format!("triton.language.{name}"), &version) {
+            Availability::Present | Availability::Never | Availability::Unknown => None,
             Availability::Deprecated { instead } => Some(format!("Deprecated: {instead}.")),
-            Availability::Removed { version, instead } => Some(format!("Removed in Triton {version}: {instead}.")),
+            Availability::Removed { version, instead: Some(instead) } => Some(format!("Removed in Triton {version}: {instead}.")),
+            Availability::Removed { version, instead: None } => Some(format!("Removed in Triton {version}.")),
             Availability::NotYet { version } => Some(format!("Since Triton {version}.")),
         }
     }

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-use tritium_semantics::System;
+use tritium_semantics::{Shell, System};
 
 use crate::{Analysis, Host, Options, Python};
 
@@ -115,7 +115,7 @@ impl Snippet {
         files.insert(main_file().to_owned(), clean.clone());
         let mut host = Host::new(Arc::new(Files(files)));
         host.set_roots(vec![PathBuf::from("/w")]);
-        host.configure(Options { python, virtual_env: None, ..Options::default() });
+        host.configure(Options { python, shell: Shell::default(), ..Options::default() });
         Snippet { analysis: host.snapshot_at(main_file()), text: clean, cursors }
     }
 

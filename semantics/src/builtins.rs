@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 use tritium_tile::libdevice;
 
-use crate::{constant::Const, dtype::DType};
+use crate::{constant::Const, dtype::DType, versions};
 
 pub use words::{Word, words};
 
@@ -487,6 +487,11 @@ impl Library {
         format!("libdevice.{}", self.row().name)
     }
 
+    /// Behind `tl.`, where `import triton.language` alone makes it known.
+    pub fn full_spelling(self) -> String {
+        format!("extra.cuda.libdevice.{}", self.row().name)
+    }
+
     /// It answers a question: the library's integer is given as `i1`.
     pub fn is_predicate(self) -> bool {
         matches!(self.row().name, "isnan" | "isinf" | "finitef" | "isfinited")
@@ -526,17 +531,6 @@ const MATH: &[Builtin] = &[
     Builtin::Umulhi,
 ];
 
-/// Public names of `triton.language` without a row: known, so that only a truly unknown name is called unknown.
-#[rustfmt::skip]
-const UNSUPPORTED: &[&str] = &[
-    "expect_zero", "atomic_load", "atomic_store",
-    "atomic_poll", "async_task", "max_autotune", "str_to_ty", "ir", "semantic", "tensor_descriptor_type", "nv_tma_desc_type",
-    "dot_precision", "must_use_result",
-];
-
-const MODULES: &[&str] =
-    &["math", "core", "standard", "random", "extra", "extra.cuda", "extra.libdevice", "extra.cuda.libdevice", "target_info"];
-
 const LANGUAGE: &str = "triton.language";
 
 /// What a full path (`triton.language.exp`) names; `None` if the language has no such name.
@@ -558,83 +552,69 @@ static PUBLIC: LazyLock<FxHashMap<&str, Known>> =
     LazyLock::new(|| language_names().filter_map(|name| Some((name, find_in_language(name)?))).collect());
 
 fn find_in_language(name: &str) -> Option<Known> {
-    if MODULES.contains(&name) {
+    if versions::is_module(&format!("{LANGUAGE}.{name}")) {
         return Some(Known::Module);
     }
-    if let Some(name) = name.strip_prefix("extra.cuda.libdevice.").or_else(|| name.strip_prefix("extra.libdevice.")) {
-        return Library::find(name).map(Known::Library);
+    if let Some(function) = LIBRARY_MODULES.iter().find_map(|module| name.strip_prefix(module)).and_then(Library::find) {
+        return Some(Known::Library(function));
     }
     if let Some(builtin) = Builtin::named(name).filter(|b| b.row().name.contains('.')) {
         return Some(Known::Builtin(builtin));
     }
-    // Gone since 3.5: what stands for them is in `RENAMED`.
-    if RENAMED.iter().any(|(old, _)| *old == name) {
-        return None;
-    }
-    // Private names of Triton's own modules.
-    if name.rsplit('.').next().is_some_and(|last| last.starts_with('_') && !last.starts_with("__")) {
-        return Some(Known::Unsupported);
-    }
-    if name.starts_with("extra.") || name.starts_with("target_info.") {
-        return Some(Known::Unsupported);
-    }
     if let Some(name) = name.strip_prefix("math.") {
-        return MATH.iter().copied().find(|b| b.row().name == name).map(Known::Builtin);
+        let own = MATH.iter().copied().find(|b| b.row().name == name).map(Known::Builtin);
+        // Before 3.0 it held the library.
+        return own.or_else(|| Library::find(name).map(Known::Library)).or_else(|| unsupported(&["math.", name].concat()));
     }
-    match name {
+    let short = ["core.", "standard.", "random."].iter().find_map(|module| name.strip_prefix(module)).unwrap_or(name);
+    match short {
         "PropagateNan.ALL" => return Some(Known::PropagateNan(true)),
         "PropagateNan.NONE" => return Some(Known::PropagateNan(false)),
-        "pi32_t" | "core.pi32_t" => return Some(Known::Pointer(DType::I32)),
-        "core.CONSTEXPR_0" => return Some(Known::Constant(Const::Int(0))),
-        "random.N_ROUNDS_DEFAULT" => return Some(Known::Constant(Const::Int(10))),
+        "pi32_t" => return Some(Known::Pointer(DType::I32)),
+        "CONSTEXPR_0" => return Some(Known::Constant(Const::Int(0))),
+        "N_ROUNDS_DEFAULT" => return Some(Known::Constant(Const::Int(10))),
         "TRITON_MAX_TENSOR_NUMEL" => return Some(Known::Constant(Const::Int(i128::from(MAX_ELEMENTS)))),
         _ => {}
     }
-    let name = ["core.", "standard.", "random."].iter().find_map(|module| name.strip_prefix(module)).unwrap_or(name);
     if let Some(builtin) =
-        Builtin::named(name).filter(|b| !matches!(b, Builtin::To | Builtin::Item | Builtin::LogicalAnd | Builtin::LogicalOr))
+        Builtin::named(short).filter(|b| !matches!(b, Builtin::To | Builtin::Item | Builtin::LogicalAnd | Builtin::LogicalOr))
     {
         return Some(Known::Builtin(builtin));
     }
-    if let Some((_, dtype)) = DTYPES.iter().find(|(n, _)| *n == name) {
+    if let Some((_, dtype)) = DTYPES.iter().find(|(n, _)| *n == short) {
         return Some(Known::DType(*dtype));
     }
-    if let Some(float) = CustomFloat::named(name) {
+    if let Some(float) = CustomFloat::named(short) {
         return Some(Known::CustomFloat(float));
     }
-    if let Some((_, class)) = CLASSES.iter().find(|(n, _)| *n == name) {
+    if let Some((_, class)) = CLASSES.iter().find(|(n, _)| *n == short) {
         return Some(Known::Class(*class));
     }
-    UNSUPPORTED.contains(&name).then_some(Known::Unsupported)
+    unsupported(name)
 }
 
-/// Names of older versions, and what they are called today.
-const RENAMED: &[(&str, &str)] = &[
-    ("_experimental_make_tensor_descriptor", "make_tensor_descriptor"),
-    ("_experimental_descriptor_load", "load_tensor_descriptor"),
-    ("_experimental_descriptor_store", "store_tensor_descriptor"),
-    ("_experimental_tensormap_create", "make_tensor_descriptor"),
-    ("_experimental_tensormap_fenceproxy_acquire", "make_tensor_descriptor"),
-];
+/// Where the device library is or was.
+const LIBRARY_MODULES: &[&str] = &["extra.cuda.libdevice.", "extra.libdevice.", "libdevice."];
+
+/// What some version has, and has no meaning here.
+fn unsupported(name: &str) -> Option<Known> {
+    versions::has_ever(&format!("{LANGUAGE}.{name}")).then_some(Known::Unsupported)
+}
 
 /// The most elements a tile may have.
 pub const MAX_ELEMENTS: u64 = 1 << 20;
 
 /// The public name of the language closest to a mistyped one, if any is close; `tanh` and the like live in libdevice.
 pub fn nearest(name: &str) -> Option<String> {
-    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name) {
-        return Some((*new).to_owned());
-    }
-    if libdevice::function(name).is_some() {
-        return Some(format!("libdevice.{name}"));
+    if let Some(function) = Library::find(name) {
+        return Some(function.full_spelling());
     }
     let candidates = Builtin::ALL
         .iter()
         .map(|b| b.row().name)
         .filter(|n| !n.contains('.'))
         .chain(DTYPES.iter().map(|(n, _)| *n))
-        .chain(CLASSES.iter().map(|(n, _)| *n))
-        .chain(UNSUPPORTED.iter().copied());
+        .chain(CLASSES.iter().map(|(n, _)| *n));
     closest(name, candidates).map(str::to_owned)
 }
 
@@ -792,12 +772,14 @@ mod tests {
         assert_eq!(find("triton.language.extra.cuda.smid"), Some(Known::Builtin(Builtin::SmId)));
         assert_eq!(find("triton.language.extra.libdevice.tan"), Library::find("tan").map(Known::Library));
         assert_eq!(find("triton.language.extra.cuda.libdevice.tann"), None);
-        assert_eq!(find("triton.language.math.tanh"), None);
+        assert_eq!(find("triton.language.math.tanh"), Library::find("tanh").map(Known::Library));
+        assert_eq!(find("triton.language.math.tann"), None);
+        assert_eq!(find("triton.language.dot_precision"), None);
         assert_eq!(find("triton.language.lod"), None);
         assert_eq!(find("triton.language.to"), None);
         assert_eq!(nearest("lod").as_deref(), Some("load"));
         assert_eq!(nearest("cidv").as_deref(), Some("cdiv"));
-        assert_eq!(nearest("tanh").as_deref(), Some("libdevice.tanh"));
+        assert_eq!(nearest("tanh").as_deref(), Some("extra.cuda.libdevice.tanh"));
         assert_eq!(nearest("zzzzzz"), None);
     }
 }

@@ -6,6 +6,7 @@
 
 mod assembly;
 mod findings;
+mod imports;
 mod suppressions;
 
 use std::ops::Range;
@@ -99,6 +100,7 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
         let found = plain(problem.code, problem.message.clone(), range);
         out.push(Diagnostic { severity: problem.severity, ..found });
     }
+    out.extend(imports::failing_imports(db, file));
     let mut found = Found::default();
     let kernels = items::kernels(db, file);
     for &kernel in kernels {

@@ -73,8 +73,32 @@ pub struct Chosen {
     pub config: Option<usize>,
     /// Only the first specialisation of every kernel counts.
     pub only_first: bool,
-    /// The environment that is active in the user's shell; counts only where nothing else names one.
+    pub shell: Shell,
+}
+
+/// What the user's shell says about Python; it counts only where nothing else does.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shell {
+    /// The environment that is active: `VIRTUAL_ENV`.
     pub virtual_env: Option<PathBuf>,
+    /// The conda environment that is active, which the base one always is: `CONDA_PREFIX`. A project's own goes before it.
+    pub conda: Option<PathBuf>,
+    /// `PYTHONPATH`
+    pub python_path: Vec<PathBuf>,
+}
+
+impl Shell {
+    /// That which started this program.
+    pub fn of_process() -> Shell {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let python_path = variable("PYTHONPATH").map(|all| std::env::split_paths(&all).collect::<Vec<_>>()).unwrap_or_default();
+        Shell {
+            virtual_env: variable("VIRTUAL_ENV").map(PathBuf::from),
+            conda: variable("CONDA_PREFIX").map(PathBuf::from),
+            python_path: python_path.into_iter().filter_map(|path| std::path::absolute(path).ok()).collect(),
+        }
+    }
 }
 
 #[salsa::input(singleton, debug)]

@@ -17,6 +17,7 @@ use crate::{
         Conditions, Folder, FunctionKind, Meaning, NameValues, RecordClass, chunk_body, circular, constant_at, conventional,
         decorators, follow, items, language_dtype, meanings, members, records,
     },
+    versions,
 };
 
 /// What a module-level name means.
@@ -141,7 +142,7 @@ pub fn external(path: &str) -> Global {
     if let Some(dtype) = language_dtype(path) {
         return Global::Constexpr(Const::DType(dtype));
     }
-    if MODULES.contains(&path) {
+    if MODULES.contains(&path) || versions::is_module(path) {
         return Global::Module(path.into());
     }
     match path.split('.').next() {
@@ -151,27 +152,7 @@ pub fn external(path: &str) -> Global {
 }
 
 /// Modules that `from a import b` may bring in; what else it brings is a member.
-const MODULES: &[&str] = &[
-    "triton",
-    "triton.language",
-    "triton.language.core",
-    "triton.language.extra",
-    "triton.language.extra.cuda",
-    "triton.language.extra.cuda.libdevice",
-    "triton.language.extra.libdevice",
-    "triton.language.libdevice",
-    "triton.language.math",
-    "triton.language.random",
-    "triton.language.standard",
-    "triton.runtime",
-    "triton.testing",
-    "triton.tools",
-    "numpy",
-    "torch",
-    "torch.nn",
-    "torch.nn.functional",
-    "math",
-];
+const MODULES: &[&str] = &["triton", "numpy", "torch", "torch.nn", "torch.nn.functional", "math"];
 
 /// What the value of a module-level assignment means.
 #[salsa::tracked(returns(clone), cycle_result = opaque)]

@@ -25,6 +25,7 @@ pub(crate) mod decorators;
 mod names;
 mod origin;
 pub(crate) mod records;
+mod search_path;
 mod values;
 
 use decorators::{DecoratorEffect, Decorators};

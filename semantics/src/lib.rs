@@ -37,7 +37,7 @@ pub mod versions;
 pub(crate) type OrderedMap<K, V> = indexmap::IndexMap<K, V, rustc_hash::FxBuildHasher>;
 pub(crate) type OrderedSet<T> = indexmap::IndexSet<T, rustc_hash::FxBuildHasher>;
 
-pub use db::{Chosen, Database, Db, Entry, Settings, SourceFile, System};
+pub use db::{Chosen, Database, Db, Entry, Settings, Shell, SourceFile, System};
 pub use elaborate::Elaborated;
 pub use instance::{ArgType, Argument, Function, Instance};
 

@@ -13,10 +13,15 @@ use crate::{
 };
 
 mod config;
+mod environment;
 mod glob;
 
 pub use config::{Config, ConfigProblem, Selector, read as read_config};
 pub use glob::Glob;
+
+pub(crate) use environment::normal;
+
+use environment::{editable_roots, installed_triton, site_packages};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Project {
@@ -120,8 +125,10 @@ fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
             found
         }
         None => {
-            let beside = root.iter().map(|r| r.join(".venv")).chain(folder.path(db).ancestors().map(|f| f.join(".venv")));
-            let candidates = chosen.virtual_env.iter().cloned().chain(beside);
+            let shell = &chosen.shell;
+            let above = root.iter().map(PathBuf::as_path).chain(folder.path(db).ancestors());
+            let beside = above.flat_map(|folder| environment::NAMES.iter().map(|name| folder.join(name)));
+            let candidates = shell.virtual_env.iter().cloned().chain(beside).chain(shell.conda.iter().cloned());
             candidates.map(|c| site_packages(db, &c)).find(|found| !found.is_empty()).unwrap_or_default()
         }
     };
@@ -150,6 +157,7 @@ fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
     }
     project.gpu = gpu.map_or(DEFAULT_BOARD, |gpu| gpu.name()).to_owned();
 
+    project.packages.extend(chosen.shell.python_path.iter().cloned());
     if let Some(root) = root {
         project.packages.extend([root.clone(), root.join("src")]);
     }
@@ -160,48 +168,4 @@ fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
     }
     project.packages.dedup();
     project
-}
-
-/// The `site-packages` of an environment, which is named by its folder or by its interpreter.
-fn site_packages(db: &dyn Db, environment: &Path) -> Vec<PathBuf> {
-    let list = |folder: &Path| db.system().list(folder).unwrap_or_default();
-    if environment.ends_with("site-packages") {
-        return if list(environment).is_empty() { vec![] } else { vec![environment.to_owned()] };
-    }
-    // `…/bin/python3`, `…\Scripts\python.exe`
-    let is_interpreter = environment.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python"));
-    let home = if is_interpreter { environment.parent().and_then(Path::parent).unwrap_or(environment) } else { environment };
-    let mut found: Vec<PathBuf> = ["lib", "lib64"]
-        .iter()
-        .flat_map(|lib| list(&home.join(lib)))
-        .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3")))
-        .flat_map(|p| [p.join("site-packages"), p.join("dist-packages")])
-        .chain([home.join("Lib").join("site-packages")])
-        .filter(|p| !list(p).is_empty())
-        .collect();
-    found.dedup();
-    found
-}
-
-/// The version in the name of `triton-3.6.0.dist-info`.
-fn installed_triton(db: &dyn Db, packages: &Path) -> Option<String> {
-    db.system().list(packages).ok()?.iter().find_map(|entry| {
-        let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
-        let (package, version) = name.split_once('-')?;
-        let is_triton = matches!(package.to_ascii_lowercase().as_str(), "triton" | "pytorch_triton" | "triton_windows");
-        // `3.6.0+git1234` is 3.6.0.
-        is_triton.then(|| version.split('+').next().unwrap_or(version).to_owned())
-    })
-}
-
-/// The folders that `.pth` files add: packages installed in place.
-fn editable_roots(db: &dyn Db, packages: &Path) -> Vec<PathBuf> {
-    let entries = db.system().list(packages).unwrap_or_default();
-    let links = entries.iter().filter(|p| p.extension().is_some_and(|e| e == "pth"));
-    links
-        .filter_map(|p| db.system().read(p).ok())
-        .flat_map(|text| text.lines().map(|l| PathBuf::from(l.trim())).collect::<Vec<_>>())
-        .filter(|p| p.is_absolute())
-        .take(64)
-        .collect()
 }

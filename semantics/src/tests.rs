@@ -6,6 +6,7 @@ mod host;
 mod incremental;
 mod items;
 mod lints;
+mod names;
 mod pages;
 mod specialise;
 mod values;

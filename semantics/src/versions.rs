@@ -1,6 +1,10 @@
-//! The rules of the language that changed between versions of Triton: one field a rule, one row a version.
+//! The rules of the language that changed between versions of Triton, one field a rule, one row a version; and the names that each has.
 //!
 //! **Invariant:** nobody outside this file compares version numbers; everyone else asks a row for a rule.
+
+mod names;
+
+use names::Found;
 
 /// How one version of the language reads a kernel. Before 3.6 only the API names differ, so those versions share its row.
 #[derive(Debug, PartialEq, Eq)]
@@ -142,93 +146,120 @@ pub fn rules(version: &str) -> Option<&'static Rules> {
     VERSIONS[1..].iter().rev().find(|r| number(r.version) <= Some(wanted)).or(VERSIONS.get(1))
 }
 
-/// A name of `triton.language` that not every version has.
-struct Name {
-    name: &'static str,
-    /// The first version that has it.
-    since: Option<&'static str>,
+/// What to use in the place of a name that is deprecated or gone.
+struct Advice {
+    /// Behind `triton.`.
+    path: &'static str,
     /// The first version that warns of it.
     deprecated: Option<&'static str>,
-    /// The first version without it.
-    gone: Option<&'static str>,
-    /// What to use where it is deprecated or gone.
+    /// The first version that has it to say that it is gone.
+    refused: Option<&'static str>,
     instead: &'static str,
 }
 
-const fn since(name: &'static str, version: &'static str) -> Name {
-    Name { name, since: Some(version), deprecated: None, gone: None, instead: "" }
-}
-
-const fn gone(name: &'static str, version: &'static str, instead: &'static str) -> Name {
-    Name { name, since: None, deprecated: None, gone: Some(version), instead }
+const fn instead(path: &'static str, instead: &'static str) -> Advice {
+    Advice { path, deprecated: None, refused: None, instead }
 }
 
 const DESCRIPTORS: &str = "`tl.make_tensor_descriptor`";
+const MADE_IN_KERNEL: &str = "`tl.make_tensor_descriptor` in the kernel";
 const BLOCKS: &str = "`tl.make_tensor_descriptor`, or a tile of pointers with a mask";
 
-/// In the order of the versions that brought or took them.
-static NAMES: &[Name] = &[
-    gone("libdevice", "3.0", "`triton.language.extra.libdevice`"),
-    gone("printf", "3.0", "`tl.device_print`"),
-    gone("float8", "3.0", "`tl.float8e5` or `tl.float8e4nv`"),
-    gone("nv_tma_desc_type", "3.4", DESCRIPTORS),
-    gone("_experimental_descriptor_load", "3.4", "`tl.make_tensor_descriptor` and its `.load`"),
-    gone("_experimental_descriptor_store", "3.4", "`tl.make_tensor_descriptor` and its `.store`"),
-    gone("_experimental_make_tensor_descriptor", "3.4", DESCRIPTORS),
-    gone("_experimental_reinterpret_tensor_descriptor", "3.4", DESCRIPTORS),
-    gone("constexpr_function", "3.6", "`triton.constexpr_function`"),
-    gone("async_task", "3.6", "`tl.range(…, warp_specialize=True)`"),
-    Name { name: "view", since: None, deprecated: Some("2.2"), gone: None, instead: "`tl.reshape(…, can_reorder=True)`" },
-    since("make_tensor_descriptor", "3.4"),
-    since("load_tensor_descriptor", "3.4"),
-    since("store_tensor_descriptor", "3.4"),
-    since("topk", "3.5"),
-    since("map_elementwise", "3.5"),
-    since("sub", "3.6"),
-    since("mul", "3.6"),
-    since("squeeze", "3.7"),
-    since("unsqueeze", "3.7"),
-    since("to_tensor", "3.7"),
-    since("expect_zero", "3.8"),
-    since("atomic_load", "3.9"),
-    since("atomic_store", "3.9"),
-    since("atomic_poll", "3.9"),
-    Name { name: "make_block_ptr", since: None, deprecated: Some("3.7"), gone: Some("3.9"), instead: BLOCKS },
-    Name { name: "advance", since: None, deprecated: Some("3.7"), gone: Some("3.9"), instead: BLOCKS },
+/// In the order of the versions that took them.
+static ADVICE: &[Advice] = &[
+    instead("language.libdevice", "`tl.extra.cuda.libdevice`"),
+    instead("language.printf", "`tl.device_print`"),
+    instead("language.float8", "`tl.float8e5` or `tl.float8e4nv`"),
+    instead("language.float8e4", "`tl.float8e4nv`"),
+    instead("language.uint32_to_uniform_float", "`tl.uint_to_uniform_float`"),
+    instead("language.const_pointer_type", "`tl.pointer_type`"),
+    instead("language.math.max", "`tl.maximum`"),
+    instead("language.math.min", "`tl.minimum`"),
+    instead("language.nv_tma_desc_type", "`tl.tensor_descriptor`"),
+    instead("language._experimental_descriptor_load", "`tl.make_tensor_descriptor` and its `.load`"),
+    instead("language._experimental_descriptor_store", "`tl.make_tensor_descriptor` and its `.store`"),
+    instead("language._experimental_make_tensor_descriptor", DESCRIPTORS),
+    instead("language._experimental_reinterpret_tensor_descriptor", DESCRIPTORS),
+    instead("language._experimental_tensor_descriptor", "`tl.tensor_descriptor`"),
+    instead("language.extra.cuda.experimental_device_tensormap_create1d", MADE_IN_KERNEL),
+    instead("language.extra.cuda.experimental_device_tensormap_create2d", MADE_IN_KERNEL),
+    instead("language.extra.cuda.experimental_tensormap_fenceproxy_acquire", MADE_IN_KERNEL),
+    instead("tools.experimental_descriptor", "`triton.tools.tensor_descriptor`"),
+    instead("language.constexpr_function", "`triton.constexpr_function`"),
+    instead("language.async_task", "`tl.range(…, warp_specialize=True)`"),
+    Advice { deprecated: Some("2.2"), ..instead("language.view", "`tl.reshape(…, can_reorder=True)`") },
+    Advice { deprecated: Some("3.7"), refused: Some("3.9"), ..instead("language.make_block_ptr", BLOCKS) },
+    Advice { deprecated: Some("3.7"), ..instead("language.advance", BLOCKS) },
 ];
 
-/// What a version says to a name of `triton.language`.
+/// What a version says to a module of Triton's or a member of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
-    /// As far as versions matter.
     Present,
     Deprecated {
         instead: &'static str,
     },
     Removed {
         version: &'static str,
-        instead: &'static str,
+        instead: Option<&'static str>,
     },
     NotYet {
         version: &'static str,
     },
+    /// No version has it.
+    Never,
+    /// Not known: private to a module, or a back end's own.
+    Unknown,
 }
 
-/// Whether a version has a name (`squeeze`, without `tl.`); a version nobody can read is the newest.
-pub fn availability(name: &str, triton: &str) -> Availability {
-    let Some(row) = NAMES.iter().find(|n| n.name == name) else { return Availability::Present };
-    let Some(wanted) = number(triton).or_else(|| number(newest().version)) else { return Availability::Present };
+/// Whether a version has what a full path names (`triton.language.squeeze`); a version nobody can read is the newest, and what was before
+/// the table is not known to lack anything.
+pub fn availability(path: &str, triton: &str) -> Availability {
+    let Some(wanted) = number(triton).or_else(|| number(newest().version)) else { return Availability::Unknown };
+    let span = match names::find(path) {
+        Found::Span(span) => span,
+        Found::NoMember => return Availability::Never,
+        Found::Unlisted => return Availability::Unknown,
+    };
+    let advice = ADVICE.iter().find(|advice| {
+        let rest = path.strip_prefix("triton.").and_then(|rest| rest.strip_prefix(advice.path));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    });
     let reached = |version: Option<&'static str>| version.filter(|v| number(v).is_some_and(|v| v <= wanted));
-    if let Some(version) = row.since.filter(|v| number(v).is_some_and(|v| wanted < v)) {
+    if let Some(version) = span.since.filter(|v| number(v).is_some_and(|v| wanted < v)) {
         return Availability::NotYet { version };
     }
-    if let Some(version) = reached(row.gone) {
-        return Availability::Removed { version, instead: row.instead };
+    if let Some(version) = reached(span.gone.or(advice.and_then(|a| a.refused))) {
+        return Availability::Removed { version, instead: advice.map(|a| a.instead) };
     }
-    match reached(row.deprecated) {
-        Some(_) => Availability::Deprecated { instead: row.instead },
-        None => Availability::Present,
+    match advice {
+        Some(advice) if reached(advice.deprecated).is_some() => Availability::Deprecated { instead: advice.instead },
+        _ => Availability::Present,
     }
+}
+
+/// Whether a module of Triton's has a member, as `hasattr` says; `None` if it is not known.
+pub fn has(path: &str, triton: &str) -> Option<bool> {
+    match availability(path, triton) {
+        Availability::Present | Availability::Deprecated { .. } => Some(true),
+        Availability::Removed { .. } => {
+            // What is kept to say that it is gone is there.
+            let is_refused = ADVICE.iter().any(|a| a.refused.is_some() && path.strip_prefix("triton.") == Some(a.path));
+            Some(is_refused)
+        }
+        Availability::NotYet { .. } | Availability::Never => Some(false),
+        Availability::Unknown => None,
+    }
+}
+
+/// Whether some version of Triton has what a full path names.
+pub fn has_ever(path: &str) -> bool {
+    matches!(names::find(path), Found::Span(_))
+}
+
+/// Whether some version of Triton has a module of this path.
+pub fn is_module(path: &str) -> bool {
+    names::is_module(path)
 }
 
 /// The row for a version nobody can read.
@@ -261,14 +292,32 @@ mod tests {
 
     #[test]
     fn names_come_and_go() {
-        assert_eq!(availability("load", "3.6"), Availability::Present);
-        assert_eq!(availability("squeeze", "3.6"), Availability::NotYet { version: "3.7" });
-        assert_eq!(availability("squeeze", "3.7.1"), Availability::Present);
-        assert_eq!(availability("make_block_ptr", "3.6"), Availability::Present);
-        assert_eq!(availability("make_block_ptr", "3.8"), Availability::Deprecated { instead: BLOCKS });
-        assert_eq!(availability("make_block_ptr", "3.9"), Availability::Removed { version: "3.9", instead: BLOCKS });
+        let of = |name: &str, triton: &str| availability(&format!("triton.{name}"), triton);
+        assert_eq!(of("language.load", "3.6"), Availability::Present);
+        assert_eq!(of("language.squeeze", "3.6"), Availability::NotYet { version: "3.7" });
+        assert_eq!(of("language.squeeze", "3.7.1"), Availability::Present);
+        assert_eq!(of("language.make_block_ptr", "3.6"), Availability::Present);
+        assert_eq!(of("language.make_block_ptr", "3.8"), Availability::Deprecated { instead: BLOCKS });
+        assert_eq!(of("language.make_block_ptr", "3.9"), Availability::Removed { version: "3.9", instead: Some(BLOCKS) });
         // The dialect is old, but its kernels are told nothing about names that came before.
-        assert_eq!(availability("view", "1.0"), Availability::Present);
+        assert_eq!(of("language.view", "1.0"), Availability::Present);
+        assert_eq!(of("ops.matmul", "3.6"), Availability::Removed { version: "3.2", instead: None });
+        assert_eq!(of("ops.matmul", "3.1"), Availability::Present);
+        assert_eq!(of("language.lod", "3.6"), Availability::Never);
+        assert_eq!(of("language.extra.xpu.libdevice", "3.6"), Availability::Unknown);
+        assert_eq!(
+            (has("triton.language.make_block_ptr", "3.9"), has("triton.language.advance", "3.9")),
+            (Some(true), Some(false))
+        );
+        assert_eq!((has("triton.language.gather", "3.2"), has("triton.language.gather", "3.3")), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn advice_is_for_names_that_there_were() {
+        for advice in ADVICE {
+            let found = names::find(&format!("triton.{}", advice.path));
+            assert!(matches!(found, Found::Span(_)), "{}", advice.path);
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn what_the_library_has_is_named_whole() {
     let text = launched("def kernel(x, y, n):\n    tl.store(y, tl.math.fast_expf(tl.load(x)))");
     let (after, said) = fix(&text, &[]);
     assert_eq!(after, text);
-    assert!(said.stdout.contains("Change to `tl.extra.libdevice.fast_expf`"), "{}", said.stdout);
+    assert!(said.stdout.contains("Change to `tl.extra.cuda.libdevice.fast_expf`"), "{}", said.stdout);
 }
 
 /// Who masks with numbers may not mean all but 0: minus infinity is one.

@@ -37,6 +37,8 @@ impl Project {
             .args(arguments)
             .env("TRITIUM_CACHE", "off")
             .env_remove("VIRTUAL_ENV")
+            .env_remove("CONDA_PREFIX")
+            .env_remove("PYTHONPATH")
             .current_dir(self.root())
             .output()
             .expect("tritium starts");

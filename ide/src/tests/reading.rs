@@ -2,6 +2,8 @@
 
 use expect_test::{Expect, expect};
 
+use tritium_semantics::Shell;
+
 use super::{MATMUL, Snippet, main_file, places};
 use crate::{Host, Options, Python, semantic_tokens::MODIFIERS};
 
@@ -199,7 +201,7 @@ fn hints_can_be_switched_off_one_by_one() {
         let hints = host.snapshot_at(main_file()).inlay_hints(main_file());
         hints.iter().map(|h| format!("{} {}", text[..h.offset].matches('\n').count() + 1, h.label)).collect::<Vec<_>>().join("\n")
     };
-    let base = Options { virtual_env: None, ..Options::default() };
+    let base = Options { shell: Shell::default(), ..Options::default() };
     let none = Options { shape_hints: false, dtype_hints: false, ..base.clone() };
     let out = [
         hints(base.clone()),

@@ -21,6 +21,7 @@ use crate::{
     items,
     problem::{Applicability, Edit},
     types::TileType,
+    versions::{self, Availability},
 };
 
 /// The body that holds a function.
@@ -175,9 +176,7 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = super::constexpr::math_constant(path) {
             return Value::constant(value);
         }
-        if let Some(name) = path.strip_prefix("triton.language.")
-            && self.is_missing(expr, name)
-        {
+        if self.is_missing(expr, path) {
             return Value::Unknown;
         }
         match builtins::find(path) {
@@ -192,6 +191,13 @@ impl<'a> Evaluator<'a> {
             Some(Known::Class(class)) => Value::Class(class),
             Some(Known::Constant(value)) => Value::constant(value),
             Some(Known::PropagateNan(all)) => Value::PropagateNan(all),
+            // A back end's own.
+            Some(Known::Unsupported) | None
+                if self.availability(path) == Availability::Unknown && path.starts_with("triton.") =>
+            {
+                self.complete = false;
+                Value::Unknown
+            }
             Some(Known::Unsupported) => {
                 self.complete = false;
                 let place = self.place(expr);
@@ -206,43 +212,49 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A name of the language that this version lacks, or has for the last time: whether it lacks it.
-    fn is_missing(&mut self, expr: ExprId, name: &str) -> bool {
-        use crate::versions::Availability;
-        let availability = crate::versions::availability(name, &self.triton);
-        if availability == Availability::Present {
-            return false;
-        }
+    /// The function is written for a Triton that has other names.
+    fn is_for_other_device(&self) -> bool {
+        items::is_for_other_device(self.db, self.function.file(self.db))
+    }
+
+    fn availability(&self, path: &str) -> Availability {
+        versions::availability(path, &self.triton)
+    }
+
+    /// A name of Triton's that this version lacks, or has for the last time: whether it lacks it.
+    fn is_missing(&mut self, expr: ExprId, path: &str) -> bool {
         let written = self.text(expr);
         let place = self.place(expr);
-        let (code, message) = match availability {
-            Availability::Present => return false,
+        let (code, message, new) = match self.availability(path) {
+            Availability::Present | Availability::Never | Availability::Unknown => return false,
             Availability::Deprecated { instead } => {
                 let message = format!("`{written}` is deprecated: use {instead}");
                 self.report(problem(Code::VER003, place, message));
                 return false;
             }
             Availability::Removed { version, instead } => {
-                (Code::VER001, format!("`{written}` is gone since Triton {version}: use {instead}"))
+                let in_library = || Some(format!("`tl.{}`", builtins::Library::find(path.rsplit('.').next()?)?.full_spelling()));
+                let instead = instead.map(str::to_owned).or_else(in_library);
+                let advice = instead.as_ref().map(|instead| format!(": use {instead}")).unwrap_or_default();
+                (Code::VER001, format!("`{written}` is gone since Triton {version}{advice}"), instead)
             }
-            Availability::NotYet { version } => (
-                Code::VER002,
-                format!(
+            Availability::NotYet { version } => {
+                let message = format!(
                     "`{written}` comes with Triton {version}, and this is read as Triton {}: say which one you use with `--triton` or `[tool.tritium]`, or do without it",
                     self.triton
-                ),
-            ),
+                );
+                (Code::VER002, message, None)
+            }
         };
         self.complete = false;
+        if self.is_for_other_device() {
+            return true;
+        }
         let mut report = problem(code, place, message);
-        if let Availability::Removed { instead, .. } = availability
-            && let Some(new) = instead
-                .strip_prefix('`')
-                .and_then(|n| n.strip_suffix('`'))
-                .filter(|n| n.starts_with("tl.") && !n.contains(['`', '(']))
-        {
-            report =
-                report.fix(format!("Change to `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new.to_owned())]);
+        let new = new.as_ref().and_then(|new| new.strip_prefix("`tl.")?.strip_suffix('`')).filter(|n| !n.contains(['`', '(']));
+        if let (Some(new), Some(language)) = (new, self.language_of(expr, path)) {
+            let new = format!("{}.{new}", self.text(language));
+            report = report.fix(format!("Change to `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new)]);
         }
         self.report(report);
         true
@@ -251,7 +263,7 @@ impl<'a> Evaluator<'a> {
     fn unknown_member(&mut self, expr: ExprId, path: &str) -> Value {
         let name = path.rsplit('.').next().unwrap_or(path);
         // The file puts it there itself.
-        if items::patched(self.db, self.function.file(self.db)).contains(name) {
+        if self.is_for_other_device() || items::patched(self.db, self.function.file(self.db)).contains(name) {
             self.complete = false;
             return Value::Unknown;
         }
@@ -259,18 +271,13 @@ impl<'a> Evaluator<'a> {
         let place = self.place(expr);
         let text = self.text(expr);
         let message = match &nearest {
-            Some(nearest) if nearest.contains('.') => {
-                format!("`{text}` does not exist; `{nearest}` does, from `triton.language.extra`")
-            }
+            Some(nearest) if nearest.contains('.') => format!("`{text}` does not exist; `tl.{nearest}` does"),
             Some(nearest) => format!("`{text}` does not exist; did you mean `tl.{nearest}`?"),
             None => format!("`{text}` does not exist: triton.language has no `{name}`"),
         };
         let mut report = problem(Code::LNG010, place, message);
         if let (Some(nearest), Some(language)) = (nearest, self.language_of(expr, path)) {
-            let new = match nearest.contains('.') {
-                true => format!("{}.extra.{nearest}", self.text(language)),
-                false => format!("{}.{nearest}", self.text(language)),
-            };
+            let new = format!("{}.{nearest}", self.text(language));
             report = report.fix(format!("Change to `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new)]);
         }
         self.report(report);
@@ -376,7 +383,7 @@ impl<'a> Evaluator<'a> {
             "dtype" => element_value(tile.ty.elem),
             "type" if tile.ty.is_scalar() => element_value(tile.ty.elem),
             "type" => Value::Type(tile.ty),
-            _ if self.is_missing(expr, name) => Value::Unknown,
+            _ if self.is_missing(expr, &format!("triton.language.{name}")) => Value::Unknown,
             "T" => self.transpose_last(tile, expr).map_or(Value::Unknown, Value::Tile),
             _ => match builtins::Builtin::method(name) {
                 Some(builtin) => Value::Method(Box::new(Value::Tile(tile)), builtin),

@@ -35,15 +35,19 @@ const COLLECTION_METHODS: &[&str] = &[
     "setdefault",
 ];
 
-/// Libraries that run in Python, on the host.
-const HOST_LIBRARIES: &[&str] =
-    &["math", "cmath", "numpy", "torch", "scipy", "cupy", "jax", "random", "os", "sys", "time", "pdb"];
+/// Modules all of whose functions run in Python: other modules of these libraries may hold Triton functions.
+#[rustfmt::skip]
+const HOST_MODULES: &[&str] = &[
+    "cmath", "cupy", "jax", "jax.nn", "jax.numpy", "math", "numpy", "numpy.linalg", "numpy.random", "os", "os.environ", "os.path", "pdb",
+    "random", "scipy", "scipy.special", "sys", "time", "torch", "torch.cuda", "torch.fft", "torch.linalg", "torch.nn", "torch.nn.functional",
+    "torch.random", "torch.special",
+];
 
 /// What the host's libraries call what a kernel has under another name.
 #[rustfmt::skip]
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("fabs", "abs"), ("absolute", "abs"), ("matmul", "dot"), ("mm", "dot"), ("clip", "clamp"), ("concatenate", "cat"), ("amax", "max"),
-    ("amin", "min"), ("transpose", "trans"), ("view", "reshape"), ("fmax", "maximum"), ("fmin", "minimum"), ("rint", "extra.libdevice.rint"),
+    ("amin", "min"), ("transpose", "trans"), ("view", "reshape"), ("fmax", "maximum"), ("fmin", "minimum"),
 ];
 
 impl<'a> Evaluator<'a> {
@@ -283,8 +287,9 @@ impl<'a> Evaluator<'a> {
             let message = format!("`{path}` runs on the host: a kernel calls `@triton.jit` functions and `tl` only");
             return self.problem(Code::LNG003, place, message);
         }
-        // What a library that is not read defines may well be a Triton function.
-        if !HOST_LIBRARIES.contains(&root) {
+        // What another module defines may well be a Triton function.
+        let module = path.rsplit_once('.').map_or(path, |(module, _)| module);
+        if HOST_MODULES.binary_search(&module).is_err() {
             return Poisoned;
         }
         let last = path.rsplit('.').next().unwrap_or_default();
@@ -296,10 +301,7 @@ impl<'a> Evaluator<'a> {
         let written = self.text(*callee);
         let own = match builtins::find(&format!("triton.language.{name}")) {
             Some(Known::Builtin(builtin)) => Some(builtin.spelling().to_owned()),
-            _ if builtins::nearest(name).is_some_and(|n| n == format!("libdevice.{name}")) => {
-                Some(format!("tl.extra.libdevice.{name}"))
-            }
-            _ => None,
+            _ => builtins::Library::find(name).map(|function| format!("tl.{}", function.full_spelling())),
         };
         let message = match &own {
             Some(own) => format!("`{written}` runs in Python, on the host; in a Triton function it is `{own}`"),

@@ -18,7 +18,7 @@ use crate::{
     diagnostics::{Code, Severity},
     items::{cdiv, next_power_of_2, python_float, version_number},
     launch::{self, GivenOptions, Impossible},
-    project,
+    project, versions,
 };
 
 impl Host<'_> {
@@ -159,8 +159,9 @@ impl Host<'_> {
                 _ => None,
             },
             "builtins.hasattr" => match &args.positional[..] {
-                [Value::Path(module), Value::Const(Const::Str(name))] if module.starts_with("triton.language") => {
-                    Some(Value::bool(crate::builtins::find(&format!("{module}.{name}")).is_some()))
+                [Value::Path(module), Value::Const(Const::Str(name))] if versions::is_module(module) => {
+                    let triton = project::triton(self.db, self.file);
+                    versions::has(&format!("{module}.{name}"), triton).map(Value::bool)
                 }
                 _ => None,
             },

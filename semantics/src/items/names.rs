@@ -12,15 +12,15 @@ use smol_str::SmolStr;
 use super::{
     chunk_body, conventional,
     declare::{Binding, Bound, declared},
+    search_path,
     values::{self, Asked, folded},
 };
 use crate::{
     Db, SourceFile,
     body::{Body, Expr, ExprId},
-    builtins,
     constant::Const,
     dtype::DType,
-    project,
+    project, versions,
 };
 
 /// What a name may stand for, once imports and other names for the same thing are followed.
@@ -96,7 +96,7 @@ fn ways_followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, c
         let imported = matches!(way.to, Bound::Module(_) | Bound::Member { .. });
         for meaning in followed::<C>(db, file, name, &way.to) {
             // What is imported is what is meant: `try: import x` / `except ImportError: x = None`.
-            let rank = Rank { absent: is_absent(&meaning), made_up: !imported, ..rank };
+            let rank = Rank { absent: is_absent(db, file, &meaning), made_up: !imported, ..rank };
             if found.iter().all(|f| f.1 != meaning) {
                 found.push((rank, meaning));
             }
@@ -121,11 +121,9 @@ struct Rank {
     unlikely: bool,
 }
 
-fn is_absent(meaning: &Meaning) -> bool {
+fn is_absent(db: &dyn Db, file: SourceFile, meaning: &Meaning) -> bool {
     match meaning {
-        Meaning::Path(path) => {
-            path.starts_with("triton.language.") && language_dtype(path).is_none() && builtins::find(path).is_none()
-        }
+        Meaning::Path(path) if path.starts_with("triton.") => versions::has(path, project::triton(db, file)) == Some(false),
         _ => false,
     }
 }
@@ -141,7 +139,7 @@ fn through_stars<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr) -
             }
             Some(Meaning::Path(path)) if path.starts_with("triton") => {
                 let path = join(&path, name);
-                if language_dtype(&path).is_some() || builtins::find(&path).is_some() {
+                if !name.starts_with('_') && versions::has(&path, project::triton(db, file)) == Some(true) {
                     return vec![Meaning::Path(path.into())];
                 }
             }
@@ -193,7 +191,9 @@ fn followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, bound:
             Some(Meaning::File(other)) if other == file && member == name => vec![Meaning::Opaque],
             Some(Meaning::File(other)) => members::<C>(db, other, member),
             Some(Meaning::Path(path)) => vec![member_of_path(db, file, &path, member)],
-            _ => vec![Meaning::Opaque],
+            // A folder without `__init__.py` has modules all the same.
+            None => vec![module_at(db, file, *level, &join(module, member)).unwrap_or(Meaning::Opaque)],
+            Some(_) => vec![Meaning::Opaque],
         },
         Bound::Definition(index) => vec![Meaning::Definition(file, *index)],
         Bound::Class { chunk, stmt } => vec![Meaning::Class(file, *chunk, *stmt)],
@@ -326,9 +326,14 @@ fn join(module: &str, member: &str) -> String {
     if module.is_empty() { member.to_owned() } else { format!("{module}.{member}") }
 }
 
-/// Libraries whose modules are known by their paths and never read.
+/// Libraries whose modules are known by their paths and never read; torch's private ones hold Triton functions.
 fn is_library(path: &str) -> bool {
-    matches!(path.split('.').next(), None | Some("" | "triton" | "torch" | "numpy")) || is_standard(path)
+    let mut parts = path.split('.');
+    match parts.next() {
+        Some("torch") => !parts.any(|part| part.starts_with('_')),
+        None | Some("" | "triton" | "numpy") => true,
+        _ => is_standard(path),
+    }
 }
 
 /// Modules that come with Python and that files around kernels use.
@@ -401,8 +406,10 @@ fn module_named(db: &dyn Db, file: SourceFile, level: u32, module: SmolStr) -> O
     let is_package = |folder: &&Path| db.system().is_file(&folder.join("__init__.py"));
     let above = own.ancestors().take(12).filter(|f| !is_package(f));
     let packages = project::project(db, file).packages.iter().map(PathBuf::as_path);
+    let added = search_path::added(db, file);
+    let [before, behind] = [&added.before, &added.behind].map(|folders| folders.iter().map(PathBuf::as_path));
     // A script's own folder counts when it is run.
-    let mut folders = above.chain(packages).chain([own]);
+    let mut folders = before.chain(above).chain(packages).chain([own]).chain(behind);
     match folders.find_map(|folder| find_module(db, folder, &parts)) {
         Some(found) if found != file => Some(Meaning::File(found)),
         _ => Some(Meaning::Path(module)),

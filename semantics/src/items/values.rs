@@ -11,9 +11,8 @@ use super::{
 use crate::{
     Db, SourceFile,
     body::{Arg, ArgKind, Body, BoolOp, Expr, ExprId, Stmt, StmtId, UnaryOp},
-    builtins,
     constant::{self, Const},
-    project,
+    project, versions,
 };
 
 /// What names that a value reads are worth.
@@ -204,8 +203,10 @@ impl<'a> Folder<'a> {
             && let Some(Const::Str(member)) = self.fold(member.value)
         {
             let module = self.path(module.value);
-            let known = module.starts_with("triton.language") || matches!(module.as_str(), "triton.Config" | "triton.autotune");
-            return known.then(|| Const::Bool(builtins::find(&format!("{module}.{member}")).is_some()));
+            let known = matches!(module.as_str(), "triton.Config" | "triton.autotune");
+            let has = versions::is_module(&module)
+                .then(|| versions::has(&format!("{module}.{member}"), project::triton(self.db, self.file)));
+            return has.unwrap_or_else(|| known.then_some(true)).map(Const::Bool);
         }
         let args: Vec<Const> =
             args.iter().map(|a| if a.kind == ArgKind::Positional { self.fold(a.value) } else { None }).collect::<Option<_>>()?;

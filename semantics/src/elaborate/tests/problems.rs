@@ -297,8 +297,8 @@ fn operands() {
             8: LNG010 at `tl.lod`: `tl.lod` does not exist; did you mean `tl.load`?
                 fix?: Change to `tl.load`: `tl.lod` -> `tl.load`
         a = tl.tanh(h)
-            8: LNG010 at `tl.tanh`: `tl.tanh` does not exist; `libdevice.tanh` does, from `triton.language.extra`
-                fix?: Change to `tl.extra.libdevice.tanh`: `tl.tanh` -> `tl.extra.libdevice.tanh`
+            8: LNG010 at `tl.tanh`: `tl.tanh` does not exist; `tl.extra.cuda.libdevice.tanh` does
+                fix?: Change to `tl.extra.cuda.libdevice.tanh`: `tl.tanh` -> `tl.extra.cuda.libdevice.tanh`
         a = tl.extra.cuda.num_warps()
             8: LIM002 at `tl.extra.cuda.num_warps`: `tl.extra.cuda.num_warps` is part of Triton, but Tritium does not know it yet: what depends on it is not checked
         a = foo + 1
