@@ -5,13 +5,13 @@
 //! A function, a class or an `if` nests its statements in the same arena.
 
 use smol_str::SmolStr;
-use tritium_syntax::TextRange;
+use tritium_syntax::{TextRange, TextSize};
 
 mod lower;
 mod op;
 mod print;
 
-pub use lower::lower;
+pub use lower::{lower, lower_function};
 pub use op::{BinaryOp, BoolOp, CompareOp, UnaryOp};
 
 /// An expression of its body.
@@ -261,7 +261,7 @@ pub struct ImportAlias {
     pub alias: Option<SmolStr>,
 }
 
-/// From ids back to the text: ranges relative to the start of the chunk.
+/// From ids back to the text: ranges relative to the start of the chunk, or of the function that is lowered by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceMap {
     pub exprs: Vec<TextRange>,
@@ -272,7 +272,23 @@ pub struct SourceMap {
     pub functions: Vec<(StmtId, TextRange, Vec<TextRange>)>,
 }
 
+impl SourceMap {
+    fn count_from(&mut self, start: TextSize) {
+        let names = self.functions.iter_mut().flat_map(|(_, name, params)| params.iter_mut().chain([name]));
+        let arguments = self.arguments.iter_mut().map(|(_, range)| range);
+        for range in self.exprs.iter_mut().chain(&mut self.stmts).chain(names).chain(arguments) {
+            *range -= start;
+        }
+    }
+}
+
 impl Body {
+    /// Its functions in the order of the text, one inside another after it.
+    pub fn functions(&self) -> impl Iterator<Item = StmtId> {
+        let numbered = self.stmts.iter().zip(0..);
+        numbered.filter(|(stmt, _)| matches!(stmt, Stmt::Function(_))).map(|(_, id)| StmtId(id))
+    }
+
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.0 as usize]
     }

@@ -164,7 +164,7 @@ fn syntax_errors(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         if errors.is_empty() {
             continue;
         }
-        let Some(kernel) = functions.iter().find(|f| f.chunk == index) else { continue };
+        let Some(kernel) = functions.iter().find(|f| f.holder == index) else { continue };
         for error in errors.iter() {
             let mut diagnostic = plain(Code::SYN001, error.message.clone(), in_file(*start, error.range));
             diagnostic.kernel = Some(kernel.function.name(db).clone());

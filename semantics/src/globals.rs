@@ -4,18 +4,19 @@
 //! fold. **Invariants:** `None` means that the file does not bind the name; what it binds in a way that is not followed is
 //! [`Global::Opaque`], which silences its users; values that may be one or another are opaque; neither items nor host code ask here.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use smol_str::SmolStr;
 
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, Expr, ExprId},
+    body::{ArgKind, Body, Expr, ExprId},
     constant::Const,
     host,
     items::{
-        Conditions, Folder, FunctionKind, Meaning, NameValues, RecordClass, chunk_body, circular, constant_at, conventional,
-        decorators, follow, items, language_dtype, meanings, members, records,
+        Bound, Conditions, Enclosing, Folder, FunctionKind, Meaning, NameValues, RecordClass, chunk_body, circular, constant_at,
+        conventional, decorators, enclosing, follow, imported, is_passed_around, is_replaced, items, language_dtype, meanings,
+        members, records, uses,
     },
     versions,
 };
@@ -65,6 +66,49 @@ impl Conditions for Running {
 #[salsa::tracked(returns(deref), cycle_result = circular)]
 fn meanings_by_running(db: &dyn Db, file: SourceFile, name: SmolStr, count: Option<usize>) -> Vec<Meaning> {
     follow::<Running>(db, file, &name, count)
+}
+
+/// What `name` means to a function: what the functions around it bind, and then its module. Arguments of those functions, and what is made
+/// of them, are not known.
+pub fn name_in(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global> {
+    match outer(db, function) {
+        Some(_) => name_inside(db, function, name),
+        None => resolve(db, function.file(db), name),
+    }
+}
+
+/// Of a function inside others. Typing beside it finds the same.
+#[salsa::tracked(returns(clone))]
+fn name_inside(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global> {
+    let (file, outer) = (function.file(db), outer(db, function));
+    match enclosing(db, file, outer, &name) {
+        Some(found) => Some(Closure { db, file, outer, left: &Cell::new(MAX_LOOKUPS) }.global(found)),
+        None => resolve(db, file, name),
+    }
+}
+
+/// The function around a function: an index into the definitions of its file.
+fn outer(db: &dyn Db, function: Function) -> Option<usize> {
+    items(db, function.file(db)).function(function)?.outer.first().copied()
+}
+
+/// Whether a function's text is a template: it mentions a name that nothing binds, and the file, which gives the function to somebody, has
+/// something to put in the name's place. What is missing in it may come with that.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn is_template(db: &dyn Db, function: Function) -> bool {
+    let file = function.file(db);
+    let params = items(db, file).function(function).map_or(&[][..], |item| &item.params);
+    let is_open = |name: &SmolStr| {
+        params.iter().all(|param| param.name != *name)
+            && is_replaced(db, file, name)
+            && matches!(name_in(db, function, name.clone()), None | Some(Global::Opaque | Global::Value(_)))
+    };
+    is_passed_around(db, file, function.name(db)) && uses(db, function).names.iter().any(is_open)
+}
+
+/// Whether a function around a function binds a name.
+pub(crate) fn is_enclosed(db: &dyn Db, function: Function, name: &str) -> bool {
+    enclosing(db, function.file(db), outer(db, function), name).is_some()
 }
 
 /// What `name` means in a file's module scope.
@@ -129,6 +173,11 @@ pub fn alternatives(db: &dyn Db, function: Function) -> Vec<Function> {
     if !items(db, file).function(function).is_some_and(|f| f.is_conditional) {
         return vec![];
     }
+    let outer = &items(db, file).function(function).map(|f| &f.outer);
+    if outer.is_some_and(|outer| !outer.is_empty()) {
+        let others = items(db, file).functions.iter().filter(|f| Some(&f.outer) == *outer && f.is_conditional);
+        return others.map(|f| f.function).filter(|f| *f != function && f.name(db) == function.name(db)).collect();
+    }
     let all: Vec<Global> = meanings::<Running>(db, file, function.name(db).clone()).iter().map(|m| global(db, m)).collect();
     if !all.contains(&Global::Function(function)) {
         return vec![];
@@ -173,7 +222,7 @@ fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Globa
         // `kernel = triton.jit(function)`
         if let [arg] = &args[..]
             && let Expr::Name(_) = body.expr(arg.value)
-            && decorators::compiles(db, file, &body, *callee)
+            && decorators::compiles(db, file, &body, *callee, None)
             && let Some(found) = folder.meanings(arg.value).first()
         {
             return match global(db, found) {
@@ -182,6 +231,11 @@ fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Globa
             };
         }
     }
+    plain_value(&folder, &body, value)
+}
+
+/// A value that is no name for something else.
+fn plain_value(folder: &Folder<'_>, body: &Body, value: ExprId) -> Global {
     match folder.fold(value) {
         Some(Const::None) => Global::Constexpr(Const::None),
         Some(known) => Global::Value(Some(known)),
@@ -189,6 +243,102 @@ fn value_of(db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Globa
             Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::FString(_) | Expr::Lambda { .. } => Global::Value(None),
             _ => Global::Opaque,
         },
+    }
+}
+
+/// Names of functions that are looked up before a value made of them is unknown.
+const MAX_LOOKUPS: u32 = 1 << 10;
+
+/// Names as statements of a function see them.
+struct Closure<'a> {
+    db: &'a dyn Db,
+    file: SourceFile,
+    outer: Option<usize>,
+    left: &'a Cell<u32>,
+}
+
+impl<'a> Closure<'a> {
+    fn global(&self, found: Enclosing<'a>) -> Global {
+        let (db, file) = (self.db, self.file);
+        let Some(bound) = found.only() else { return Global::Opaque };
+        let imported = |level, module, member| match imported(db, file, level, module, member) {
+            Some(meaning) => global(db, &meaning),
+            None => Global::Opaque,
+        };
+        match bound {
+            Bound::Module(module) => imported(0, module, None),
+            Bound::Member { level, module, member } => imported(*level, module, Some(member)),
+            Bound::Definition(index) => global(db, &Meaning::Definition(file, *index)),
+            Bound::Class { chunk, stmt } => global(db, &Meaning::Class(file, *chunk, *stmt)),
+            Bound::Value { chunk, value } => {
+                let Some(left) = self.left.get().checked_sub(1) else { return Global::Opaque };
+                self.left.set(left);
+                let inside = Closure { outer: Some(found.function), ..*self };
+                stacker::maybe_grow(128 << 10, 2 << 20, || inside.value_of(*chunk, *value))
+            }
+            Bound::Opaque => Global::Opaque,
+        }
+    }
+
+    /// `a` or `a.b.c` that begins with a name of a function; `None`: of the module.
+    fn named(&self, body: &Body, expr: ExprId) -> Option<Global> {
+        match body.expr(expr) {
+            Expr::Name(name) => Some(self.global(enclosing(self.db, self.file, self.outer, name)?)),
+            Expr::Attribute { receiver, name } => Some(match self.named(body, *receiver)? {
+                Global::Module(path) | Global::Builtin(path) | Global::External(path) => external(&format!("{path}.{name}")),
+                Global::File(file) => member_of_file(self.db, file, name),
+                _ => Global::Opaque,
+            }),
+            _ => None,
+        }
+    }
+
+    fn value_of(&self, chunk: usize, value: ExprId) -> Global {
+        let Some(body) = chunk_body(self.db, self.file, chunk) else { return Global::Opaque };
+        let folder = Folder::of_function(self.db, self.file, chunk, &body, value, self);
+        let means = |expr: ExprId| match self.named(&body, expr) {
+            Some(found) => found,
+            None => one_of(self.db, &folder.meanings(expr)),
+        };
+        match body.expr(value) {
+            Expr::Name(_) | Expr::Attribute { .. } => match means(value) {
+                Global::Opaque => plain_value(&folder, &body, value),
+                found => found,
+            },
+            Expr::Call { callee, args } => match (means(*callee), &args[..]) {
+                (Global::Builtin(path), [arg])
+                    if matches!(path.as_str(), "triton.language.constexpr" | "triton.language.core.constexpr") =>
+                {
+                    folder.fold(arg.value).map_or(Global::Opaque, Global::Constexpr)
+                }
+                // `kernel = triton.jit(function)`
+                (_, [arg])
+                    if matches!(body.expr(arg.value), Expr::Name(_))
+                        && decorators::compiles(self.db, self.file, &body, *callee, self.outer) =>
+                {
+                    match means(arg.value) {
+                        found @ Global::Function(_) => found,
+                        _ => Global::Opaque,
+                    }
+                }
+                _ => plain_value(&folder, &body, value),
+            },
+            _ => plain_value(&folder, &body, value),
+        }
+    }
+}
+
+impl NameValues for Closure<'_> {
+    fn value_of(&self, folder: &Folder<'_>, found: &[Meaning]) -> Option<Const> {
+        ForKernels.value_of(folder, found)
+    }
+
+    fn folded(&self, db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<Const> {
+        folded(db, file, chunk, value)
+    }
+
+    fn enclosed(&self, body: &Body, expr: ExprId) -> Option<Option<Const>> {
+        Some(constant_of(self.named(body, expr)?))
     }
 }
 

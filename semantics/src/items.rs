@@ -9,19 +9,22 @@ use std::{
     sync::Arc,
 };
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
 use tritium_syntax::{Encoding, LineIndex, Parse, PythonVersion, SyntaxError, TextRange};
 
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower},
+    body::{
+        ArgKind, Body, Clause, Expr, ExprId, FStringPart, FunctionDef, ParamKind, SourceMap, Stmt, StmtId, lower, lower_function,
+    },
     dtype::DType,
 };
 
 mod declare;
 pub(crate) mod decorators;
+mod enclosing;
 mod names;
 mod origin;
 pub(crate) mod records;
@@ -31,6 +34,7 @@ mod values;
 use decorators::{DecoratorEffect, Decorators};
 
 pub(crate) use declare::{Bound, MAX_VALUE_HEIGHT, declared, name_of_value};
+pub(crate) use enclosing::{Enclosing, enclosing};
 pub(crate) use names::{
     Conditions, Folding, Meaning, circular, constant_at, follow, imported, language_dtype, meanings, members, path,
 };
@@ -88,11 +92,33 @@ pub fn lowered<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Lowered {
     Lowered { body: Arc::new(body), map: Arc::new(map), errors: parse.errors().into() }
 }
 
-/// The body of a file's `index`th chunk; equal bodies stop what depends on them from running again.
+/// One of a chunk's functions by itself, and where in the chunk it begins.
+#[salsa::tracked(returns(ref))]
+fn lowered_function<'db>(db: &'db dyn Db, chunk: Chunk<'db>, nth: usize) -> Option<(u32, Lowered)> {
+    let whole = lowered(db, chunk);
+    let range = *whole.map.stmts.get(whole.body.functions().nth(nth)?.0 as usize)?;
+    let (body, map) = lower_function(&chunk_tree(db, chunk).tree(), range)?;
+    Some((range.start().into(), Lowered { body: Arc::new(body), map: Arc::new(map), errors: Arc::default() }))
+}
+
+/// A chunk of a file, or behind the chunks one of the file's functions by itself, so that typing in what stands beside a function does not
+/// change it. With where it begins.
+fn part(db: &dyn Db, file: SourceFile, index: usize) -> Option<(u32, &Lowered)> {
+    let all = chunks(db, file);
+    if let Some((start, chunk)) = all.get(index) {
+        return Some((*start, lowered(db, *chunk)));
+    }
+    let definition = declared(db, file).definitions.get(index - all.len())?;
+    let (start, chunk) = all.get(definition.chunk)?;
+    let (inside, function) = lowered_function(db, *chunk, definition.nth).as_ref()?;
+    Some((start + inside, function))
+}
+
+/// The body of a file's `index`th chunk, or of the function by itself that stands for; equal bodies stop what depends on them from running
+/// again.
 #[salsa::tracked(returns(clone))]
 pub fn chunk_body(db: &dyn Db, file: SourceFile, index: usize) -> Option<Arc<Body>> {
-    let (_, chunk) = chunks(db, file).get(index)?;
-    Some(lowered(db, *chunk).body.clone())
+    Some(part(db, file, index)?.1.body.clone())
 }
 
 /// What a decorator makes of a function.
@@ -108,11 +134,12 @@ pub enum FunctionKind {
 pub struct FunctionItem {
     pub function: Function,
     pub kind: FunctionKind,
-    /// The chunk that holds it, and its place among the chunk's functions of that name.
+    /// The chunk that holds it.
+    pub holder: usize,
+    /// What it is the only statement of: its chunk where the chunk holds nothing else, or the function by itself.
     pub chunk: usize,
-    pub ordinal: usize,
-    /// The chunk holds nothing else.
-    pub is_alone: bool,
+    /// The functions around it, innermost first: indices into the file's definitions.
+    pub outer: Vec<usize>,
     /// Under `@triton.autotune` or `@triton.heuristics`: launched, never called.
     pub is_tuned: bool,
     /// Under a decorator that is not Triton's: what launches give may not be what the function gets.
@@ -174,10 +201,10 @@ pub fn items(db: &dyn Db, file: SourceFile) -> Items {
     let compiled = compiled_by_name(db, file);
     let mut decorators = Decorators::new(db, file);
     let mut of_name: FxHashMap<SmolStr, u32> = FxHashMap::default();
-    for definition in &declared.definitions {
+    for (index, definition) in declared.definitions.iter().enumerate() {
         db.unwind_if_revision_cancelled();
         let nth = of_name.get(&definition.name).copied().unwrap_or(0);
-        let found = function_item(db, file, definition, nth, &compiled, &mut decorators);
+        let found = function_item(db, file, index, nth, compiled.contains(&index), &mut decorators);
         items.of_definition.push(found.as_ref().map(|f| f.function));
         if let Some(found) = found {
             of_name.insert(definition.name.clone(), nth + 1);
@@ -188,41 +215,85 @@ pub fn items(db: &dyn Db, file: SourceFile) -> Items {
     items
 }
 
-/// The names that a module-level `x = triton.jit(name)` compiles.
-fn compiled_by_name(db: &dyn Db, file: SourceFile) -> BTreeSet<SmolStr> {
+/// The definitions that a call compiles, wherever it stands: `kernel = triton.jit(function)`.
+fn compiled_by_name(db: &dyn Db, file: SourceFile) -> BTreeSet<usize> {
+    let declared = declared(db, file);
     let mut out = BTreeSet::new();
-    for way in declared(db, file).names.values().flatten() {
-        let Bound::Value { chunk, value } = way.to else { continue };
-        let Some(body) = chunk_body(db, file, chunk) else { continue };
-        if let Expr::Call { callee, args } = body.expr(value)
-            && let [arg] = &args[..]
-            && let Expr::Name(name) = body.expr(arg.value)
-            && decorators::compiles(db, file, &body, *callee)
-        {
-            out.insert(name.clone());
+    for (chunk, (_, parsed)) in chunks(db, file).iter().enumerate() {
+        for (around, callee, name) in calls_with_a_name(db, *parsed) {
+            // Most are calls of functions with a value.
+            if !declared.definitions.iter().any(|d| d.name == *name) {
+                continue;
+            }
+            let Some(body) = chunk_body(db, file, chunk) else { continue };
+            let outer = around.and_then(|stmt| declared.definition_at.get(&(chunk, stmt)).copied());
+            // All that the name stands for at some time: `kernel = triton.jit(kernel)` binds it anew.
+            let bound: Vec<&Bound> = match enclosing(db, file, outer, name) {
+                Some(found) => found.all.iter().collect(),
+                None => declared.names.get(name).into_iter().flatten().map(|way| &way.to).collect(),
+            };
+            let definition = |bound: &Bound| if let Bound::Definition(index) = bound { Some(*index) } else { None };
+            let mut found = bound.into_iter().filter_map(definition).peekable();
+            if found.peek().is_some() && decorators::compiles(db, file, &body, *callee, outer) {
+                out.extend(found);
+            }
         }
     }
+    out
+}
+
+/// The calls of a chunk that give a name and nothing else: the function that they are in, the callee, the name.
+#[salsa::tracked(returns(ref))]
+fn calls_with_a_name<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Vec<(Option<StmtId>, ExprId, SmolStr)> {
+    fn search(body: &Body, stmts: &[StmtId], around: Option<StmtId>, out: &mut Vec<(Option<StmtId>, ExprId, SmolStr)>) {
+        for &id in stmts {
+            let stmt = body.stmt(id);
+            own_exprs(stmt, &mut |root| {
+                walk_expr(body, root, &mut |node| {
+                    if let Node::Expr(id) = node
+                        && let Expr::Call { callee, args } = body.expr(id)
+                        && let [arg] = &args[..]
+                        && let Expr::Name(name) = body.expr(arg.value)
+                    {
+                        out.push((around, *callee, name.clone()));
+                    }
+                });
+            });
+            match stmt {
+                Stmt::Function(def) => search(body, &def.body, Some(id), out),
+                _ => module_blocks(stmt).into_iter().for_each(|block| search(body, block, around, out)),
+            }
+        }
+    }
+    let body = &lowered(db, chunk).body;
+    let mut out = Vec::new();
+    search(body, &body.root, None, &mut out);
     out
 }
 
 fn function_item(
     db: &dyn Db,
     file: SourceFile,
-    definition: &declare::Definition,
+    index: usize,
     nth: u32,
-    compiled: &BTreeSet<SmolStr>,
+    is_compiled: bool,
     decorators: &mut Decorators<'_>,
 ) -> Option<FunctionItem> {
-    let body = chunk_body(db, file, definition.chunk)?;
-    let Stmt::Function(def) = body.stmt(definition.stmt) else { return None };
-    let makes: Vec<DecoratorEffect> = def.decorators.iter().map(|&d| decorators.makes(&body, d)).collect();
-    let kind = if makes.contains(&DecoratorEffect::Jit) || compiled.contains(&def.name) {
+    let all = &declared(db, file).definitions;
+    let definition = all.get(index)?;
+    let whole = chunk_body(db, file, definition.chunk)?;
+    let Stmt::Function(def) = whole.stmt(definition.stmt) else { return None };
+    let makes: Vec<DecoratorEffect> = def.decorators.iter().map(|&d| decorators.makes(&whole, d, definition.outer)).collect();
+    let kind = if makes.contains(&DecoratorEffect::Jit) || is_compiled {
         FunctionKind::Jit
     } else if makes.contains(&DecoratorEffect::ConstexprFunction) {
         FunctionKind::Constexpr
     } else {
         return None;
     };
+    let chunk = if whole.root == [definition.stmt] { definition.chunk } else { chunk_count(db, file) + index };
+    let body = chunk_body(db, file, chunk)?;
+    let Stmt::Function(def) = body.stmt(*body.root.first()?) else { return None };
     let function = Function::new(db, file, def.name.clone(), nth);
     let params: Vec<ParamItem> = def
         .params
@@ -242,9 +313,9 @@ fn function_item(
     Some(FunctionItem {
         function,
         kind,
-        chunk: definition.chunk,
-        ordinal: definition.ordinal,
-        is_alone: body.root == [definition.stmt],
+        holder: definition.chunk,
+        chunk,
+        outer: std::iter::successors(definition.outer, |&outer| all[outer].outer).collect(),
         is_tuned: has_configs || makes.contains(&DecoratorEffect::Tuned),
         is_wrapped: makes.contains(&DecoratorEffect::Other),
         is_conditional: definition.is_conditional,
@@ -271,7 +342,7 @@ pub fn function_body(db: &dyn Db, function: Function) -> Option<(Arc<Body>, Stmt
     let file = function.file(db);
     let item = items(db, file).function(function)?;
     let body = chunk_body(db, file, item.chunk)?;
-    let stmt = nth_function(&body, function.name(db), item.ordinal)?;
+    let stmt = *body.root.first()?;
     Some((body, stmt))
 }
 
@@ -297,11 +368,17 @@ pub(crate) fn function_head(db: &dyn Db, function: Function) -> Option<(Arc<Body
 
 /// A number for the text of the statement that defines a function; texts that differ have different ones, but for chance.
 pub fn text_hash(db: &dyn Db, function: Function) -> u64 {
-    let file = function.file(db);
-    let chunk = items(db, file).function(function).and_then(|item| chunks(db, file).get(item.chunk));
+    let range = range_of_function(db, function);
     let mut hasher = DefaultHasher::new();
-    chunk.map(|(_, chunk)| chunk.text(db)).hash(&mut hasher);
+    range.and_then(|range| function.file(db).text(db).get(range)).hash(&mut hasher);
     hasher.finish()
+}
+
+/// The whole `def` in its file, decorators and all.
+pub fn range_of_function(db: &dyn Db, function: Function) -> Option<std::ops::Range<usize>> {
+    let (start, map) = source_map(db, function)?;
+    let (_, stmt) = function_body(db, function)?;
+    Some(in_file(start, *map.stmts.get(stmt.0 as usize)?))
 }
 
 /// The way back to the text: the file offset that the map's ranges count from, and the map.
@@ -320,10 +397,10 @@ pub(crate) fn map_in_chunk(db: &dyn Db, function: Function) -> Option<(usize, Ar
     Some((chunk, chunk_map(db, file, chunk)?.1))
 }
 
-/// As [`source_map`], of a chunk.
+/// As [`source_map`], of a chunk or of a function by itself.
 pub fn chunk_map(db: &dyn Db, file: SourceFile, chunk: usize) -> Option<(u32, Arc<SourceMap>)> {
-    let (start, chunk) = chunks(db, file).get(chunk)?;
-    Some((*start, lowered(db, *chunk).map.clone()))
+    let (start, lowered) = part(db, file, chunk)?;
+    Some((start, lowered.map.clone()))
 }
 
 /// What a module-level name is bound to in the text: the value of its assignment, or its `def`.
@@ -396,6 +473,32 @@ fn quoted<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> BTreeSet<SmolStr> {
     let between = marks.windows(2).filter(|pair| text.as_bytes()[pair[0]] == text.as_bytes()[pair[1]]);
     let words = between.map(|pair| &text[pair[0] + 1..pair[1]]);
     words.filter(|word| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_')).map(SmolStr::new).collect()
+}
+
+/// Whether a file has a text to put in the place of a word: by a dictionary of such texts, or by `replace`.
+pub(crate) fn is_replaced(db: &dyn Db, file: SourceFile, word: &str) -> bool {
+    chunks(db, file).iter().any(|(_, chunk)| replaced(db, *chunk).contains(word))
+}
+
+#[salsa::tracked(returns(ref))]
+fn replaced<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> BTreeSet<SmolStr> {
+    let body = &lowered(db, chunk).body;
+    let mut words = BTreeSet::new();
+    let mut word = |id: ExprId| {
+        if let Expr::Str(text) = body.expr(id) {
+            words.insert(text.into());
+        }
+    };
+    for expr in &body.exprs {
+        match expr {
+            Expr::Dict(entries) => entries.iter().filter_map(|(key, _)| *key).for_each(&mut word),
+            Expr::Call { callee, args } if matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "replace") => {
+                args.first().into_iter().for_each(|arg| word(arg.value));
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 /// Names that a file gives to modules and other objects: `tl.extract_slice = …`.
@@ -477,36 +580,20 @@ pub fn uses(db: &dyn Db, function: Function) -> Uses {
 pub fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Function> {
     let items = items(db, file);
     let jit = || items.functions.iter().filter(|f| f.kind == FunctionKind::Jit);
-    let called: BTreeSet<&SmolStr> =
-        jit().flat_map(|f| uses(db, f.function).names.iter().filter(move |name| *name != f.function.name(db))).collect();
+    // What a function mentions are the names of its module and of the functions around it.
+    let mut called: FxHashSet<(Option<usize>, &SmolStr)> = FxHashSet::default();
+    for f in jit() {
+        for name in uses(db, f.function).names.iter().filter(|name| *name != f.function.name(db)) {
+            called.extend(f.outer.iter().map(|&outer| Some(outer)).chain([None]).map(|scope| (scope, name)));
+        }
+    }
     jit()
-        .filter(|f| f.is_tuned || (!called.contains(f.function.name(db)) && !uses(db, f.function).returns_value))
+        .filter(|f| {
+            let is_called = called.contains(&(f.outer.first().copied(), f.function.name(db)));
+            f.is_tuned || (!is_called && !uses(db, f.function).returns_value)
+        })
         .map(|f| f.function)
         .collect()
-}
-
-/// The statement of the `ordinal`th function called `name` in a chunk, in the order [`declare`] meets them.
-fn nth_function(body: &Body, name: &str, ordinal: usize) -> Option<StmtId> {
-    fn search(body: &Body, stmts: &[StmtId], name: &str, left: &mut usize) -> Option<StmtId> {
-        for &id in stmts {
-            let stmt = body.stmt(id);
-            if let Stmt::Function(f) = stmt
-                && f.name == name
-            {
-                if *left == 0 {
-                    return Some(id);
-                }
-                *left -= 1;
-            }
-            for block in module_blocks(stmt) {
-                if let Some(found) = search(body, block, name, left) {
-                    return Some(found);
-                }
-            }
-        }
-        None
-    }
-    search(body, &body.root, name, &mut { ordinal })
 }
 
 /// The blocks whose statements bind names of the same module (or class).
@@ -599,34 +686,50 @@ pub fn walk(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
     for &id in stmts {
         visit(Node::Stmt(id));
         let stmt = body.stmt(id);
-        let mut expr = |e: ExprId| walk_expr(body, e, visit);
-        match stmt {
-            Stmt::Missing | Stmt::Pass | Stmt::Import { .. } | Stmt::ImportFrom { .. } => {}
-            Stmt::Expr(e) => expr(*e),
-            Stmt::Assign { targets, value } => targets.iter().chain([value]).for_each(|&e| expr(e)),
-            Stmt::AugAssign { target, value, .. } => [target, value].into_iter().for_each(|&e| expr(e)),
-            Stmt::AnnAssign { target, annotation, value } => [target, annotation].into_iter().chain(value).for_each(|&e| expr(e)),
-            Stmt::Return(value) => value.iter().for_each(|&e| expr(e)),
-            Stmt::If { condition, .. } | Stmt::While { condition, .. } => expr(*condition),
-            Stmt::For { target, iterable, .. } => [target, iterable].into_iter().for_each(|&e| expr(e)),
-            Stmt::With { items, .. } => {
-                items.iter().flat_map(|(context, target)| [context].into_iter().chain(target)).for_each(|&e| expr(e));
-            }
-            Stmt::Assert { test, message } => [test].into_iter().chain(message).for_each(|&e| expr(e)),
-            Stmt::Function(def) => {
-                let of_params = def.params.iter().flat_map(|p| p.annotation.iter().chain(&p.default));
-                def.decorators.iter().chain(of_params).chain(&def.returns).for_each(|&e| expr(e));
-            }
-            Stmt::Class { decorators, bases, .. } => {
-                decorators.iter().chain(bases.iter().map(|base| &base.value)).for_each(|&e| expr(e));
-            }
-            Stmt::Try { handlers, .. } => handlers.iter().filter_map(|h| h.0).for_each(expr),
-            Stmt::Other { exprs, .. } => exprs.iter().for_each(|&e| expr(e)),
-        }
+        own_exprs(stmt, &mut |expr| walk_expr(body, expr, visit));
         match stmt {
             Stmt::Function(def) => walk(body, &def.body, visit),
             _ => module_blocks(stmt).into_iter().for_each(|block| walk(body, block, visit)),
         }
+    }
+}
+
+/// The same without the statements of functions and classes inside.
+fn walk_own(body: &Body, stmts: &[StmtId], visit: &mut dyn FnMut(Node)) {
+    for &id in stmts {
+        visit(Node::Stmt(id));
+        let stmt = body.stmt(id);
+        own_exprs(stmt, &mut |expr| walk_expr(body, expr, visit));
+        if !matches!(stmt, Stmt::Class { .. }) {
+            module_blocks(stmt).into_iter().for_each(|block| walk_own(body, block, visit));
+        }
+    }
+}
+
+/// Visits the expressions directly inside a statement.
+fn own_exprs(stmt: &Stmt, visit: &mut dyn FnMut(ExprId)) {
+    match stmt {
+        Stmt::Missing | Stmt::Pass | Stmt::Import { .. } | Stmt::ImportFrom { .. } => {}
+        Stmt::Expr(e) => visit(*e),
+        Stmt::Assign { targets, value } => targets.iter().chain([value]).for_each(|&e| visit(e)),
+        Stmt::AugAssign { target, value, .. } => [target, value].into_iter().for_each(|&e| visit(e)),
+        Stmt::AnnAssign { target, annotation, value } => [target, annotation].into_iter().chain(value).for_each(|&e| visit(e)),
+        Stmt::Return(value) => value.iter().for_each(|&e| visit(e)),
+        Stmt::If { condition, .. } | Stmt::While { condition, .. } => visit(*condition),
+        Stmt::For { target, iterable, .. } => [target, iterable].into_iter().for_each(|&e| visit(e)),
+        Stmt::With { items, .. } => {
+            items.iter().flat_map(|(context, target)| [context].into_iter().chain(target)).for_each(|&e| visit(e));
+        }
+        Stmt::Assert { test, message } => [test].into_iter().chain(message).for_each(|&e| visit(e)),
+        Stmt::Function(def) => {
+            let of_params = def.params.iter().flat_map(|p| p.annotation.iter().chain(&p.default));
+            def.decorators.iter().chain(of_params).chain(&def.returns).for_each(|&e| visit(e));
+        }
+        Stmt::Class { decorators, bases, .. } => {
+            decorators.iter().chain(bases.iter().map(|base| &base.value)).for_each(|&e| visit(e));
+        }
+        Stmt::Try { handlers, .. } => handlers.iter().filter_map(|h| h.0).for_each(visit),
+        Stmt::Other { exprs, .. } => exprs.iter().for_each(|&e| visit(e)),
     }
 }
 

@@ -65,7 +65,12 @@ impl Place {
     fn tritium(&self, arguments: &[&str]) -> Command {
         // Signals that this process was started to ignore (in the background of a script, under `nohup`) stay ignored in what it starts: `env` gives them back and keeps the pid.
         let mut command = Command::new("env");
-        command.arg("--default-signal=INT,HUP,TERM").arg(tritium()).args(arguments).env("TMPDIR", self.path("tmp")).env("TRITIUM_CACHE", self.path("cache"));
+        command
+            .arg("--default-signal=INT,HUP,TERM")
+            .arg(tritium())
+            .args(arguments)
+            .env("TMPDIR", self.path("tmp"))
+            .env("TRITIUM_CACHE", self.path("cache"));
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }

@@ -19,9 +19,19 @@ pub fn lower(module: &ast::Module) -> (Body, SourceMap) {
     let mut lowering = Lowering::default();
     let root = lowering.stmts(module.stmts());
     lowering.body.root = root;
-    // Inner arguments come first.
-    lowering.map.arguments.sort_unstable_by_key(|(value, _)| *value);
-    (lowering.body, lowering.map)
+    lowering.finish()
+}
+
+/// Lowers one function of a chunk by itself, as if nothing stood around it; its ranges count from its own start.
+pub fn lower_function(module: &ast::Module, range: TextRange) -> Option<(Body, SourceMap)> {
+    let inside = module.syntax().covering_element(range);
+    let node = inside.ancestors().find(|node| node.text_range() == range && ast::FunctionDef::can_cast(node.kind()))?;
+    let mut lowering = Lowering::default();
+    let stmt = lowering.function(&ast::FunctionDef::cast(node)?);
+    lowering.body.root = vec![stmt];
+    let (body, mut map) = lowering.finish();
+    map.count_from(range.start());
+    Some((body, map))
 }
 
 /// Left on the stack before it grows, and what it grows by.
@@ -35,6 +45,12 @@ struct Lowering {
 }
 
 impl Lowering {
+    fn finish(mut self) -> (Body, SourceMap) {
+        // Inner arguments come first.
+        self.map.arguments.sort_unstable_by_key(|(value, _)| *value);
+        (self.body, self.map)
+    }
+
     fn expr(&mut self, expr: Expr, range: TextRange) -> ExprId {
         let id = ExprId(self.body.exprs.len() as u32);
         self.body.exprs.push(expr);

@@ -29,7 +29,12 @@ impl<'a> Evaluator<'a> {
         for item in items {
             match body.expr(item) {
                 Expr::None => steps.push(AxisIndex::New),
-                Expr::Slice { lower: None, upper: None, step: None } => steps.push(AxisIndex::Keep),
+                // `:`, and `None:` is the same.
+                Expr::Slice { lower, upper, step }
+                    if [*lower, *upper, *step].into_iter().flatten().all(|part| self.eval(part).is_none()) =>
+                {
+                    steps.push(AxisIndex::Keep);
+                }
                 Expr::Slice { .. } | Expr::Ellipsis => return Err(self.unsupported_index(expr, receiver, &tile, item)),
                 _ => {
                     let value = self.eval(item);

@@ -76,7 +76,7 @@ impl<'a> Evaluator<'a> {
             }
             None => {}
         }
-        match globals::resolve(self.db, self.function.file(self.db), name.clone()) {
+        match globals::name_in(self.db, self.function, name.clone()) {
             Some(global) => self.global(expr, name, global),
             None => match name.as_str() {
                 "int" => Value::Class(Class::Int),
@@ -92,6 +92,10 @@ impl<'a> Evaluator<'a> {
 
     fn undefined(&mut self, expr: ExprId, name: &SmolStr) -> Value {
         if self.python_name(expr, name) {
+            return Value::Unknown;
+        }
+        if globals::is_template(self.db, self.function) {
+            self.complete = false;
             return Value::Unknown;
         }
         let place = self.place(expr);
@@ -155,6 +159,9 @@ impl<'a> Evaluator<'a> {
     /// The file of this function, if it binds both a global and the module that a fix of it names.
     fn binds(&self, name: &str, module: &str) -> Option<SourceFile> {
         let file = self.function.file(self.db);
+        if globals::is_enclosed(self.db, self.function, name) {
+            return None;
+        }
         (items::binds(self.db, file, name) && items::binds(self.db, file, module)).then_some(file)
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names;
 use crate::{
-    Db, Function, SourceFile,
+    Db, Function,
     body::{Body, Expr, ExprId, ParamKind},
     constant::Const,
     globals::{self, Global},
@@ -32,11 +32,10 @@ pub(super) struct Nesting {
 fn mentions(db: &dyn Db, function: Function) -> Vec<Function> {
     let Some((body, stmt)) = names::function_body(db, function) else { return vec![] };
     let Some(def) = names::definition(&body, stmt) else { return vec![] };
-    let file = function.file(db);
     let mut found = Vec::new();
     let mut visit = |node: Node| {
         if let Node::Expr(expr) = node
-            && let Some(global) = meaning(db, file, &body, expr)
+            && let Some(global) = meaning(db, function, &body, expr)
         {
             add_functions(db, &global, &mut found);
         }
@@ -51,10 +50,10 @@ fn mentions(db: &dyn Db, function: Function) -> Vec<Function> {
 }
 
 /// What a name, or a member of a module of the workspace, stands for.
-fn meaning(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> Option<Global> {
+fn meaning(db: &dyn Db, function: Function, body: &Body, expr: ExprId) -> Option<Global> {
     match body.expr(expr) {
-        Expr::Name(name) => globals::resolve(db, file, name.clone()),
-        Expr::Attribute { receiver, name } => match meaning(db, file, body, *receiver)? {
+        Expr::Name(name) => globals::name_in(db, function, name.clone()),
+        Expr::Attribute { receiver, name } => match meaning(db, function, body, *receiver)? {
             Global::File(module) => Some(globals::member_of_file(db, module, name)),
             _ => None,
         },

@@ -53,6 +53,8 @@ pub(crate) struct Host<'db> {
     ran: HashSet<SourceFile, FxBuildHasher>,
     /// The file is run as a script.
     is_main: bool,
+    /// Where kernels were defined last, as far as that is not their module.
+    defined_in: HashMap<Function, Rc<Scope>, FxBuildHasher>,
     /// Functions whose bodies were entered.
     pub(super) entered: HashSet<(SourceFile, usize, StmtId), FxBuildHasher>,
     /// Why what runs now may not run at all, outermost first; empty: it does.
@@ -110,6 +112,7 @@ impl<'db> Host<'db> {
             modules: HashMap::default(),
             ran: HashSet::default(),
             is_main: false,
+            defined_in: HashMap::default(),
             entered: HashSet::default(),
             path_conditions: vec![],
             sites: vec![],
@@ -149,7 +152,7 @@ impl<'db> Host<'db> {
         }
         let scope = self.module(file);
         let functions = &items_of(self.db, file).functions;
-        let alone: HashSet<usize, FxBuildHasher> = functions.iter().filter(|f| f.is_alone).map(|f| f.chunk).collect();
+        let alone: HashSet<usize, FxBuildHasher> = functions.iter().map(|f| f.chunk).collect();
         for chunk in 0..items::chunk_count(self.db, file) {
             // A chunk that is a kernel is not read here, so that typing in a kernel does not run the host code again.
             if alone.contains(&chunk) {
@@ -176,7 +179,11 @@ impl<'db> Host<'db> {
         let definitions = &items::declared(self.db, self.file).definitions;
         let of_definition = &items_of(self.db, self.file).of_definition;
         for (definition, function) in definitions.iter().zip(of_definition) {
-            if function.is_some() || self.entered.contains(&(self.file, definition.chunk, definition.stmt)) {
+            // What stands in a function is defined when that one is entered.
+            if function.is_some()
+                || definition.outer.is_some()
+                || self.entered.contains(&(self.file, definition.chunk, definition.stmt))
+            {
                 continue;
             }
             let Some(body) = chunk_body(self.db, self.file, definition.chunk) else { continue };
@@ -229,6 +236,13 @@ impl<'db> Host<'db> {
         modules.entry(file).or_insert_with(enter).clone()
     }
 
+    /// A frame where a kernel is defined, to evaluate what stands above its statements.
+    pub(super) fn frame_around(&mut self, function: Function, chunk: usize, head: Arc<Body>) -> Frame {
+        let file = function.file(self.db);
+        let scope = self.defined_in.get(&function).cloned();
+        Frame::new(file, chunk, head, scope.unwrap_or_else(|| self.module(file)))
+    }
+
     /// A frame at module level, to evaluate an expression of a chunk.
     pub(crate) fn frame(&mut self, file: SourceFile, chunk: usize, body: Arc<Body>) -> Frame {
         Frame::new(file, chunk, body, self.module(file))
@@ -252,6 +266,7 @@ impl<'db> Host<'db> {
     /// The value of a `def`: a kernel, a function, or unknown under decorators that are not followed.
     pub(super) fn define(&mut self, frame: &Frame, id: StmtId, name: &SmolStr, decorators: &[ExprId]) -> Value {
         if let Some(function) = self.function_at(frame, id) {
+            self.defined_in.insert(function, frame.scope.clone());
             return Value::Const(Const::Function(function));
         }
         let is = |word: &str| decorators.iter().any(|&d| matches!(frame.body.expr(d), Expr::Name(n) if n == word));

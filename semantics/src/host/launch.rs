@@ -129,7 +129,7 @@ impl Host<'_> {
         }
         let Some((body, stmt)) = items::function_head(self.db, function) else { return tuning };
         let Stmt::Function(def) = body.stmt(stmt) else { return tuning };
-        let frame = self.frame(file, item.chunk, body.clone());
+        let frame = self.frame_around(function, item.chunk, body.clone());
         for &decorator in &def.decorators {
             let Expr::Call { callee, args } = body.expr(decorator) else { continue };
             let path = items::path(self.db, file, &body, *callee).unwrap_or_default();
@@ -187,7 +187,7 @@ impl Host<'_> {
         let item = items_of(self.db, file).function(function)?;
         let default = item.params.get(param)?.default?;
         let (head, _) = items::function_head(self.db, function)?;
-        let frame = self.frame(file, item.chunk, head);
+        let frame = self.frame_around(function, item.chunk, head);
         Some(self.expr(&frame, default))
     }
 

@@ -89,16 +89,18 @@ pub(crate) enum Bound {
     Opaque,
 }
 
-/// A `def` of the module or of a class in it.
+/// A `def`, wherever it stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Definition {
     pub name: SmolStr,
     pub chunk: usize,
     pub stmt: StmtId,
-    /// Its place among the chunk's functions of that name.
-    pub ordinal: usize,
+    /// Its place among the chunk's functions.
+    pub nth: usize,
     /// The class it is a member of.
     pub class: Option<StmtId>,
+    /// The function it is in: an index into [`Declared::definitions`].
+    pub outer: Option<usize>,
     pub is_conditional: bool,
 }
 
@@ -151,9 +153,9 @@ pub(crate) fn declared(db: &dyn Db, file: SourceFile) -> Declared {
         let Some(body) = chunk_body(db, file, chunk) else { continue };
         let mut reader = Reader {
             chunk,
+            functions: body.functions().collect(),
             body: body.clone(),
             out: &mut out,
-            ordinals: IndexMap::new(),
             time,
             branch: None,
             repeats: 0,
@@ -183,11 +185,36 @@ fn imports_triton<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> bool {
     })
 }
 
+/// What an import binds, name by name.
+pub(super) fn bound_by_import(stmt: &Stmt, bind: &mut dyn FnMut(&SmolStr, Bound)) {
+    match stmt {
+        Stmt::Import { modules } => {
+            for import in modules {
+                let root = || import.path.split('.').next().unwrap_or_default().into();
+                let (name, path) = match &import.alias {
+                    Some(alias) => (alias.clone(), import.path.clone()),
+                    None => (root(), root()),
+                };
+                bind(&name, Bound::Module(path));
+            }
+        }
+        Stmt::ImportFrom { level, module, names } => {
+            for import in names {
+                let member = import.path.clone();
+                let name = import.alias.as_ref().unwrap_or(&import.path);
+                bind(name, Bound::Member { level: *level, module: module.clone(), member });
+            }
+        }
+        _ => {}
+    }
+}
+
 struct Reader<'a> {
     chunk: usize,
     body: Arc<Body>,
+    /// Those of the chunk, in order.
+    functions: Vec<StmtId>,
     out: &'a mut Declared,
-    ordinals: IndexMap<SmolStr, usize>,
     /// Counts statements.
     time: u32,
     branch: Option<usize>,
@@ -226,27 +253,10 @@ impl Reader<'_> {
                     }
                 }
                 Stmt::With { items, .. } => items.iter().filter_map(|i| i.1).for_each(|t| self.target(t, None)),
-                Stmt::Import { modules } => {
-                    for import in modules {
-                        let root = import.path.split('.').next().unwrap_or_default();
-                        let (name, path) = match &import.alias {
-                            Some(alias) => (alias.clone(), import.path.clone()),
-                            None => (root.into(), root.into()),
-                        };
-                        self.bind(&name, Bound::Module(path), 0);
-                    }
+                Stmt::ImportFrom { level, module, names } if names.is_empty() && self.classes.is_empty() => {
+                    self.out.stars.push((*level, module.clone()));
                 }
-                Stmt::ImportFrom { level, module, names } => {
-                    if names.is_empty() && self.classes.is_empty() {
-                        self.out.stars.push((*level, module.clone()));
-                    }
-                    for import in names {
-                        let name = import.alias.clone().unwrap_or_else(|| import.path.clone());
-                        let member = import.path.clone();
-                        self.bind(&name, Bound::Member { level: *level, module: module.clone(), member }, 0);
-                    }
-                }
-                _ => {}
+                _ => bound_by_import(stmt, &mut |name, bound| self.bind(name, bound, 0)),
             }
             match stmt {
                 Stmt::If { condition, then, otherwise } => {
@@ -352,19 +362,56 @@ impl Reader<'_> {
     }
 
     fn function(&mut self, stmt: StmtId, def: &FunctionDef) {
-        let next = self.ordinals.entry(def.name.clone()).or_default();
-        let ordinal = *next;
-        *next += 1;
+        let class = self.classes.last().map(|c| c.0);
+        let index = self.definition(stmt, def, class, None, self.branch.is_some());
+        self.bind(&def.name, Bound::Definition(index), 0);
+        self.inner(index, &def.body, None, false);
+    }
+
+    /// The functions inside a function: none of their names is the module's.
+    fn inner(&mut self, outer: usize, stmts: &[StmtId], class: Option<StmtId>, is_conditional: bool) {
+        let body = self.body.clone();
+        for &id in stmts {
+            match body.stmt(id) {
+                Stmt::Function(def) => {
+                    let index = self.definition(id, def, class, Some(outer), is_conditional);
+                    stacker::maybe_grow(128 << 10, 2 << 20, || self.inner(index, &def.body, None, false));
+                }
+                Stmt::Class { body: members, .. } => self.inner(outer, members, Some(id), is_conditional),
+                stmt => {
+                    let is_conditional = is_conditional || decides(stmt);
+                    for block in module_blocks(stmt) {
+                        stacker::maybe_grow(128 << 10, 2 << 20, || self.inner(outer, block, class, is_conditional));
+                    }
+                }
+            }
+        }
+    }
+
+    fn definition(
+        &mut self,
+        stmt: StmtId,
+        def: &FunctionDef,
+        class: Option<StmtId>,
+        outer: Option<usize>,
+        is_conditional: bool,
+    ) -> usize {
         let index = self.out.definitions.len();
         self.out.definition_at.insert((self.chunk, stmt), index);
         self.out.definitions.push(Definition {
             name: def.name.clone(),
             chunk: self.chunk,
             stmt,
-            ordinal,
-            class: self.classes.last().map(|c| c.0),
-            is_conditional: self.branch.is_some(),
+            nth: self.functions.binary_search(&stmt).unwrap_or(0),
+            class,
+            outer,
+            is_conditional,
         });
-        self.bind(&def.name, Bound::Definition(index), 0);
+        index
     }
+}
+
+/// Whether a statement decides if its blocks run.
+pub(super) fn decides(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::If { .. } | Stmt::Try { .. } | Stmt::While { .. } | Stmt::Other { keyword: "match", .. })
 }

@@ -9,14 +9,14 @@ use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Node, chunk_body,
-    declare::declared,
-    names::{Folding, Meaning, meanings_at},
-    walk,
+    chunk_body,
+    declare::{Bound, declared},
+    enclosing::enclosing,
+    names::{Folding, Meaning, imported, meanings_at},
 };
 use crate::{
     Db, SourceFile,
-    body::{ArgKind, Body, Expr, ExprId, FunctionDef, Stmt, StmtId},
+    body::{ArgKind, Body, Expr, ExprId, Stmt, StmtId},
 };
 
 /// What a decorator does, as far as kernels are concerned.
@@ -48,14 +48,18 @@ impl<'db> Decorators<'db> {
         Decorators { db, file, known: FxHashMap::default() }
     }
 
-    pub(super) fn makes(&mut self, body: &Body, expr: ExprId) -> DecoratorEffect {
+    /// Of a function inside the definition `outer`.
+    pub(super) fn makes(&mut self, body: &Body, expr: ExprId, outer: Option<usize>) -> DecoratorEffect {
         let (name, is_called) = match body.expr(expr) {
             Expr::Call { callee, .. } => (dotted(body, *callee), true),
             _ => (dotted(body, expr), false),
         };
-        // What `partial` is called with decides.
-        let Some(name) = name.filter(|name| !name.ends_with("partial")) else { return decorator(self.db, self.file, body, expr) };
-        *self.known.entry((name, is_called)).or_insert_with(|| decorator(self.db, self.file, body, expr))
+        let is_own = |name: &str| enclosing(self.db, self.file, outer, name.split('.').next().unwrap_or(name)).is_some();
+        // What `partial` is called with decides, or what a function around binds.
+        let Some(name) = name.filter(|name| !name.ends_with("partial") && !is_own(name)) else {
+            return decorator(self.db, self.file, body, expr, outer);
+        };
+        *self.known.entry((name, is_called)).or_insert_with(|| decorator(self.db, self.file, body, expr, None))
     }
 }
 
@@ -68,14 +72,14 @@ fn dotted(body: &Body, expr: ExprId) -> Option<SmolStr> {
     }
 }
 
-/// What a decorator of a `def` does.
-fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> DecoratorEffect {
-    Reader { db, file, body, function: None }.decorator(expr, DEPTH)
+/// What a decorator of a `def` does, or a callee in the definition `outer`.
+fn decorator(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId, outer: Option<usize>) -> DecoratorEffect {
+    Reader { db, file, body, function: outer }.decorator(expr, DEPTH)
 }
 
 /// Whether calling an expression on a function compiles the function: `triton.jit`, `triton.jit(noinline=True)`, …
-pub(crate) fn compiles(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId) -> bool {
-    decorator(db, file, body, expr) == DecoratorEffect::Jit
+pub(crate) fn compiles(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId, outer: Option<usize>) -> bool {
+    decorator(db, file, body, expr, outer) == DecoratorEffect::Jit
 }
 
 pub(super) fn of_path(path: &str) -> DecoratorEffect {
@@ -96,8 +100,8 @@ struct Reader<'a> {
     db: &'a dyn Db,
     file: SourceFile,
     body: &'a Body,
-    /// The function whose local names count.
-    function: Option<&'a FunctionDef>,
+    /// The function whose local names count, with those of the functions around it: an index into the file's definitions.
+    function: Option<usize>,
 }
 
 impl Reader<'_> {
@@ -105,50 +109,30 @@ impl Reader<'_> {
     fn decorator(&self, expr: ExprId, depth: u32) -> DecoratorEffect {
         let Some(depth) = depth.checked_sub(1) else { return DecoratorEffect::Other };
         match self.body.expr(expr) {
-            Expr::Call { callee, args } => {
-                let found = self.named(*callee);
-                if let Some(Meaning::Path(path)) = &found {
-                    return match (path.as_str(), args.first()) {
-                        ("functools.partial", Some(first)) => self.decorator(first.value, depth),
-                        _ => of_path(path),
-                    };
-                }
+            Expr::Call { callee, args } => match self.named(*callee) {
+                Found::Path(path) => match (path.as_str(), args.first()) {
+                    ("functools.partial", Some(first)) => self.decorator(first.value, depth),
+                    _ => of_path(&path),
+                },
                 // A function that makes a decorator.
-                match self.local_or(*callee, found) {
-                    Found::Local(def) => self.inside(def).makes(def, depth, Reader::decorator),
-                    Found::Elsewhere(file, body, stmt) => match body.stmt(stmt) {
-                        Stmt::Function(def) => {
-                            Reader { db: self.db, file, body: &body, function: Some(def) }.makes(def, depth, Reader::decorator)
-                        }
-                        _ => DecoratorEffect::Other,
-                    },
-                    Found::Value(file, body, expr) => {
-                        Reader { db: self.db, file, body: &body, function: None }.factory(expr, depth)
-                    }
-                    Found::Expr(expr) => self.factory(expr, depth),
-                    Found::Nothing => DecoratorEffect::Other,
+                Found::Definition(file, index) => {
+                    self.returned(file, index, depth, |reader, value, depth| reader.decorator(value, depth))
                 }
-            }
-            Expr::Name(_) | Expr::Attribute { .. } => {
-                let found = self.named(expr);
-                if let Some(Meaning::Path(path)) = &found {
-                    return of_path(path);
+                Found::Value(file, body, function, expr) => {
+                    Reader { db: self.db, file, body: &body, function }.factory(expr, depth)
                 }
-                match self.local_or(expr, found) {
-                    Found::Local(def) => self.inside(def).makes(def, depth, Reader::applied),
-                    Found::Elsewhere(file, body, stmt) => match body.stmt(stmt) {
-                        Stmt::Function(def) => {
-                            Reader { db: self.db, file, body: &body, function: Some(def) }.makes(def, depth, Reader::applied)
-                        }
-                        _ => DecoratorEffect::Other,
-                    },
-                    Found::Value(file, body, expr) => {
-                        Reader { db: self.db, file, body: &body, function: None }.decorator(expr, depth)
-                    }
-                    Found::Expr(expr) => self.decorator(expr, depth),
-                    Found::Nothing => DecoratorEffect::Other,
+                Found::Nothing => DecoratorEffect::Other,
+            },
+            Expr::Name(_) | Expr::Attribute { .. } => match self.named(expr) {
+                Found::Path(path) => of_path(&path),
+                Found::Definition(file, index) => {
+                    self.returned(file, index, depth, |reader, value, depth| reader.applied(value, depth))
                 }
-            }
+                Found::Value(file, body, function, expr) => {
+                    Reader { db: self.db, file, body: &body, function }.decorator(expr, depth)
+                }
+                Found::Nothing => DecoratorEffect::Other,
+            },
             Expr::If { then, otherwise, .. } => self.decorator(*then, depth).max(self.decorator(*otherwise, depth)),
             Expr::Bool2 { lhs, rhs, .. } => self.decorator(*lhs, depth).max(self.decorator(*rhs, depth)),
             Expr::Lambda { body, .. } => self.applied(*body, depth),
@@ -163,11 +147,11 @@ impl Reader<'_> {
             Expr::Lambda { body, .. } => self.decorator(*body, depth),
             Expr::If { then, otherwise, .. } => self.factory(*then, depth).max(self.factory(*otherwise, depth)),
             Expr::Name(_) | Expr::Attribute { .. } => match self.named(expr) {
-                Some(Meaning::Path(path)) => of_path(&path),
+                Found::Path(path) => of_path(&path),
                 _ => DecoratorEffect::Other,
             },
             Expr::Call { callee, args } => match (self.named(*callee), args.first()) {
-                (Some(Meaning::Path(path)), Some(first)) if path == "functools.partial" => self.decorator(first.value, depth),
+                (Found::Path(path), Some(first)) if path == "functools.partial" => self.decorator(first.value, depth),
                 _ => DecoratorEffect::Other,
             },
             _ => DecoratorEffect::Other,
@@ -183,9 +167,13 @@ impl Reader<'_> {
                 let inner = args.iter().filter(|a| a.kind == ArgKind::Positional).map(|a| self.applied(a.value, depth));
                 inner.fold(self.decorator(*callee, depth), DecoratorEffect::max)
             }
-            Expr::Name(name) => match self.function.and_then(|f| local(self.body, f, name)) {
-                Some(Local::Function(def)) => self.inside(def).makes(def, depth, Reader::applied),
-                Some(Local::Value(value)) if value != expr => self.applied(value, depth),
+            Expr::Name(name) => match self.local(name) {
+                Some((_, Bound::Definition(index))) => {
+                    self.returned(self.file, *index, depth, |reader, value, depth| reader.applied(value, depth))
+                }
+                Some((function, Bound::Value { value, .. })) if *value != expr => {
+                    Reader { function: Some(function), ..*self }.applied(*value, depth)
+                }
                 _ => DecoratorEffect::Other,
             },
             Expr::If { then, otherwise, .. } => self.applied(*then, depth).max(self.applied(*otherwise, depth)),
@@ -193,81 +181,75 @@ impl Reader<'_> {
         }
     }
 
-    fn inside<'b>(&'b self, def: &'b FunctionDef) -> Reader<'b> {
-        Reader { db: self.db, file: self.file, body: self.body, function: Some(def) }
-    }
-
-    /// Over everything a function returns.
-    fn makes(&self, def: &FunctionDef, depth: u32, of: impl Fn(&Self, ExprId, u32) -> DecoratorEffect) -> DecoratorEffect {
+    /// Over everything a definition returns.
+    fn returned(
+        &self,
+        file: SourceFile,
+        index: usize,
+        depth: u32,
+        of: impl Fn(&Reader<'_>, ExprId, u32) -> DecoratorEffect,
+    ) -> DecoratorEffect {
+        let definition = declared(self.db, file).definitions.get(index);
+        let Some((body, stmt)) = definition.and_then(|d| Some((chunk_body(self.db, file, d.chunk)?, d.stmt))) else {
+            return DecoratorEffect::Other;
+        };
+        let Stmt::Function(def) = body.stmt(stmt) else { return DecoratorEffect::Other };
+        let reader = Reader { db: self.db, file, body: &body, function: Some(index) };
         let mut out = DecoratorEffect::Other;
-        returns(self.body, &def.body, &mut |value| out = out.max(of(self, value, depth)));
+        returns(&body, &def.body, &mut |value| out = out.max(of(&reader, value, depth)));
         out
     }
 
-    fn named(&self, expr: ExprId) -> Option<Meaning> {
+    /// The last of the bindings of a function's own name, and the function.
+    fn local(&self, name: &str) -> Option<(usize, &Bound)> {
+        let found = enclosing(self.db, self.file, self.function, name)?;
+        Some((found.function, found.all.last()?))
+    }
+
+    fn named(&self, expr: ExprId) -> Found {
         // A function's own names hide the module's.
-        if let (Expr::Name(name), Some(function)) = (self.body.expr(expr), self.function)
-            && (function.params.iter().any(|p| p.name == *name) || local(self.body, function, name).is_some())
+        if let Expr::Name(name) = self.body.expr(expr)
+            && let Some((function, bound)) = self.local(name)
         {
-            return None;
+            return match bound {
+                Bound::Definition(index) => Found::Definition(self.file, *index),
+                Bound::Value { chunk, value } if *value != expr => match chunk_body(self.db, self.file, *chunk) {
+                    Some(body) => Found::Value(self.file, body, Some(function), *value),
+                    None => Found::Nothing,
+                },
+                Bound::Module(module) => Found::of(self.db, imported(self.db, self.file, 0, module, None)),
+                Bound::Member { level, module, member } => {
+                    Found::of(self.db, imported(self.db, self.file, *level, module, Some(member)))
+                }
+                Bound::Value { .. } | Bound::Class { .. } | Bound::Opaque => Found::Nothing,
+            };
         }
         let found = meanings_at::<Folding>(self.db, self.file, self.body, expr, None);
         let jit = found.iter().find(|m| matches!(m, Meaning::Path(p) if of_path(p) != DecoratorEffect::Other));
-        jit.or(found.first()).cloned()
+        Found::of(self.db, jit.or(found.first()).cloned())
     }
+}
 
-    fn local_or<'b>(&'b self, expr: ExprId, meaning: Option<Meaning>) -> Found<'b> {
-        if let (Expr::Name(name), Some(function)) = (self.body.expr(expr), self.function) {
-            match local(self.body, function, name) {
-                Some(Local::Function(def)) => return Found::Local(def),
-                Some(Local::Value(value)) if value != expr => return Found::Expr(value),
-                _ => {}
-            }
-        }
+enum Found {
+    Path(SmolStr),
+    Definition(SourceFile, usize),
+    /// With the function that it is a value of.
+    Value(SourceFile, Arc<Body>, Option<usize>, ExprId),
+    Nothing,
+}
+
+impl Found {
+    fn of(db: &dyn Db, meaning: Option<Meaning>) -> Found {
         match meaning {
-            Some(Meaning::Definition(file, index)) => {
-                let found = declared(self.db, file).definitions.get(index);
-                match found.and_then(|d| Some((chunk_body(self.db, file, d.chunk)?, d.stmt))) {
-                    Some((body, stmt)) => Found::Elsewhere(file, body, stmt),
-                    None => Found::Nothing,
-                }
-            }
-            Some(Meaning::Value(file, chunk, value)) => match chunk_body(self.db, file, chunk) {
-                Some(body) => Found::Value(file, body, value),
+            Some(Meaning::Path(path)) => Found::Path(path),
+            Some(Meaning::Definition(file, index)) => Found::Definition(file, index),
+            Some(Meaning::Value(file, chunk, value)) => match chunk_body(db, file, chunk) {
+                Some(body) => Found::Value(file, body, None, value),
                 None => Found::Nothing,
             },
             _ => Found::Nothing,
         }
     }
-}
-
-enum Found<'a> {
-    Local(&'a FunctionDef),
-    Expr(ExprId),
-    Elsewhere(SourceFile, Arc<Body>, StmtId),
-    Value(SourceFile, Arc<Body>, ExprId),
-    Nothing,
-}
-
-enum Local<'a> {
-    Function(&'a FunctionDef),
-    Value(ExprId),
-}
-
-/// What a name is bound to in a function: the last of its bindings.
-fn local<'a>(body: &'a Body, function: &FunctionDef, name: &str) -> Option<Local<'a>> {
-    let mut found = None;
-    walk(body, &function.body, &mut |node| {
-        let Node::Stmt(id) = node else { return };
-        match body.stmt(id) {
-            Stmt::Function(def) if def.name == name => found = Some(Local::Function(def)),
-            Stmt::Assign { targets, value } if targets.iter().any(|&t| matches!(body.expr(t), Expr::Name(n) if n == name)) => {
-                found = Some(Local::Value(*value));
-            }
-            _ => {}
-        }
-    });
-    found
 }
 
 /// The values that a block returns, without those of functions inside it.

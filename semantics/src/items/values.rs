@@ -21,6 +21,10 @@ pub(crate) trait NameValues {
     fn value_of(&self, folder: &Folder<'_>, found: &[Meaning]) -> Option<Const>;
     /// The value of another expression of a module, asked for by itself.
     fn folded(&self, db: &dyn Db, file: SourceFile, chunk: usize, value: ExprId) -> Option<Const>;
+    /// The value of `a` or `a.b.c`, where the first name is one of a function around.
+    fn enclosed(&self, _body: &Body, _expr: ExprId) -> Option<Option<Const>> {
+        None
+    }
     /// Environment variables are taken not to be set.
     fn has_default_environment(&self) -> bool {
         false
@@ -102,6 +106,18 @@ impl<'a> Folder<'a> {
         Some(Folder { db, file, chunk, body, value, time, class, names })
     }
 
+    /// Folds a value that a function binds, once the module has run.
+    pub(crate) fn of_function(
+        db: &'a dyn Db,
+        file: SourceFile,
+        chunk: usize,
+        body: &'a Body,
+        value: ExprId,
+        names: &'a dyn NameValues,
+    ) -> Folder<'a> {
+        Folder { db, file, chunk, body, value, time: u32::MAX, class: None, names }
+    }
+
     pub(crate) fn fold(&self, expr: ExprId) -> Option<Const> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.folded(expr))
     }
@@ -153,6 +169,9 @@ impl<'a> Folder<'a> {
 
     /// `a` or `a.b.c`
     fn named(&self, expr: ExprId) -> Option<Const> {
+        if let Some(found) = self.names.enclosed(self.body, expr) {
+            return found;
+        }
         if let (Expr::Name(name), Some(class)) = (self.body.expr(expr), self.class)
             && let Some(member) = self.member(class, name, self.value)
         {

@@ -183,7 +183,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && let Some(choice) = match body.expr(*other) {
                         Expr::Str(word) => Some(Const::Str(word.clone())),
                         Expr::Int(number) => Some(Const::Int(*number)),
-                        Expr::Name(name) => match globals::resolve(db, function.file(db), name.clone()) {
+                        Expr::Name(name) => match globals::name_in(db, function, name.clone()) {
                             Some(Global::Constexpr(value @ (Const::Str(_) | Const::Int(_)))) => Some(value),
                             _ => None,
                         },
@@ -409,8 +409,7 @@ impl<'a> Reader<'a> {
             Expr::Subscript { receiver, .. } => self.names_an_object(*receiver),
             Expr::Attribute { name, .. } => is_object(name),
             Expr::Name(name) => {
-                is_object(name)
-                    || matches!(globals::resolve(self.db, self.function.file(self.db), name.clone()), Some(Global::Record(_)))
+                is_object(name) || matches!(globals::name_in(self.db, self.function, name.clone()), Some(Global::Record(_)))
             }
             Expr::Str(text) => is_object(text.rsplit('.').next().unwrap_or(text)),
             _ => false,
@@ -470,7 +469,7 @@ impl<'a> Reader<'a> {
 
     fn helper(&self, callee: ExprId) -> Option<Function> {
         let Expr::Name(name) = self.body.expr(callee) else { return None };
-        match globals::resolve(self.db, self.function.file(self.db), name.clone()) {
+        match globals::name_in(self.db, self.function, name.clone()) {
             Some(Global::Function(helper)) => Some(helper),
             _ => None,
         }

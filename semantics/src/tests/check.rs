@@ -47,6 +47,53 @@ fn nothing_without_triton() {
     expect![[""]].assert_eq(&report("def f(x):\n    return (\n", "3.6"));
 }
 
+/// What a function around gives to a kernel, and what is put into its text, is not known: only what is wrong all the same is told.
+#[test]
+fn kernels_inside_functions() {
+    check_text(
+        r#"
+def make(size, kind):
+    SIZE = tl.constexpr(size)
+    FIXED = tl.constexpr(32)
+    PLAIN = 32
+
+    @triton.jit
+    def k(x):
+        a = tl.zeros((SIZE,), kind)
+        tl.store(x + tl.arange(0, SIZE), a + made(a))
+        tl.store(x + tl.arange(0, FIXED), 1.0, mask=tl.arange(0, FIXED))
+        tl.store(x + PLAIN, missing)
+
+    return patch(k)
+
+def filled(body):
+    @triton.jit
+    def template(x):
+        tl.store(x, WHAT_TO_STORE + of_the_text)
+        tl.store(x + tl.arange(0, 16), 1.0, mask=tl.arange(0, 16))
+
+    return patch(template, {"WHAT_TO_STORE": body})
+
+def sliced(x):
+    @triton.jit
+    def k(x):
+        i = tl.arange(0, 16)
+        tl.store(x + i[None, None:, None:None:None] + i[1:, None], 1.0)
+    k[(1,)](x)
+"#,
+        expect![[r#"
+            12: error LNG018 "made": `made` is not defined, or is a Python function that kernels cannot call
+            13: error DTY011 "tl.arange(0, FIXED)": a mask is i1, and `tl.arange(0, FIXED)` is i32[32]: compare it, `tl.arange(0, FIXED) != 0`
+                fix: Compare with 0 [("", " != 0")]
+            14: error LNG004 "PLAIN": `PLAIN` is a Python global, and kernels read only globals that are compile-time values: define it as `PLAIN = tl.constexpr(…)`
+            14: error LNG018 "missing": `missing` is not defined, or is a Python function that kernels cannot call
+            22: error DTY011 "tl.arange(0, 16)": a mask is i1, and `tl.arange(0, 16)` is i32[16]: compare it, `tl.arange(0, 16) != 0`
+                fix: Compare with 0 [("", " != 0")]
+            30: error LNG016 "i[1:, None]": `i[…]` takes `None` and `:` only, not `1:` (`i` is i32[16]): tiles are not sliced; load the part that is needed, or select with `tl.where`
+        "#]],
+    );
+}
+
 /// Numbers that nobody passes decide nothing: an order, an axis, extents, a word, a type, a mask. What is written out is a mistake.
 #[test]
 fn assumed_values_bring_no_errors() {

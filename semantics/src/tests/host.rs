@@ -21,6 +21,42 @@ fn after_rows(host: &str, expected: Expect) {
     check(&format!("{ROWS}{host}"), expected);
 }
 
+/// A kernel is launched by the function around it, tuned by what that one knows.
+#[test]
+fn kernels_inside_functions() {
+    check(
+        "
+import torch, triton
+import triton.language as tl
+
+def run(n, sizes):
+    configs = [triton.Config({'B': size}) for size in sizes]
+
+    @triton.autotune(configs=configs, key=['n'])
+    @triton.jit
+    def kernel(x, n, B: tl.constexpr):
+        pass
+
+    x = torch.zeros(n, device='cuda')
+    kernel[lambda meta: (triton.cdiv(n, meta['B']),)](x, n)
+
+def make(half):
+    @triton.jit
+    def made(x, H: tl.constexpr):
+        pass
+    return triton.jit(made) if half else made
+
+run(100, (16, 32))
+make(False)[(2,)](torch.ones(8, device='cuda'), H=3)
+",
+        expect![[r#"
+            kernel[0] = kernel[7, 1, 1] x=x:f32[100]/[1]=Zeros n=100 B:16 warps=4 stages=3
+            kernel[1] = kernel[4, 1, 1] x=x:f32[100]/[1]=Zeros n=100 B:32 warps=4 stages=3
+            made = made[2, 1, 1] x=x:f32[8]/[1]=Ones H:3 warps=4 stages=3
+        "#]],
+    );
+}
+
 #[test]
 fn tensors_strides_and_sizes() {
     after_rows(

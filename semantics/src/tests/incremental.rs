@@ -57,6 +57,46 @@ fn an_edit_in_one_kernel_elaborates_that_kernel_alone() {
     assert_eq!(again * 2, all);
 }
 
+const INSIDE: &str = "
+import triton
+import triton.language as tl
+
+def make(argument):
+    WIDTH = tl.constexpr(64)
+
+    @triton.jit
+    def first(x, n):
+        i = tl.arange(0, WIDTH)
+        tl.store(x + i, 1.0, mask=i < n)
+
+    @triton.jit
+    def second(x, n):
+        i = tl.arange(0, WIDTH)
+        tl.store(x + i, 2.0, mask=i < n)
+
+class Holder:
+    @triton.jit
+    def third(x, n, BLOCK: tl.constexpr = 64):
+        i = tl.arange(0, BLOCK)
+        tl.store(x + i, 3.0, mask=i < n)
+";
+
+#[test]
+fn an_edit_in_a_kernel_inside_a_function_elaborates_that_kernel_alone() {
+    let asked = |edited: &str| {
+        let mut ran = ran(INSIDE, edited, &["elaborate", "elaborate_call", "lint"]);
+        ran.iter_mut().for_each(|query| *query = query.split('(').next().unwrap_or_default().to_owned());
+        ran.dedup();
+        ran.join(" ")
+    };
+    let all = ran("", INSIDE, ELABORATION).len();
+    let again = ran(INSIDE, &INSIDE.replace("1.0", "1.0 + 1.0"), ELABORATION).len();
+    assert!(again > 0);
+    assert_eq!(again * 3, all);
+    assert_eq!(asked(&INSIDE.replace("    WIDTH = ", "    unused = argument + 1\n    WIDTH = ")), "");
+    assert_eq!(asked(&INSIDE.replace("    @triton.jit\n    def first", "\n\n    @triton.jit\n    def first")), "");
+}
+
 #[test]
 fn a_comment_elaborates_nothing() {
     let edited = TWO.replace("    i = tl.arange(0, BLOCK)\n", "    # the columns\n\n    i = tl.arange(0, BLOCK)  # of a row\n");

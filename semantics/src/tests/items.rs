@@ -94,6 +94,172 @@ loop = loop
 }
 
 #[test]
+fn functions_inside_functions() {
+    check(
+        r#"
+import triton, functools
+import triton.language as tl
+
+def compiled(fn):
+    return triton.jit(fn)
+
+def make(size):
+    from triton import jit as own
+    local = own(debug=True)
+
+    @own
+    def named(x): ...
+    @local
+    def valued(x): ...
+    @compiled
+    def wrapped(x): ...
+    @functools.partial(triton.jit, debug=True)
+    def partly(x): ...
+    @triton.autotune(configs=[], key=[])
+    @triton.jit
+    def tuned(x): ...
+    def later(x): ...
+    def not_this(x): ...
+    if size:
+        @triton.jit
+        def under(x): ...
+    return triton.jit(later)
+
+def other(compiled, later):
+    @compiled
+    def no_kernel(x): ...
+    return triton.jit(later)
+
+class Holder:
+    def method(self):
+        def inner():
+            with self.lock:
+                for _ in range(2):
+                    @triton.jit
+                    def deep(x): ...
+        return inner
+
+    @triton.jit
+    def member(x): ...
+
+def helpers():
+    @triton.jit
+    def add(x):
+        return x + 1
+    @triton.jit
+    def run(x):
+        add(x)
+
+def the_same_name():
+    @triton.jit
+    def add(x): ...
+"#,
+        expect![[r#"
+            Jit named#0 x:None
+            Jit valued#0 x:None
+            Jit wrapped#0 x:None
+            Jit partly#0 x:None
+            Jit tuned#0 x:None
+            Jit later#0 x:None
+            Jit under#0 x:None
+            Jit deep#0 x:None
+            Jit member#0 x:None
+            Jit add#0 x:None
+            Jit run#0 x:None
+            Jit add#1 x:None
+            kernels: named valued wrapped partly tuned later under deep member run add
+            triton = Module("triton")
+            functools = External("functools")
+            tl = Module("triton.language")
+            compiled = PythonFunction
+            make = PythonFunction
+            other = PythonFunction
+            Holder = Class
+            helpers = PythonFunction
+            the_same_name = PythonFunction
+        "#]],
+    );
+}
+
+/// Names come from the functions around: what cannot be known of them is no mistake, what can is used.
+#[test]
+fn closures() {
+    let text = r#"
+import torch, triton
+import triton.language as tl
+
+SIZE = tl.constexpr(8)
+
+def outer(argument):
+    from triton.language import exp as e
+    import triton.language.extra.cuda as extra
+    WIDTH = 4
+    BLOCK = tl.constexpr(WIDTH * 2 + SIZE.value)
+    OPEN = tl.constexpr(argument)
+    KIND = tl.float16
+    made = argument + 1
+    again = 1
+    again = 2
+    looped = looped + 1
+    twice = BLOCK
+    for step in range(3):
+        pass
+    if argument:
+        under = tl.constexpr(3)
+
+    @triton.jit
+    def helper(x):
+        return x
+
+    def plain(x):
+        return x
+
+    def between(SIZE):
+        inner = triton.jit(plain)
+        @triton.jit
+        def kernel(x):
+            tl.store(x, 1)
+
+    class Box: ...
+"#;
+    let (db, file) = database(text);
+    let kernel = items::kernels(&db, file).last().copied().expect("one kernel");
+    let mut out = String::new();
+    let names =
+        "SIZE WIDTH BLOCK OPEN KIND made again looped twice step under e extra helper plain inner Box argument torch absent";
+    for name in names.split(' ') {
+        let _ = match globals::name_in(&db, kernel, name.into()) {
+            Some(Global::Function(f)) => writeln!(out, "{name} = function {}", f.name(&db)),
+            Some(other) => writeln!(out, "{name} = {other:?}"),
+            None => writeln!(out, "{name} = nothing"),
+        };
+    }
+    expect![[r#"
+        SIZE = Opaque
+        WIDTH = Value(Some(Int(4)))
+        BLOCK = Constexpr(Int(16))
+        OPEN = Opaque
+        KIND = Constexpr(DType(F16))
+        made = Opaque
+        again = Opaque
+        looped = Opaque
+        twice = Constexpr(Int(16))
+        step = Opaque
+        under = Constexpr(Int(3))
+        e = Builtin("triton.language.exp")
+        extra = Module("triton.language.extra.cuda")
+        helper = function helper
+        plain = function plain
+        inner = function plain
+        Box = Class
+        argument = Opaque
+        torch = Module("torch")
+        absent = nothing
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
 fn other_files() {
     let files = Files::new(&[
         ("/project/pkg/__init__.py", ""),
