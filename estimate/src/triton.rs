@@ -133,7 +133,7 @@ fn modelled(l0: &Module, options: &CompileOptions, rules: &[Rules]) -> Result<(F
         fold::fold(&mut module);
     }
     let function = module.entry();
-    let facts = facts::of_launched(function, &Launched { params: Vec::new(), grid: GRID });
+    let facts = facts::of_launched(function, &Launched { grid: GRID, ..Launched::default() });
     let mut layouts = Layouts::new(function, &facts, options.sm, options.launch.num_warps);
     let mut plan = Plan::new(&mut layouts, options);
     plan.loops();

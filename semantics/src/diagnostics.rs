@@ -99,6 +99,7 @@ diagnostics! {
     CTL011 "kept-after-branch" Warning;
     CTL012 "undefined-after-loop" Warning;
     CTL013 "missing-return" Warning;
+    CTL014 "lost-in-loop" Warning;
     // the language
     LNG001 "unsupported-statement" Error;
     LNG002 "return-in-loop" Error;
@@ -146,12 +147,17 @@ diagnostics! {
     MSK005 "mask-axis-swapped" Warning;
     MSK006 "where-does-not-guard-load" Warning;
     MSK007 "asymmetric-mask" Warning;
+    MSK008 "unused-mask" Warning;
     MSK009 "wrap-around-store" Warning;
+    MSK010 "mask-moves-alone" Warning;
     MSK011 "negative-offset" Warning;
+    MSK012 "past-the-end" Warning;
     // races
     RAC001 "store-independent-of-program-id" Warning;
+    RAC002 "programs-overlap" Warning;
     // numerics
     NUM001 "softmax-without-max" Warning;
+    NUM002 "repeated-random-numbers" Warning;
     // memory access
     MEM001 "uncoalesced" Performance resource;
     MEM002 "narrow-access" Performance resource;
@@ -177,6 +183,7 @@ diagnostics! {
     DTY016 "impossible-cast" Error;
     DTY017 "operand-types" Error;
     DTY018 "constant-wraps" Warning;
+    DTY019 "negative-division" Warning;
     // resources
     RES001 "shared-memory-over-limit" Error resource;
     RES002 "predicted-spill" Performance resource;
@@ -196,6 +203,7 @@ diagnostics! {
     LCH009 "launch-options" Error;
     LCH011 "bad-launch-block" Error;
     LCH012 "impossible-tensor" Error;
+    LCH013 "never-written" Warning;
     // tuning
     TUN001 "key-not-a-parameter" Warning;
     TUN002 "config-kwarg-not-a-parameter" Error;

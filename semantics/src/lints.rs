@@ -9,25 +9,33 @@ mod asymmetric_mask;
 mod chained_boolean;
 mod dependence;
 mod described;
+mod extents;
 mod filled;
+mod folds;
 mod fp8_target;
 mod guarded_load;
 mod implicit_broadcast;
 mod invariant_load;
 mod kernel;
 mod leftover_print;
+mod lone_mask;
+mod lost_in_loop;
 mod mask_axis;
 mod masks;
 mod memo;
+mod negative_division;
 mod negative_offset;
 mod offset_overflow;
+mod program_overlap;
 mod program_store;
 mod repeated_load;
+mod repeated_random;
 mod shallow;
 mod softmax_shift;
 mod step_sign;
 mod tile_step;
 mod tuner;
+mod unused_mask;
 mod unused_parameter;
 mod wrapped_store;
 mod writes;
@@ -35,12 +43,15 @@ mod wrong_identity;
 
 use std::borrow::Cow;
 
-use tritium_tile::{facts::Launched, facts::Range, inline, verify};
+use tritium_tile::{
+    facts::{Extent, Launched, Range},
+    inline, verify,
+};
 
 use crate::{
     Db, Instance,
     elaborate::{Elaborated, elaborate},
-    launch::{Launch, LaunchArg, launches_of},
+    launch::{Init, Launch, LaunchArg, Tensor, launches_of},
     problem::Problem,
     specialise::{Specialisation, run_time_values},
 };
@@ -58,15 +69,22 @@ const RULES: &[Rule] = &[
     implicit_broadcast::rule,
     tile_step::rule,
     step_sign::rule,
+    lost_in_loop::rule,
     wrong_identity::rule,
     mask_axis::rule,
     guarded_load::rule,
     asymmetric_mask::rule,
+    unused_mask::rule,
+    lone_mask::rule,
     wrapped_store::rule,
     negative_offset::rule,
+    extents::rule,
     offset_overflow::rule,
+    negative_division::rule,
     program_store::rule,
+    program_overlap::rule,
     softmax_shift::rule,
+    repeated_random::rule,
     invariant_load::rule,
     repeated_load::rule,
 ];
@@ -108,10 +126,29 @@ pub fn launched(db: &dyn Db, specialisation: &Specialisation) -> Launched {
 /// The numbers of one launch, as far as the kernel takes them at run time.
 pub fn of_launch(db: &dyn Db, launch: &Launch) -> Launched {
     let exactly = |n: i64| Range::new(n, n);
-    let values = run_time_values(db, launch).into_iter();
-    let params = values.map(|value| match value {
-        LaunchArg::Int(n) => Some(exactly(i64::try_from(n).ok()?)),
+    let values = run_time_values(db, launch);
+    let number = |value: &LaunchArg| match value {
+        LaunchArg::Int(n) => Some(exactly(i64::try_from(*n).ok()?)),
         _ => None,
-    });
-    Launched { params: params.collect(), grid: launch.grid.map(|n| i64::try_from(n).ok().map(exactly)) }
+    };
+    let extent = |value: &LaunchArg| match value {
+        LaunchArg::Tensor(index) => extent(launch.tensors.get(*index)?),
+        _ => None,
+    };
+    Launched {
+        params: values.iter().map(number).collect(),
+        grid: launch.grid.map(|n| i64::try_from(n).ok().map(exactly)),
+        tensors: values.iter().map(extent).collect(),
+    }
+}
+
+/// Up to the last element; nothing of a tensor without elements.
+fn extent(tensor: &Tensor) -> Option<Extent> {
+    let last = tensor
+        .shape
+        .iter()
+        .zip(&tensor.strides)
+        .try_fold(0u64, |last, (&size, &stride)| last.checked_add(size.checked_sub(1)?.checked_mul(stride)?))?;
+    let bytes = last.checked_add(1)?.checked_mul(u64::from(tensor.dtype.bits().div_ceil(8)))?;
+    Some(Extent { bytes, is_unwritten: tensor.init == Init::Empty })
 }

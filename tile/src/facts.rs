@@ -54,6 +54,16 @@ pub struct Launched {
     pub params: Vec<Option<Range>>,
     /// Programs along each axis.
     pub grid: [Option<Range>; 3],
+    /// The tensors that pointers begin at, by the parameter's position.
+    pub tensors: Vec<Option<Extent>>,
+}
+
+/// How far the tensor behind a pointer parameter reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    pub bytes: u64,
+    /// Nothing has written it before the launch.
+    pub is_unwritten: bool,
 }
 
 impl Launched {
@@ -63,6 +73,7 @@ impl Launched {
         Launched {
             params: self.params.iter().zip(&other.params).map(|(a, b)| join(*a, *b)).collect(),
             grid: std::array::from_fn(|i| join(self.grid[i], other.grid[i])),
+            tensors: self.tensors.iter().zip(&other.tensors).map(|(a, b)| a.filter(|_| a == b)).collect(),
         }
     }
 }

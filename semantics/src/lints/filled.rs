@@ -6,12 +6,13 @@
 use rustc_hash::FxHashSet;
 use tritium_tile::{
     OpId, OpKind, ValueId,
-    ops::{BinaryOp, CastOp, Constant, UnaryOp},
+    ops::{BinaryOp, CastOp, Constant, Predicate, UnaryOp},
 };
 
 use super::{
+    folds::{Fold, fold},
     kernel::Kernel,
-    masks::{conditions, mask_of},
+    masks::{conditions, is_constant, mask_of},
     memo::Memo,
 };
 
@@ -30,7 +31,7 @@ pub(super) struct Off {
     pub dim: usize,
 }
 
-/// A load that a tile is made from, and the condition of its mask that runs along the tile's dimension.
+/// A load or a `tl.where` that a tile is made from, and the condition of its mask that runs along the tile's dimension.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     pub load: OpId,
@@ -40,7 +41,7 @@ pub(super) struct Source {
 /// How deep a value is looked into.
 const DEPTH: usize = 48;
 
-/// The masked loads that elements along `dim` of a tile are made from.
+/// The masked loads and the choices between indices that elements along `dim` of a tile are made from.
 pub(super) fn sources(kernel: &Kernel<'_>, tile: ValueId, dim: usize) -> Vec<Source> {
     let mut out: Vec<Source> = Vec::new();
     let mut seen = FxHashSet::default();
@@ -60,9 +61,30 @@ pub(super) fn sources(kernel: &Kernel<'_>, tile: ValueId, dim: usize) -> Vec<Sou
             }
             continue;
         }
+        if let OpKind::Select = kind {
+            out.extend(chosen(kernel, op, dim));
+        }
         pending.extend(kernel.operands(op).iter().filter_map(|&v| Some((v, before(kernel, op, v, dim)?))));
     }
     out
+}
+
+/// What a `tl.where` puts outside the indices that count: its conditions along `dim`, where they compare indices and a number stands in for what
+/// does not.
+fn chosen(kernel: &Kernel<'_>, select: OpId, dim: usize) -> Vec<Source> {
+    let [condition, kept, filling] = *kernel.operands(select) else { return Vec::new() };
+    if !is_constant(kernel, filling) || is_constant(kernel, kept) {
+        return Vec::new();
+    }
+    let compares_indices = |value: ValueId| match kernel.def(value) {
+        Some((op, OpKind::Compare(Predicate::LtS | Predicate::LeS | Predicate::GtS | Predicate::GeS))) => {
+            kernel.operands(op).iter().all(|&side| kernel.facts.affine(side).is_some())
+        }
+        _ => false,
+    };
+    let all = conditions(kernel, condition);
+    let mine = all.iter().filter(|c| c.dims.contains(&dim) && compares_indices(c.value));
+    mine.map(|c| Source { load: select, condition: kernel.numbers.of(c.value) }).collect()
 }
 
 /// The dimension of an operand that became dimension `dim` of an op's result; `None` if it does not vary there.
@@ -154,7 +176,12 @@ fn fill_by_operands(
         OpKind::Reduce { .. } => match go(0) {
             // A row of zeros is a zero, whatever it is folded by.
             Exactly(0.0) => Exactly(0.0),
-            _ => Unknown,
+            Exactly(x) => match fold(kernel, op) {
+                Some(Fold::Max | Fold::Min) => Exactly(x),
+                Some(Fold::Sum) if !x.is_finite() => Exactly(x),
+                Some(Fold::Sum | Fold::Product) | None => Unknown,
+            },
+            Arbitrary | Unknown => Unknown,
         },
         _ => Unknown,
     }
@@ -190,6 +217,7 @@ fn load(kernel: &Kernel<'_>, op: OpId, off: Off) -> Filled {
 fn combine(binary: BinaryOp, a: Filled, b: Filled) -> Filled {
     use Filled::{Arbitrary, Exactly, Unknown};
     match (binary, a, b) {
+        (binary, Exactly(x), _) | (binary, _, Exactly(x)) if x.is_nan() && binary.is_float() => Exactly(x),
         (BinaryOp::AddF | BinaryOp::AddI, Exactly(x), Exactly(y)) => Exactly(x + y),
         (BinaryOp::SubF | BinaryOp::SubI, Exactly(x), Exactly(y)) => Exactly(x - y),
         (BinaryOp::MulF | BinaryOp::MulI, Exactly(x), Exactly(y)) => Exactly(x * y),

@@ -105,7 +105,7 @@ fn rewritten(kernel: &Kernel<'_>, looped: OpId) -> Vec<bool> {
 }
 
 /// What is computed of what no trip changes is changed by none.
-fn settle(kernel: &Kernel<'_>, body: BlockId, varies: &mut [bool]) {
+pub(super) fn settle(kernel: &Kernel<'_>, body: BlockId, varies: &mut [bool]) {
     for &id in &kernel.function.block(body).ops {
         let op = kernel.function.op(id);
         if op.kind.is_pure() && op.regions.is_empty() && op.operands.iter().all(|v| !varies[v.index()]) {

@@ -34,6 +34,8 @@ pub(super) struct Kernel<'a> {
     pub complete: bool,
     /// Whether launches are known that make this specialisation.
     pub is_launched: bool,
+    /// What is known of them.
+    pub launched: &'a Launched,
     elaborated: &'a Elaborated,
     pub owners: Vec<Option<OpId>>,
     bodies: RefCell<FxHashMap<Function, Option<Arc<Written>>>>,
@@ -47,7 +49,12 @@ pub(super) struct Written {
 }
 
 impl<'a> Kernel<'a> {
-    pub(super) fn new(db: &'a dyn Db, elaborated: &'a Elaborated, function: &'a TileFunction, launched: &Launched) -> Kernel<'a> {
+    pub(super) fn new(
+        db: &'a dyn Db,
+        elaborated: &'a Elaborated,
+        function: &'a TileFunction,
+        launched: &'a Launched,
+    ) -> Kernel<'a> {
         let facts = facts::of_launched(function, launched);
         let meanings = facts::meanings(function, &facts);
         Kernel {
@@ -58,6 +65,7 @@ impl<'a> Kernel<'a> {
             users: rewrite::users(function),
             complete: elaborated.complete,
             is_launched: launched.grid[0].is_some(),
+            launched,
             facts,
             elaborated,
             owners: rewrite::owner_ops(function),

@@ -14,6 +14,14 @@ pub(super) struct Condition {
     pub dims: Vec<usize>,
 }
 
+impl Condition {
+    /// The dimensions that it varies along: of its own value, and of the mask.
+    pub(super) fn along(&self, kernel: &Kernel<'_>) -> Vec<(usize, usize)> {
+        let shape = kernel.function.ty(self.value).shape();
+        self.dims.iter().copied().enumerate().filter(|&(own, _)| shape.get(own).is_some_and(|&extent| extent > 1)).collect()
+    }
+}
+
 /// The conditions that a mask joins with `&`.
 pub(super) fn conditions(kernel: &Kernel<'_>, mask: ValueId) -> Vec<Condition> {
     let rank = kernel.function.ty(mask).shape().len();

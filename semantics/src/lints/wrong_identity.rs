@@ -1,15 +1,17 @@
 //! MSK004 wrong-identity: a load's `other` reaches a reduction that it changes.
 //!
-//! `other=0.0` adds nothing to a sum, but it beats a row of negative numbers in a maximum, and `exp(0.0 - m)` is not nothing.
+//! `other=0.0` adds nothing to a sum, but it beats a row of negative numbers in a maximum, and `exp(0.0 - m)` is not nothing. What `tl.where`
+//! puts outside the indices that count is judged alike.
 //! **Invariant:** only said where every masked-off element along the folded axis is known to hold something that changes the result.
 
 use tritium_tile::{
     OpId, OpKind, ValueId,
-    ops::{BinaryOp, Constant, Predicate, UnaryOp},
+    ops::{BinaryOp, Constant, UnaryOp},
 };
 
 use super::{
     filled::{Filled, Off, Source, filled, sources},
+    folds::{Fold, fold},
     kernel::{Kernel, ProblemExt},
     masks::{is_true, mask_of},
     memo::Memo,
@@ -19,14 +21,6 @@ use crate::{
     diagnostics::Code,
     problem::{Applicability, At, Edit, Place},
 };
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fold {
-    Sum,
-    Product,
-    Max,
-    Min,
-}
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     let mut told = Vec::new();
@@ -39,8 +33,9 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
             continue;
         }
         let mut all = sources(kernel, input, usize::from(axis));
-        // Of several loads under one condition, the one whose `other` is no zero is to blame.
-        all.sort_by_key(|s| kernel.operands(s.load).get(2).is_none_or(|&other| is_zero(kernel, other)));
+        // Under one condition a `tl.where` decides; of several loads, the one whose `other` is no zero is to blame.
+        let is_load = |s: &Source| matches!(kernel.function.op(s.load).kind, OpKind::Load(_));
+        all.sort_by_key(|s| (is_load(s), kernel.operands(s.load).get(2).is_none_or(|&other| is_zero(kernel, other))));
         let mut conditions: Vec<u32> = Vec::new();
         for source in all {
             if conditions.contains(&source.condition) {
@@ -57,32 +52,6 @@ fn is_zero(kernel: &Kernel<'_>, value: ValueId) -> bool {
         Some((_, OpKind::Constant(Constant::Float(x)))) => *x == 0.0,
         Some((_, OpKind::Constant(Constant::Int(n)))) => *n == 0,
         _ => false,
-    }
-}
-
-/// How a reduction combines; `None` for what is not one of the four.
-fn fold(kernel: &Kernel<'_>, reduce: OpId) -> Option<Fold> {
-    let region = kernel.function.op(reduce).regions[0];
-    let &last = kernel.function.block(region).ops.last()?;
-    let first = *kernel.operands(last).first()?;
-    let (op, kind) = kernel.def(first)?;
-    match kind {
-        OpKind::Binary(BinaryOp::AddF) => Some(Fold::Sum),
-        OpKind::Binary(BinaryOp::MulF) => Some(Fold::Product),
-        OpKind::Binary(BinaryOp::MaxF | BinaryOp::MaxNan) => Some(Fold::Max),
-        OpKind::Binary(BinaryOp::MinF | BinaryOp::MinNan) => Some(Fold::Min),
-        // With indices: the better one is picked.
-        OpKind::Select => better(kernel, kernel.operands(op)[0]),
-        _ => None,
-    }
-}
-
-fn better(kernel: &Kernel<'_>, condition: ValueId) -> Option<Fold> {
-    match kernel.def(condition)? {
-        (_, OpKind::Compare(Predicate::GtF | Predicate::GeF)) => Some(Fold::Max),
-        (_, OpKind::Compare(Predicate::LtF | Predicate::LeF)) => Some(Fold::Min),
-        (op, OpKind::Binary(BinaryOp::Or | BinaryOp::And)) => kernel.operands(op).iter().find_map(|&v| better(kernel, v)),
-        _ => None,
     }
 }
 
@@ -105,20 +74,14 @@ fn check(
     source: Source,
     told: &mut Vec<(OpId, Remedy)>,
 ) -> Option<()> {
+    if let OpKind::Select = kernel.function.op(source.load).kind {
+        return check_where(kernel, reduce, fold, input, dim, source);
+    }
     if kernel.operands(source.load).len() < 3 || mask_of(kernel, source.load).is_none_or(|m| is_true(kernel, m)) {
         return None;
     }
     let held = filled(kernel, input, Off { condition: source.condition, dim });
-    let wrong = match (fold, held) {
-        (_, Filled::Unknown) => false,
-        (Fold::Sum, Filled::Exactly(x)) => x != 0.0,
-        (Fold::Product, Filled::Exactly(x)) => x != 1.0,
-        (Fold::Sum | Fold::Product, Filled::Arbitrary) => true,
-        (Fold::Max, Filled::Exactly(x)) => x > -1e4 && !(x <= 0.0 && is_natural(kernel, input, 0, &mut Memo::default())),
-        (Fold::Min, Filled::Exactly(x)) => x < 1e4,
-        (Fold::Max | Fold::Min, Filled::Arbitrary) => false,
-    };
-    if !wrong {
+    if !changes(kernel, fold, input, held) {
         return None;
     }
     let (written, place, call) = kernel.expr(source.load)?;
@@ -128,18 +91,7 @@ fn check(
     let other = written.argument(call, 2, "other");
     let given = other.map_or_else(|| "its padding".to_owned(), |o| format!("`other={}`", written.text(o)));
     let is_direct = kernel.core(through_casts(kernel, input)) == kernel.function.op(source.load).results[0];
-    let identity = match fold {
-        Fold::Sum => "0.0",
-        Fold::Product => "1.0",
-        Fold::Max => "-float(\"inf\")",
-        Fold::Min => "float(\"inf\")",
-    };
-    let effect = match fold {
-        Fold::Sum => "adds them",
-        Fold::Product => "multiplies by them",
-        Fold::Max => "picks them over negative numbers",
-        Fold::Min => "picks them over larger numbers",
-    };
+    let (identity, effect) = (identity(fold), effect(fold));
     let (remedy, advice) = if is_direct {
         (Remedy::Other(identity), format!("give the load `other={identity}`"))
     } else if fold == Fold::Sum && is_exponential(kernel, input) {
@@ -176,6 +128,60 @@ fn check(
         problem = problem.fix(format!("Make it `other={identity}`"), Applicability::Suggested, vec![edit]);
     }
     told.push((source.load, remedy));
+    kernel.report(problem);
+    Some(())
+}
+
+/// Whether elements that hold this change what is folded.
+fn changes(kernel: &Kernel<'_>, fold: Fold, input: ValueId, held: Filled) -> bool {
+    match (fold, held) {
+        (_, Filled::Unknown) => false,
+        (Fold::Sum, Filled::Exactly(x)) => x != 0.0,
+        (Fold::Product, Filled::Exactly(x)) => x != 1.0,
+        (Fold::Sum | Fold::Product, Filled::Arbitrary) => true,
+        (Fold::Max, Filled::Exactly(x)) => x > -1e4 && !(x <= 0.0 && is_natural(kernel, input, 0, &mut Memo::default())),
+        (Fold::Min, Filled::Exactly(x)) => x < 1e4,
+        (Fold::Max | Fold::Min, Filled::Arbitrary) => false,
+    }
+}
+
+fn identity(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Sum => "0.0",
+        Fold::Product => "1.0",
+        Fold::Max => "-float(\"inf\")",
+        Fold::Min => "float(\"inf\")",
+    }
+}
+
+/// What a fold does with elements that do not count.
+fn effect(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Sum => "adds them",
+        Fold::Product => "multiplies by them",
+        Fold::Max => "picks them over negative numbers",
+        Fold::Min => "picks them over larger numbers",
+    }
+}
+
+/// As [`check`], where a `tl.where` says what stands outside the indices that count.
+fn check_where(kernel: &mut Kernel<'_>, reduce: OpId, fold: Fold, input: ValueId, dim: usize, source: Source) -> Option<()> {
+    let held = filled(kernel, input, Off { condition: source.condition, dim });
+    if !matches!(held, Filled::Exactly(_)) || !changes(kernel, fold, input, held) {
+        return None;
+    }
+    let Filled::Exactly(x) = held else { return None };
+    let (reduction, _, call) = kernel.expr(reduce)?;
+    let Expr::Call { callee, .. } = reduction.body.expr(call) else { return None };
+    let what = reduction.text(*callee);
+    let message = format!(
+        "elements outside the indices of `tl.where` are {} in {}, and `{what}` {}: put {} there",
+        crate::constant::Const::float(x),
+        kernel.say(input, "what is folded"),
+        effect(fold),
+        identity(fold),
+    );
+    let problem = kernel.problem(Code::MSK004, reduce, message)?.with(kernel.place(source.load), "chosen here");
     kernel.report(problem);
     Some(())
 }

@@ -1,0 +1,131 @@
+//! MSK008 unused-mask: a mask is built and given a name, nothing reads it, and an access at the indices that it bounds has none.
+//!
+//! Nothing is compiled of what nobody reads, so the mask is found in the text. **Invariant:** only said where an index that the mask compares
+//! runs through the address of an access without a mask, as it is: taken modulo a size it is in bounds.
+
+use smol_str::SmolStr;
+use tritium_tile::{OpId, OpKind, ValueDef, ValueId};
+
+use super::{
+    kernel::{Kernel, ProblemExt, Written},
+    masks::mask_of,
+};
+use crate::{
+    Function,
+    body::{BinaryOp as Operator, Expr, ExprId, Stmt},
+    diagnostics::Code,
+    items::{Node, function_body, walk, walk_expr},
+    problem::{At, Place, Problem},
+};
+
+pub(super) fn rule(kernel: &mut Kernel<'_>) {
+    let mut bare: Vec<OpId> = kernel.ops();
+    bare.retain(|&op| matches!(kernel.function.op(op).kind, OpKind::Load(_) | OpKind::Store(_)) && mask_of(kernel, op).is_none());
+    let Some(function) = bare.iter().find_map(|&op| Some(kernel.place(op)?.function)) else { return };
+    let Some(written) = kernel.written(function) else { return };
+    // What is stored goes wrong; what is loaded past the end may be thrown away.
+    bare.sort_by_key(|&op| matches!(kernel.function.op(op).kind, OpKind::Load(_)));
+    for (name, mask) in unread_masks(kernel, &written, function) {
+        let compared = names_in(&written, mask);
+        let access = bare.iter().copied().find(|&op| {
+            kernel.place(op).is_some_and(|place| place.function == function)
+                && indices(kernel, kernel.operands(op)[0]).iter().any(|index| compared.contains(index))
+        });
+        let Some(access) = access else { continue };
+        let (verb, noun) = match kernel.function.op(access).kind {
+            OpKind::Store(_) => ("writes", "store"),
+            _ => ("reads", "load"),
+        };
+        let problem = Problem {
+            code: Code::MSK008,
+            level: None,
+            message: format!(
+                "`{name}` is never read, and the {noun} at these indices has no mask: past the bound it {verb} outside the tensor"
+            ),
+            place: Place { function, at: At::Expr(mask) },
+            related: Vec::new(),
+            fixes: Vec::new(),
+            calls: Vec::new(),
+        };
+        kernel.report(problem.with(kernel.place(access), format!("this {noun} has no mask")));
+    }
+}
+
+/// Comparisons of tiles that are given a name which nothing reads.
+fn unread_masks(kernel: &Kernel<'_>, written: &Written, function: Function) -> Vec<(SmolStr, ExprId)> {
+    let Some((_, stmt)) = function_body(kernel.db, function) else { return Vec::new() };
+    let Stmt::Function(def) = written.body.stmt(stmt) else { return Vec::new() };
+    let (mut bound, mut targets, mut mentioned) = (Vec::new(), Vec::new(), Vec::new());
+    walk(&written.body, &def.body, &mut |node| match node {
+        Node::Stmt(id) => {
+            if let Stmt::Assign { targets: own, value } = written.body.stmt(id) {
+                targets.extend(own);
+                if let [target] = own[..]
+                    && let Expr::Name(name) = written.body.expr(target)
+                {
+                    bound.push((name.clone(), *value));
+                }
+            }
+        }
+        Node::Expr(id) => {
+            if let Expr::Name(name) = written.body.expr(id) {
+                mentioned.push((name.clone(), id));
+            }
+        }
+    });
+    bound.retain(|(name, value)| {
+        is_mask(written, *value)
+            && kernel.ty(function, *value).is_some_and(|ty| !ty.shape.is_empty())
+            && mentioned.iter().all(|(other, id)| other != name || targets.contains(id))
+    });
+    bound
+}
+
+/// A comparison, or several joined by `&`.
+fn is_mask(written: &Written, value: ExprId) -> bool {
+    match written.body.expr(value) {
+        Expr::Compare { .. } => true,
+        Expr::Binary { op: Operator::BitAnd, lhs, rhs } => is_mask(written, *lhs) && is_mask(written, *rhs),
+        Expr::Subscript { receiver, .. } => is_mask(written, *receiver),
+        _ => false,
+    }
+}
+
+fn names_in(written: &Written, value: ExprId) -> Vec<SmolStr> {
+    let mut names = Vec::new();
+    walk_expr(&written.body, value, &mut |node| {
+        if let Node::Expr(id) = node
+            && let Expr::Name(name) = written.body.expr(id)
+        {
+            names.push(name.clone());
+        }
+    });
+    names
+}
+
+/// The names of the index tiles that an address is made of.
+fn indices(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<SmolStr> {
+    let mut out = Vec::new();
+    let mut pending = vec![pointer];
+    for _ in 0..256 {
+        let Some(value) = pending.pop() else { break };
+        let ValueDef::Result(op, _) = kernel.function.value(value).def else { continue };
+        if kernel.function.ty(value).shape().len() == 1
+            && let Some(name) = kernel.expr(op).and_then(|(written, _, expr)| written.name(expr))
+        {
+            out.push(SmolStr::from(name));
+        }
+        if let OpKind::AddPtr
+        | OpKind::Binary(
+            tritium_tile::ops::BinaryOp::AddI | tritium_tile::ops::BinaryOp::SubI | tritium_tile::ops::BinaryOp::MulI,
+        )
+        | OpKind::Cast(_)
+        | OpKind::ExpandDims { .. }
+        | OpKind::Promise { .. }
+        | OpKind::Broadcast = kernel.function.op(op).kind
+        {
+            pending.extend(kernel.operands(op));
+        }
+    }
+    out
+}
