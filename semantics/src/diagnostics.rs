@@ -203,7 +203,7 @@ diagnostics! {
     LCH009 "launch-options" Error;
     LCH011 "bad-launch-block" Error;
     LCH012 "impossible-tensor" Error;
-    LCH013 "never-written" Warning;
+    LCH013 "never-written" Hint;
     // tuning
     TUN001 "key-not-a-parameter" Warning;
     TUN002 "config-kwarg-not-a-parameter" Error;

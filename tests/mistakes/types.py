@@ -62,7 +62,7 @@ def clamp(X, Y, n, lo, BLOCK: tl.constexpr):
 def brighten(X, Y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(X + i, mask=i < n, other=0).to(tl.uint8)
-    tl.store(Y + i, x + tl.full([BLOCK], 55, tl.uint8), mask=i < n)  # DTY018: tl.store(Y + i, x + tl.full([BLOCK], 300, tl.uint8), mask=i < n)
+    tl.store(Y + i, x + tl.full([BLOCK], 55, tl.uint8), mask=i < n)  # DTY018: tl.store(Y + i, x + tl.full([BLOCK], 200, tl.int8).to(tl.uint8), mask=i < n)
 
 
 # == condition: a logical operator takes tiles for numbers

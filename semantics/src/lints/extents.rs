@@ -3,7 +3,8 @@
 //! The grid does not divide the size and no mask guards the last block, or the strides are another tensor's, or two sizes were swapped: some
 //! program goes past the end. The grid is too small, or misses a dimension: no program gets to the end. **Invariants:** MSK012 is only said of
 //! an element that the launch surely accesses: addresses are sums of natural multiples of program ids, trips and indices, and every
-//! condition of the mask was worked out; LCH013 only where no store can get as far, whatever its mask.
+//! condition of the mask was worked out; LCH013 only where no store can get as far, whatever its mask, the programs' tiles lie side by side, and
+//! most of the tensor is written: a larger tensor is a buffer, and what a row has beyond its tile may be meant.
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
@@ -213,10 +214,29 @@ fn tell_past_the_end(kernel: &mut Kernel<'_>, op: OpId, access: &Access) {
     kernel.report(problem);
 }
 
+/// Whether the tile of one program begins where that of another ends, or before: there are several, and the nearest is no further than a tile.
+fn is_dense(kernel: &Kernel<'_>, op: OpId, offset: &Affine) -> bool {
+    let corner = Corner { kernel, last: [true; 3], last_trip: true };
+    let shape = kernel.function.ty(kernel.operands(op)[0]).shape();
+    let last: Vec<u64> = shape.iter().map(|&extent| u64::from(extent) - 1).collect();
+    let unit = kernel.function.ty(kernel.operands(op)[0]).elem().pointee().map_or(1, |s| i64::from(s.bytes()));
+    let (ends, begins) = (corner.eval(offset, &last), corner.eval(offset, &vec![0; last.len()]));
+    let Some(span) = ends.zip(begins).map(|(end, begin)| end - begin + unit) else { return false };
+    let steps = [0u8, 1, 2].into_iter().filter_map(|axis| {
+        let several = corner.number(Symbol::Programs(axis)).is_some_and(|n| n > 1);
+        let before = |s: Symbol| if s == Symbol::Program(axis) { Some(corner.number(s)? - 1) } else { corner.number(s) };
+        let step = begins? - offset.eval(&vec![0; last.len()], &before)?;
+        (several && step > 0).then_some(step)
+    });
+    steps.min().is_some_and(|step| step <= span)
+}
+
 /// How far the stores of a kernel can get, in bytes from the beginning of a tensor.
 #[derive(Default)]
 struct Reached {
     by_param: FxHashMap<usize, (i64, OpId)>,
+    /// Stores that leave room between programs.
+    sparse: Vec<OpId>,
     /// Some store may go anywhere.
     is_opaque: bool,
 }
@@ -233,6 +253,9 @@ impl Reached {
         };
         match end() {
             Some((param, end)) => {
+                if !access.is_some_and(|access| is_dense(kernel, op, &access.offset)) {
+                    self.sparse.push(op);
+                }
                 let furthest = self.by_param.entry(param).or_insert((end, op));
                 if end > furthest.0 {
                     *furthest = (end, op);
@@ -253,7 +276,8 @@ impl Reached {
             let Some(unit) = kernel.function.ty(kernel.operands(op)[0]).elem().pointee().map(|s| i64::from(s.bytes())) else {
                 continue;
             };
-            if !extent.is_unwritten || end >= extent.bytes as i64 {
+            let bytes = extent.bytes as i64;
+            if !extent.is_unwritten || end >= bytes || 2 * end < bytes || self.sparse.contains(&op) {
                 continue;
             }
             let name = &kernel.function.params[param].name;

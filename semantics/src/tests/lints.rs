@@ -219,6 +219,9 @@ small = torch.empty(64, 128, device='cuda')
 rows[(64,)](small, small.stride(0), 128)
 "#,
         expect![[r#"
+            12: warning RAC002 "tl.store(x + row * stride + tl.arange(0, B) * stride, 1.0)": each program stores 64 elements along `tl.arange(0, B)`, and `tl.program_id(0)` moves it by 1: neighbouring programs store to the same elements. Advance by as much as the tile covers
+                "tl.program_id(0)": programs are told apart here
+                "tl.arange(0, B)": 64 elements wide here
             12: hint DTY012 "row * stride": `row` * `stride` is computed in 32 bits and wraps past 2^31 elements of a large tensor: widen the index, `row.to(tl.int64)`
                 "x + row * stride": added to a pointer here
                 fix: Widen the index to 64 bits [("", ".to(tl.int64)")]
