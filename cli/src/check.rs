@@ -1,6 +1,7 @@
 //! `tritium check`.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -16,6 +17,7 @@ use tritium_ide::{
     guarded,
 };
 use tritium_runtime::files;
+use tritium_semantics::items::Unchecked;
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
@@ -29,6 +31,7 @@ struct Checked {
     kernels: usize,
     /// Distinct ones of its kernels that were looked at.
     specialisations: usize,
+    unchecked: BTreeMap<Unchecked, usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -154,7 +157,8 @@ fn check_file(analysis: Analysis, path: &Path, is_named: bool) -> Result<Checked
     let is_wanted = analysis.is_triton(path) || is_named && is_no_text();
     let diagnostics = if is_wanted { analysis.diagnostics(path) } else { Vec::new() };
     let (kernels, specialisations) = (analysis.kernel_count(path), analysis.specialisation_count(path));
-    Ok(Checked { path: path.to_owned(), kernels, specialisations, text, diagnostics })
+    let unchecked = analysis.unchecked_kernels(path);
+    Ok(Checked { path: path.to_owned(), kernels, specialisations, unchecked, text, diagnostics })
 }
 
 /// A new text of a file in the encoding that the file has; `None` if its bytes are no text, which a fix would lose.
@@ -241,7 +245,18 @@ fn summary(checked: &[Checked]) -> String {
         }
     }
     let found = if parts.is_empty() { "nothing to report".to_owned() } else { parts.join(", ") };
-    format!("{found} in {} ({})", plural(checked.len(), "file"), plural(kernels, "kernel"))
+    let unchecked: Vec<String> = unchecked(checked).into_iter().map(|(why, count)| why.counted(count)).collect();
+    let unchecked = if unchecked.is_empty() { String::new() } else { format!("; not checked: {}", unchecked.join(", ")) };
+    format!("{found} in {} ({}{unchecked})", plural(checked.len(), "file"), plural(kernels, "kernel"))
+}
+
+/// Kernels that are not checked, by why.
+fn unchecked(checked: &[Checked]) -> BTreeMap<Unchecked, usize> {
+    let mut all = BTreeMap::new();
+    for (why, count) in checked.iter().flat_map(|file| &file.unchecked) {
+        *all.entry(*why).or_default() += count;
+    }
+    all
 }
 
 fn full(checked: &[Checked]) -> String {
@@ -334,8 +349,10 @@ fn to_json(checked: &[Checked]) -> Value {
     }
     let kernels: usize = checked.iter().map(|c| c.kernels).sum();
     let specialisations: usize = checked.iter().map(|c| c.specialisations).sum();
+    let unchecked: BTreeMap<&str, usize> = unchecked(checked).into_iter().map(|(why, count)| (why.name(), count)).collect();
     json!({
-        "version": 1, "files": checked.len(), "kernels": kernels, "specialisations": specialisations, "diagnostics": diagnostics,
+        "version": 1, "files": checked.len(), "kernels": kernels, "unchecked": unchecked, "specialisations": specialisations,
+        "diagnostics": diagnostics,
     })
 }
 

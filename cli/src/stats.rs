@@ -39,9 +39,11 @@ fn text(stats: &Stats) -> String {
     let reached = stats.expressions - stats.unreached;
     let (elaborated, compiled) = (share(stats.elaborated, stats.kernels), share(stats.compiled, stats.kernels));
     let (typed, ms) = (share(stats.typed_expressions, reached), &stats.ms);
+    let unchecked: Vec<String> = stats.unchecked.iter().map(|(why, count)| format!("{why} {count}")).collect();
     let mut out = [
         format!("files               {:>8}  ({} with syntax errors)\n", stats.files, stats.parse_errors),
         format!("kernels, helpers    {:>8}  {}\n", stats.kernels, stats.helpers),
+        format!("not checked         {:>8}  {}\n", stats.unchecked.values().sum::<usize>(), unchecked.join(", ")),
         format!("elaborated          {:>8}  {elaborated:.1} %\n", stats.elaborated),
         format!("compiled            {:>8}  {compiled:.1} %\n", stats.compiled),
         format!("autotuned           {:>8}  {} with known configurations\n", stats.tuned, stats.tuned_known),

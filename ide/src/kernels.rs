@@ -6,13 +6,13 @@
 //! **Invariant:** every configuration of a kernel has a name of its own ([`Configuration::id`]) that stays as long as the launch does; a chosen
 //! name that is gone means the first.
 
-use std::{ops::Range, path::Path};
+use std::{collections::BTreeMap, ops::Range, path::Path};
 
 use tritium_semantics::{
     Function, Instance, check,
     configuration::{Configuration, configurations},
     elaborate::{self, Elaborated},
-    items,
+    items::{self, Unchecked},
     problem::{At, Place},
 };
 
@@ -41,6 +41,15 @@ impl Analysis {
 
     pub fn kernel_count(&self, path: &Path) -> usize {
         self.file(path).map_or(0, |file| items::kernels(self.db(), file).len())
+    }
+
+    /// How many kernels of the file are not checked, by why.
+    pub fn unchecked_kernels(&self, path: &Path) -> BTreeMap<Unchecked, usize> {
+        let mut out = BTreeMap::new();
+        for found in self.file(path).into_iter().flat_map(|file| items::unchecked_kernels(self.db(), file)) {
+            *out.entry(found.why).or_default() += found.count;
+        }
+        out
     }
 
     /// Under how many distinct specialisations the file's kernels are checked.

@@ -2,7 +2,7 @@
 //
 //! How much of a body of code is understood, and how long that takes.
 
-use std::{path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct Stats {
     pub files: usize,
     pub kernels: usize,
     pub helpers: usize,
+    /// Kernels that nobody checks, by why.
+    pub unchecked: BTreeMap<&'static str, usize>,
     pub parse_errors: usize,
     /// In kernel and helper bodies.
     pub expressions: usize,
@@ -80,6 +82,9 @@ impl Analysis {
         let kernels = items::kernels(self.db(), file).clone();
         stats.kernels += kernels.len();
         stats.helpers += items::items(self.db(), file).functions.len() - kernels.len();
+        for (why, count) in self.unchecked_kernels(path) {
+            *stats.unchecked.entry(why.name()).or_default() += count;
+        }
         self.count_host_code(file, &kernels, stats);
         for function in kernels {
             let name = function.name(self.db()).to_string();

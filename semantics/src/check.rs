@@ -18,7 +18,7 @@ use crate::{
     Db, Function, SourceFile,
     diagnostics::{Code, Severity},
     elaborate::Elaborated,
-    items::{self, chunks, in_file, is_triton_file, items as items_of, lowered},
+    items::{self, Unchecked, UncheckedKernels, chunks, in_file, is_triton_file, items as items_of, lowered},
     launch::launches,
     lints,
     places::range_of,
@@ -101,6 +101,9 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
         out.push(Diagnostic { severity: problem.severity, ..found });
     }
     out.extend(imports::failing_imports(db, file));
+    for found in items::unchecked_kernels(db, file) {
+        out.push(plain(Code::LIM004, not_checked(found), found.range.clone()));
+    }
     let mut found = Found::default();
     let kernels = items::kernels(db, file);
     for &kernel in kernels {
@@ -119,6 +122,21 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
     out
+}
+
+fn not_checked(found: &UncheckedKernels) -> String {
+    let what = match (&found.name, found.count) {
+        (Some(name), _) => format!("`{name}` is"),
+        (None, 1) => "the kernel here is".to_owned(),
+        (None, count) => format!("the {count} kernels here are"),
+    };
+    let why = match found.why {
+        Unchecked::Gluon => "its language is Gluon, which Tritium does not elaborate yet",
+        Unchecked::Text => "a string holds its text",
+        Unchecked::Template => "a string with parts to be filled in holds its text",
+        Unchecked::Lambda => "Triton reads the text of a `def`, and this is a `lambda`",
+    };
+    format!("{what} not checked: {}", if found.count > 1 { why.replace("its text", "their text") } else { why.to_owned() })
 }
 
 /// Why a specialisation without an error is not the whole kernel: the place whose value is not known, as the user wrote it.

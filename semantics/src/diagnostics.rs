@@ -231,6 +231,7 @@ diagnostics! {
     LIM001 "cannot-be-evaluated" Error;
     LIM002 "not-known-yet" Hint;
     LIM003 "evaluation-limit" Hint;
+    LIM004 "not-checked" Hint;
 }
 
 impl Code {

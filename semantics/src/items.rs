@@ -29,6 +29,7 @@ mod names;
 mod origin;
 pub(crate) mod records;
 mod search_path;
+mod unchecked;
 mod values;
 
 use decorators::{DecoratorEffect, Decorators};
@@ -40,6 +41,7 @@ pub(crate) use names::{
 };
 pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
+pub use unchecked::{Unchecked, UncheckedKernels, unchecked_kernels};
 pub(crate) use values::{Folder, NameValues, cdiv, next_power_of_2, python_float, version_number};
 
 /// The text of one top-level statement. It is tracked, not interned: a text that its file no longer has is let go of in the same revision,
@@ -182,6 +184,8 @@ pub struct Items {
     /// For each of the file's `def`s: the kernel or helper it makes.
     pub(crate) of_definition: Vec<Option<Function>>,
     pub imports_triton: bool,
+    /// The definitions that are kernels in Gluon.
+    gluon: Vec<usize>,
     /// Places in `functions`.
     index: FxHashMap<Function, usize>,
 }
@@ -204,7 +208,11 @@ pub fn items(db: &dyn Db, file: SourceFile) -> Items {
     for (index, definition) in declared.definitions.iter().enumerate() {
         db.unwind_if_revision_cancelled();
         let nth = of_name.get(&definition.name).copied().unwrap_or(0);
-        let found = function_item(db, file, index, nth, compiled.contains(&index), &mut decorators);
+        let makes = decorators.of_definition(definition);
+        let found = function_item(db, file, index, nth, compiled.contains(&index), &makes);
+        if found.is_none() && makes.contains(&DecoratorEffect::Gluon) {
+            items.gluon.push(index);
+        }
         items.of_definition.push(found.as_ref().map(|f| f.function));
         if let Some(found) = found {
             of_name.insert(definition.name.clone(), nth + 1);
@@ -277,13 +285,11 @@ fn function_item(
     index: usize,
     nth: u32,
     is_compiled: bool,
-    decorators: &mut Decorators<'_>,
+    makes: &[DecoratorEffect],
 ) -> Option<FunctionItem> {
     let all = &declared(db, file).definitions;
     let definition = all.get(index)?;
     let whole = chunk_body(db, file, definition.chunk)?;
-    let Stmt::Function(def) = whole.stmt(definition.stmt) else { return None };
-    let makes: Vec<DecoratorEffect> = def.decorators.iter().map(|&d| decorators.makes(&whole, d, definition.outer)).collect();
     let kind = if makes.contains(&DecoratorEffect::Jit) || is_compiled {
         FunctionKind::Jit
     } else if makes.contains(&DecoratorEffect::ConstexprFunction) {
@@ -333,7 +339,7 @@ pub fn is_triton_file(db: &dyn Db, file: SourceFile) -> bool {
         return false;
     }
     let items = items(db, file);
-    items.imports_triton || !items.functions.is_empty()
+    items.imports_triton || !items.functions.is_empty() || !unchecked_kernels(db, file).is_empty()
 }
 
 /// The body that holds a function, and its statement in it.

@@ -151,7 +151,7 @@ impl Entry {
 
 /// Tells what a file is full of once, at its first place, with the fixes of all.
 pub(super) fn tell_once(found: &mut Vec<Diagnostic>) {
-    for code in [Code::DOT007] {
+    for code in [Code::DOT007, Code::LIM004] {
         let (mut all, others): (Vec<_>, Vec<_>) = std::mem::take(found).into_iter().partition(|d| d.code == code);
         *found = others;
         if all.is_empty() {

@@ -10,7 +10,7 @@ use smol_str::{SmolStr, format_smolstr};
 
 use super::{
     chunk_body,
-    declare::{Bound, declared},
+    declare::{Bound, Definition, declared},
     enclosing::enclosing,
     names::{Folding, Meaning, imported, meanings_at},
 };
@@ -28,6 +28,8 @@ pub(super) enum DecoratorEffect {
     ConstexprFunction,
     /// `triton.autotune`, `triton.heuristics`: of a kernel, the same kernel.
     Tuned,
+    /// `gluon.jit`: a kernel of another language.
+    Gluon,
     /// `triton.jit`, or `triton.jit` on one of its ways.
     Jit,
 }
@@ -48,8 +50,15 @@ impl<'db> Decorators<'db> {
         Decorators { db, file, known: FxHashMap::default() }
     }
 
+    /// What each decorator of a `def` does.
+    pub(super) fn of_definition(&mut self, definition: &Definition) -> Vec<DecoratorEffect> {
+        let Some(body) = chunk_body(self.db, self.file, definition.chunk) else { return vec![] };
+        let Stmt::Function(def) = body.stmt(definition.stmt) else { return vec![] };
+        def.decorators.iter().map(|&d| self.makes(&body, d, definition.outer)).collect()
+    }
+
     /// Of a function inside the definition `outer`.
-    pub(super) fn makes(&mut self, body: &Body, expr: ExprId, outer: Option<usize>) -> DecoratorEffect {
+    fn makes(&mut self, body: &Body, expr: ExprId, outer: Option<usize>) -> DecoratorEffect {
         let (name, is_called) = match body.expr(expr) {
             Expr::Call { callee, .. } => (dotted(body, *callee), true),
             _ => (dotted(body, expr), false),
@@ -88,6 +97,7 @@ pub(super) fn of_path(path: &str) -> DecoratorEffect {
         "triton.constexpr_function" | "triton.language.constexpr_function" | "triton.runtime.jit.constexpr_function" => {
             DecoratorEffect::ConstexprFunction
         }
+        "triton.experimental.gluon.jit" | "triton.experimental.gluon._runtime.jit" => DecoratorEffect::Gluon,
         _ if path.starts_with("triton.") && (path.ends_with(".autotune") || path.ends_with(".heuristics")) => {
             DecoratorEffect::Tuned
         }

@@ -181,6 +181,55 @@ def the_same_name():
     );
 }
 
+#[test]
+fn kernels_that_are_not_checked() {
+    let text = r#"
+import triton
+from triton.experimental import gluon
+"""A docstring shows how:
+
+@triton.jit
+def shown(x): ...
+"""
+
+@gluon.jit
+def layouts(x): ...
+
+TWO = '''
+@triton.jit
+def one(x): ...
+@triton.autotune(configs=[
+], key=[])
+@triton.jit(
+    debug=True,
+)
+def two(x): ...
+'''
+def made(name):
+    exec(f"@triton.jit\ndef {name}(x): ...")
+    exec("@triton.jit\ndef %s(x): ..." % name)
+    exec("@triton.jit\ndef {}(x): ...".format(name))
+    run(lambda x: x)
+    return triton.jit(lambda x: x)
+NOTHING = "@triton.jit is a decorator"
+"#;
+    let (db, file) = database(&text.replace("\\\"", "\""));
+    let mut out = String::new();
+    for found in items::unchecked_kernels(&db, file) {
+        let place: String = file.text(&db)[found.range.clone()].chars().take(24).collect();
+        let _ = writeln!(out, "{} {:?} {place:?}", found.why.counted(found.count), found.name);
+    }
+    expect![[r#"
+        1 Gluon kernel Some("layouts") "layouts"
+        2 kernels in strings None "'''\n@triton.jit\ndef one("
+        1 kernel in a string with holes None "f\"@triton.jit\\ndef {name"
+        1 kernel in a string with holes None "\"@triton.jit\\ndef %s(x):"
+        1 kernel in a string with holes None "\"@triton.jit\\ndef {}(x):"
+        1 lambda None "lambda x: x"
+    "#]]
+    .assert_eq(&out);
+}
+
 /// Names come from the functions around: what cannot be known of them is no mistake, what can is used.
 #[test]
 fn closures() {
