@@ -17,7 +17,7 @@ use tritium_ide::{
     guarded,
 };
 use tritium_runtime::files;
-use tritium_semantics::items::Unchecked;
+use tritium_semantics::{items::Unchecked, notebook};
 use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
@@ -175,6 +175,10 @@ fn encoded(path: &Path, text: &str) -> Result<Option<Vec<u8>>, Failure> {
 /// Makes the safe fixes of what is found in a file, and looks at it again; what they uncover is told and left. A text without an error
 /// never becomes one with an error. How many fixes were made.
 fn fix_file(host: &mut Host, file: &mut Checked) -> Result<usize, Failure> {
+    // Its text is not the file's.
+    if notebook::is_notebook(&file.path) {
+        return Ok(0);
+    }
     let mut left = Fixable::of(&file.diagnostics);
     let mut fixed = 0;
     loop {
@@ -259,21 +263,63 @@ fn unchecked(checked: &[Checked]) -> BTreeMap<Unchecked, usize> {
     all
 }
 
+/// What a place is told in: a file, or a cell of a notebook.
+struct Holder {
+    cell: Option<u32>,
+    range: std::ops::Range<usize>,
+    /// Lines of the text before it.
+    lines: u32,
+}
+
+impl Holder {
+    fn of(file: &Checked, index: &LineIndex, offset: usize) -> Holder {
+        let cell = if notebook::is_notebook(&file.path) { notebook::cell_at(&file.text, offset) } else { None };
+        match cell {
+            Some(cell) => Holder { cell: Some(cell.number), lines: point(index, cell.range.start).0, range: cell.range },
+            None => Holder { cell: None, range: 0..file.text.len(), lines: 0 },
+        }
+    }
+
+    /// `x.py`, `x.ipynb:cell 3`
+    fn name(&self, file: &Checked) -> String {
+        match self.cell {
+            Some(cell) => format!("{}:cell {cell}", file.path.display()),
+            None => file.path.display().to_string(),
+        }
+    }
+
+    /// A range as its own text counts.
+    fn inside(&self, range: &std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
+        let Holder { range: own, .. } = self;
+        (own.start <= range.start && range.end <= own.end).then(|| range.start - own.start..range.end - own.start)
+    }
+
+    /// 0-based line and code point.
+    fn point(&self, index: &LineIndex, offset: usize) -> (u32, u32) {
+        let (line, column) = point(index, offset);
+        (line.saturating_sub(self.lines), column)
+    }
+}
+
 fn full(checked: &[Checked]) -> String {
     let renderer = if session::colour() { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
     for file in checked {
-        let path = file.path.display().to_string();
+        let index = LineIndex::new(&file.text);
         for d in &file.diagnostics {
+            let holder = Holder::of(file, &index, d.range.start);
+            let (path, text) = (holder.name(file), &file.text[holder.range.clone()]);
+            let Some(range) = holder.inside(&d.range) else { continue };
             let level = match d.severity {
                 Severity::Error => Level::ERROR,
                 Severity::Warning => Level::WARNING,
                 Severity::Performance => Level::WARNING.with_name("performance"),
                 Severity::Hint => Level::HELP.with_name("hint"),
             };
-            let mut snippet = Snippet::source(&file.text).path(&path).annotation(AnnotationKind::Primary.span(d.range.clone()));
+            let mut snippet = Snippet::source(text).path(&path).annotation(AnnotationKind::Primary.span(range));
             for related in &d.related {
-                snippet = snippet.annotation(AnnotationKind::Context.span(related.range.clone()).label(&related.message));
+                let Some(range) = holder.inside(&related.range) else { continue };
+                snippet = snippet.annotation(AnnotationKind::Context.span(range).label(&related.message));
             }
             let mut groups = vec![level.primary_title(&d.message).id(d.code).element(snippet)];
             if let Some(note) = d.note() {
@@ -281,9 +327,10 @@ fn full(checked: &[Checked]) -> String {
                 groups.push(Group::with_title(title));
             }
             for fix in &d.fixes {
-                let mut patched = Snippet::source(&file.text).path(&path);
+                let mut patched = Snippet::source(text).path(&path);
                 for edit in &fix.edits {
-                    patched = patched.patch(Patch::new(edit.range.clone(), edit.new_text.as_str()));
+                    let Some(range) = holder.inside(&edit.range) else { continue };
+                    patched = patched.patch(Patch::new(range, edit.new_text.as_str()));
                 }
                 groups.push(Level::HELP.secondary_title(fix.title.as_str()).element(patched));
             }
@@ -299,8 +346,9 @@ fn concise(checked: &[Checked]) -> String {
     for file in checked {
         let index = LineIndex::new(&file.text);
         for d in &file.diagnostics {
-            let (line, column) = point(&index, d.range.start);
-            out.push_str(&format!("{}:{}:{}: {} {}\n", file.path.display(), line + 1, column + 1, d.code, d.message));
+            let holder = Holder::of(file, &index, d.range.start);
+            let (line, column) = holder.point(&index, d.range.start);
+            out.push_str(&format!("{}:{}:{}: {} {}\n", holder.name(file), line + 1, column + 1, d.code, d.message));
         }
     }
     out
@@ -312,12 +360,18 @@ fn point(index: &LineIndex, offset: usize) -> (u32, u32) {
     (at.line, at.column)
 }
 
-fn json_range(index: &LineIndex, range: &std::ops::Range<usize>) -> Value {
+/// With the cell that the lines are counted in, in a notebook.
+fn json_range(file: &Checked, index: &LineIndex, range: &std::ops::Range<usize>) -> Value {
+    let holder = Holder::of(file, index, range.start);
     let at = |offset| {
-        let (line, character) = point(index, offset);
+        let (line, character) = holder.point(index, offset);
         json!({ "line": line, "character": character })
     };
-    json!({ "start": at(range.start), "end": at(range.end) })
+    let mut out = json!({ "start": at(range.start), "end": at(range.end) });
+    if let Some(cell) = holder.cell {
+        out["cell"] = cell.into();
+    }
+    out
 }
 
 fn to_json(checked: &[Checked]) -> Value {
@@ -325,7 +379,7 @@ fn to_json(checked: &[Checked]) -> Value {
     for file in checked {
         let index = LineIndex::new(&file.text);
         let path = file.path.display().to_string();
-        let range = |r: &std::ops::Range<usize>| json_range(&index, r);
+        let range = |r: &std::ops::Range<usize>| json_range(file, &index, r);
         for d in &file.diagnostics {
             let related: Vec<Value> =
                 d.related.iter().map(|r| json!({ "message": r.message, "file": path, "range": range(&r.range) })).collect();
@@ -366,10 +420,18 @@ fn sarif(checked: &[Checked]) -> Value {
                 rules.push((d.code, d));
             }
             let region = |range: &std::ops::Range<usize>| {
-                let ((l0, c0), (l1, c1)) = (point(&index, range.start), point(&index, range.end));
+                let holder = Holder::of(file, &index, range.start);
+                let ((l0, c0), (l1, c1)) = (holder.point(&index, range.start), holder.point(&index, range.end));
                 json!({ "startLine": l0 + 1, "startColumn": c0 + 1, "endLine": l1 + 1, "endColumn": c1 + 1 })
             };
-            let location = |range| json!({ "physicalLocation": { "artifactLocation": { "uri": file.path.display().to_string() }, "region": region(range) } });
+            let location = |range: &std::ops::Range<usize>| {
+                let artifact = json!({ "uri": file.path.display().to_string() });
+                let mut out = json!({ "physicalLocation": { "artifactLocation": artifact, "region": region(range) } });
+                if let Some(cell) = Holder::of(file, &index, range.start).cell {
+                    out["logicalLocations"] = json!([{ "name": format!("cell {cell}"), "kind": "cell" }]);
+                }
+                out
+            };
             let related: Vec<Value> = d
                 .related
                 .iter()
@@ -432,14 +494,17 @@ fn github(checked: &[Checked]) -> String {
     for file in checked {
         let index = LineIndex::new(&file.text);
         for d in &file.diagnostics {
-            let ((line, column), (end_line, end_column)) = (point(&index, d.range.start), point(&index, d.range.end));
+            let holder = Holder::of(file, &index, d.range.start);
+            let ((line, column), (end_line, end_column)) =
+                (holder.point(&index, d.range.start), holder.point(&index, d.range.end));
+            let cell = holder.cell.map(|cell| format!("cell {cell}: ")).unwrap_or_default();
             let command = match d.severity {
                 Severity::Error => "error",
                 Severity::Warning => "warning",
                 Severity::Performance | Severity::Hint => "notice",
             };
             out.push_str(&format!(
-                "::{command} file={},line={},col={},endLine={},endColumn={},title={} {}::{}\n",
+                "::{command} file={},line={},col={},endLine={},endColumn={},title={} {}::{cell}{}\n",
                 property(&file.path.display().to_string()),
                 line + 1,
                 column + 1,

@@ -154,7 +154,7 @@ pub(crate) fn python_files(host: &Host, paths: &[PathBuf]) -> Result<(Vec<PathBu
         match fs::metadata(path) {
             Err(error) => failures.add(Failure::io(path, &error)),
             Ok(found) if found.is_dir() => {
-                for (folder, found) in FolderWalk::new(analysis.db().system(), [path.clone()]) {
+                for (folder, found) in FolderWalk::new(analysis.db().system(), [path.clone()]).with_notebooks() {
                     let found = failures.keep(found.map_err(|e| Failure::io(&folder, &e))).unwrap_or_default();
                     files.extend(found.into_iter().filter(|file| !analysis.is_excluded(file)));
                 }

@@ -29,11 +29,19 @@ pub struct FolderWalk<'a> {
     /// With whether it was asked for by name.
     pending: VecDeque<(PathBuf, bool)>,
     seen: BTreeSet<PathBuf>,
+    extensions: &'static [&'static str],
 }
 
 impl<'a> FolderWalk<'a> {
     pub fn new(system: &'a dyn System, folders: impl IntoIterator<Item = PathBuf>) -> FolderWalk<'a> {
-        FolderWalk { system, pending: folders.into_iter().map(|folder| (folder, true)).collect(), seen: BTreeSet::new() }
+        let pending = folders.into_iter().map(|folder| (folder, true)).collect();
+        FolderWalk { system, pending, seen: BTreeSet::new(), extensions: &["py"] }
+    }
+
+    /// Notebooks too, whose places are cells: not for who shows places of files.
+    #[must_use]
+    pub fn with_notebooks(self) -> FolderWalk<'a> {
+        FolderWalk { extensions: &["py", "ipynb"], ..self }
     }
 }
 
@@ -58,7 +66,7 @@ impl Iterator for FolderWalk<'_> {
             for entry in entries {
                 let Some(name) = entry.path.file_name().and_then(|name| name.to_str()) else { continue };
                 if !entry.is_folder {
-                    if entry.path.extension().is_some_and(|extension| extension == "py") {
+                    if entry.path.extension().is_some_and(|found| self.extensions.iter().any(|extension| found == *extension)) {
                         files.push(entry.path);
                     }
                 } else if !name.starts_with('.') && !SKIPPED.contains(&name) {

@@ -15,7 +15,9 @@ use std::{
 
 use salsa::Setter as _;
 use serde::{Deserialize, Serialize};
-use tritium_syntax::{Chunk, Split, SyntaxError};
+use tritium_syntax::{Chunk, Split, SyntaxError, TextRange};
+
+use crate::notebook;
 
 /// A file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,7 +221,7 @@ impl Database {
             return self.reload_sidecar(&owner);
         }
         let Some(file) = self.files().get(&path).copied() else { return };
-        if let Ok((text, undecodable)) = self.system.source(&path) {
+        if let Ok((text, undecodable)) = self.source(&path) {
             if file.text(self) != &text {
                 file.set_text(self).to(text);
             }
@@ -276,6 +278,18 @@ impl Database {
         self.splits.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// The Python of a file, and why there is none.
+    fn source(&self, path: &Path) -> io::Result<(String, Option<SyntaxError>)> {
+        let (text, undecodable) = self.system.source(path)?;
+        if undecodable.is_some() || !notebook::is_notebook(path) {
+            return Ok((text, undecodable));
+        }
+        Ok(match notebook::python(&text) {
+            Ok(python) => (python, None),
+            Err(message) => (String::new(), Some(SyntaxError { message, range: TextRange::default() })),
+        })
+    }
+
     fn read_sidecar(&self, path: &Path) -> Option<String> {
         let sidecar = sidecar_of(path)?;
         if self.system.is_file(&sidecar) { self.system.read(&sidecar).ok() } else { None }
@@ -312,7 +326,7 @@ impl Db for Database {
         if let Some(&file) = files.get(&path) {
             return Some(file);
         }
-        let (text, undecodable) = self.system.source(&path).ok()?;
+        let (text, undecodable) = self.source(&path).ok()?;
         let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path), undecodable);
         files.insert(path, file);
         Some(file)

@@ -24,6 +24,7 @@ pub mod instance;
 pub mod items;
 pub mod launch;
 pub mod lints;
+pub mod notebook;
 pub mod places;
 pub mod problem;
 pub mod project;

@@ -348,3 +348,61 @@ fn every_form_of_definition_is_seen() {
         1 hint in 1 file (20 kernels; not checked: 1 Gluon kernel, 1 kernel in a string, 1 kernel in a string with holes, 1 lambda)
     "#]].assert_eq(&(said.stdout + &said.stderr));
 }
+
+/// Names flow from cell to cell, and places are told by cell and line.
+#[test]
+fn notebooks_are_checked_cell_by_cell() {
+    let notebook = "tests/data/cells.ipynb";
+    let concise = say(&["check", notebook, "--output-format", "concise"]);
+    expect![[r#"
+        tests/data/cells.ipynb:cell 2:4:56: DTY011 a mask is i1, and `i` is i32[64]: compare it, `i != 0`
+        tests/data/cells.ipynb:cell 3:3:1: LCH001 the launch of `copy` gives no argument for `n`
+        2 errors in 1 file (1 kernel)
+    "#]]
+    .assert_eq(&(concise.stdout + &concise.stderr));
+    check(
+        &say(&["check", notebook]),
+        expect![[r#"
+        error[DTY011]: a mask is i1, and `i` is i32[64]: compare it, `i != 0`
+         --> tests/data/cells.ipynb:cell 2:4:56
+          |
+        4 |     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i)
+          |                                                        ^
+          |
+        help: Compare with 0
+          |
+        4 |     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i != 0)
+          |                                                          ++++
+
+        error[LCH001]: the launch of `copy` gives no argument for `n`
+         --> tests/data/cells.ipynb:cell 3:3:1
+          |
+        3 | copy[(1,)](torch.empty_like(x), x)
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    "#]],
+    );
+    let report = say(&["check", notebook, "--output-format", "json"]).json();
+    expect![[r#"{"start":{"line":3,"character":55},"end":{"line":3,"character":56},"cell":2}"#]]
+        .assert_eq(&report["diagnostics"][0]["range"].to_string());
+    let sarif = say(&["check", notebook, "--output-format", "sarif"]).json();
+    expect![[r#"[{"physicalLocation":{"artifactLocation":{"uri":"tests/data/cells.ipynb"},"region":{"startLine":4,"startColumn":56,"endLine":4,"endColumn":57}},"logicalLocations":[{"name":"cell 2","kind":"cell"}]}]"#]].assert_eq(&sarif["runs"][0]["results"][0]["locations"].to_string());
+    check(
+        &say(&["check", notebook, "--output-format", "github"]),
+        expect![[r#"
+        ::error file=tests/data/cells.ipynb,line=4,col=56,endLine=4,endColumn=57,title=DTY011 nonbool-mask::cell 2: a mask is i1, and `i` is i32[64]: compare it, `i != 0`
+        ::error file=tests/data/cells.ipynb,line=3,col=1,endLine=3,endColumn=35,title=LCH001 launch-arguments::cell 3: the launch of `copy` gives no argument for `n`
+    "#]],
+    );
+    // A folder's notebooks too; no fix is written into one, and what is none says so.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let copy = folder.path().join("copy.ipynb");
+    let bytes = fs::read(repository().join(notebook)).expect("the notebook is there");
+    fs::write(&copy, &bytes).expect("the folder is ours");
+    let said = say(&["check", "--fix", folder.path().to_str().expect("a plain path")]);
+    assert!(said.stderr.ends_with("in 1 file (1 kernel)\n"), "{}", said.stderr);
+    assert_eq!(fs::read(&copy).expect("it is still there"), bytes);
+    fs::write(&copy, "import triton\n").expect("the folder is ours");
+    let said = say(&["check", "--output-format", "github", copy.to_str().expect("a plain path")]);
+    assert!(said.stdout.contains("this is no notebook"), "{}", said.stdout);
+}
