@@ -10,7 +10,7 @@ use super::{
     Call, CallArgument,
     builtin_calls::Arguments,
     elaborate_call,
-    evaluator::{Eval, Evaluator, Poisoned},
+    evaluator::{Eval, Evaluator, Poisoned, problem},
     names,
     nesting::{MAX_CALL_DEPTH, nesting},
     value::{Constant, Value},
@@ -20,10 +20,10 @@ use crate::{
     body::{Arg, ArgKind, Expr, ExprId, ParamKind},
     builtins::{self, Builtin, Class, Python},
     constant::Const,
-    diagnostics::Code,
+    diagnostics::{Code, Severity},
     dtype::DType,
     globals,
-    problem::{Applicability, Edit, Fix},
+    problem::{Applicability, Edit, Fix, Problem},
     types::{Element, TileType, same_shape},
 };
 
@@ -354,8 +354,8 @@ impl<'a> Evaluator<'a> {
         let Value::Builtin(builtin) = function else {
             if let Some((name, _, expr)) = keywords.first() {
                 let place = self.place(*expr);
-                let message = format!("`range` takes positional arguments only, not `{name}=`");
-                return Err(self.problem(Code::LNG011, place, message));
+                let message = format!("Triton ignores `{name}=` of Python's `range`: say `tl.range(…, {name}=…)`");
+                self.report(Problem { level: Some(Severity::Warning), ..problem(Code::LNG011, place, message) });
             }
             if !(1..=3).contains(&positional.len()) {
                 let place = self.place(call);

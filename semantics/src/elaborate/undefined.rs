@@ -4,7 +4,7 @@
 //! change nothing, this is a hint; where it is not, a warning.
 
 use tritium_tile::{
-    OpKind, ValueId,
+    OpKind, ValueDef, ValueId,
     ops::{BinaryOp, CastOp, Constant, UnaryOp},
 };
 
@@ -75,8 +75,8 @@ impl Evaluator<'_> {
         }
         let is_direct = self.out.def_op(id).is_some_and(|op| matches!(self.out.op(op).kind, OpKind::Load(_)));
         let is_harmless = match neutral.zero {
-            Zero::Always => self.is_zero_where_masked(tile.id, 0),
-            Zero::AmongNaturals => self.is_zero_where_masked(tile.id, 0) && self.is_natural(tile.id, 0),
+            Zero::Always => self.is_zero_where_masked(tile.id, 0, &mut Vec::new()),
+            Zero::AmongNaturals => self.is_zero_where_masked(tile.id, 0, &mut Vec::new()) && self.is_natural(tile.id, 0),
             Zero::Never => false,
         };
         let given = if is_harmless { "0.0" } else { neutral.other };
@@ -105,15 +105,29 @@ impl Evaluator<'_> {
         self.report(report);
     }
 
-    /// Whether elements that loads leave out are 0 here too, taken that they are 0 where they are loaded.
-    fn is_zero_where_masked(&self, id: ValueId, depth: usize) -> bool {
+    /// Whether elements that loads leave out are 0 here too, taken that they are 0 where they are loaded. `carried`: what loops carry and begin
+    /// with 0, which is 0 on every trip if every trip passes a 0 on.
+    fn is_zero_where_masked(&self, id: ValueId, depth: usize, carried: &mut Vec<ValueId>) -> bool {
+        if carried.contains(&id) {
+            return true;
+        }
         let Some(op) = self.out.def_op(id).filter(|_| depth < MAX_DEPTH) else { return false };
+        if let (Some(around), ValueDef::Result(_, place)) = (self.out.for_loop(op), self.out.value(id).def) {
+            let Some(value) = around.carried(place as usize) else { return false };
+            if !self.is_zero_where_masked(value.init, depth + 1, carried) {
+                return false;
+            }
+            carried.push(value.arg);
+            let is_zero = self.is_zero_where_masked(value.next, depth + 1, carried);
+            carried.pop();
+            return is_zero;
+        }
         let operation = self.out.op(op);
-        let zero = |n: usize| operation.operands.get(n).is_some_and(|&v| self.is_zero_where_masked(v, depth + 1));
+        let mut zero = |n: usize| operation.operands.get(n).is_some_and(|&v| self.is_zero_where_masked(v, depth + 1, carried));
         match operation.kind {
-            OpKind::Load(_) => match operation.operands[..] {
-                [_, _] => true,
-                [_, _, other] => self.is_zero_where_masked(other, depth + 1),
+            OpKind::Load(_) => match operation.operands.len() {
+                2 => true,
+                3 => zero(2),
                 _ => false,
             },
             OpKind::Constant(Constant::Int(value)) => value == 0,

@@ -343,7 +343,12 @@ impl<'a> Reader<'a> {
                         });
                         for (name, addresses) in calls.into_iter().rev() {
                             let roots = addresses.into_iter().flat_map(|a| self.roots(a, &BTreeSet::new(), &mut BTreeSet::new()));
-                            for (param, _) in roots.collect::<Vec<_>>() {
+                            let params: BTreeSet<usize> = roots.map(|(param, _)| param).collect();
+                            // Where it may be one pointer or another, neither is surely meant.
+                            if params.len() > 1 {
+                                continue;
+                            }
+                            for param in params {
                                 match name.as_str() {
                                     "load" if !written.contains(&param) => {
                                         read.insert(param);

@@ -446,7 +446,7 @@ def one_of_many(x, out, n, B: tl.constexpr):
         tl.store(out + k, total)
     tl.store(out + tl.program_id(1), total)
 "#,
-        expect![""],
+        expect![[""]],
     );
 }
 
@@ -750,5 +750,32 @@ def around_a_loop(x, y, z, n, B: tl.constexpr):
     tl.store(z + at, tl.load(x + at))
 "#,
         expect![[""]],
+    );
+}
+
+#[test]
+fn sums_over_a_loop_of_masked_loads_stay_sums() {
+    check_text(
+        r#"
+@triton.autotune([triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
+@triton.jit
+def kernel(x, y, out, n, FORWARD: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    source = x if FORWARD else y
+    target = y if FORWARD else x
+    acc = tl.zeros((B,), tl.float32)
+    for _ in range(tl.cdiv(n, B), flatten=True):
+        v = tl.load(source + i, mask=i < n)
+        acc += v * v
+        tl.store(target + i, v, mask=i < n)
+        i += B
+    tl.store(out + tl.program_id(0), tl.sum(acc))
+"#,
+        expect![[r#"
+            11: warning LNG011 "True": Triton ignores `flatten=` of Python's `range`: say `tl.range(…, flatten=…)`
+            12: hint MSK003 "tl.load(source + i, mask=i < n)": masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0`
+                "tl.sum(acc)": tl.sum takes them in here
+                fix: Add `other=0.0` [("", ", other=0.0")]
+        "#]],
     );
 }
