@@ -8,6 +8,7 @@ use std::fmt;
 use crate::{Function, dtype::DType};
 
 mod fold;
+pub(crate) mod python;
 
 pub use fold::{binary, compare, unary};
 

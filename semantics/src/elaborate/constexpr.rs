@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     body::{BinaryOp, CompareOp, ExprId, UnaryOp},
-    constant::{self, Const},
+    constant::{self, Const, python},
     diagnostics::Code,
 };
 
@@ -46,14 +46,14 @@ impl<'a> Evaluator<'a> {
 
     /// `math.sqrt(2.0)` and the like.
     pub(super) fn math_call(&mut self, path: &str, arguments: &[Value], at: ExprId) -> Eval<Value> {
-        let numbers: Option<Vec<f64>> = arguments.iter().map(|v| v.as_const().and_then(Const::as_float)).collect();
-        let Some(numbers) = numbers else {
+        let known: Option<Vec<Const>> = arguments.iter().map(|v| v.as_const().cloned()).collect();
+        let Some(known) = known else {
             if arguments.iter().any(Value::has_unknown) {
                 return Err(Poisoned);
             }
             return Err(self.host_call(path, at));
         };
-        match math_function(path, &numbers) {
+        match path.strip_prefix("math.").and_then(|name| python::math(name, &known)) {
             Some(value) => Ok(Value::constant(value)),
             None => {
                 self.complete = false;
@@ -79,33 +79,4 @@ fn symbol_of(op: BinaryOp, lhs: &Constant, rhs: &Constant) -> Option<smol_str::S
 
 pub(super) fn is_math(path: &str) -> bool {
     path.starts_with("math.")
-}
-
-pub(super) fn math_constant(path: &str) -> Option<Const> {
-    Some(Const::float(match path {
-        "math.pi" => std::f64::consts::PI,
-        "math.e" => std::f64::consts::E,
-        "math.tau" => std::f64::consts::TAU,
-        "math.inf" => f64::INFINITY,
-        "math.nan" => f64::NAN,
-        _ => return None,
-    }))
-}
-
-fn math_function(path: &str, x: &[f64]) -> Option<Const> {
-    Some(match (path.strip_prefix("math.")?, x) {
-        ("sqrt", [x]) => Const::float(x.sqrt()),
-        ("log", [x]) => Const::float(x.ln()),
-        ("log", [x, base]) => Const::float(x.ln() / base.ln()),
-        ("log2", [x]) => Const::float(x.log2()),
-        ("log10", [x]) => Const::float(x.log10()),
-        ("exp", [x]) => Const::float(x.exp()),
-        ("sin", [x]) => Const::float(x.sin()),
-        ("cos", [x]) => Const::float(x.cos()),
-        ("pow", [x, y]) => Const::float(x.powf(*y)),
-        ("fabs", [x]) => Const::float(x.abs()),
-        ("ceil", [x]) if x.abs() < 1e30 => Const::Int(x.ceil() as i128),
-        ("floor", [x]) if x.abs() < 1e30 => Const::Int(x.floor() as i128),
-        _ => return None,
-    })
 }

@@ -15,7 +15,7 @@ use crate::{
     Db, Function, SourceFile,
     body::{Body, Expr, ExprId, FunctionDef, Stmt},
     builtins::{self, Class, Known, Python},
-    constant::Const,
+    constant::{Const, python},
     diagnostics::Code,
     globals::{self, Global},
     items,
@@ -180,7 +180,7 @@ impl<'a> Evaluator<'a> {
 
     /// A full dotted path: `triton.language.load`, `math.pi`.
     pub(super) fn path(&mut self, expr: ExprId, path: &str) -> Value {
-        if let Some(value) = super::constexpr::math_constant(path) {
+        if let Some(value) = python::math_constant(path).filter(|_| super::constexpr::is_math(path)) {
             return Value::constant(value);
         }
         if self.is_missing(expr, path) {

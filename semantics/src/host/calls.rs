@@ -55,6 +55,18 @@ impl Host<'_> {
         let object = Value::Object(budget::keep(Object { class: Some(class.clone()), fields: RefCell::default() }));
         if let Some(Value::Closure(init)) = class.members.get("__init__") {
             self.call_closure(&init.clone(), args, std::slice::from_ref(&object));
+        } else if let (Some(names), Value::Object(made)) = (&class.fields, &object) {
+            if args.positional.len() > names.len() || args.keywords.iter().any(|(keyword, _)| !names.contains(keyword)) {
+                return Value::unknown("the class takes other arguments");
+            }
+            for (at, name) in names.iter().enumerate() {
+                let given = args.positional.get(at).or_else(|| args.keyword(name)).or_else(|| class.members.get(name));
+                let Some(given) = given else { return Value::unknown(format!("`{name}` is not given")) };
+                made.fields.borrow_mut().insert(name.clone(), given.clone());
+            }
+            if let Some(Value::Closure(after)) = class.members.get("__post_init__") {
+                self.call_closure(&after.clone(), &Args::default(), std::slice::from_ref(&object));
+            }
         } else if !args.positional.is_empty() || !args.keywords.is_empty() {
             return Value::unknown("what the class makes of its arguments is not followed");
         }

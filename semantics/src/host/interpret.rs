@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
+    body::{Arg, ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
     constant::{self, Const},
     items::{self, Meaning, Node, chunk_body, items as items_of},
     launch::{Launches, UnknownLaunch},
@@ -377,7 +377,7 @@ impl<'db> Host<'db> {
                 let Some(body) = chunk_body(self.db, *other, *chunk) else { return Value::NONE };
                 let frame = self.frame(*other, *chunk, body.clone());
                 match body.stmt(*stmt) {
-                    Stmt::Class { body: members, .. } => self.class(&frame, members),
+                    Stmt::Class { .. } => self.class(&frame, *stmt),
                     _ => Value::NONE,
                 }
             }
@@ -403,12 +403,34 @@ impl<'db> Host<'db> {
         items_of(self.db, frame.file).of_definition.get(index).copied().flatten()
     }
 
-    pub(super) fn class(&mut self, frame: &Frame, members: &[StmtId]) -> Value {
+    pub(super) fn class(&mut self, frame: &Frame, stmt: StmtId) -> Value {
+        let body = frame.body.clone();
+        let Stmt::Class { body: members, decorators, bases, .. } = body.stmt(stmt) else { return Value::NONE };
+        let path = |expr: ExprId| match body.expr(expr) {
+            Expr::Call { callee, .. } => items::path(self.db, frame.file, &body, *callee),
+            _ => items::path(self.db, frame.file, &body, expr),
+        };
+        let is_tuple = |base: &Arg| path(base.value).is_some_and(|path| path == "typing.NamedTuple");
+        let is_data = |decorator: &ExprId| path(*decorator).is_some_and(|path| path == "dataclasses.dataclass");
+        // Those of a base come before.
+        let has_fields = match bases.len() {
+            0 => decorators.iter().any(is_data),
+            1 => is_tuple(&bases[0]),
+            _ => false,
+        };
+        let field = |&member: &StmtId| match body.stmt(member) {
+            Stmt::AnnAssign { target, annotation, .. } => match body.expr(*target) {
+                Expr::Name(name) => (!body.text_of(*annotation).contains("ClassVar")).then(|| name.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let fields = has_fields.then(|| members.iter().filter_map(field).collect());
         let scope = Scope::new(Some(frame.scope.clone()));
         let within = Frame::new(frame.file, frame.chunk, frame.body.clone(), scope.clone());
         self.block(&within, members);
         let members = scope.names.take();
-        Value::Class(budget::keep(Class { members }))
+        Value::Class(budget::keep(Class { members, fields }))
     }
 
     // ---- expressions
@@ -742,12 +764,13 @@ impl<'db> Host<'db> {
             Value::Path(path) => {
                 let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
                 match &path[..] {
-                    "math.pi" => Value::Const(Const::float(std::f64::consts::PI)),
-                    "math.inf" | "torch.inf" => Value::Const(Const::float(f64::INFINITY)),
                     "torch.version.hip" => Value::NONE,
                     "triton.__version__" => Value::Const(Const::Str(self.triton())),
                     // Tritium speaks to NVIDIA's devices.
                     TARGET_BACKEND => Value::Const(Const::Str("cuda".into())),
+                    path if constant::python::math_constant(path).is_some() => {
+                        constant::python::math_constant(path).map_or(Value::NONE, Value::Const)
+                    }
                     _ if path.len() > MAX_PATH_BYTES => Value::unknown("a member of a member is not followed that far"),
                     _ => Value::Path(path.into()),
                 }

@@ -30,9 +30,15 @@ impl Host<'_> {
                 None => Value::unknown(format!("`{}` is not followed", path.strip_prefix("builtins.").unwrap_or(path))),
             }
         };
-        let number = |i: usize| args.positional.get(i).and_then(Value::as_float);
         let int = |i: usize, name: &str| args.get(i, name).and_then(Value::as_int);
         let float = |x: Option<f64>| x.map(|x| Value::Const(Const::float(x)));
+        if let "torch.finfo" | "torch.iinfo" = path {
+            let dtype = args.positional.first().and_then(Value::as_dtype).filter(|_| args.positional.len() == 1);
+            let said = dtype.and_then(|dtype| constant::python::type_info(&path["torch.".len()..], dtype));
+            return said.map_or_else(unknown, |said| {
+                Value::object(said.into_iter().map(|(name, value)| (name.into(), Value::Const(value))).collect())
+            });
+        }
         if let Some(name) = path.strip_prefix("torch.").filter(|n| *n != "cuda.get_device_capability") {
             let made = torch::call(name, args, self.default_is_cpu);
             return self.possible(name, args, made).unwrap_or_else(unknown);
@@ -44,17 +50,20 @@ impl Host<'_> {
             "triton.tools.tensor_descriptor.TensorDescriptor" => descriptor(args, false),
             "triton.tools.tensor_descriptor.TensorDescriptor.from_tensor" => descriptor(args, true),
             "triton.language.constexpr" => args.positional.first().cloned(),
-            "math.ceil" => number(0).and_then(whole).map(|x| Value::int(x.ceil() as i128)),
-            "math.floor" => number(0).and_then(whole).map(|x| Value::int(x.floor() as i128)),
-            "math.sqrt" => float(number(0).filter(|x| *x >= 0.0).map(f64::sqrt)),
-            "math.log2" => float(number(0).filter(|x| *x > 0.0).map(f64::log2)),
-            "math.log" => float(number(0).filter(|x| *x > 0.0).map(f64::ln)),
-            "math.exp" => float(number(0).map(f64::exp)),
-            "math.prod" => args
-                .positional
-                .first()
-                .and_then(Value::items)
-                .and_then(|items| items.iter().try_fold(1i128, |n, v| n.checked_mul(v.as_int()?)).map(Value::int)),
+            "dataclasses.field" => match (args.keyword("default"), args.keyword("default_factory")) {
+                (Some(default), None) => Some(default.clone()),
+                (None, Some(made)) => Some(self.call(made.clone(), Args::default())),
+                _ => None,
+            },
+            "math.prod" => args.positional.first().and_then(Value::items).and_then(|items| {
+                let items: Option<Vec<Const>> = items.iter().map(Value::to_const).collect();
+                constant::python::math("prod", &[Const::Tuple(items?)]).map(Value::Const)
+            }),
+            path if path.starts_with("math.") => {
+                let known: Option<Vec<Const>> = args.positional.iter().map(Value::to_const).collect();
+                let known = known.filter(|_| args.keywords.is_empty());
+                known.and_then(|known| constant::python::math(&path["math.".len()..], &known)).map(Value::Const)
+            }
             "builtins.len" => args.positional.first().and_then(|v| match v {
                 Value::Tensor(t) => t.shape.first().map(|&d| Value::int(d)),
                 other => other.len().map(|len| Value::int(len as i128)),

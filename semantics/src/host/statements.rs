@@ -170,8 +170,8 @@ impl Host<'_> {
                 let value = self.define(frame, id, &def.name, &def.decorators);
                 frame.scope.set(&def.name, value);
             }
-            Stmt::Class { name, body: inner, .. } => {
-                let class = self.class(frame, inner);
+            Stmt::Class { name, .. } => {
+                let class = self.class(frame, id);
                 frame.scope.set(name, class);
             }
             // Names from the module's imports are looked up when they are used; a function's own are here.

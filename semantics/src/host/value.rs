@@ -133,6 +133,8 @@ pub(crate) enum Code {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) members: OrderedMap<SmolStr, Value>,
+    /// What its constructor takes, in order, where it is made of that: a dataclass, a named tuple. Defaults are members.
+    pub(crate) fields: Option<Vec<SmolStr>>,
 }
 
 #[derive(Debug, Default)]
@@ -273,6 +275,11 @@ impl Value {
 
     pub(crate) fn dict(items: IndexMap<Const, Value>) -> Value {
         if budget::take(2 * items.len()) { Value::Dict(budget::keep(RefCell::new(items))) } else { Value::unknown(TOO_LARGE) }
+    }
+
+    /// What has these attributes and no class.
+    pub(crate) fn object(fields: IndexMap<SmolStr, Value>) -> Value {
+        Value::Object(budget::keep(Object { class: None, fields: RefCell::new(fields) }))
     }
 
     pub(crate) fn text(text: String) -> Value {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Db, SourceFile,
     body::{Body, Expr, ExprId},
-    constant::Const,
+    constant::{Const, python},
     dtype::DType,
     project, versions,
 };
@@ -306,13 +306,8 @@ fn member_of_path(db: &dyn Db, file: SourceFile, module: &str, member: &str) -> 
 
 /// The value of a library's member, by its full path.
 pub(crate) fn constant_at(path: &str) -> Option<Const> {
-    match path {
-        "math.pi" => Some(Const::float(std::f64::consts::PI)),
-        "math.e" => Some(Const::float(std::f64::consts::E)),
-        "math.inf" => Some(Const::float(f64::INFINITY)),
-        "math.nan" => Some(Const::float(f64::NAN)),
-        path => path.strip_prefix("torch.").and_then(DType::from_name).or_else(|| language_dtype(path)).map(Const::DType),
-    }
+    let dtype = || path.strip_prefix("torch.").and_then(DType::from_name).or_else(|| language_dtype(path)).map(Const::DType);
+    python::math_constant(path).or_else(dtype)
 }
 
 pub(crate) fn language_dtype(path: &str) -> Option<DType> {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Db, SourceFile,
     body::{Arg, ArgKind, Body, BoolOp, Expr, ExprId, Stmt, StmtId, UnaryOp},
-    constant::{self, Const},
+    constant::{self, Const, python},
     project, versions,
 };
 
@@ -159,7 +159,7 @@ impl<'a> Folder<'a> {
             Expr::Name(_) => self.named(expr),
             Expr::Attribute { receiver, name } => match self.named(expr) {
                 None if name == "value" => self.class_attribute(*receiver, true).or_else(|| go(*receiver)),
-                None => self.class_attribute(expr, false),
+                None => self.class_attribute(expr, false).or_else(|| self.type_info(*receiver, name)),
                 found => found,
             },
             Expr::Call { callee, args } => self.call(*callee, args),
@@ -198,6 +198,23 @@ impl<'a> Folder<'a> {
         }
         let member = member(&body, stmt, name, None)?;
         self.names.folded(self.db, file, chunk, member)
+    }
+
+    /// `torch.finfo(torch.float16).max`, `torch.float16.itemsize`
+    fn type_info(&self, receiver: ExprId, name: &str) -> Option<Const> {
+        if let Expr::Call { callee, args } = self.body.expr(receiver)
+            && let [Arg { kind: ArgKind::Positional, value }] = args[..]
+        {
+            let path = self.path(*callee);
+            let function = path.strip_prefix("torch.").filter(|function| matches!(*function, "finfo" | "iinfo"))?;
+            let Const::DType(dtype) = self.fold(value)? else { return None };
+            return python::type_info(function, dtype)?.into_iter().find(|(what, _)| *what == name).map(|found| found.1);
+        }
+        match (self.named(receiver)?, name) {
+            (Const::DType(dtype), "itemsize") => Some(Const::Int(i128::from(dtype.bytes()))),
+            (Const::DType(dtype), "is_floating_point") => Some(Const::Bool(dtype.is_float())),
+            _ => None,
+        }
     }
 
     /// What the class around has bound a name to before a value of its own.
@@ -239,9 +256,7 @@ impl<'a> Folder<'a> {
             },
             ("bool", _, [x]) => Some(Const::Bool(x.truth())),
             (_, "triton.language.constexpr", [x]) => Some(x.clone()),
-            (_, "math.log", [x]) => x.as_float().map(|x| Const::float(x.ln())),
-            (_, "math.log2", [x]) => x.as_float().map(|x| Const::float(x.log2())),
-            (_, "math.sqrt", [x]) => x.as_float().map(|x| Const::float(x.sqrt())),
+            (_, path, args) if path.starts_with("math.") => python::math(&path["math.".len()..], args),
             (_, "triton.next_power_of_2", [x]) => next_power_of_2(x.as_int()?).map(Const::Int),
             (_, "triton.cdiv", [a, b]) => cdiv(a.as_int()?, b.as_int()?).map(Const::Int),
             (_, "os.environ.get" | "os.getenv", [_, default]) if self.names.has_default_environment() => Some(default.clone()),

@@ -367,3 +367,127 @@ k[(2,)](x, 1)
         LCH011 `X` has more elements than can be counted, and would not fit any memory at "'f32[1000000000, 1000000, 1000000]'"
     "#]].assert_eq(&out);
 }
+
+/// What Python's library, torch's types, enumerations, classes of constants, dataclasses and named tuples say.
+#[test]
+fn constants_of_python() {
+    check(
+        "
+import math, torch
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import ClassVar, NamedTuple
+
+class Kind(IntEnum):
+    FAST = 1
+    SLOW = 2
+
+class Sizes:
+    ROWS = 16
+    ALL = ROWS * 2
+
+@dataclass(frozen=True)
+class Tuning:
+    block: int = 64
+    warps: int = field(default=4)
+    shape: tuple = field(default_factory=lambda: (2, 3))
+    KIND: ClassVar[int] = 7
+
+@dataclass
+class Derived:
+    n: int
+
+    def __post_init__(self):
+        self.twice = self.n * 2
+
+class Extent(NamedTuple):
+    m: int
+    n: int = 32
+
+class Own(Extent):
+    k: int = 1
+
+TUNING = Tuning(block=128)
+EXTENT = Extent(8)
+KIND = tl.constexpr(Kind.SLOW.value)
+ALL = tl.constexpr(Sizes.ALL)
+BLOCK = tl.constexpr(TUNING.block)
+WARPS = tl.constexpr(TUNING.warps)
+SHAPE = tl.constexpr(TUNING.shape[1])
+CLASS = tl.constexpr(TUNING.KIND)
+TWICE = tl.constexpr(Derived(5).twice)
+M = tl.constexpr(EXTENT.m)
+N = tl.constexpr(EXTENT.n)
+TOO_MANY = tl.constexpr(Tuning(1, 2, 3, 4).block)
+OTHER = tl.constexpr(Tuning(size=1).block)
+MISSING = tl.constexpr(Extent().n)
+INHERITED = tl.constexpr(Own(1).k)
+MAX = tl.constexpr(torch.finfo(torch.float16).max)
+EPS = tl.constexpr(torch.finfo(torch.bfloat16).eps)
+FP8 = tl.constexpr(torch.finfo(torch.float8_e4m3fn).max)
+INT = tl.constexpr(torch.iinfo(torch.int32).max)
+WRONG = tl.constexpr(torch.finfo(torch.int32).max)
+BYTES = tl.constexpr(torch.bfloat16.itemsize)
+GCD = tl.constexpr(math.gcd(12, 18))
+LOG = tl.constexpr(math.log(8, 2))
+ROOT = tl.constexpr(math.sqrt(-1))
+PI = tl.constexpr(math.tau / 2)
+def choose():
+    info = torch.finfo(torch.float32)
+    return math.ceil(math.log2(100)) if info.bits == 32 else 0
+CHOSEN = tl.constexpr(choose())
+",
+        &[
+            "KIND",
+            "ALL",
+            "BLOCK",
+            "WARPS",
+            "SHAPE",
+            "CLASS",
+            "TWICE",
+            "M",
+            "N",
+            "TOO_MANY",
+            "OTHER",
+            "MISSING",
+            "INHERITED",
+            "MAX",
+            "EPS",
+            "FP8",
+            "INT",
+            "WRONG",
+            "BYTES",
+            "GCD",
+            "LOG",
+            "ROOT",
+            "PI",
+            "CHOSEN",
+        ],
+        expect![[r#"
+            KIND = constexpr 2
+            ALL = constexpr 32
+            BLOCK = constexpr 128
+            WARPS = constexpr 4
+            SHAPE = constexpr 3
+            CLASS = constexpr 7
+            TWICE = constexpr 10
+            M = constexpr 8
+            N = constexpr 32
+            TOO_MANY = Opaque
+            OTHER = Opaque
+            MISSING = Opaque
+            INHERITED = Opaque
+            MAX = constexpr 65504.0
+            EPS = constexpr 0.0078125
+            FP8 = constexpr 448.0
+            INT = constexpr 2147483647
+            WRONG = Opaque
+            BYTES = constexpr 2
+            GCD = constexpr 6
+            LOG = constexpr 3.0
+            ROOT = Opaque
+            PI = constexpr 3.141592653589793
+            CHOSEN = constexpr 7
+        "#]],
+    );
+}
