@@ -18,7 +18,8 @@ pub(crate) struct Analysing {
     /// Board (H100, H200, A100, …) or bare SM (sm_90).
     #[arg(long, value_name = "BOARD|sm_NN")]
     pub(crate) gpu: Option<String>,
-    /// Version of the Triton language; else what `[tool.tritium]` says, the version installed in the Python environment, or 3.6.
+    /// Version of the Triton language; else what `[tool.tritium]` says, the version installed in the Python environment or pinned by a lock
+    /// file, or 3.6.
     #[arg(long, value_name = "VERSION")]
     pub(crate) triton: Option<String>,
     /// Python environment in which imports are looked up: its folder or its interpreter; else `[tool.tritium]`, $VIRTUAL_ENV, `.venv` or $CONDA_PREFIX.
@@ -127,7 +128,8 @@ pub(crate) enum Command {
         /// Make the fixes that change what no correct kernel does.
         #[arg(long)]
         fix: bool,
-        /// Preview another version of Triton: hints where types or diagnostics differ.
+        /// Preview another version of Triton: hints where types or diagnostics differ. With --fix also write what that version lacks in its
+        /// words: block pointers as tiles of pointers, names that have moved.
         #[arg(long, value_name = "VERSION")]
         upgrade: Option<String>,
         /// Hide the findings that this file names.

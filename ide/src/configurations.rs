@@ -283,6 +283,7 @@ impl Analysis {
             Source::Chosen => "chosen here",
             Source::Configured => "from [tool.tritium]",
             Source::Installed => "installed in the environment",
+            Source::Locked => "pinned by the project's lock file",
             Source::Default => "the default",
         };
         let is_active = |version: &str| versions::rules(triton).is_some_and(|rules| rules.version == version);

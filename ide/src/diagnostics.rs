@@ -269,16 +269,18 @@ fn from_change(change: &upgrade::Change) -> Diagnostic {
         configs: vec![],
         assumed: false,
         related: vec![],
-        fixes: vec![],
+        fixes: change.fix.iter().map(fix_of).collect(),
         href: format!("{PAGES}/{}", code.as_str()),
     }
 }
 
+fn fix_of(fix: &check::FileFix) -> Fix {
+    let edits = fix.edits.iter().map(|e| TextEdit { range: e.range.clone(), new_text: e.new_text.clone() }).collect();
+    Fix { title: fix.title.clone(), applicability: fix.applicability, edits }
+}
+
 /// What lies in other files (a helper's own line) is told there.
 fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
-    let edits = |edits: &[check::FileEdit]| -> Vec<TextEdit> {
-        edits.iter().map(|e| TextEdit { range: e.range.clone(), new_text: e.new_text.clone() }).collect()
-    };
     let related = found.related.iter().filter(|r| r.file == file);
     let fixes = found.fixes.iter().filter(|f| f.edits.iter().all(|e| e.file == file));
     Diagnostic {
@@ -291,7 +293,7 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         configs: found.configs.clone(),
         assumed: found.assumed,
         related: related.map(|r| Related { range: r.range.clone(), message: r.message.clone() }).collect(),
-        fixes: fixes.map(|f| Fix { title: f.title.clone(), applicability: f.applicability, edits: edits(&f.edits) }).collect(),
+        fixes: fixes.map(fix_of).collect(),
         href: format!("{PAGES}/{}", found.code.as_str()),
     }
 }

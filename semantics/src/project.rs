@@ -59,6 +59,8 @@ pub enum Source {
     Configured,
     /// The metadata of the package in the environment.
     Installed,
+    /// What the project's lock file pins.
+    Locked,
     #[default]
     Default,
 }
@@ -142,6 +144,8 @@ fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
         (version.clone(), Source::Configured)
     } else if let Some(version) = installed() {
         (version, Source::Installed)
+    } else if let Some(version) = root.as_ref().and_then(|root| locked_triton(db, Folder::new(db, root.clone()))) {
+        (version, Source::Locked)
     } else {
         (DEFAULT_TRITON.to_owned(), Source::Default)
     };
@@ -168,4 +172,12 @@ fn of_folder<'db>(db: &'db dyn Db, folder: Folder<'db>) -> Project {
     }
     project.packages.dedup();
     project
+}
+
+/// The version of Triton that the lock file of a project's folder pins, if it pins one.
+#[salsa::tracked(returns(clone))]
+fn locked_triton<'db>(db: &'db dyn Db, root: Folder<'db>) -> Option<String> {
+    let _ = db.settings().tree(db);
+    let version = environment::locked_triton(db, root.path(db))?;
+    versions::rules(&version).is_some().then_some(version)
 }

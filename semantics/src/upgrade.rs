@@ -7,16 +7,19 @@ use std::{collections::BTreeMap, ops::Range};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
+mod block_pointers;
+
 use crate::{
     Db, Function, Instance, SourceFile,
-    diagnostics::Severity,
+    check::{FileFix, file_fix},
+    diagnostics::{Code, Severity},
     elaborate::{Elaborated, elaborate},
     items,
     places::range_of,
-    problem::{Place, Problem},
+    problem::{Applicability, Fix, Place, Problem},
     specialise::specialisations,
     types::Ty,
-    versions,
+    versions::{self, Availability},
 };
 
 /// One difference at its place in the text.
@@ -25,6 +28,8 @@ pub struct Change {
     pub range: Range<usize>,
     pub kernel: SmolStr,
     pub message: String,
+    /// How the other version says it.
+    pub fix: Option<FileFix>,
 }
 
 /// The differences that a file's kernels meet under another version, in the order of the text.
@@ -41,8 +46,18 @@ pub fn changes(db: &dyn Db, file: SourceFile, version: SmolStr) -> Vec<Change> {
         for specialisation in specialisations(db, kernel) {
             let now = elaborate(db, specialisation.instance);
             let then = elaborate(db, under(db, specialisation.instance, &version));
-            for (place, message) in differences(now, then, own, &version) {
-                add(db, file, kernel, place, message, &mut found);
+            for (place, message, fix) in differences(now, then, own, &version) {
+                add(db, file, kernel, (place, message, fix), &mut found);
+            }
+        }
+    }
+    let has_block_pointers =
+        |triton: &str| !matches!(versions::availability("triton.language.make_block_ptr", triton), Availability::Removed { .. });
+    if has_block_pointers(own) && !has_block_pointers(&version) {
+        for function in &items::items(db, file).functions {
+            for rewrite in block_pointers::rewrites(db, function.function) {
+                let message = format!("Triton {version} has no block pointers: `{}` can be a tile of pointers", rewrite.name);
+                add(db, file, function.function, (rewrite.place, message, Some(rewrite.fix)), &mut found);
             }
         }
     }
@@ -57,29 +72,32 @@ fn add(
     db: &dyn Db,
     file: SourceFile,
     kernel: Function,
-    place: Place,
-    message: String,
+    (place, message, fix): (Place, String, Option<Fix>),
     found: &mut BTreeMap<(usize, usize), Change>,
 ) {
     let Some((at, range)) = range_of(db, place) else { return };
-    if at == file {
-        let kernel = kernel.name(db).clone();
-        found.entry((range.start, range.end)).or_insert(Change { range, kernel, message });
+    if at != file {
+        return;
     }
+    let fix = fix.and_then(|fix| file_fix(db, file, &fix));
+    let kernel = kernel.name(db).clone();
+    let change = found.entry((range.start, range.end)).or_insert(Change { range, kernel, message, fix: None });
+    change.fix = change.fix.take().or(fix);
 }
 
-fn differences(now: &Elaborated, then: &Elaborated, own: &str, version: &str) -> Vec<(Place, String)> {
+fn differences(now: &Elaborated, then: &Elaborated, own: &str, version: &str) -> Vec<(Place, String, Option<Fix>)> {
     let has = |all: &Elaborated, p: &Problem| all.problems.iter().any(|q| q.code == p.code && q.place == p.place);
     let matters = |p: &&Problem| matches!(p.severity(), Severity::Error | Severity::Warning);
     let place_of = |p: &Problem| p.calls.last().copied().unwrap_or(p.place);
     let mut out = Vec::new();
-    for problem in then.problems.iter().filter(matters).filter(|p| !has(now, p)) {
+    // What neither has is no difference, but has a new name all the same.
+    for problem in then.problems.iter().filter(matters).filter(|p| !has(now, p) || new_name(p).is_some()) {
         let message = format!("Triton {version} reports {} here: {}", problem.code, problem.message);
-        out.push((place_of(problem), message));
+        out.push((place_of(problem), message, new_name(problem)));
     }
     for problem in now.problems.iter().filter(matters).filter(|p| !has(then, p)) {
         let message = format!("Triton {version} accepts this, which {own} reports as {}: {}", problem.code, problem.message);
-        out.push((place_of(problem), message));
+        out.push((place_of(problem), message, None));
     }
     let types: FxHashMap<Place, &Ty> = then.bindings.iter().map(|(place, _, ty)| (*place, ty)).collect();
     for (place, name, ty) in &now.bindings {
@@ -88,8 +106,14 @@ fn differences(now: &Elaborated, then: &Elaborated, own: &str, version: &str) ->
             && ty.is_known()
             && other.is_known()
         {
-            out.push((*place, format!("`{name}` is {ty} with Triton {own}, and {other} with {version}")));
+            out.push((*place, format!("`{name}` is {ty} with Triton {own}, and {other} with {version}"), None));
         }
     }
     out
+}
+
+/// What has another name in the version that lacks the old one: no program that is correct there has it.
+fn new_name(problem: &Problem) -> Option<Fix> {
+    let fix = problem.fixes.first().filter(|_| problem.code == Code::VER001 && problem.calls.is_empty())?;
+    Some(Fix { applicability: Applicability::Safe, ..fix.clone() })
 }

@@ -12,6 +12,8 @@ pub struct Rules {
     pub version: &'static str,
     /// A local bound to a literal stays compile-time (dialect `1.0`).
     pub literals_stay_constexpr: bool,
+    /// `tl.dot(a, b, trans_b=True)`
+    pub dot_transposes: bool,
     /// What a helper returns keeps its compile-time value, and return types are joined.
     pub constexpr_returns: bool,
     /// `*args` of a helper are bound.
@@ -64,6 +66,7 @@ pub struct Rules {
 const V3_6: Rules = Rules {
     version: "3.6",
     literals_stay_constexpr: false,
+    dot_transposes: false,
     constexpr_returns: false,
     rest_parameters: false,
     keyword_only_parameters: false,
@@ -134,7 +137,8 @@ const V3_9: Rules = Rules {
 };
 
 /// Oldest first.
-pub static VERSIONS: &[Rules] = &[Rules { version: "1.0", literals_stay_constexpr: true, ..V3_6 }, V3_6, V3_7, V3_8, V3_9];
+pub static VERSIONS: &[Rules] =
+    &[Rules { version: "1.0", literals_stay_constexpr: true, dot_transposes: true, ..V3_6 }, V3_6, V3_7, V3_8, V3_9];
 
 /// The row a version is read under: its own, else the newest that is not newer; versions between the dialect and 3.6 share 3.6's.
 /// `None` if it is no version number.

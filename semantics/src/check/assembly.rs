@@ -19,7 +19,7 @@ use crate::{
     launch::{LaunchSource, source_of},
     lints,
     places::range_of,
-    problem::{Applicability, Edit, Piece, Place, Problem},
+    problem::{Applicability, Edit, Fix, Piece, Place, Problem},
 };
 
 /// One problem of a file, as many kernels as have it.
@@ -122,19 +122,10 @@ impl Entry {
         }
         // What only assumed arguments show may be no mistake at all.
         let is_known = certain && self.seen().all(|s| !s.is_assumed);
-        let fixes = problem
-            .fixes
-            .iter()
-            .filter_map(|fix| {
-                let edits: Option<Vec<Vec<FileEdit>>> = fix.edits.iter().map(|edit| file_edits(db, edit)).collect();
-                let edits = edits.map(|e| e.concat());
-                Some(FileFix {
-                    title: fix.title.clone(),
-                    applicability: if is_known { fix.applicability } else { Applicability::Suggested },
-                    edits: edits.filter(|e| e.iter().all(|e| e.file == file))?,
-                })
-            })
-            .collect();
+        let mut fixes: Vec<FileFix> = problem.fixes.iter().filter_map(|fix| file_fix(db, file, fix)).collect();
+        if !is_known {
+            fixes.iter_mut().for_each(|fix| fix.applicability = Applicability::Suggested);
+        }
         Some(Diagnostic {
             code: problem.code,
             severity,
@@ -183,6 +174,14 @@ pub fn removal_of_row(db: &dyn Db, kernel: Function, config: u32) -> Option<File
     let place = lints::row_of_tuner(db, kernel, config as usize)?;
     let edits = file_edits(db, &Edit::RemoveArgument(place))?;
     Some(FileFix { title: format!("Remove {}[{config}]", kernel.name(db)), applicability: Applicability::Suggested, edits })
+}
+
+/// A fix of one file, if all of it can be made there.
+pub(crate) fn file_fix(db: &dyn Db, file: SourceFile, fix: &Fix) -> Option<FileFix> {
+    let edits: Option<Vec<Vec<FileEdit>>> = fix.edits.iter().map(|edit| file_edits(db, edit)).collect();
+    let edits = edits?.concat();
+    let is_here = edits.iter().all(|edit| edit.file == file);
+    is_here.then(|| FileFix { title: fix.title.clone(), applicability: fix.applicability, edits })
 }
 
 /// `None` where the edit cannot be made without losing something the user wrote.

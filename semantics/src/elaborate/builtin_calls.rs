@@ -18,7 +18,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::{Applicability, Edit},
+    problem::{Applicability, At, Edit, Piece, Place},
     types::Element,
 };
 
@@ -206,6 +206,10 @@ impl Evaluator<'_> {
         positional: Positional,
         keywords: Keywords,
     ) -> Eval<Value> {
+        let (mut positional, mut keywords) = (positional, keywords);
+        if builtin == Builtin::Dot && !keywords.is_empty() {
+            self.transpose_operands(at, &mut positional, &mut keywords)?;
+        }
         let result = match self.bind_builtin(builtin, at, positional, keywords) {
             Ok(arguments) => lower(self, &arguments, at),
             Err(Poisoned) => Err(Poisoned),
@@ -214,6 +218,44 @@ impl Evaluator<'_> {
             self.complete = false;
         }
         result
+    }
+
+    /// Takes `trans_a` and `trans_b` of the first dialect out of the keywords of a product, doing what they say.
+    fn transpose_operands(&mut self, call: ExprId, positional: &mut Positional, keywords: &mut Keywords) -> Eval<()> {
+        for (index, keyword) in ["trans_a", "trans_b"].into_iter().enumerate() {
+            let Some(at) = keywords.iter().position(|(name, ..)| name == keyword) else { continue };
+            let (_, value, flag) = keywords.remove(at);
+            let is_transposed = value.as_const().map(Const::truth);
+            let operand = positional.get(index).cloned();
+            if !self.rules.dot_transposes {
+                let tl = match self.body.expr(call) {
+                    Expr::Call { callee, .. } => match self.body.expr(*callee) {
+                        Expr::Attribute { receiver, .. } => self.text(*receiver),
+                        _ => "tl".to_owned(),
+                    },
+                    _ => "tl".to_owned(),
+                };
+                let place = Place { function: self.function, at: At::Argument(flag) };
+                let message = format!("tl.dot has no `{keyword}` since Triton 2.0: transpose the operand, `{tl}.trans(…)`");
+                let mut report = problem(Code::VER001, place, message);
+                if let (Expr::Bool(is_transposed), Some((_, operand))) = (self.body.expr(flag), &operand) {
+                    let operand = self.place(*operand);
+                    let pieces = vec![Piece::Text(format!("{tl}.trans(")), Piece::Source(operand), Piece::Text(")".to_owned())];
+                    let mut edits = vec![Edit::RemoveArgument(place)];
+                    edits.extend(is_transposed.then(|| Edit::Rewrite(operand, pieces)));
+                    report = report.fix("Transpose the operand", Applicability::Suggested, edits);
+                }
+                self.report(report);
+            }
+            match (is_transposed, operand) {
+                (Some(false), _) => {}
+                (Some(true), Some((Value::Tile(tile), expr))) => {
+                    positional[index].0 = Value::Tile(self.transpose_last(tile, expr)?);
+                }
+                _ => return Err(Poisoned),
+            }
+        }
+        Ok(())
     }
 
     fn call_constant(&mut self, _: &Arguments, value: bool, _: ExprId) -> Eval<Value> {

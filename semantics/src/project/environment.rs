@@ -51,6 +51,32 @@ pub(super) fn installed_triton(db: &dyn Db, packages: &Path) -> Option<String> {
     })
 }
 
+/// The version that uv, poetry, pdm or pip has pinned; `None` where they pin several.
+pub(super) fn locked_triton(db: &dyn Db, root: &Path) -> Option<String> {
+    let mut found: Option<String> = None;
+    for name in ["uv.lock", "poetry.lock", "pdm.lock", "pylock.toml"] {
+        let path = root.join(name);
+        if !db.system().is_file(&path) {
+            continue;
+        }
+        let text = db.system().read(&path).unwrap_or_default();
+        let mut is_triton = false;
+        for line in text.lines() {
+            match line.split_once(" = ").map(|(key, value)| (key, value.trim().trim_matches('"'))) {
+                Some(("name", name)) => is_triton = matches!(name, "triton" | "pytorch-triton" | "triton-windows"),
+                Some(("version", version)) if is_triton => {
+                    let version = version.split('+').next().unwrap_or(version);
+                    if found.get_or_insert_with(|| version.to_owned()) != version {
+                        return None;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
 /// The folders that packages installed in place add: through `.pth` files, through finders that map their names, and by where they say that
 /// they come from.
 pub(super) fn editable_roots(db: &dyn Db, packages: &Path) -> Vec<PathBuf> {

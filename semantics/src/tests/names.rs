@@ -469,4 +469,26 @@ BLOCK = tl.constexpr(3)
         triton 3.6
     "#]],
     );
+    let locked = [
+        files,
+        "== /w/uv.lock\n[[package]]\nname = \"torch\"\nversion = \"2.8.0\"\n\n[[package]]\nname = \"triton\"\nversion = \"3.4.0\"\n",
+    ];
+    seen(
+        &locked.concat(),
+        Chosen::default(),
+        &["BLOCK"],
+        expect![[r#"
+        BLOCK: External("package.BLOCK")
+        triton 3.4.0
+    "#]],
+    );
+    seen(
+        &locked.concat(),
+        shell(Some("/active"), None),
+        &["BLOCK"],
+        expect![[r#"
+        BLOCK: 1
+        triton 3.2.0
+    "#]],
+    );
 }
