@@ -40,6 +40,8 @@ pub struct Diagnostic {
     pub configs: Vec<String>,
     /// Found under assumed arguments only.
     pub assumed: bool,
+    /// The parameters that it then comes from, where a launch says the others.
+    pub rests_on: Vec<String>,
     pub related: Vec<Related>,
     pub fixes: Vec<Fix>,
     /// The page of the code.
@@ -82,7 +84,11 @@ impl Diagnostic {
     /// What a reader should know beside the message.
     pub fn note(&self) -> Option<String> {
         if self.assumed {
-            return Some("found under assumed arguments: no launch of this kernel is known".to_owned());
+            let names: Vec<String> = self.rests_on.iter().map(|name| format!("`{name}`")).collect();
+            return Some(match &names[..] {
+                [] => "found under assumed arguments: no launch of this kernel is known".to_owned(),
+                names => format!("found with {} assumed: no launch that is known says what is passed", names.join(", ")),
+            });
         }
         if self.configs.is_empty() {
             return None;
@@ -268,6 +274,7 @@ fn from_change(change: &upgrade::Change) -> Diagnostic {
         kernel: Some(change.kernel.to_string()),
         configs: vec![],
         assumed: false,
+        rests_on: vec![],
         related: vec![],
         fixes: change.fix.iter().map(fix_of).collect(),
         href: format!("{PAGES}/{}", code.as_str()),
@@ -292,6 +299,7 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         kernel: found.kernel.as_ref().map(ToString::to_string),
         configs: found.configs.clone(),
         assumed: found.assumed,
+        rests_on: found.rests_on.iter().map(ToString::to_string).collect(),
         related: related.map(|r| Related { range: r.range.clone(), message: r.message.clone() }).collect(),
         fixes: fixes.map(fix_of).collect(),
         href: format!("{PAGES}/{}", found.code.as_str()),

@@ -107,6 +107,7 @@ impl Analysis {
                 kernel: Some(kernel.name(db).clone()),
                 configs: if everywhere { Vec::new() } else { entry.configs.into_iter().collect() },
                 assumed: false,
+                rests_on: vec![],
                 related: entry.related,
                 fixes,
             });

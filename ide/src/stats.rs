@@ -13,6 +13,7 @@ use tritium_semantics::{
     configuration::Configuration,
     elaborate::{self, Elaborated},
     host, items,
+    launch::Given,
     specialise::specialisations,
 };
 use tritium_syntax::PythonVersion;
@@ -118,7 +119,7 @@ impl Analysis {
         for site in &host::host_launches(self.db(), file).sites {
             let (resolved, partly) = places.entry(site.place).or_default();
             *resolved |= site.is_resolved;
-            *partly |= !site.known.is_empty();
+            *partly |= site.partial.given.iter().any(Given::is_known);
         }
         stats.launch_sites += places.len();
         stats.launch_sites_resolved += places.values().filter(|p| p.0).count();

@@ -1,8 +1,8 @@
 //! All diagnostics of a file.
 //!
 //! Each kernel is elaborated under all of its specialisations; what they find at one place is one diagnostic. **Invariant:** one
-//! diagnostic per (code, range), in the order of the text; a problem of assumed specialisations is an error only where every one of them
-//! that reaches the place has it.
+//! diagnostic per (code, range), in the order of the text; an error of assumed specialisations is told only where every one of them that
+//! reaches the place has it.
 
 mod assembly;
 mod findings;
@@ -45,6 +45,8 @@ pub struct Diagnostic {
     pub configs: Vec<String>,
     /// Some assumed specialisation has it, but not all.
     pub assumed: bool,
+    /// The parameters that it then comes from, where a launch says the others.
+    pub rests_on: Vec<SmolStr>,
     pub related: Vec<Related>,
     pub fixes: Vec<FileFix>,
 }
@@ -161,6 +163,7 @@ fn plain(code: Code, message: String, range: Range<usize>) -> Diagnostic {
         kernel: None,
         configs: vec![],
         assumed: false,
+        rests_on: vec![],
         related: vec![],
         fixes: vec![],
     }

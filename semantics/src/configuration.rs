@@ -7,7 +7,7 @@ use crate::{
     Argument, Db, Function, Instance, host,
     items::items,
     launch::{Launch, LaunchId, LaunchOptions, launches_of},
-    specialise::{assumed, specialise},
+    specialise::{assumed, partial_launches, specialise},
 };
 
 /// Distinct specialisations of a kernel that are checked, and distinct launches of which it is told what they take.
@@ -77,18 +77,18 @@ pub fn configurations(db: &dyn Db, kernel: Function) -> Vec<Configuration> {
         return launched;
     }
     let assumed = assumed(db, kernel);
-    let Some(&(first, _)) = assumed.first() else { return vec![] };
+    let Some(first) = assumed.first() else { return vec![] };
     let configs = host::configs(db, kernel);
+    let given = first.partial.and_then(|index| partial_launches(db, kernel).get(index).map(|launch| launch.options));
     let rows = rows(db, kernel).into_iter().map(|row| {
-        let known = assumed.iter().find(|(_, of)| *of == row).map(|(instance, _)| *instance);
-        match row.and_then(|index| configs.get(index as usize)) {
-            None => Configuration::assumed(known.unwrap_or(first)),
-            Some(config) => Configuration {
-                instance: known.unwrap_or_else(|| with_values(db, first, config)),
-                options: config.options.or_default(),
-                row,
-                launch: None,
-            },
+        let known = assumed.iter().find(|one| one.config == row).map(|one| one.instance);
+        let config = row.and_then(|index| configs.get(index as usize));
+        let options = given.unwrap_or_default().or_default();
+        Configuration {
+            instance: known.unwrap_or_else(|| config.map_or(first.instance, |config| with_values(db, first.instance, config))),
+            options: config.map_or(options, |config| config.options.over(options)),
+            row,
+            launch: None,
         }
     });
     rows.collect()

@@ -11,16 +11,16 @@ use smol_str::SmolStr;
 use crate::{
     Db, Function, SourceFile,
     body::ExprId,
-    constant::Const,
     diagnostics::{Code, Severity},
     items,
-    launch::{LaunchPlace, LaunchProblem, Launches},
+    launch::{Given, LaunchPlace, LaunchProblem, Launches, PartialLaunch},
 };
 
 mod budget;
 mod calls;
 mod device;
 mod interpret;
+mod kinds;
 mod launch;
 mod library;
 mod statements;
@@ -29,7 +29,7 @@ mod value;
 
 pub(crate) use launch::descriptor_problem;
 pub(crate) use value::row_major;
-pub use value::{Config, IndexMapOf};
+pub use value::{Config, IndexMapOf, Kind};
 
 /// An expression of a file's host code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,9 +55,7 @@ impl HostPlace {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
     pub place: HostPlace,
-    pub kernel: Function,
-    /// Arguments whose values are known, by parameter.
-    pub known: Vec<(SmolStr, Const)>,
+    pub partial: PartialLaunch,
     /// A launch came of it.
     pub is_resolved: bool,
 }
@@ -114,11 +112,17 @@ fn is_long(_: &dyn Db, _: salsa::Id, _: SourceFile) -> bool {
     true
 }
 
-/// Whether host code launches a kernel, wherever and with whatever: what asks no more than this is not asked again with every other
-/// change of the host code.
-#[salsa::tracked(returns(copy))]
-pub(crate) fn is_run(db: &dyn Db, kernel: Function) -> bool {
-    host_launches(db, kernel.file(db)).sites.iter().any(|site| site.kernel == kernel)
+/// What host code gives a kernel wherever it launches it, each different launch once: what asks no more than this is not asked again with
+/// every other change of the host code.
+#[salsa::tracked(returns(ref))]
+pub fn partial_launches(db: &dyn Db, kernel: Function) -> Vec<PartialLaunch> {
+    let mut out: Vec<PartialLaunch> = Vec::new();
+    for site in &host_launches(db, kernel.file(db)).sites {
+        if site.partial.kernel == kernel && !out.contains(&site.partial) {
+            out.push(site.partial.clone());
+        }
+    }
+    out
 }
 
 /// What `@triton.autotune` says of a function.
@@ -165,15 +169,25 @@ pub(crate) fn constant(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId
     host.expr(&frame, expr).to_const()
 }
 
-/// What `@triton.heuristics` add to known arguments: compile-time values by name, as far as they can be evaluated.
-pub fn heuristics(
-    db: &dyn Db,
-    function: Function,
-    known: &[(SmolStr, crate::constant::Const)],
-) -> Vec<(SmolStr, crate::constant::Const)> {
-    let mut host = interpret::Host::new(db, function.file(db));
-    let tuning = host.tuning(function);
-    host.heuristic_values(&tuning, known)
+/// The rules of a function's `@triton.heuristics`, to ask what they make of one set of arguments after another.
+pub(crate) struct Rules<'db> {
+    host: interpret::Host<'db>,
+    tuning: launch::Tuning,
+}
+
+impl<'db> Rules<'db> {
+    /// `None` where there are none.
+    pub(crate) fn of(db: &'db dyn Db, function: Function) -> Option<Rules<'db>> {
+        items::items(db, function.file(db)).function(function).filter(|item| item.is_tuned)?;
+        let mut host = interpret::Host::new(db, function.file(db));
+        let tuning = host.tuning(function);
+        (!tuning.heuristics.is_empty()).then_some(Rules { host, tuning })
+    }
+
+    /// The compile-time values that they add to arguments, by name, as far as they can be evaluated.
+    pub(crate) fn values(&mut self, known: Vec<(SmolStr, Given)>) -> Vec<(SmolStr, Given)> {
+        self.host.heuristic_values(&self.tuning, known)
+    }
 }
 
 /// What a `@triton.constexpr_function` gives for compile-time values, as far as it can be evaluated.

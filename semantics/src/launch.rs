@@ -13,7 +13,7 @@ use crate::{
     constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
-    host::{self, HostPlace},
+    host::{self, HostPlace, Kind},
     items,
 };
 
@@ -63,6 +63,46 @@ pub enum LaunchArg {
         block: Vec<u32>,
         nan: bool,
     },
+}
+
+/// A launch in host code as far as it is known, whether or not all of it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PartialLaunch {
+    pub kernel: Function,
+    /// One for each parameter.
+    pub given: Vec<Given>,
+    pub options: GivenOptions,
+}
+
+/// What is known of an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Given {
+    Known(Const),
+    OneOf(Vec<Const>),
+    Tuple(Vec<Given>),
+    Descriptor {
+        elem: DType,
+        block: Vec<u32>,
+        nan: bool,
+    },
+    /// No more than what it is, whichever value it has; and the value that it has unless somebody says otherwise, if there is one.
+    Open {
+        kind: Kind,
+        usual: Option<Const>,
+    },
+}
+
+impl Given {
+    pub(crate) const UNKNOWN: Given = Given::Open { kind: Kind::Any, usual: None };
+
+    /// Whether Triton would specialise for the same, whatever is not known of it.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Given::Known(_) | Given::Descriptor { .. } | Given::Open { kind: Kind::Tensor(Some(_)), .. } => true,
+            Given::Tuple(items) => items.iter().all(Given::is_known),
+            Given::OneOf(_) | Given::Open { .. } => false,
+        }
+    }
 }
 
 /// A tensor to allocate before the launch.

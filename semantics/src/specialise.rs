@@ -3,18 +3,20 @@
 //! **Invariant:** every kernel has at least one instance; instances from launches come first, assumed ones only where there is no launch.
 //! Of an argument that cannot be assumed (a function, a tuple, a descriptor) nothing is known, and nothing that depends on it is checked.
 
+use std::collections::BTreeSet;
+
 use smol_str::SmolStr;
 
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
     configuration::{MAX_DISTINCT, configurations, rows},
     constant::Const,
-    diagnostics::{Code, Severity},
+    diagnostics::Severity,
     dtype::DType,
     elaborate::elaborate,
-    host,
+    host::{self, Kind},
     items::{Annotation, FunctionItem, ParamItem, items},
-    launch::{Launch, LaunchArg},
+    launch::{Given, Launch, LaunchArg, PartialLaunch},
     problem::Problem,
     project,
 };
@@ -31,6 +33,9 @@ pub(crate) use repair::hangs_on_arguments;
 /// Rows of a tuning that are checked without a launch.
 const MAX_ASSUMED_ROWS: usize = 6;
 
+/// Launches of a kernel that are known in part and that it is checked under.
+const MAX_PARTIAL_LAUNCHES: usize = 4;
+
 /// One specialisation of a kernel, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Specialisation {
@@ -39,6 +44,10 @@ pub struct Specialisation {
     pub launches: Vec<usize>,
     /// The row of the kernel's tuning.
     pub config: Option<u32>,
+    /// The parameters, by position, whose arguments nothing says.
+    pub open: Vec<usize>,
+    /// The place among the kernel's partly known launches of the one that says the others.
+    pub partial: Option<usize>,
 }
 
 impl Specialisation {
@@ -56,15 +65,21 @@ pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
         match out.iter().position(|s| s.instance == configuration.instance) {
             Some(known) => out[known].launches.push(index),
             None if out.len() < MAX_DISTINCT => {
-                out.push(Specialisation { instance: configuration.instance, launches: vec![index], config: configuration.row });
+                out.push(Specialisation {
+                    instance: configuration.instance,
+                    launches: vec![index],
+                    config: configuration.row,
+                    open: vec![],
+                    partial: None,
+                });
             }
             None => {}
         }
     }
     if out.is_empty() {
-        for &(instance, config) in assumed(db, kernel) {
-            if out.iter().all(|s| s.instance != instance) {
-                out.push(Specialisation { instance, launches: vec![], config });
+        for one in assumed(db, kernel) {
+            if out.iter().all(|s| s.instance != one.instance) {
+                out.push(one.clone());
             }
         }
     }
@@ -182,9 +197,11 @@ fn integer(value: i128, annotation: Annotation, special: bool) -> Argument {
     Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 }
 }
 
-/// An assumed instance with other element types behind its pointers: what is wrong under all of them is wrong whatever is passed.
-pub(crate) fn with_other_elements(db: &dyn Db, instance: Instance) -> Vec<Instance> {
-    with_elements(db, instance, &[DType::F16, DType::I32, DType::I8, DType::I64])
+/// An assumed specialisation with other element types behind its assumed pointers: what is wrong under all of them is wrong whatever is
+/// passed.
+pub(crate) fn with_other_elements(db: &dyn Db, specialisation: &Specialisation) -> Vec<Instance> {
+    let is_open = |i: usize| specialisation.open.contains(&i);
+    with_elements_where(db, specialisation.instance, &[DType::F16, DType::I32, DType::I8, DType::I64], &is_open)
 }
 
 /// An instance with each of some element types behind all of its pointers that no annotation types; without itself.
@@ -192,6 +209,10 @@ pub(crate) fn with_elements(db: &dyn Db, instance: Instance, elements: &[DType])
     let item = items(db, instance.function(db).file(db)).function(instance.function(db));
     let is_free =
         |i: usize| item.and_then(|f| f.params.get(i)).is_some_and(|p| !matches!(p.annotation, Annotation::Pointer { .. }));
+    with_elements_where(db, instance, elements, &is_free)
+}
+
+fn with_elements_where(db: &dyn Db, instance: Instance, elements: &[DType], is_free: &dyn Fn(usize) -> bool) -> Vec<Instance> {
     let under = |other: DType| {
         let arguments = instance.arguments(db).iter().enumerate().map(|(i, argument)| match argument {
             Argument::Runtime { ty: ArgType::Ptr { is_const, .. }, divisible_by_16 } if is_free(i) => {
@@ -204,119 +225,288 @@ pub(crate) fn with_elements(db: &dyn Db, instance: Instance, elements: &[DType])
     elements.iter().copied().map(under).filter(|i| *i != instance).collect()
 }
 
-/// The instance of an assumed specialisation with nothing known of the numbers that were assumed for what a problem is made of; `None` if
-/// there are none.
-pub(crate) fn without_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem: &Problem) -> Option<Instance> {
+/// The instance of an assumed specialisation with nothing known of those of its assumed arguments that a test picks, by position; `None`
+/// if there are none.
+pub(crate) fn without(
+    db: &dyn Db,
+    specialisation: &Specialisation,
+    positions: &BTreeSet<usize>,
+    test: impl Fn(&Argument) -> bool,
+) -> Option<Instance> {
     let instance = specialisation.instance;
-    let kernel = instance.function(db);
-    let item = items(db, kernel.file(db)).function(kernel)?;
-    let row = specialisation.config.and_then(|row| host::configs(db, kernel).get(row as usize));
     let mut arguments = instance.arguments(db).clone();
-    for i in repair::sources(db, kernel, problem) {
-        let (Some(param), Some(argument)) = (item.params.get(i), arguments.get_mut(i)) else { continue };
-        let is_assumed = matches!(param.annotation, Annotation::None | Annotation::Constexpr)
-            && row.is_none_or(|row| row.meta.get(&param.name).is_none())
-            && host::default_of(db, kernel, i).is_none();
-        let is_number = match argument {
-            Argument::Constexpr(_) => true,
-            // That it is known at run time only is no assumption of a value.
-            Argument::Runtime { ty: ArgType::Scalar(_), .. } => problem.code != Code::CXP001,
-            _ => false,
-        };
-        if is_assumed && is_number {
+    for (i, argument) in arguments.iter_mut().enumerate() {
+        if positions.contains(&i) && specialisation.open.contains(&i) && test(argument) {
             *argument = Argument::Unknown;
         }
     }
-    (arguments != *instance.arguments(db)).then(|| Instance::new(db, kernel, arguments, instance.triton(db).clone()))
+    (arguments != *instance.arguments(db))
+        .then(|| Instance::new(db, instance.function(db), arguments, instance.triton(db).clone()))
+}
+
+/// The parameters of an assumed specialisation that nothing says and that a problem may come from, by position.
+pub(crate) fn open_sources(db: &dyn Db, specialisation: &Specialisation, problem: &Problem) -> BTreeSet<usize> {
+    let mut out = repair::sources(db, specialisation.instance.function(db), problem);
+    out.retain(|i| specialisation.open.contains(i));
+    out
 }
 
 /// How the compile-time parameters that no launch gives are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Assumption {
+    /// Which of them this is.
+    nth: usize,
     /// The value of the flags at even and at odd positions: two flags meet in all four ways.
     flags: [bool; 2],
     /// All block sizes are the same.
     equal_blocks: bool,
 }
 
-/// The instances of a kernel that no known launch runs, at most four beside the first rows of its tuning.
+/// Flags meet in all four ways.
+const ASSUMPTIONS: [Assumption; 4] = [
+    Assumption { nth: 0, flags: [true, true], equal_blocks: false },
+    Assumption { nth: 1, flags: [true, false], equal_blocks: true },
+    Assumption { nth: 2, flags: [false, false], equal_blocks: false },
+    Assumption { nth: 3, flags: [false, true], equal_blocks: true },
+];
+
+/// What each argument is taken to be of which nothing is known.
+struct Guess<'a> {
+    db: &'a dyn Db,
+    item: &'a FunctionItem,
+    flow: &'a Flow,
+    /// What a launch gives, one for each parameter; `None` where none is known.
+    given: Option<&'a [Given]>,
+    /// What a row of the tuning says.
+    row: Option<&'a host::Config>,
+    /// What the rules of the kernel's heuristics make of what is known, by parameter.
+    ruled: Vec<(SmolStr, Given)>,
+    assumption: Assumption,
+}
+
+/// The specialisations of a kernel that no known launch runs: for each launch that is known in part, at most four beside the first rows of
+/// its tuning; so many without one.
 #[salsa::tracked(returns(ref))]
-pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<(Instance, Option<u32>)> {
+pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
     let flow = flow::flow(db, kernel);
     let (configs, rows) = (host::configs(db, kernel), rows(db, kernel));
-    let mut out = Vec::new();
+    let partial = partial_launches(db, kernel);
+    let launches: Vec<Option<usize>> = if partial.is_empty() { vec![None] } else { (0..partial.len()).map(Some).collect() };
+    let mut rules = host::Rules::of(db, kernel);
+    let mut out: Vec<Specialisation> = Vec::new();
+    let mut tried: Vec<Vec<Argument>> = Vec::new();
     let only_first = db.settings().chosen(db).only_first;
-    let mut repairs = Repairs::new(host::is_run(db, kernel));
-    for (flags, equal_blocks) in [([true, true], false), ([true, false], true), ([false, false], false), ([false, true], true)] {
-        let assumption = Assumption { flags, equal_blocks };
-        // A tuning gives the blocks; all its rows are tried under the first assumption alone.
-        let tried = if out.is_empty() { MAX_ASSUMED_ROWS } else { 1 };
-        for &row in rows.iter().take(tried) {
-            let tuned = |name: &str| configs.get(row? as usize)?.meta.get(name).cloned();
-            let arguments: Vec<Argument> =
-                (0..item.params.len()).map(|i| assume(db, item, i, flow, assumption, &tuned)).collect();
-            let is_free = |i: usize| {
-                let param = &item.params[i];
-                let is_open = matches!(param.annotation, Annotation::None | Annotation::Constexpr | Annotation::ConstPointer);
-                is_open && tuned(&param.name).is_none() && host::default_of(db, kernel, i).is_none()
-            };
-            let instance = Instance::new(db, kernel, arguments, version(db, kernel));
-            let instance = repairs.repair(db, instance, flow, &is_free);
-            out.push((instance, row));
-            // What one set of guesses does not bring to an end the others need not try.
-            if elaborate(db, instance).exhausted {
-                return out;
-            }
-            // The others are there to refute: where nothing is wrong, who wants one set gets one.
-            if only_first && !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error) {
-                return out;
+    let mut repairs = Repairs::new(!partial.is_empty());
+    for launch in launches {
+        let given = launch.and_then(|launch| partial.get(launch)).map(|launch| launch.given.as_slice());
+        // What one launch leaves open is tried in every way; the others show what they say differently.
+        let sets = if out.is_empty() { ASSUMPTIONS.len() } else { 1 };
+        for &assumption in ASSUMPTIONS.iter().take(sets) {
+            // A tuning gives the blocks; all its rows are tried under the first assumption alone.
+            let rows_tried = if out.is_empty() { MAX_ASSUMED_ROWS } else { 1 };
+            for &row in rows.iter().take(rows_tried) {
+                let mut guess = Guess {
+                    db,
+                    item,
+                    flow,
+                    given,
+                    row: row.and_then(|row| configs.get(row as usize)),
+                    ruled: vec![],
+                    assumption,
+                };
+                let arguments = guess.arguments(rules.as_mut());
+                if tried.contains(&arguments) {
+                    continue;
+                }
+                tried.push(arguments.clone());
+                let open: Vec<usize> = (0..item.params.len()).filter(|&i| guess.is_open(i)).collect();
+                let is_free = |i: usize, argument: &Argument| open.contains(&i) && guess.may_be(i, argument);
+                let instance = Instance::new(db, kernel, arguments, version(db, kernel));
+                let instance = repairs.repair(db, instance, flow, &is_free);
+                out.push(Specialisation { instance, launches: vec![], config: row, open, partial: launch });
+                // What one set of guesses does not bring to an end the others need not try.
+                if elaborate(db, instance).exhausted {
+                    return out;
+                }
+                // The others are there to refute: where nothing is wrong, who wants one set gets one.
+                if only_first && !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error) {
+                    return out;
+                }
             }
         }
     }
     out
 }
 
-fn assume(
-    db: &dyn Db,
-    item: &FunctionItem,
-    index: usize,
-    flow: &Flow,
-    assumption: Assumption,
-    tuned: &dyn Fn(&str) -> Option<Const>,
-) -> Argument {
-    let param = &item.params[index];
-    if let Some(value) = tuned(&param.name) {
-        return Argument::Constexpr(value);
-    }
-    let role = flow.roles.get(index).copied().unwrap_or(Role::Number);
-    let runtime = |dtype: DType, divisible_by_16: bool| Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 };
-    match param.annotation {
-        Annotation::Constexpr => {
-            constexpr(db, item, index, role, flow, assumption).map_or(Argument::Unknown, Argument::Constexpr)
-        }
-        Annotation::Scalar(dtype) => runtime(dtype, false),
-        Annotation::Pointer { elem, .. } => pointer(elem, param.annotation),
-        Annotation::ConstPointer => pointer(DType::F32, param.annotation),
-        Annotation::None => match role {
-            Role::Pointer => pointer(DType::F32, param.annotation),
-            Role::IndexPointer => pointer(DType::I32, param.annotation),
-            Role::Compound => Argument::Unknown,
-            Role::One => Argument::Constexpr(Const::Int(1)),
-            Role::Number | Role::Trips | Role::UnrolledSize | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
-                match host::default_of(db, item.function, index) {
-                    Some(Const::Float(_)) => runtime(DType::F32, false),
-                    Some(Const::None) => Argument::Constexpr(Const::None),
-                    Some(Const::Bool(_)) => runtime(DType::I1, false),
-                    _ if sounds_like_a_float(&param.name) => runtime(DType::F32, false),
-                    _ => runtime(DType::I32, true),
+/// The launches of a kernel that host code writes, as far as they are known, without those that say no more than another.
+pub(crate) fn partial_launches(db: &dyn Db, kernel: Function) -> Vec<&PartialLaunch> {
+    let all = host::partial_launches(db, kernel);
+    let is_covered = |index: usize| {
+        let one = &all[index];
+        all.iter().enumerate().any(|(other, more)| {
+            let says_more = one.given.iter().zip(&more.given).all(|(a, b)| a == b || *a == Given::UNKNOWN);
+            other != index && says_more && one.options == more.options && (one.given != more.given || other < index)
+        })
+    };
+    (0..all.len()).filter(|&index| !is_covered(index)).take(MAX_PARTIAL_LAUNCHES).map(|index| &all[index]).collect()
+}
+
+impl Guess<'_> {
+    fn arguments(&mut self, rules: Option<&mut host::Rules<'_>>) -> Vec<Argument> {
+        let count = self.item.params.len();
+        let Some(rules) = rules else { return (0..count).map(|i| self.argument(i)).collect() };
+        // First by what is known, then by what is assumed to go with it.
+        let names = || self.item.params.iter().map(|param| param.name.clone());
+        let known: Vec<(SmolStr, Given)> = names().zip((0..count).map(|i| self.given(i))).collect();
+        let mut ruled = rules.values(known.clone());
+        if ruled.iter().any(|(_, value)| !value.is_known()) {
+            let assumed = known.into_iter().enumerate().map(|(i, (name, given))| match (&given, self.argument(i)) {
+                (
+                    Given::Open { .. } | Given::OneOf(_),
+                    Argument::Constexpr(value @ (Const::Int(_) | Const::Float(_) | Const::Str(_))),
+                ) if self.item.params[i].annotation == Annotation::Constexpr => (name, Given::Known(value)),
+                _ => (name, given),
+            });
+            let assumed = rules.values(assumed.collect());
+            for ((_, value), (_, assumed)) in ruled.iter_mut().zip(assumed) {
+                if let (Given::Open { kind, .. }, Given::Known(usual)) = (&*value, assumed) {
+                    *value = Given::Open { kind: *kind, usual: Some(usual) };
                 }
             }
-        },
+        }
+        self.ruled = ruled;
+        (0..count).map(|i| self.argument(i)).collect()
+    }
+
+    /// What is said of a parameter: by the row, by the rules, by the launch, in this order.
+    fn given(&self, index: usize) -> Given {
+        let name = &self.item.params[index].name;
+        if let Some(value) = self.row.and_then(|row| row.meta.get(name)) {
+            return Given::Known(value.clone());
+        }
+        let ruled = self.ruled.iter().find(|(ruled, _)| ruled == name).map(|(_, value)| value);
+        ruled.or(self.given.and_then(|given| given.get(index))).cloned().unwrap_or(Given::UNKNOWN)
+    }
+
+    /// Whether nothing says what the argument is.
+    fn is_open(&self, index: usize) -> bool {
+        let param = &self.item.params[index];
+        let is_typed = !matches!(param.annotation, Annotation::None | Annotation::Constexpr | Annotation::ConstPointer);
+        let has_default = self.given.is_none() && host::default_of(self.db, self.item.function, index).is_some();
+        !is_typed && !has_default && !self.given(index).is_known()
+    }
+
+    /// Whether what is known of an argument allows for another that was assumed.
+    fn may_be(&self, index: usize, argument: &Argument) -> bool {
+        match self.given(index) {
+            Given::Known(_) | Given::Tuple(_) | Given::Descriptor { .. } => false,
+            Given::OneOf(values) => matches!(argument, Argument::Constexpr(value) if values.contains(value)),
+            Given::Open { kind, .. } => matches!(
+                (kind, argument),
+                (Kind::Any, _)
+                    | (Kind::Tensor(None), Argument::Runtime { ty: ArgType::Ptr { .. }, .. })
+                    | (
+                        Kind::Int,
+                        Argument::Constexpr(Const::Int(_))
+                            | Argument::Runtime { ty: ArgType::Scalar(DType::I32 | DType::I64), .. }
+                    )
+                    | (Kind::Bool, Argument::Constexpr(Const::Bool(_)))
+                    | (Kind::Str, Argument::Constexpr(Const::Str(_)))
+                    | (Kind::DType, Argument::Constexpr(Const::DType(_)))
+            ),
+        }
+    }
+
+    fn argument(&self, index: usize) -> Argument {
+        let param = &self.item.params[index];
+        let special = !self.item.unspecialised.contains(&index);
+        let given = self.given(index);
+        match &given {
+            Given::Known(value) => argument_of(value, param.annotation, special),
+            Given::OneOf(values) => match values.get(self.assumption.nth % values.len().max(1)) {
+                Some(value) => argument_of(value, param.annotation, special),
+                None => Argument::Unknown,
+            },
+            Given::Tuple(items) => tuple_of(items),
+            Given::Descriptor { elem, block, nan } => Argument::Descriptor { elem: *elem, block: block.clone(), nan: *nan },
+            Given::Open { kind: Kind::Tensor(Some(elem)), .. } => pointer(*elem, param.annotation),
+            Given::Open { kind, usual } => self.assume(index, *kind, usual.as_ref()),
+        }
+    }
+
+    fn assume(&self, index: usize, kind: Kind, usual: Option<&Const>) -> Argument {
+        let Guess { db, item, flow, .. } = *self;
+        let param = &item.params[index];
+        let role = flow.roles.get(index).copied().unwrap_or(Role::Number);
+        let runtime = |dtype: DType, divisible_by_16: bool| Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 };
+        match (param.annotation, kind) {
+            (Annotation::Constexpr, _) => {
+                let value = constexpr(db, item, index, role, flow, self.assumption, (kind, usual));
+                value.map_or(Argument::Unknown, Argument::Constexpr)
+            }
+            (Annotation::Scalar(dtype), _) => runtime(dtype, false),
+            (Annotation::Pointer { elem, .. }, _) => pointer(elem, param.annotation),
+            (Annotation::ConstPointer, _) => pointer(DType::F32, param.annotation),
+            (Annotation::None, Kind::Tensor(_)) => {
+                pointer(if role == Role::IndexPointer { DType::I32 } else { DType::F32 }, param.annotation)
+            }
+            (Annotation::None, Kind::Int) if role == Role::One => Argument::Constexpr(Const::Int(1)),
+            (Annotation::None, Kind::Int) => runtime(DType::I32, true),
+            (Annotation::None, Kind::Float) => runtime(DType::F32, false),
+            (Annotation::None, Kind::Bool) => runtime(DType::I1, false),
+            (Annotation::None, Kind::Any | Kind::Str | Kind::DType | Kind::Ints) => match role {
+                Role::Pointer => pointer(DType::F32, param.annotation),
+                Role::IndexPointer => pointer(DType::I32, param.annotation),
+                Role::Compound => Argument::Unknown,
+                Role::One => Argument::Constexpr(Const::Int(1)),
+                Role::Number | Role::Trips | Role::UnrolledSize | Role::Flag | Role::Dtype | Role::Function | Role::Choice(_) => {
+                    match host::default_of(db, item.function, index) {
+                        Some(Const::Float(_)) => runtime(DType::F32, false),
+                        Some(Const::None) => Argument::Constexpr(Const::None),
+                        Some(Const::Bool(_)) => runtime(DType::I1, false),
+                        _ if sounds_like_a_float(&param.name) => runtime(DType::F32, false),
+                        _ => runtime(DType::I32, true),
+                    }
+                }
+            },
+        }
     }
 }
 
-fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &Flow, assumption: Assumption) -> Option<Const> {
+/// What Triton makes of a value of the host.
+fn argument_of(value: &Const, annotation: Annotation, special: bool) -> Argument {
+    match (annotation, value) {
+        (Annotation::Constexpr, value) => Argument::Constexpr(value.clone()),
+        (_, Const::Int(value)) => integer(*value, annotation, special),
+        (_, Const::Float(_)) => fixed(annotation, DType::F32),
+        (_, Const::Bool(_)) => fixed(annotation, DType::I1),
+        (_, Const::Tuple(items)) => Argument::Tuple(items.iter().map(|item| argument_of(item, Annotation::None, true)).collect()),
+        (_, value @ (Const::None | Const::Str(_) | Const::DType(_) | Const::Function(_))) => Argument::Constexpr(value.clone()),
+    }
+}
+
+/// A tuple of which each item is known; nothing is assumed of the others.
+fn tuple_of(items: &[Given]) -> Argument {
+    let item = |item: &Given| match item {
+        Given::Known(value) => Some(argument_of(value, Annotation::None, true)),
+        Given::Open { kind: Kind::Tensor(Some(elem)), .. } => Some(pointer(*elem, Annotation::None)),
+        Given::Descriptor { elem, block, nan } => Some(Argument::Descriptor { elem: *elem, block: block.clone(), nan: *nan }),
+        Given::Tuple(items) => Some(tuple_of(items)),
+        Given::OneOf(_) | Given::Open { .. } => None,
+    };
+    items.iter().map(item).collect::<Option<Vec<Argument>>>().map_or(Argument::Unknown, Argument::Tuple)
+}
+
+fn constexpr(
+    db: &dyn Db,
+    item: &FunctionItem,
+    index: usize,
+    role: Role,
+    flow: &Flow,
+    assumption: Assumption,
+    (kind, usual): (Kind, Option<&Const>),
+) -> Option<Const> {
     let param = &item.params[index];
     // Its place among the flags.
     let before = item
@@ -327,15 +517,22 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
         .filter(|(p, r)| p.annotation == Annotation::Constexpr && **r == Role::Flag);
     let flag = assumption.flags[before.count() % 2] && !speaks_of_other_hardware(&param.name);
     let default = host::default_of(db, item.function, index);
-    match (role, &default) {
+    // What somebody may say otherwise is not always what it usually is.
+    let is_usual = kind == Kind::Str || assumption.nth.is_multiple_of(2) && !matches!(role, Role::Choice(_));
+    let default = usual.filter(|_| is_usual).or(default.as_ref());
+    match (role, default) {
         (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(flag)),
+        _ if kind == Kind::Bool => return Some(Const::Bool(flag)),
         (_, Some(value)) => return Some(value.clone()),
+        _ if kind == Kind::Float => return Some(Const::float(1.0)),
+        _ if kind == Kind::DType => return Some(Const::DType(DType::F32)),
         (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
         (Role::Function | Role::Compound, None) => return None,
         (Role::One, None) => return Some(Const::Int(1)),
         (Role::Choice(i), None) => {
             let choices = flow.choices.get(i as usize).map_or(&[][..], Vec::as_slice);
             match (choices, flag) {
+                ([_, _, _, ..], _) => return Some(choices[assumption.nth % choices.len()].clone()),
                 ([first, ..], true) => return Some(first.clone()),
                 ([Const::Str(_)], false) => return Some(Const::Str(String::new())),
                 ([_, .., last], false) => return Some(last.clone()),
@@ -346,6 +543,7 @@ fn constexpr(db: &dyn Db, item: &FunctionItem, index: usize, role: Role, flow: &
         (Role::Trips, None) => return Some(Const::Int(4)),
         // A trip for every element: as few as a tile of a product may have.
         (Role::UnrolledSize, None) => return Some(Const::Int(16)),
+        _ if kind == Kind::Str => return None,
         (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
     }
     let name = param.name.to_ascii_uppercase();

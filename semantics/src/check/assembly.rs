@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use indexmap::IndexSet;
+use smol_str::SmolStr;
 
 use super::{
     Diagnostic, FileEdit, FileFix, Related,
@@ -59,7 +60,7 @@ impl Found {
     /// A problem that no specialisation decides.
     pub(super) fn add_certain(&mut self, db: &dyn Db, kernel: Function, problem: Problem) {
         let Some((_, range)) = range_of(db, problem.place) else { return };
-        let seen = Seen { is_assumed: false, labels: IndexSet::new(), reach: 0, refuted: false };
+        let seen = Seen { is_assumed: false, labels: IndexSet::new(), reach: 0, refuted: false, rests_on: IndexSet::new() };
         let key = (range.start, range.end, problem.code);
         let entry = || Entry { place: problem.place, problem, kernels: vec![(kernel, seen)], launch: None };
         self.entries.entry(key).or_insert_with(entry);
@@ -90,11 +91,10 @@ impl Entry {
         if !certain && problem.severity() != Severity::Error && self.seen().all(|s| s.refuted) {
             return None;
         }
-        let severity = match (problem.severity(), certain) {
-            // Some plausible arguments do not have it.
-            (Severity::Error, false) => Severity::Hint,
-            (severity, _) => severity,
-        };
+        // Some plausible arguments do not have it: so they are what is passed.
+        if !certain && (problem.severity() == Severity::Error || hangs_on_guesses(problem.code)) {
+            return None;
+        }
         let partial = self.seen().any(|s| !s.is_assumed && s.labels.len() < s.reach);
         let configs =
             if partial { self.seen().filter(|s| !s.is_assumed).flat_map(|s| s.labels.iter().cloned()).collect() } else { vec![] };
@@ -126,18 +126,25 @@ impl Entry {
         if !is_known {
             fixes.iter_mut().for_each(|fix| fix.applicability = Applicability::Suggested);
         }
+        let names: IndexSet<SmolStr> = self.seen().flat_map(|s| s.rests_on.iter().cloned()).collect();
         Some(Diagnostic {
             code: problem.code,
-            severity,
+            severity: problem.severity(),
             message: problem.message.clone(),
             range,
             kernel: self.kernels.first().map(|(kernel, _)| kernel.name(db).clone()),
             configs,
             assumed: !certain,
+            rests_on: if certain { vec![] } else { names.into_iter().collect() },
             related,
             fixes,
         })
     }
+}
+
+/// Remarks on types and extents, which other arguments decide.
+fn hangs_on_guesses(code: Code) -> bool {
+    ["SHP", "DTY", "DOT"].iter().any(|family| code.as_str().starts_with(family))
 }
 
 /// Tells what a file is full of once, at its first place, with the fixes of all.

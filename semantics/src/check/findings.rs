@@ -3,11 +3,13 @@
 //! **Invariant:** nothing here says where in its file a kernel stands, so a kernel that only moves is not looked at again.
 
 use indexmap::{IndexMap, IndexSet};
+use smol_str::SmolStr;
 
 use tritium_tile::facts::Launched;
 
 use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
+    constant::Const,
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
@@ -17,7 +19,7 @@ use crate::{
     places::range_in_chunk,
     problem::{At, Place, Problem},
     specialise::{
-        Specialisation, hangs_on_arguments, sources, specialisations, with_elements, with_other_elements, without_assumed_values,
+        Specialisation, hangs_on_arguments, open_sources, sources, specialisations, with_elements, with_other_elements, without,
     },
 };
 
@@ -121,6 +123,8 @@ pub(super) struct Seen {
     pub reach: usize,
     /// Other element types do not have it.
     pub refuted: bool,
+    /// The parameters whose assumed arguments it may come from, where some launch says others.
+    pub rests_on: IndexSet<SmolStr>,
 }
 
 /// One specialisation of a kernel and what was found.
@@ -158,11 +162,14 @@ pub(super) fn findings(db: &dyn Db, kernel: Function) -> Vec<Finding> {
     let any = |test: &dyn Fn(&Problem) -> bool| all.iter().any(|v| v.elaborated.problems.iter().any(test));
     let others = match all.first() {
         Some(first) if first.specialisation.is_assumed() && !first.elaborated.exhausted => {
-            with_other_elements(db, first.specialisation.instance)
+            with_other_elements(db, first.specialisation)
         }
         _ => vec![],
     };
-    let asked = if any(&may_be_refuted) { others.len() } else { usize::from(any(&|p| hangs_on_elements(p.code))) };
+    let asked = match any(&may_be_refuted) || any(&|p| p.code == Code::DTY006) {
+        true => others.len(),
+        false => usize::from(any(&|p| hangs_on_elements(p.code))),
+    };
     let refuting: Vec<&Elaborated> = others.into_iter().take(asked).map(|i| elaborate(db, i)).collect();
     compare(db, kernel, &all, &refuting)
 }
@@ -181,9 +188,7 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
         let of_target = lints::of_target(db, visit.elaborated);
         for problem in visit.elaborated.problems.iter().chain(visit.lints).chain(&of_target) {
             // A wish about values that were only assumed, or what only such values bring.
-            if specialisation.is_assumed()
-                && (problem.code == Code::LNG017 || rests_on_assumed_values(db, specialisation, problem))
-            {
+            if specialisation.is_assumed() && rests_on_assumed_values(db, specialisation, problem) {
                 continue;
             }
             // In a helper of another file it is shown where this file calls it.
@@ -201,9 +206,17 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
                         refuting.iter().any(|e| refutes(db, e, problem))
                             || visit.elaborated.has(problem) && !credited.iter().any(|e| e.has(problem))
                     }
+                    // What a store cuts off hangs on two of them.
+                    _ if problem.code == Code::DTY006 => refuting.iter().any(|e| e.reaches(db, problem) && !e.has(problem)),
                     _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| e.has(problem)),
                 };
-                let seen = Seen { is_assumed: specialisation.is_assumed(), labels: IndexSet::new(), reach, refuted };
+                let seen = Seen {
+                    is_assumed: specialisation.is_assumed(),
+                    labels: IndexSet::new(),
+                    reach,
+                    refuted,
+                    rests_on: names_of(db, kernel, specialisation, problem),
+                };
                 Finding { problem: problem.clone(), place, seen, launch: None }
             });
             // Of several at one place the one that matters most is told.
@@ -216,7 +229,41 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
             finding.seen.labels.insert(visit.label.to_owned());
         }
     }
-    found.into_values().collect()
+    let mut found: Vec<Finding> = found.into_values().collect();
+    soften_skipped_rows(db, kernel, all, &mut found);
+    found
+}
+
+/// Triton's tuner passes over the rows under which an assertion fails, so that is no error as long as another row is left for the launch.
+fn soften_skipped_rows(db: &dyn Db, kernel: Function, all: &[Visit<'_>], found: &mut [Finding]) {
+    let fails = |visit: &Visit<'_>| visit.elaborated.problems.iter().any(|p| p.code == Code::LNG017);
+    let names = |visit: &Visit<'_>| {
+        let launches = launches_of(db, kernel);
+        let of_visit = visit.specialisation.launches.iter().filter_map(|&index| launches.get(index));
+        of_visit.filter(|launch| launch.config.is_some()).map(|launch| launch.name.clone()).collect::<IndexSet<SmolStr>>()
+    };
+    let left: IndexSet<SmolStr> = all.iter().filter(|visit| !fails(visit)).flat_map(&names).collect();
+    for finding in found.iter_mut().filter(|finding| finding.problem.code == Code::LNG017) {
+        let mut having = all.iter().filter(|visit| visit.elaborated.has(&finding.problem));
+        let is_skipped = |visit: &Visit<'_>| {
+            let names = names(visit);
+            !names.is_empty() && names.iter().all(|name| left.contains(name))
+        };
+        if having.all(is_skipped) {
+            finding.problem.level = Some(Code::TUN004.severity());
+            finding.problem.message.push_str(". The tuner compiles these configurations and drops them");
+        }
+    }
+}
+
+/// Of an assumed specialisation, the parameters that a problem may come from and that no launch says.
+fn names_of(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> IndexSet<SmolStr> {
+    if specialisation.partial.is_none() {
+        return IndexSet::new();
+    }
+    let params = params(db, kernel).unwrap_or_default();
+    let sources = open_sources(db, specialisation, problem);
+    sources.into_iter().filter_map(|i| params.get(i)).map(|param| param.name.clone()).collect()
 }
 
 /// Tensors that a launch names.
@@ -279,10 +326,26 @@ fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation, index: 
     }
 }
 
-/// Whether an error is gone once nothing is known of the numbers that were assumed for what its place is made of.
+/// Whether an error is gone once nothing is known of the values that were assumed for what its place is made of.
 fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem: &Problem) -> bool {
-    if problem.severity() != Severity::Error || !hangs_on_values(problem.code) {
+    if problem.severity() != Severity::Error {
         return false;
+    }
+    let is_gone = |instance: Option<Instance>| instance.is_some_and(|instance| !elaborate(db, instance).has(problem));
+    // An assertion is a wish about all arguments, and stands under conditions that hang on others.
+    if problem.code == Code::LNG017 {
+        let all = specialisation.open.iter().copied().collect();
+        return !problem.calls.is_empty() || is_gone(without(db, specialisation, &all, |_| true));
+    }
+    // `None` is passed where nothing is used: a flag that nobody knows goes with it.
+    if specialisation.partial.is_some() && !specialisation.open.is_empty() {
+        let count = specialisation.instance.arguments(db).len();
+        let given = (0..count).filter(|i| !specialisation.open.contains(i)).collect();
+        let unused = Specialisation { open: given, ..specialisation.clone() };
+        let is_none = |argument: &Argument| *argument == Argument::Constexpr(Const::None);
+        if is_gone(without(db, &unused, &open_sources(db, &unused, problem), is_none)) {
+            return true;
+        }
     }
     // What is written out where the problem stands is no assumption, whatever the function is given.
     let Place { function, at } = problem.place;
@@ -290,7 +353,17 @@ fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem
         At::Expr(id) | At::Argument(id) => !sources(db, function, id).is_empty(),
         At::Stmt(_) | At::Param(_) | At::Name => true,
     };
-    is_given && without_assumed_values(db, specialisation, problem).is_some_and(|instance| !elaborate(db, instance).has(problem))
+    let by_value = hangs_on_values(problem.code);
+    let is_value = |argument: &Argument| match argument {
+        // Extents are compared with one another: that some are equal is assumed in turn.
+        Argument::Constexpr(Const::Int(size)) => by_value || *size < 1,
+        Argument::Constexpr(Const::Bool(_)) => by_value,
+        Argument::Constexpr(_) => true,
+        // That it is known at run time only is no assumption of a value.
+        Argument::Runtime { ty: ArgType::Scalar(_), .. } => by_value && problem.code != Code::CXP001,
+        _ => false,
+    };
+    is_given && is_gone(without(db, specialisation, &open_sources(db, specialisation, problem), is_value))
 }
 
 /// Whether the value of a number may decide about it: an axis, an order, a permutation, a product of extents, a word.

@@ -410,6 +410,10 @@ impl Evaluator<'_> {
                 let place = self.place(at);
                 self.complete = false;
                 self.stopped = true;
+                // Nobody knows whether it is asked at all.
+                if self.doubtful > 0 {
+                    return Err(Poisoned);
+                }
                 Err(self.problem(Code::LNG017, place, format!("static_assert fails: `{text}` is False{said}")))
             }
             Value::Tile(_) => Err(self.not_constexpr(place, expr, "the condition of tl.static_assert")),

@@ -103,6 +103,7 @@ impl<'a> Evaluator<'a> {
                 self.complete = false;
                 let before = self.scope.clone();
                 let mut stopped = true;
+                self.doubtful += 1;
                 for branch in [then, otherwise] {
                     let block = self.out.add_block();
                     let loops = std::mem::replace(&mut self.loops, 0);
@@ -111,11 +112,19 @@ impl<'a> Evaluator<'a> {
                     self.scope.clone_from(&before);
                     stopped &= std::mem::take(&mut self.stopped);
                 }
+                self.doubtful -= 1;
                 self.stopped = stopped;
                 let mut changed = self.outline.assigned_names(self.body, then);
                 changed.extend(self.outline.assigned_names(self.body, otherwise));
                 for name in changed {
                     self.forget(name, self.stmt_place(id));
+                }
+                // One way may have returned, and nobody knows what.
+                if self.outline.returns(id) && !self.is_entry {
+                    self.doubtful += 1;
+                    self.run_rest(rest);
+                    self.doubtful -= 1;
+                    return Flow::Returned { value: Value::Unknown, seen: true };
                 }
                 Flow::Falls
             }

@@ -113,6 +113,8 @@ pub(super) struct Evaluator<'a> {
     pub first_unknown: Option<Place>,
     /// An assertion has failed at compile time: Triton goes no further.
     pub stopped: bool,
+    /// Conditions around what is walked of which nobody knows whether they hold.
+    pub doubtful: u32,
 }
 
 /// Walks a function.
@@ -177,6 +179,7 @@ pub(super) fn evaluate(
         complete: !function.name(db).is_empty() && has_distinct_parameters(def),
         first_unknown: None,
         stopped: false,
+        doubtful: 0,
     };
     evaluator.bind_parameters(arguments);
     if let Some(inner) = evaluator.outline.too_deep {

@@ -404,6 +404,10 @@ impl<'a> Evaluator<'a> {
 
     /// Before 3.7 only what exists at run time is returned.
     fn returnable(&mut self, value: Value, at: ExprId) -> Value {
+        // What a function gives that returns nothing is nothing again.
+        if value.is_none() && matches!(self.body.expr(at), Expr::Call { .. }) {
+            return value;
+        }
         let refused = matches!(value.as_const(), Some(Const::None | Const::Str(_) | Const::DType(_) | Const::Function(_)))
             || matches!(value, Value::Type(_));
         if refused {

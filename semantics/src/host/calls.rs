@@ -5,13 +5,15 @@
 use std::{cell::RefCell, rc::Rc};
 
 use indexmap::IndexMap;
+use smol_str::SmolStr;
 
 use super::{
     budget,
     interpret::{DEPTH, Frame, Host, MAX_LIST_ITEMS, python_str, reason},
+    kinds,
     statements::Flow,
     torch::{self, Args},
-    value::{Class, Closure, Code, Method, Object, Scope, Value},
+    value::{Class, Closure, Code, Doubt, Kind, Method, Object, Scope, Value},
 };
 use crate::{
     Function,
@@ -45,7 +47,7 @@ impl Host<'_> {
                 self.call(callee.clone(), all)
             }
             Value::Class(class) => self.instantiate(&class, &args),
-            Value::Unknown(why) => Value::Unknown(why),
+            Value::Unknown(doubt) => Value::unknown(doubt.why),
             other => Value::Unknown(reason(&other, "what is called").into()),
         }
     }
@@ -114,7 +116,7 @@ impl Host<'_> {
         let is_open = std::mem::take(&mut self.is_open_call);
         for param in params {
             let value = match param.kind {
-                _ if is_open => Value::unknown(format!("`{}` is not known", param.name)),
+                _ if is_open => self.open_argument(closure, param),
                 ParamKind::Rest => Value::tuple(positional.by_ref().collect()),
                 ParamKind::RestKeywords => Value::dict(keywords.drain(..).map(|(k, v)| (Const::Str(k.to_string()), v)).collect()),
                 ParamKind::KeywordOnly | ParamKind::Normal | ParamKind::PositionalOnly => {
@@ -127,7 +129,8 @@ impl Host<'_> {
                                 let outer = Frame::new(frame.file, frame.chunk, body.clone(), closure.scope.clone());
                                 self.expr(&outer, default)
                             }
-                            None => Value::unknown(format!("no argument for `{}`", param.name)),
+                            // Python raises: what would come after it never is.
+                            None => return Value::unknown(format!("no argument for `{}`", param.name)),
                         },
                     }
                 }
@@ -142,7 +145,7 @@ impl Host<'_> {
                 let last = match self.block(&frame, stmts) {
                     Flow::Return(value) => value,
                     Flow::Next | Flow::Break | Flow::Continue => Value::NONE,
-                    Flow::Abandon(why) => Value::Unknown(why),
+                    Flow::Abandon(why) => Value::unknown(why),
                 };
                 self.path_conditions.truncate(path_conditions);
                 Host::returned(&frame, last)
@@ -262,7 +265,27 @@ impl Host<'_> {
             },
             _ => None,
         };
-        found.unwrap_or_else(|| Value::unknown(format!("`.{name}(…)` is not followed here")))
+        found.unwrap_or_else(|| {
+            let kind = kinds::method(receiver.kind(), name, args).unwrap_or_default();
+            match receiver {
+                Value::Unknown(doubt) => Value::some(kind, doubt.why.clone()),
+                _ => Value::some(kind, format!("`.{name}(…)` is not followed here")),
+            }
+        })
+    }
+
+    /// What somebody gives for a parameter of a function that is entered without a call: anything that it takes.
+    fn open_argument(&mut self, closure: &Closure, param: &Param) -> Value {
+        let why = SmolStr::from(format!("`{}` is not known", param.name));
+        let outer = Frame::new(closure.file, closure.chunk, closure.body.clone(), closure.scope.clone());
+        let default = param.default.map(|default| self.expr(&outer, default));
+        let usual = default.and_then(|default| default.to_const());
+        let kind = match (&usual, param.annotation) {
+            // `x: torch.Tensor = None`
+            (Some(Const::None), _) | (_, None) => Kind::Any,
+            (_, Some(annotation)) => kinds::annotated(&closure.body, annotation),
+        };
+        Value::Unknown(Doubt { why, kind, usual: usual.filter(|usual| *usual != Const::None).map(Rc::new) })
     }
 }
 

@@ -18,10 +18,10 @@ use super::{
     HostPlace, Site,
     budget::{self, Evaluation},
     calls::MAX_TEXT_BYTES,
-    device, is_long_run,
+    device, is_long_run, kinds,
     statements::Flow,
     torch::{self, Args},
-    value::{Class, Closure, Code, Method, Scope, Value},
+    value::{Class, Closure, Code, Kind, Method, Scope, Value},
 };
 use crate::{
     Db, Function, SourceFile,
@@ -498,7 +498,7 @@ impl<'db> Host<'db> {
                 let within = Frame::new(frame.file, frame.chunk, frame.body.clone(), scope);
                 let mut out = Vec::new();
                 match self.comprehend(&within, clauses, *key, *element, &mut out) {
-                    Err(why) => Value::Unknown(why),
+                    Err(why) => Value::unknown(why),
                     Ok(()) => match kind {
                         ComprehensionKind::List | ComprehensionKind::Generator => {
                             Value::list(out.into_iter().map(|e| e.1).collect())
@@ -516,13 +516,16 @@ impl<'db> Host<'db> {
                 let operand = self.expr(frame, *operand);
                 match (op, &operand) {
                     (crate::body::UnaryOp::Not, value) => {
-                        value.truth().map_or_else(|| Value::Unknown(reason(value, "an operand").into()), |t| Value::bool(!t))
+                        value.truth().map_or_else(|| Value::some(Kind::Bool, reason(value, "an operand")), |t| Value::bool(!t))
                     }
                     (_, Value::Const(c)) => {
                         constant::unary(*op, c).map_or_else(|| Value::unknown("the operand has no number"), Value::Const)
                     }
                     (crate::body::UnaryOp::Neg, Value::Tensor(_)) => self.binary(BinaryOp::Mul, operand, Value::int(-1)),
-                    _ => Value::Unknown(reason(&operand, "an operand").into()),
+                    _ => Value::some(
+                        Some(operand.kind()).filter(|kind| !matches!(kind, Kind::Bool | Kind::Ints)).unwrap_or_default(),
+                        reason(&operand, "an operand"),
+                    ),
                 }
             }
             Expr::Binary { op, lhs, rhs } => {
@@ -538,11 +541,14 @@ impl<'db> Host<'db> {
                     (Some(true), BoolOp::And) | (Some(false), BoolOp::Or) => self.expr(frame, *rhs),
                     (Some(_), _) => lhs,
                     // Whatever the left side is, the right one may decide.
-                    (None, _) => match (self.expr(frame, *rhs).truth(), op) {
-                        (Some(true), BoolOp::Or) => Value::bool(true),
-                        (Some(false), BoolOp::And) => Value::bool(false),
-                        _ => Value::Unknown(reason(&lhs, "an operand").into()),
-                    },
+                    (None, _) => {
+                        let rhs = self.expr(frame, *rhs);
+                        match (rhs.truth(), op) {
+                            (Some(true), BoolOp::Or) if rhs.kind() == Kind::Bool => Value::bool(true),
+                            (Some(false), BoolOp::And) if rhs.kind() == Kind::Bool => Value::bool(false),
+                            _ => Value::some(lhs.kind().or(rhs.kind()), reason(&lhs, "an operand")),
+                        }
+                    }
                 }
             }
             Expr::Compare { first, rest } => {
@@ -553,8 +559,13 @@ impl<'db> Host<'db> {
                         Some(true) => lhs = rhs,
                         Some(false) => return Value::bool(false),
                         None => {
-                            return Value::Unknown(
-                                reason(if lhs.to_const().is_none() { &lhs } else { &rhs }, "an operand").into(),
+                            return Value::some(
+                                if matches!((lhs.kind(), rhs.kind()), (Kind::Tensor(_), _) | (_, Kind::Tensor(_))) {
+                                    Kind::Any
+                                } else {
+                                    Kind::Bool
+                                },
+                                reason(if lhs.to_const().is_none() { &lhs } else { &rhs }, "an operand"),
                             );
                         }
                     }
@@ -566,7 +577,16 @@ impl<'db> Host<'db> {
                 match value.truth() {
                     Some(true) => self.expr(frame, *then),
                     Some(false) => self.expr(frame, *otherwise),
-                    None => Value::Unknown(reason(&value, "the condition").into()),
+                    None => {
+                        let why = reason(&value, "the condition");
+                        self.path_conditions.push(why.as_str().into());
+                        let raised = self.raised.take();
+                        let both = [*then, *otherwise].map(|arm| self.expr(frame, arm));
+                        self.raised = raised;
+                        self.path_conditions.pop();
+                        let [then, otherwise] = both;
+                        then.or(otherwise, &why)
+                    }
                 }
             }
             Expr::Lambda { .. } => Value::Closure(budget::keep(Closure {
@@ -594,6 +614,8 @@ impl<'db> Host<'db> {
             Expr::Call { callee, args } => {
                 let callee = self.expr(frame, *callee);
                 let mut given = Args::default();
+                // Why more is given that is not known.
+                let mut more: Option<String> = None;
                 for arg in args {
                     let value = self.expr(
                         frame,
@@ -603,11 +625,14 @@ impl<'db> Host<'db> {
                         },
                     );
                     match &arg.kind {
+                        // After what may be of any length places are not known.
+                        ArgKind::Positional if !matches!(body.expr(arg.value), Expr::Starred(_)) && more.is_some() => {}
                         ArgKind::Positional if !matches!(body.expr(arg.value), Expr::Starred(_)) => given.positional.push(value),
                         ArgKind::Keyword(name) => given.keywords.push((name.clone(), value)),
                         ArgKind::Positional | ArgKind::Spread => match value.items() {
+                            Some(_) if more.is_some() => {}
                             Some(items) => given.positional.extend(items),
-                            None => return self.spread_of_unknown(frame, id, &callee, &value),
+                            None => more = Some(reason(&value, "what `*` unpacks")),
                         },
                         ArgKind::SpreadKeywords => match &value {
                             Value::Dict(items) => {
@@ -617,9 +642,18 @@ impl<'db> Host<'db> {
                                     }
                                 }
                             }
-                            _ => return self.spread_of_unknown(frame, id, &callee, &value),
+                            _ => more = Some(reason(&value, "what `**` unpacks")),
                         },
                     }
+                }
+                if let Some(why) = more {
+                    if let Value::Gridded(kernel, _) = callee {
+                        self.not_launched(frame, id, kernel, &why);
+                        self.calls.push(HostPlace { file: frame.file, chunk: frame.chunk, expr: id });
+                        self.launch_in_part(kernel, &given);
+                        self.calls.pop();
+                    }
+                    return Value::unknown(why);
                 }
                 self.calls.push(HostPlace { file: frame.file, chunk: frame.chunk, expr: id });
                 let result =
@@ -655,14 +689,6 @@ impl<'db> Host<'db> {
             }
         }
         Value::text(text)
-    }
-
-    fn spread_of_unknown(&mut self, frame: &Frame, call: ExprId, callee: &Value, value: &Value) -> Value {
-        let why = reason(value, "what `*` unpacks");
-        if let Value::Gridded(kernel, _) = callee {
-            self.not_launched(frame, call, *kernel, &why);
-        }
-        Value::Unknown(why.into())
     }
 
     pub(super) fn not_launched(&mut self, frame: &Frame, call: ExprId, kernel: Function, why: &str) {
@@ -739,6 +765,13 @@ impl<'db> Host<'db> {
             }
             return Value::list(a.borrow().iter().chain(b.borrow().iter()).cloned().collect());
         }
+        if matches!(lhs, Value::Either(_)) || matches!(rhs, Value::Either(_)) {
+            let (lhs, rhs) = (lhs.alternatives(), rhs.alternatives());
+            let all = lhs.iter().flat_map(|l| rhs.iter().map(move |r| (l.clone(), r.clone())));
+            let all: Vec<Value> = all.map(|(l, r)| self.binary(op, l, r)).collect();
+            return all.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER));
+        }
+        let kind = kinds::binary(op, lhs.kind(), rhs.kind());
         let known = match (&lhs, &rhs) {
             (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => {
                 (a.len() + b.len() <= MAX_LIST_ITEMS).then(|| Value::tuple(a.iter().chain(b.iter()).cloned().collect()))
@@ -754,13 +787,17 @@ impl<'db> Host<'db> {
             _ => lhs.to_const().zip(rhs.to_const()).and_then(|(a, b)| constant::binary(op, &a, &b)).map(Value::from_const),
         };
         known.unwrap_or_else(|| {
-            Value::Unknown(reason(if matches!(lhs, Value::Unknown(_)) { &lhs } else { &rhs }, "an operand").into())
+            Value::some(kind, reason(if matches!(lhs, Value::Unknown(_)) { &lhs } else { &rhs }, "an operand"))
         })
     }
 
     pub(crate) fn attribute(&mut self, receiver: Value, name: &SmolStr) -> Value {
         match &receiver {
-            Value::Unknown(_) => receiver,
+            Value::Unknown(doubt) => match kinds::attribute(doubt, name) {
+                Some(known) => known,
+                None if kinds::is_method(name) => Value::method(receiver.clone(), name),
+                None => Value::Unknown(doubt.why.clone().into()),
+            },
             Value::Path(path) => {
                 let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
                 match &path[..] {
@@ -797,8 +834,7 @@ impl<'db> Host<'db> {
             },
             Value::Either(all) => {
                 let all: Vec<Value> = all.iter().map(|v| self.attribute(v.clone(), name)).collect();
-                let why = "it may be one thing or another";
-                all.into_iter().reduce(|a, b| a.or(b, why)).unwrap_or_else(|| Value::unknown(why))
+                all.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER))
             }
             // The member of an enumeration, and what `tl.constexpr` holds.
             Value::Const(_) if name == "value" => receiver,
@@ -816,7 +852,7 @@ impl<'db> Host<'db> {
         if let Expr::Slice { lower, upper, step: None } = frame.body.expr(index).clone() {
             let (lower, upper) = (lower.map(|e| self.expr(frame, e)), upper.map(|e| self.expr(frame, e)));
             let Some(items) = receiver.items().filter(|_| matches!(receiver, Value::Tuple(_) | Value::List(_))) else {
-                return Value::Unknown(reason(&receiver, "a slice").into());
+                return Value::some(kinds::part(receiver.kind(), true), reason(&receiver, "a slice"));
             };
             let bound = |value: Option<Value>, default: usize| match value {
                 None => Some(default),
@@ -859,9 +895,12 @@ impl<'db> Host<'db> {
             },
             _ => None,
         };
-        found.unwrap_or_else(|| Value::Unknown(reason(&receiver, "an element").into()))
+        found.unwrap_or_else(|| Value::some(kinds::part(receiver.kind(), false), reason(&receiver, "an element")))
     }
 }
+
+/// Why a value is not known that is one of several.
+const ONE_OR_ANOTHER: &str = "it may be one thing or another";
 
 /// The full path of a library's member.
 const MAX_PATH_BYTES: usize = 1 << 10;
@@ -903,11 +942,8 @@ const BUILTINS: &[&str] = &[
 
 fn compare(op: CompareOp, lhs: &Value, rhs: &Value) -> Option<bool> {
     // A tensor, a function, a list is never `None`.
-    let is_something = |v: &Value| {
-        matches!(v, Value::Tensor(_) | Value::Closure(_) | Value::Class(_) | Value::List(_) | Value::Dict(_) | Value::Tuple(_))
-    };
     let is_none = |v: &Value| matches!(v, Value::Const(Const::None));
-    if (is_something(lhs) && is_none(rhs)) || (is_none(lhs) && is_something(rhs)) {
+    if (lhs.is_something() && is_none(rhs)) || (is_none(lhs) && rhs.is_something()) {
         return match op {
             CompareOp::Is | CompareOp::Eq => Some(false),
             CompareOp::IsNot | CompareOp::Ne => Some(true),
@@ -917,6 +953,12 @@ fn compare(op: CompareOp, lhs: &Value, rhs: &Value) -> Option<bool> {
     if let (CompareOp::In | CompareOp::NotIn, Value::Dict(items)) = (op, rhs) {
         let found = items.borrow().contains_key(&lhs.to_const()?);
         return Some(found == (op == CompareOp::In));
+    }
+    if matches!(lhs, Value::Either(_)) || matches!(rhs, Value::Either(_)) {
+        let (lhs, rhs) = (lhs.clone().alternatives(), rhs.clone().alternatives());
+        let mut all = lhs.iter().flat_map(|l| rhs.iter().map(|r| compare(op, l, r)));
+        let first = all.next()??;
+        return all.all(|other| other == Some(first)).then_some(first);
     }
     constant::compare(op, &lhs.to_const()?, &rhs.to_const()?)
 }
@@ -965,7 +1007,7 @@ pub(super) fn python_str(value: &Const) -> Option<String> {
 /// Why a value stops evaluation: its own reason, or that it is of no use here.
 pub(crate) fn reason(value: &Value, what: &str) -> String {
     match value {
-        Value::Unknown(why) => why.to_string(),
+        Value::Unknown(doubt) => doubt.why.to_string(),
         _ => format!("{what} is not known"),
     }
 }

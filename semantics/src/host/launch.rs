@@ -9,7 +9,7 @@ use super::{
     Config, HostPlace, Site,
     interpret::{Host, reason},
     torch::Args,
-    value::Value,
+    value::{Kind, Value},
 };
 use crate::{
     Function,
@@ -17,8 +17,8 @@ use crate::{
     body::{ArgKind, Expr, Stmt},
     constant::Const,
     diagnostics::{Code, Severity},
-    items::{self, Annotation, FunctionItem, items as items_of},
-    launch::{self, GivenOptions, Impossible, Launch, LaunchArg, LaunchSource, Tensor, UnknownLaunch},
+    items::{self, Annotation, FunctionItem, ParamItem, items as items_of},
+    launch::{self, Given, GivenOptions, Impossible, Launch, LaunchArg, LaunchSource, PartialLaunch, Tensor, UnknownLaunch},
 };
 
 /// Rows of a tuning that are followed.
@@ -71,7 +71,7 @@ pub(crate) struct Tuning {
     pub(crate) is_pruned: bool,
     pub(crate) is_open: bool,
     pub(crate) unknown: Option<SmolStr>,
-    heuristics: Vec<(SmolStr, Value)>,
+    pub(crate) heuristics: Vec<(SmolStr, Value)>,
 }
 
 /// The rows of a list of configurations, or of all lists that it may be; `None` if some row is not known.
@@ -167,16 +167,15 @@ impl Host<'_> {
         tuning
     }
 
-    pub(crate) fn heuristic_values(&mut self, tuning: &Tuning, known: &[(SmolStr, Const)]) -> Vec<(SmolStr, Const)> {
+    /// What the rules of `@triton.heuristics` make of arguments, as far as it is known.
+    pub(crate) fn heuristic_values(&mut self, tuning: &Tuning, known: Vec<(SmolStr, Given)>) -> Vec<(SmolStr, Given)> {
         let mut bound: IndexMap<Const, Value> =
-            known.iter().map(|(k, v)| (Const::Str(k.to_string()), Value::from_const(v.clone()))).collect();
+            known.into_iter().map(|(name, known)| (Const::Str(name.to_string()), Value::from_given(known))).collect();
         let mut out = Vec::new();
         for (name, rule) in &tuning.heuristics {
             let args = Args { positional: vec![Value::dict(bound.clone())], keywords: vec![] };
             let value = self.call(rule.clone(), args);
-            if let Some(value) = value.to_const() {
-                out.push((name.clone(), value));
-            }
+            out.push((name.clone(), given(&value)));
             bound.insert(Const::Str(name.to_string()), value);
         }
         out
@@ -199,7 +198,7 @@ impl Host<'_> {
             return self.refuse(place, kernel, LaunchError::Unresolved("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
-        let known = self.known(&item, args);
+        let partial = self.partial(&item, args);
         // Under a condition that is not known, the condition may be about the device.
         if self.path_conditions.len() <= usize::from(self.is_survey)
             && let Some(message) = self.cpu_tensors(&item, args)
@@ -207,7 +206,7 @@ impl Host<'_> {
             self.refuse(place, kernel, LaunchError::Invalid(Code::LCH005, message));
         }
         if let Some(why) = self.path_conditions.last().cloned() {
-            self.site(Site { place, kernel, known, is_resolved: false });
+            self.site(Site { place, partial, is_resolved: false });
             // Whether and with what it runs is not known, but what it gives can be wrong all the same.
             if !tuning.is_tuned || !tuning.configs.is_empty() {
                 let row = tuning.configs.first().cloned().unwrap_or_default();
@@ -220,7 +219,7 @@ impl Host<'_> {
         let before = self.found.launches.len();
         self.launch_rows(&item, place, &tuning, grid, args);
         let is_resolved = self.found.launches.len() > before || self.found.sources.contains(&LaunchSource::Host(place));
-        self.site(Site { place, kernel, known, is_resolved });
+        self.site(Site { place, partial, is_resolved });
     }
 
     fn site(&mut self, site: Site) {
@@ -229,11 +228,30 @@ impl Host<'_> {
         }
     }
 
-    /// What a launch gives for sure: arguments whose values are known.
-    fn known(&self, item: &FunctionItem, args: &Args) -> Vec<(SmolStr, Const)> {
-        let positional = item.params.iter().map(|p| &p.name).zip(&args.positional);
-        let keywords = args.keywords.iter().map(|(k, v)| (k, v)).filter(|(k, _)| item.params.iter().any(|p| p.name == **k));
-        positional.chain(keywords).filter_map(|(name, value)| Some((name.clone(), value.to_const()?))).collect()
+    /// A launch of which more is given than is known.
+    pub(crate) fn launch_in_part(&mut self, kernel: Function, args: &Args) {
+        let Some(place) = self.place() else { return };
+        let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
+        let partial = self.partial(&item, args);
+        self.site(Site { place, partial, is_resolved: false });
+    }
+
+    /// What a launch gives, as far as it is known.
+    fn partial(&mut self, item: &FunctionItem, args: &Args) -> PartialLaunch {
+        let mut given = |(index, param): (usize, &ParamItem)| match args.get(index, &param.name) {
+            Some(value) => given(value),
+            None => self.default_value(item.function, index).as_ref().map_or(Given::UNKNOWN, given),
+        };
+        let option = |name: &str| launch::option(name, args.keyword(name)?.as_int()?).0;
+        PartialLaunch {
+            kernel: item.function,
+            given: item.params.iter().enumerate().map(&mut given).collect(),
+            options: GivenOptions {
+                num_warps: option("num_warps"),
+                num_stages: option("num_stages"),
+                max_registers: option("maxnreg"),
+            },
+        }
     }
 
     fn launch_rows(&mut self, item: &FunctionItem, place: HostPlace, tuning: &Tuning, grid: &Value, args: &Args) {
@@ -390,6 +408,26 @@ impl Host<'_> {
             expect: IndexMap::new(),
             tolerance: None,
         })
+    }
+}
+
+/// What is known of an argument.
+fn given(value: &Value) -> Given {
+    if let Some(value) = value.to_const() {
+        return Given::Known(value);
+    }
+    match value {
+        Value::Either(all) => match all.iter().map(Value::to_const).collect::<Option<Vec<Const>>>() {
+            Some(values) => Given::OneOf(values),
+            None => Given::Open { kind: value.kind(), usual: None },
+        },
+        Value::Descriptor(d) => Given::Descriptor { elem: d.tensor.dtype, block: d.block.clone(), nan: d.nan },
+        Value::Tuple(items) if fits(value, &mut MAX_PARTS.clone()) => Given::Tuple(items.iter().map(given).collect()),
+        Value::Unknown(doubt) => {
+            let fits = |usual: &Const| doubt.kind == Kind::Any || Value::from_const(usual.clone()).kind() == doubt.kind;
+            Given::Open { kind: doubt.kind, usual: doubt.usual.as_deref().filter(|usual| fits(usual)).cloned() }
+        }
+        other => Given::Open { kind: other.kind(), usual: None },
     }
 }
 

@@ -8,7 +8,8 @@ use smol_str::SmolStr;
 
 use super::{
     budget,
-    interpret::{Host, MAX_LIST_ITEMS, distinct, python_str},
+    interpret::{Host, MAX_LIST_ITEMS, distinct, python_str, reason},
+    kinds,
     torch::{self, Args},
     value::{Config, DescriptorValue, IndexMapOf, Value},
 };
@@ -25,10 +26,11 @@ impl Host<'_> {
     pub(super) fn call_path(&mut self, path: &str, args: &Args) -> Value {
         let unknown = || {
             let given = args.positional.iter().chain(args.keywords.iter().map(|k| &k.1));
-            match given.into_iter().find(|v| matches!(v, Value::Unknown(_))) {
-                Some(unknown) => unknown.clone(),
-                None => Value::unknown(format!("`{}` is not followed", path.strip_prefix("builtins.").unwrap_or(path))),
-            }
+            let why = match given.into_iter().find(|v| matches!(v, Value::Unknown(_))) {
+                Some(unknown) => reason(unknown, ""),
+                None => format!("`{}` is not followed", path.strip_prefix("builtins.").unwrap_or(path)),
+            };
+            Value::some(kinds::call(path, args), why)
         };
         let int = |i: usize, name: &str| args.get(i, name).and_then(Value::as_int);
         let float = |x: Option<f64>| x.map(|x| Value::Const(Const::float(x)));

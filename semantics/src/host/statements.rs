@@ -11,7 +11,8 @@ use smol_str::SmolStr;
 use super::{
     budget,
     interpret::{Frame, Host, reason},
-    value::{TOO_LARGE, Value},
+    kinds,
+    value::{Doubt, Kind, TOO_LARGE, Value},
 };
 use crate::{
     OrderedMap,
@@ -97,7 +98,7 @@ impl Host<'_> {
                 let iterable = self.expr(frame, *iterable);
                 let Some(values) = iterable.items() else {
                     let why = reason(&iterable, "what the loop runs over");
-                    self.forget(frame, *target, &why);
+                    self.doubt(frame, *target, kinds::part(iterable.kind(), false), &why);
                     return self.perhaps_repeated(frame, &[inner, otherwise], &why);
                 };
                 for value in values {
@@ -310,10 +311,17 @@ impl Host<'_> {
     }
 
     fn forget(&mut self, frame: &Frame, target: ExprId, why: &str) {
+        self.doubt(frame, target, Kind::Any, why);
+    }
+
+    /// Binds to what is not known but its kind.
+    fn doubt(&mut self, frame: &Frame, target: ExprId, kind: Kind, why: &str) {
         match frame.body.expr(target) {
-            Expr::Name(name) => frame.scope.set(name, Value::unknown(why)),
-            Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&i| self.forget(frame, i, why)),
-            Expr::Starred(inner) => self.forget(frame, *inner, why),
+            Expr::Name(name) => frame.scope.set(name, Value::some(kind, why)),
+            Expr::Tuple(items) | Expr::List(items) => {
+                items.iter().for_each(|&i| self.doubt(frame, i, kinds::part(kind, false), why));
+            }
+            Expr::Starred(inner) => self.doubt(frame, *inner, kinds::part(kind, true), why),
             // A part of it changes: the rest may be read by other names, so what holds it is not known either.
             Expr::Subscript { receiver, .. } => {
                 if let Expr::Name(name) = frame.body.expr(*receiver) {
@@ -385,8 +393,9 @@ impl Host<'_> {
                 }
             }
             _ => {
-                let why = reason(value, "what is unpacked");
-                targets.iter().for_each(|&t| self.forget(frame, t, &why));
+                let (why, kind) = (reason(value, "what is unpacked"), value.kind());
+                let part = |t: ExprId| kinds::part(kind, matches!(body.expr(t), Expr::Starred(_)));
+                targets.iter().for_each(|&t| self.doubt(frame, t, part(t), &why));
             }
         }
     }
@@ -536,17 +545,21 @@ impl Value {
         }
     }
 
+    /// Each value that it may be.
+    pub(super) fn alternatives(self) -> Vec<Value> {
+        match self {
+            Value::Either(all) => all.to_vec(),
+            one => vec![one],
+        }
+    }
+
     /// One value or another.
     pub(super) fn or(self, other: Value, why: &str) -> Value {
         if self.same(&other) {
             return self;
         }
-        let alternatives = |value: Value| match value {
-            Value::Either(all) => all.to_vec(),
-            one => vec![one],
-        };
-        let mut all = alternatives(self);
-        for value in alternatives(other) {
+        let mut all = self.alternatives();
+        for value in other.alternatives() {
             if !all.iter().any(|known| known.same(&value)) {
                 all.push(value);
             }
@@ -555,7 +568,12 @@ impl Value {
         let is_list = |v: &Value| matches!(v, Value::List(_) | Value::Tuple(_));
         let unknown = all.iter().filter(|v| matches!(v, Value::Unknown(_))).count();
         if all.len() > MAX_ALTERNATIVES || (unknown > 0 && !all.iter().any(is_list)) {
-            return Value::unknown(why);
+            let kind = all.iter().map(Value::kind).reduce(Kind::or).unwrap_or_default();
+            let usual = all.iter().find_map(|value| match value {
+                Value::Unknown(doubt) => doubt.usual.clone(),
+                other => other.to_const().filter(|usual| *usual != Const::None).map(Rc::new),
+            });
+            return Value::Unknown(Doubt { why: why.into(), kind, usual });
         }
         if unknown > 0 {
             all.retain(|v| !matches!(v, Value::Unknown(_)));

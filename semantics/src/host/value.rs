@@ -14,7 +14,7 @@ use crate::{
     constant::{self, Const},
     diagnostics::Severity,
     dtype::DType,
-    launch::{GivenOptions, Impossible, Init},
+    launch::{Given, GivenOptions, Impossible, Init},
 };
 
 use super::{
@@ -25,8 +25,7 @@ use super::{
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// Why it is not known.
-    Unknown(SmolStr),
+    Unknown(Doubt),
     /// Anything but a tuple.
     Const(Const),
     Tuple(Rc<Vec<Value>>),
@@ -58,6 +57,59 @@ pub(crate) enum Value {
     Config(Rc<Config>),
     /// `TensorDescriptor(…)`
     Descriptor(Rc<DescriptorValue>),
+}
+
+/// A value that is not known.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubt {
+    pub(crate) why: SmolStr,
+    /// What is known of it all the same.
+    pub(crate) kind: Kind,
+    /// What it is unless somebody says otherwise: a default, or what one of several ways makes it.
+    pub(crate) usual: Option<Rc<Const>>,
+}
+
+/// What a value is, whichever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    #[default]
+    Any,
+    Int,
+    Float,
+    Bool,
+    Str,
+    DType,
+    /// A tensor, of a dtype that may be known.
+    Tensor(Option<DType>),
+    /// Sizes, strides, a range: each item is an integer.
+    Ints,
+}
+
+impl Kind {
+    /// What is one or the other.
+    pub(crate) fn or(self, other: Kind) -> Kind {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Kind::Tensor(_), Kind::Tensor(_)) => Kind::Tensor(None),
+            _ => Kind::Any,
+        }
+    }
+
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Kind::Int | Kind::Float | Kind::Bool)
+    }
+}
+
+impl From<SmolStr> for Doubt {
+    fn from(why: SmolStr) -> Doubt {
+        Doubt { why, kind: Kind::Any, usual: None }
+    }
+}
+
+impl From<String> for Doubt {
+    fn from(why: String) -> Doubt {
+        SmolStr::from(why).into()
+    }
 }
 
 /// A row of `@triton.autotune(configs=…)`.
@@ -254,7 +306,56 @@ impl Value {
     pub(crate) const NONE: Value = Value::Const(Const::None);
 
     pub(crate) fn unknown(reason: impl Into<SmolStr>) -> Value {
-        Value::Unknown(reason.into())
+        Value::Unknown(reason.into().into())
+    }
+
+    /// Of a kind, but not known.
+    pub(crate) fn some(kind: Kind, reason: impl Into<SmolStr>) -> Value {
+        Value::Unknown(Doubt { why: reason.into(), kind, usual: None })
+    }
+
+    /// What it is, whichever value it is.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Value::Unknown(doubt) => doubt.kind,
+            Value::Const(Const::Int(_)) => Kind::Int,
+            Value::Const(Const::Float(_)) => Kind::Float,
+            Value::Const(Const::Bool(_)) => Kind::Bool,
+            Value::Const(Const::Str(_)) => Kind::Str,
+            Value::Const(Const::DType(_)) => Kind::DType,
+            Value::Tensor(t) => Kind::Tensor(Some(t.dtype)),
+            Value::Range { .. } => Kind::Ints,
+            Value::Path(_) if self.as_dtype().is_some() => Kind::DType,
+            Value::Tuple(items) if !items.is_empty() && items.len() <= MAX_RANK => {
+                let is_int = |item: &Value| match item {
+                    Value::Unknown(doubt) => doubt.kind == Kind::Int,
+                    other => matches!(other, Value::Const(Const::Int(_))),
+                };
+                if items.iter().all(is_int) { Kind::Ints } else { Kind::Any }
+            }
+            Value::Either(all) => all.iter().map(Value::kind).reduce(Kind::or).unwrap_or_default(),
+            _ => Kind::Any,
+        }
+    }
+
+    /// Whether it is anything but `None`, whichever value it is.
+    pub(crate) fn is_something(&self) -> bool {
+        match self {
+            Value::Unknown(doubt) => doubt.kind != Kind::Any,
+            Value::Either(all) => all.iter().all(Value::is_something),
+            Value::Const(value) => *value != Const::None,
+            Value::Tensor(_)
+            | Value::Closure(_)
+            | Value::Class(_)
+            | Value::List(_)
+            | Value::Dict(_)
+            | Value::Tuple(_)
+            | Value::Range { .. }
+            | Value::Descriptor(_)
+            | Value::Config(_)
+            | Value::Object(_) => true,
+            Value::Path(_) | Value::File(_) | Value::Partial(_) | Value::Method(_) | Value::Gridded(..) => false,
+        }
     }
 
     pub(crate) fn int(value: impl Into<i128>) -> Value {
@@ -295,6 +396,20 @@ impl Value {
         match value {
             Const::Tuple(items) => Value::tuple(items.into_iter().map(Value::from_const).collect()),
             other => Value::Const(other),
+        }
+    }
+
+    pub(crate) fn from_given(given: Given) -> Value {
+        const WHY: &str = "the launch does not say it";
+        match given {
+            Given::Known(value) => Value::from_const(value),
+            Given::OneOf(values) => {
+                let all = values.into_iter().map(Value::from_const);
+                all.reduce(|a, b| a.or(b, WHY)).unwrap_or_else(|| Value::unknown(WHY))
+            }
+            Given::Tuple(items) => Value::tuple(items.into_iter().map(Value::from_given).collect()),
+            Given::Descriptor { .. } => Value::unknown(WHY),
+            Given::Open { kind, .. } => Value::some(kind, WHY),
         }
     }
 

@@ -371,10 +371,13 @@ fn launches_of(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>) -> R
             }
         }
         if item.is_tuned {
-            let known: Vec<(SmolStr, Const)> =
-                args.iter().filter_map(|(n, a)| Some((n.clone(), constant(a)?))).chain(meta.clone()).collect();
-            for (name, value) in host::heuristics(db, kernel, &known) {
-                meta.entry(name).or_insert(value);
+            let known = args.iter().filter_map(|(n, a)| Some((n.clone(), constant(a)?))).chain(meta.clone());
+            let known: Vec<(SmolStr, super::Given)> = known.map(|(name, value)| (name, super::Given::Known(value))).collect();
+            let ruled = host::Rules::of(db, kernel).map(|mut rules| rules.values(known));
+            for (name, value) in ruled.into_iter().flatten() {
+                if let super::Given::Known(value) = value {
+                    meta.entry(name).or_insert(value);
+                }
             }
         }
         let missing: Vec<String> = item

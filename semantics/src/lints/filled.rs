@@ -88,7 +88,7 @@ fn chosen(kernel: &Kernel<'_>, select: OpId, dim: usize) -> Vec<Source> {
 }
 
 /// The dimension of an operand that became dimension `dim` of an op's result; `None` if it does not vary there.
-fn before(kernel: &Kernel<'_>, op: OpId, operand: ValueId, dim: usize) -> Option<usize> {
+pub(super) fn before(kernel: &Kernel<'_>, op: OpId, operand: ValueId, dim: usize) -> Option<usize> {
     let shape = kernel.function.ty(operand).shape();
     match &kernel.function.op(op).kind {
         OpKind::Broadcast => (*shape.get(dim)? != 1).then_some(dim),

@@ -1,14 +1,17 @@
 //! SHP011 tile-step-mismatch: a loop advances by one block size and takes tiles of another.
 //!
-//! **Invariant:** only said where the step is a number of elements along the very dimension that the tile covers, and neither size is a
+//! **Invariant:** only said where no mask cuts the tiles to a size of their own, and where the step is a number of elements along the very dimension that the tile covers, and neither size is a
 //! multiple of the other's step by design (a step of whole tiles is one).
 
 use tritium_tile::{
-    BlockId, OpKind,
+    BlockId, OpId, OpKind,
     facts::{Affine, Symbol, Term},
 };
 
-use super::kernel::{Kernel, ProblemExt};
+use super::{
+    kernel::{Kernel, ProblemExt},
+    masks::{bounded, conditions, mask_of},
+};
 use crate::diagnostics::Code;
 
 /// Shorter steps are windows that slide.
@@ -24,6 +27,9 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         let Some(form) = kernel.facts.affine(pointer) else { continue };
         let found = shape.iter().enumerate().find_map(|(dim, &extent)| mismatch(form, dim as u8, i64::from(extent)));
         let Some((dim, extent, step, region)) = found else { continue };
+        if is_cut(kernel, op, usize::from(dim)) {
+            continue;
+        }
         let index = kernel.meanings.along(pointer, usize::from(dim)).first().copied();
         let along = index.map_or_else(|| format!("axis {dim}"), |i| kernel.index_words(i));
         let effect = if step < extent { "elements are taken twice" } else { "elements are left out" };
@@ -37,6 +43,17 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
             .with(index.and_then(|i| kernel.place_of(i)), format!("{extent} elements wide here"));
         kernel.report(problem);
     }
+}
+
+/// Whether a mask leaves the same part of every tile, as `cols < half` does: then a trip takes that part, whatever the tile's extent is.
+fn is_cut(kernel: &Kernel<'_>, op: OpId, dim: usize) -> bool {
+    let Some(mask) = mask_of(kernel, op) else { return false };
+    conditions(kernel, mask).iter().filter(|condition| condition.dims.contains(&dim)).any(|condition| {
+        bounded(kernel, condition.value).is_some_and(|(index, bound)| {
+            let moves = |value| kernel.facts.affine(value).is_none_or(|form| form.terms.iter().any(|term| trip(term).is_some()));
+            !moves(index) && !moves(bound)
+        })
+    })
 }
 
 /// The dimension, its extent, the loop's step along it in elements, and the loop.

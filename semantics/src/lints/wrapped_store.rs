@@ -1,11 +1,14 @@
 //! MSK009 wrap-around-store: indices taken modulo a size are stored through, so several of them write one element.
 //!
 //! Wrapping is how a load is kept in bounds without a mask; the surplus is computed and thrown away. A store must throw it away itself.
-//! **Invariant:** only said of a modulo by a run-time size of indices that can pass it, and where no mask bounds those indices.
+//! **Invariant:** only said of a modulo by a run-time size of indices that can pass it, where no mask bounds those indices, the quotient does not
+//! tell them apart, and what is stored differs between them.
 
-use tritium_tile::{OpKind, ValueId, ops::BinaryOp};
+use rustc_hash::FxHashSet;
+use tritium_tile::{OpId, OpKind, ValueId, ops::BinaryOp};
 
 use super::{
+    filled::before,
     kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions, is_constant, mask_of},
 };
@@ -25,7 +28,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
                 })
             })
         });
-        if is_bounded {
+        if is_bounded || is_split(kernel, pointer, wrapped) || stores_the_same(kernel, op, wrapped) {
             continue;
         }
         let message = format!(
@@ -37,6 +40,82 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         let problem = problem.with(kernel.place_of(wrapped), "it wraps here");
         kernel.report(problem);
     }
+}
+
+/// Whether the quotient of the same division is in the address too: `i // n` and `i % n` tell all indices apart.
+fn is_split(kernel: &Kernel<'_>, pointer: ValueId, wrapped: ValueId) -> bool {
+    let division = |value: ValueId| {
+        let (op, kind) = kernel.def(value)?;
+        let is_division = matches!(kind, OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU));
+        let is_quotient = matches!(kind, OpKind::Binary(BinaryOp::DivS | BinaryOp::DivU));
+        is_division.then(|| (is_quotient, [0, 1].map(|i| kernel.numbers.of(kernel.operands(op)[i]))))
+    };
+    let Some((_, of)) = division(wrapped) else { return false };
+    made_from(kernel, pointer).into_iter().any(|value| division(value) == Some((true, of)))
+}
+
+/// Whether what is stored comes of the wrapped index alone, so that indices that meet store one value.
+fn stores_the_same(kernel: &Kernel<'_>, op: OpId, wrapped: ValueId) -> bool {
+    let (pointer, stored) = (kernel.operands(op)[0], kernel.operands(op)[1]);
+    if kernel.function.ty(stored).shape().len() != kernel.function.ty(pointer).shape().len() {
+        return true;
+    }
+    let number = kernel.numbers.of(wrapped);
+    let Some(dim) = dim_of(kernel, pointer, number) else { return false };
+    let (mut seen, mut pending) = (FxHashSet::default(), vec![(stored, dim)]);
+    while let Some((value, dim)) = pending.pop() {
+        if kernel.numbers.of(value) == number || kernel.function.ty(value).is_scalar() || !seen.insert((value, dim)) {
+            continue;
+        }
+        let Some((op, kind)) = kernel.def(value) else { return false };
+        match kind {
+            OpKind::Constant(_) | OpKind::Splat => {}
+            // A load of a masked address, too, is what lies there.
+            OpKind::Load(_) => pending.extend(kernel.operands(op).iter().map(|&operand| (operand, dim))),
+            OpKind::Broadcast
+            | OpKind::ExpandDims { .. }
+            | OpKind::Transpose { .. }
+            | OpKind::Reduce { .. }
+            | OpKind::ConvertLayout => {
+                pending.extend(kernel.operands(op).iter().filter_map(|&v| Some((v, before(kernel, op, v, dim)?))));
+            }
+            kind if kind.is_elementwise() => pending.extend(kernel.operands(op).iter().map(|&operand| (operand, dim))),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The dimension of an address along which the value of a number runs.
+fn dim_of(kernel: &Kernel<'_>, address: ValueId, number: u32) -> Option<usize> {
+    let rank = kernel.function.ty(address).shape().len();
+    (0..rank).find(|&dim| {
+        let (mut seen, mut pending) = (FxHashSet::default(), vec![(address, dim)]);
+        while let Some((value, dim)) = pending.pop() {
+            if kernel.numbers.of(value) == number {
+                return true;
+            }
+            if seen.insert((value, dim))
+                && let Some((op, _)) = kernel.def(value)
+            {
+                pending.extend(kernel.operands(op).iter().filter_map(|&v| Some((v, before(kernel, op, v, dim)?))));
+            }
+        }
+        false
+    })
+}
+
+/// Every value that one is made from, itself included.
+fn made_from(kernel: &Kernel<'_>, value: ValueId) -> FxHashSet<ValueId> {
+    let (mut seen, mut pending) = (FxHashSet::default(), vec![value]);
+    while let Some(value) = pending.pop() {
+        if seen.insert(value)
+            && let Some((op, _)) = kernel.def(value)
+        {
+            pending.extend(kernel.operands(op));
+        }
+    }
+    seen
 }
 
 /// A vector of indices modulo a run-time size, in an address: the remainder, and what it is of.

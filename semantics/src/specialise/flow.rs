@@ -124,16 +124,37 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                 if let Some(param) = reader.last_stride(*callee, args) {
                     roles[param] = Role::One;
                 }
-                for (param, word) in reader.words(*callee, args) {
-                    if roles[param] == Role::Number {
-                        roles[param] = Role::Choice(choices.len() as u32);
-                        choices.push(vec![word.clone(), word]);
+                for (param, words) in reader.words(*callee, args) {
+                    match roles[param] {
+                        Role::Choice(known) => {
+                            let known = &mut choices[known as usize];
+                            let more: Vec<Const> = words.into_iter().filter(|word| !known.contains(word)).collect();
+                            known.extend(more);
+                        }
+                        Role::Number => {
+                            roles[param] = Role::Choice(choices.len() as u32);
+                            choices.push(words);
+                        }
+                        _ => {}
                     }
                 }
-                let is_cast = matches!(body.expr(*callee), Expr::Attribute { name, .. } if name == "to");
+                for (param, role) in reader.handed_on(*callee, args) {
+                    if roles[param] == Role::Number {
+                        roles[param] = role;
+                    }
+                }
+                // The place of the dtype among the arguments.
+                let dtype_at = match body.expr(*callee) {
+                    Expr::Attribute { name, .. } if name == "to" => Some(0),
+                    _ => match reader.builtin(*callee).as_deref() {
+                        Some("zeros" | "cast") => Some(1),
+                        Some("full") => Some(2),
+                        _ => None,
+                    },
+                };
                 for (i, arg) in args.iter().enumerate() {
                     let names_a_dtype = matches!(&arg.kind, ArgKind::Keyword(k) if k.ends_with("dtype"));
-                    if (names_a_dtype || (is_cast && i == 0))
+                    if (names_a_dtype || dtype_at == Some(i))
                         && let Some(param) = reader.param(arg.value)
                     {
                         roles[param] = Role::Dtype;
@@ -444,8 +465,8 @@ impl<'a> Reader<'a> {
         (0..roles.len()).filter(|&i| wanted(roles[i])).filter_map(|i| self.helper_argument(helper, i, args)).collect()
     }
 
-    /// The parameters that a call takes as one of a few words, each with the one that means nothing special.
-    fn words(&self, callee: ExprId, args: &[Arg]) -> Vec<(usize, Const)> {
+    /// The parameters that a call takes as one of a few words, each with those words; one that means nothing special is all of them.
+    fn words(&self, callee: ExprId, args: &[Arg]) -> Vec<(usize, Vec<Const>)> {
         let word = |keyword: &str| match keyword {
             "input_precision" | "fp_downcast_rounding" | "sem" | "scope" => Some(Const::None),
             "cache_modifier" | "eviction_policy" | "padding_option" => Some(Const::Str(String::new())),
@@ -456,20 +477,32 @@ impl<'a> Reader<'a> {
             if let ArgKind::Keyword(keyword) = &arg.kind
                 && let (Some(param), Some(word)) = (self.param(arg.value), word(keyword))
             {
-                out.push((param, word));
+                out.push((param, vec![word.clone(), word]));
             }
         }
         let Some(helper) = self.helper(callee) else { return out };
         let flow = flow(self.db, helper);
         for (index, role) in flow.roles.iter().enumerate() {
             if let Role::Choice(choice) = role
-                && let Some(first) = flow.choices.get(*choice as usize).and_then(|c| c.first())
+                && let Some(words) = flow.choices.get(*choice as usize)
                 && let Some(param) = self.helper_argument(helper, index, args).and_then(|value| self.param(value))
             {
-                out.push((param, first.clone()));
+                out.push((param, words.clone()));
             }
         }
         out
+    }
+
+    /// The parameters that a helper is given as they are, with what they are to the helper.
+    fn handed_on(&self, callee: ExprId, args: &[Arg]) -> Vec<(usize, Role)> {
+        let Some(helper) = self.helper(callee) else { return vec![] };
+        let is_handed_on = |role: &Role| match role {
+            Role::One | Role::Flag | Role::Dtype | Role::Trips | Role::UnrolledSize | Role::Function => true,
+            // Pointers and compounds are followed through arithmetic, choices with their words.
+            Role::Number | Role::Pointer | Role::IndexPointer | Role::Compound | Role::Choice(_) => false,
+        };
+        let roles = flow(self.db, helper).roles.iter().enumerate().filter(|(_, role)| is_handed_on(role));
+        roles.filter_map(|(i, role)| Some((self.param(self.helper_argument(helper, i, args)?)?, *role))).collect()
     }
 
     fn helper(&self, callee: ExprId) -> Option<Function> {

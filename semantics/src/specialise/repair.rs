@@ -46,13 +46,16 @@ pub(super) struct Repairs {
 /// Some arguments, by position.
 type Change = Vec<(usize, Argument)>;
 
+/// Whether an argument, by position, may be another.
+type Free<'a> = dyn Fn(usize, &Argument) -> bool + 'a;
+
 impl Repairs {
     pub(super) fn new(is_run: bool) -> Repairs {
         Repairs { trials_left: if is_run { MAX_TRIALS } else { MAX_UNLAUNCHED_TRIALS }, learned: Vec::new(), is_run }
     }
 
     /// The instance with those of its `free` arguments changed that explain its errors.
-    pub(super) fn repair(&mut self, db: &dyn Db, mut instance: Instance, flow: &Flow, free: &dyn Fn(usize) -> bool) -> Instance {
+    pub(super) fn repair(&mut self, db: &dyn Db, mut instance: Instance, flow: &Flow, free: &Free<'_>) -> Instance {
         // Those that nothing explains are passed over.
         let mut stuck = 0;
         while let Some(problem) = errors(elaborate(db, instance)).nth(stuck) {
@@ -63,7 +66,12 @@ impl Repairs {
             let learned = self.learned.iter().map(|change| vec![change.clone()]);
             let all: Vec<Change> =
                 learned.chain(self.changes(db, instance.function(db), instance.arguments(db), problem, flow, free)).collect();
-            match all.into_iter().find_map(|change| self.attempt(db, instance, change, problem, flow, free)) {
+            // One that nothing explains leaves as many trials to the others.
+            let kept = self.trials_left / 2;
+            let better = all.into_iter().find_map(|change| {
+                if self.trials_left > kept { self.attempt(db, instance, change, problem, flow, free) } else { None }
+            });
+            match better {
                 Some(better) => instance = better,
                 None if self.trials_left == 0 => break,
                 None => stuck += 1,
@@ -80,11 +88,15 @@ impl Repairs {
         arguments: &[Argument],
         problem: &Problem,
         flow: &Flow,
-        free: &dyn Fn(usize) -> bool,
+        free: &Free<'_>,
     ) -> Vec<Change> {
         let sources = sources(db, kernel, problem);
-        let candidates: Vec<usize> = sources.into_iter().filter(|&i| free(i)).collect();
+        let candidates: Vec<usize> = sources.into_iter().collect();
         let mut all = changes(arguments, flow, &candidates);
+        for change in &mut all {
+            change.retain(|(i, new)| free(*i, new));
+        }
+        all.retain(|change| !change.is_empty());
         // A tile is too large by its extents, whatever its elements are.
         if problem.code == Code::SHP004 {
             all.retain(|change| change.iter().any(|(_, new)| matches!(new, Argument::Constexpr(_))));
@@ -112,7 +124,7 @@ impl Repairs {
         change: Change,
         problem: &Problem,
         flow: &Flow,
-        free: &dyn Fn(usize) -> bool,
+        free: &Free<'_>,
     ) -> Option<Instance> {
         let (kernel, triton) = (instance.function(db), instance.triton(db));
         // A trial becomes an instance, which is interned for good, only if it is kept.

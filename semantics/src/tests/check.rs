@@ -183,7 +183,7 @@ kernel[(1,)](torch.zeros(64, dtype=torch.int32, device="cuda"), y, 32)
 }
 
 #[test]
-fn assumptions_only_hint_unless_all_agree() {
+fn what_some_assumptions_do_not_have_is_not_told() {
     check_text(
         r#"
 @triton.jit
@@ -193,14 +193,161 @@ def kernel(x, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     tl.store(x + v, 1.0)
 "#,
         expect![[r#"
-            6: hint SHP001 "tl.arange(0, BLOCK_M) + tl.arange(0, BLOCK_N)": `tl.arange(0, BLOCK_M)` has shape [128] ([BLOCK_M]) and `tl.arange(0, BLOCK_N)` has shape [64] ([BLOCK_N]); `+` cannot match 128 with 64: make one a column and the other a row, `tl.arange(0, BLOCK_M)[:, None]` and `tl.arange(0, BLOCK_N)[None, :]` (assumed)
-                "tl.arange(0, BLOCK_M)": 128 comes from BLOCK_M here
-                "tl.arange(0, BLOCK_N)": 64 comes from BLOCK_N here
-                fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
             7: error SHP001 "tl.arange(0, 32) + tl.arange(0, 16)": `tl.arange(0, 32)` has shape [32] and `tl.arange(0, 16)` has shape [16]; `+` cannot match 32 with 16: make one a column and the other a row, `tl.arange(0, 32)[:, None]` and `tl.arange(0, 16)[None, :]`
                 "tl.arange(0, 32)": 32 comes from here
                 "tl.arange(0, 16)": 16 comes from here
                 fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+        "#]],
+    );
+}
+
+/// An error of a launch that is known in part holds whatever the other arguments are.
+#[test]
+fn a_launch_that_is_known_in_part() {
+    check_text(
+        r#"
+@triton.jit
+def locked(x, lock, n, MODE: tl.constexpr, FAST: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    if FAST:
+        v = tl.quickly(v)
+    if MODE == 2:
+        v = tl.expm(v)
+    tl.store(x + i, v.to(tl.float16) + tl.arange(0, 24), mask=i < n)
+    tl.atomic_xchg(lock, 0)
+
+def backward(ctx, dy):
+    x, = ctx.saved_tensors
+    fast = False
+    locks = torch.zeros(64, dtype=torch.int32, device=x.device)
+    locked[(8,)](x, locks, x.shape[0], MODE=2, FAST=fast, BLOCK=ctx.block)
+"#,
+        expect![[r#"
+            13: error LNG010 "tl.expm": `tl.expm` does not exist; did you mean `tl.exp`?
+                fix: Change to `tl.exp` [("tl.expm", "tl.exp")]
+            14: error SHP002 "24": 24 is not a power of two: use 32 and mask what is beyond 24
+                fix: Use 32 [("24", "32")]
+        "#]],
+    );
+}
+
+/// What an assertion asks that no argument decides fails for every launch; others are wishes about arguments.
+#[test]
+fn assertions_without_launches() {
+    check_text(
+        r#"
+@triton.jit
+def wishes(x, N: tl.constexpr, FLAG: tl.constexpr):
+    if FLAG:
+        tl.static_assert(False, "not this way")
+    tl.static_assert(N % 3 == 0)
+    tl.store(x, N)
+
+@triton.jit
+def never(x, N: tl.constexpr):
+    tl.static_assert(isinstance(0, tl.tensor))
+    tl.store(x, N)
+"#,
+        expect![[r#"
+            13: error LNG017 "tl.static_assert(isinstance(0, tl.tensor))": static_assert fails: `isinstance(0, tl.tensor)` is False
+        "#]],
+    );
+}
+
+/// The tuner passes over rows under which an assertion fails, as long as another is left.
+#[test]
+fn assertions_under_rows_of_a_tuner() {
+    let text = |rows: &str| {
+        format!(
+            r#"
+@triton.autotune(configs=[triton.Config({{"B": b}}) for b in {rows}], key=["K"])
+@triton.jit
+def kernel(x, K: tl.constexpr, B: tl.constexpr):
+    tl.static_assert(K % (4 * B) == 0)
+    tl.store(x + tl.arange(0, B), 0.0)
+
+kernel[(1,)](torch.zeros(256, device="cuda"), 256)
+"#
+        )
+    };
+    check_text(
+        &text("(64, 128)"),
+        expect![[r#"
+        7: warning LNG017 "tl.static_assert(K % (4 * B) == 0)": static_assert fails: `(K % (4 * B)) == 0` is False. The tuner compiles these configurations and drops them ["kernel[1]"]
+    "#]],
+    );
+    check_text(
+        &text("(128, 256)"),
+        expect![[r#"
+        7: error LNG017 "tl.static_assert(K % (4 * B) == 0)": static_assert fails: `(K % (4 * B)) == 0` is False
+    "#]],
+    );
+}
+
+/// A condition that nobody knows decides nothing: not what a helper returns, and not whether an assertion is asked.
+#[test]
+fn a_platform_that_is_not_known() {
+    check_text(
+        r#"
+from platforms import is_ours
+OURS = tl.constexpr(is_ours())
+
+@triton.jit
+def clock():
+    if OURS:
+        return tl.extra.cuda.globaltimer()
+    else:
+        tl.static_assert(False, "unsupported")
+
+@triton.jit
+def kernel(x, t):
+    start = clock()
+    tl.store(x, 1.0)
+    tl.store(t, clock() - start)
+"#,
+        expect![""],
+    );
+}
+
+/// A choice that nobody knows is one that the kernel asks for, its helpers included.
+#[test]
+fn words_that_helpers_ask_for() {
+    check_text(
+        r#"
+@triton.jit
+def inner(x, extra, KIND: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i)
+    if KIND != "none":
+        if KIND == "row":
+            w = tl.load(extra + i)
+        elif KIND == "matrix":
+            w = tl.load(extra + 2 * i)
+        v += w
+    tl.store(x + i, v)
+
+@triton.jit
+def kernel(x, extra, KIND: tl.constexpr, B: tl.constexpr):
+    if KIND != "none":
+        extra += 4
+    inner(x, extra, KIND, B)
+
+@triton.jit
+def addresses(x, y, out, ADDRESSES: tl.constexpr):
+    if ADDRESSES:
+        v = tl.load(x).to(tl.pi32_t)
+        w = tl.load(y).to(tl.pi32_t)
+    else:
+        v = tl.load(x)
+        w = tl.load(y)
+    tl.store(out, tl.where(tl.program_id(0) > 0, v, w))
+"#,
+        expect![[r#"
+            30: warning RAC001 "tl.store(out, tl.where(tl.program_id(0) > 0, v, w))": every program along axis 0 stores a value of its own to these same addresses, and the last one wins: neither the address nor the mask depends on `tl.program_id(0)`, and the stored `tl.where(tl.program_id(0) > 0, v, w)` does (assumed)
+                "tl.program_id(0)": programs are told apart here
         "#]],
     );
 }

@@ -779,3 +779,63 @@ def kernel(x, y, out, n, FORWARD: tl.constexpr, B: tl.constexpr):
         "#]],
     );
 }
+
+/// Indices that wrap around are told only where those that meet store something else, and nothing tells them apart.
+#[test]
+fn stores_through_wrapped_indices() {
+    check_text(
+        r#"
+@triton.jit
+def split(x, cache, width, outer, inner, D: tl.constexpr):
+    i = tl.arange(0, D)
+    tl.store(cache + (i // width) * outer + (i % width) * inner, tl.load(x + i))
+
+@triton.jit
+def same(x, out, n, stride, K: tl.constexpr, B: tl.constexpr):
+    j = (tl.program_id(0) * B + tl.arange(0, B)) % n
+    t = tl.load(x + j[:, None].to(tl.int64) * stride + tl.arange(0, K)[None, :])
+    tl.store(out + j, tl.sum(t, axis=1) + 1.0)
+
+@triton.jit
+def differs(x, out, n, width, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    j = i % n
+    tl.store(out + j + i // width, tl.load(x + i) + tl.load(x + j))
+"#,
+        expect![[r#"
+            19: warning MSK009 "tl.store(out + j + i // width, tl.load(x + i) + tl.load(x + j))": `j` wraps around, so in the last block several indices store to one element: store under a mask that bounds `i`
+                "i % n": it wraps here
+        "#]],
+    );
+}
+
+/// A mask that cuts every tile to the same part of it decides what a trip takes; one that ends the rows does not.
+#[test]
+fn steps_and_tiles_that_masks_cut() {
+    check_text(
+        r#"
+@triton.jit
+def halves(q, stride, heads: tl.constexpr, dim: tl.constexpr, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    half = dim // 2
+    for head in range(0, heads):
+        p = q + tl.program_id(0).to(tl.int64) * stride + head * dim + columns
+        a = tl.load(p, mask=columns < half, other=0.0)
+        b = tl.load(p + half, mask=columns < half, other=0.0)
+        tl.store(p, a - b, mask=columns < half)
+
+@triton.jit
+def twice(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, 2 * B)
+    total = tl.zeros([2 * B], tl.float32)
+    for start in range(0, n, B):
+        total += tl.load(x + start + i, mask=start + i < n, other=0.0)
+    tl.store(out + i, total)
+"#,
+        expect![[r#"
+            19: warning SHP011 "tl.load(x + start + i, mask=start + i < n, other=0.0)": each trip takes 128 elements along `i` and advances by 64: elements are taken twice. Advance by as much as the tile covers
+                "for start in range(0, n, B):\n        total += tl.load(x + start + i, mask=start + i < n, other=0.0)\n": in this loop
+                "tl.arange(0, 2 * B)": 128 elements wide here
+        "#]],
+    );
+}

@@ -91,6 +91,94 @@ def kernel(out, x, table, stride, n, eps, offset, y=None,
     );
 }
 
+/// What a launch says is taken as it is said; the rest is assumed, of the kind that the host code has it.
+#[test]
+fn a_launch_that_is_known_in_part() {
+    check(
+        r#"
+@triton.jit
+def kernel(x, table, locks, out, n, stride, eps, ready, BLOCK: tl.constexpr, MODE: tl.constexpr, FLAG: tl.constexpr, D: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    if FLAG:
+        tl.store(out + i, tl.load(x + i))
+
+def block(n):
+    return 256 if n > 1 else 128
+
+def backward(ctx, dy, scale: float, ready: bool, mode: str = "sum"):
+    x, table = ctx.saved_tensors
+    rows, columns = x.shape
+    locks = torch.zeros(64, dtype=torch.int32, device=dy.device)
+    out = torch.empty_like(x, dtype=torch.float16)
+    meta = {"BLOCK": block(columns), "MODE": mode}
+    kernel[(rows,)](x, table.long(), locks, out, columns, x.stride(0), scale * 2, ready and rows > 1, FLAG=x is not None,
+                    D=out.shape[-1], num_warps=8, **meta)
+"#,
+        expect![[r#"
+            kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:256 MODE:"sum" FLAG:True D:64
+            kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:128 MODE:"sum" FLAG:True D:64
+            kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:256 MODE:"sum" FLAG:False D:64
+            kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:128 MODE:"sum" FLAG:False D:64
+        "#]],
+    );
+}
+
+/// A launch with arguments that nobody can list still says those that are written out; a call that Python refuses says nothing.
+#[test]
+fn launches_that_say_less() {
+    check(
+        r#"
+@triton.jit
+def kernel(x, n, B: tl.constexpr, C: tl.constexpr):
+    tl.store(x + tl.arange(0, B), n)
+
+def spread(options, x):
+    kernel[(1,)](x.half(), **options, C=3)
+
+def call(f):
+    return f()
+
+def wrapped(x, n=1):
+    kernel[(1,)](x, n, B=16, C=n)
+
+call(wrapped)
+"#,
+        expect![[r#"
+            kernel? x:*f16 n:i32/16 B:64 C:3
+        "#]],
+    );
+}
+
+/// Rules of heuristics see what the launch says.
+#[test]
+fn heuristics_of_a_launch_that_is_known_in_part() {
+    check(
+        r#"
+@triton.heuristics({
+    "HAS_BIAS": lambda args: args["bias"] is not None,
+    "HAS_MASK": lambda args: args["mask"] is not None,
+    "EVEN": lambda args: args["n"] % args["B"] == 0,
+    "C": lambda args: triton.next_power_of_2(args["D"]),
+})
+@triton.jit
+def kernel(x, bias, mask, n, D: tl.constexpr, B: tl.constexpr, C: tl.constexpr, HAS_BIAS: tl.constexpr, HAS_MASK: tl.constexpr,
+           EVEN: tl.constexpr):
+    i = tl.arange(0, B)
+    if HAS_BIAS:
+        tl.store(x + i, tl.load(bias + i))
+    if HAS_MASK:
+        tl.store(x + i, tl.load(mask + i), mask=i < n)
+
+def run(x, bias: torch.Tensor):
+    kernel[(1,)](x, bias, None, x.numel(), 48, 64)
+"#,
+        expect![[r#"
+            kernel? x:*f32 bias:*f32 mask:None n:i32/16 D:48 B:64 C:64 HAS_BIAS:True HAS_MASK:False EVEN:True
+            kernel? x:*f32 bias:*f32 mask:None n:i32/16 D:48 B:64 C:64 HAS_BIAS:True HAS_MASK:False EVEN:False
+        "#]],
+    );
+}
+
 #[test]
 fn few_trips_are_unrolled_by_assumption() {
     check(
@@ -215,6 +303,34 @@ copy[(1,)](TensorDescriptor.from_tensor(x, [1, 1]), (y, 3), y)
         expect![[r#"
             copy d:tensordesc<f16[16, 32]> t:(*f32, constexpr[1], i32, f32) out:*f32
             copy d:tensordesc<f16[8, 8]> t:(*f32, i32) out:*f32
+        "#]],
+    );
+}
+
+/// What a helper is given decides what its parameters are to the kernel.
+#[test]
+fn helpers_tell_what_parameters_are() {
+    check(
+        r#"
+@triton.jit
+def inner(x, trips: tl.constexpr, MODE: tl.constexpr, dtype: tl.constexpr, MASKED: tl.constexpr):
+    for i in tl.static_range(trips):
+        if MODE == "row":
+            tl.store(x + i, i)
+        elif MODE == "column":
+            tl.store(x + 2 * i, i)
+        elif MODE == "all" and MASKED:
+            tl.store(x + 3 * i, tl.zeros([], dtype))
+
+@triton.jit
+def kernel(x, TIMES: tl.constexpr, MODE: tl.constexpr, OUT: tl.constexpr, MASKED: tl.constexpr):
+    inner(x, TIMES, MODE, OUT, MASKED)
+"#,
+        expect![[r#"
+            kernel? x:*f32 TIMES:4 MODE:"row" OUT:f32 MASKED:True
+            kernel? x:*f32 TIMES:4 MODE:"column" OUT:f32 MASKED:True
+            kernel? x:*f32 TIMES:4 MODE:"all" OUT:f32 MASKED:False
+            kernel? x:*f32 TIMES:4 MODE:"row" OUT:f32 MASKED:False
         "#]],
     );
 }
