@@ -8,6 +8,7 @@ use rustc_hash::FxHashSet;
 use tritium_tile::{OpId, OpKind, ValueId, ops::BinaryOp};
 
 use super::{
+    dependence::dependence,
     filled::before,
     kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions, is_constant, mask_of},
@@ -62,9 +63,17 @@ fn stores_the_same(kernel: &Kernel<'_>, op: OpId, wrapped: ValueId) -> bool {
     }
     let number = kernel.numbers.of(wrapped);
     let Some(dim) = dim_of(kernel, pointer, number) else { return false };
+    let programs = dependence(kernel);
     let (mut seen, mut pending) = (FxHashSet::default(), vec![(stored, dim)]);
     while let Some((value, dim)) = pending.pop() {
-        if kernel.numbers.of(value) == number || kernel.function.ty(value).is_scalar() || !seen.insert((value, dim)) {
+        if kernel.numbers.of(value) == number || !seen.insert((value, dim)) {
+            continue;
+        }
+        // Indices of several programs meet.
+        if kernel.function.ty(kernel.core(value)).is_scalar() {
+            if programs.of(value) != 0 {
+                return false;
+            }
             continue;
         }
         let Some((op, kind)) = kernel.def(value) else { return false };
