@@ -58,6 +58,10 @@ fn check(kernel: &mut Kernel<'_>, store: OpId, loads: &[Bounded]) {
         kernel.say(found.value, "indices")
     );
     let Some(problem) = kernel.problem(Code::MSK007, store, message) else { return };
+    // The mask that was made for it has been found already.
+    if kernel.has_pointed_at(Code::MSK008, problem.place) {
+        return;
+    }
     let mut problem = problem.with(kernel.place(found.load), "loaded under a mask here");
     let same_shape = kernel.function.ty(found.mask).shape() == kernel.function.ty(pointer).shape();
     if let (Some((w, place, call)), Some((v, from, load))) = (kernel.expr(store), kernel.expr(found.load))

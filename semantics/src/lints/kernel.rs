@@ -283,6 +283,11 @@ impl<'a> Kernel<'a> {
         self.problems.iter().any(|p| (p.code, p.place) == (code, place))
     }
 
+    /// Whether a problem of a code says that this place takes part in it.
+    pub(super) fn has_pointed_at(&self, code: Code, place: Place) -> bool {
+        self.problems.iter().any(|p| p.code == code && p.related.iter().any(|(at, _)| *at == place))
+    }
+
     /// One message per code and place: the first stays.
     pub(super) fn report(&mut self, problem: Problem) {
         if self.problems.iter().all(|p| (p.code, p.place) != (problem.code, problem.place)) {

@@ -2,7 +2,7 @@
 //!
 //! A pointer that somebody forgot to advance. **Invariant:** only said where nothing but the mask of the load depends on the trip.
 
-use tritium_tile::{OpKind, rewrite};
+use tritium_tile::{OpId, OpKind, rewrite};
 
 use super::{
     invariant_load::settle,
@@ -15,6 +15,10 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
     for id in kernel.ops() {
         let Some(around) = kernel.function.for_loop(id) else { continue };
         let (body, induction) = (around.body, around.induction);
+        let is_masked = |op: &OpId| matches!(kernel.function.op(*op).kind, OpKind::Load(_)) && mask_of(kernel, *op).is_some();
+        if !kernel.function.block(body).ops.iter().any(is_masked) {
+            continue;
+        }
         let mut varies = rewrite::values_inside(kernel.function, &kernel.function.op(id).regions);
         settle(kernel, body, &mut varies);
         for &load in &kernel.function.block(body).ops {

@@ -19,7 +19,7 @@ use crate::diagnostics::Code;
 const MAX_USES: usize = 64;
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
-    let guarded = kernel.guarded();
+    let mut guarded = None;
     for op in kernel.ops() {
         let (sign, python) = match kernel.function.op(op).kind {
             OpKind::Binary(BinaryOp::DivS) => ("//", "rounds down"),
@@ -28,7 +28,10 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         };
         let [dividend, divisor] = *kernel.operands(op) else { continue };
         let Some(first) = first_value(kernel, dividend) else { continue };
-        if guarded[op.index()] || first >= 0 || kernel.facts.range(divisor).min < 1 && !is_param(kernel, divisor) {
+        if first >= 0
+            || guarded.get_or_insert_with(|| kernel.guarded())[op.index()]
+            || kernel.facts.range(divisor).min < 1 && !is_param(kernel, divisor)
+        {
             continue;
         }
         // An exact quotient is the same either way.

@@ -4,7 +4,7 @@
 //! are the same for every program of a kernel that tells programs apart where it stores, for every trip of a loop, or for two calls one of
 //! which always runs before the other.
 
-use tritium_tile::{BlockId, OpId, OpKind, ValueId, rewrite};
+use tritium_tile::{BlockId, OpId, OpKind, ValueId, ops::BinaryOp, rewrite};
 
 use super::{
     dependence::dependence,
@@ -25,6 +25,11 @@ struct Draw {
 }
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
+    // All that draws multiplies words to twice their width.
+    let is_wide = |op: &OpId| matches!(kernel.function.op(*op).kind, OpKind::Binary(BinaryOp::MulHiU));
+    if !kernel.ops().iter().any(is_wide) {
+        return;
+    }
     let draws = draws(kernel);
     if draws.is_empty() || !kernel.complete {
         return;

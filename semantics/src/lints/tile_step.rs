@@ -1,7 +1,7 @@
 //! SHP011 tile-step-mismatch: a loop advances by one block size and takes tiles of another.
 //!
-//! **Invariant:** only said where no mask cuts the tiles to a size of their own, and where the step is a number of elements along the very dimension that the tile covers, and neither size is a
-//! multiple of the other's step by design (a step of whole tiles is one).
+//! **Invariant:** only said where no mask cuts the tiles to a size of their own, where the step is a number of elements along the very dimension
+//! that the tile covers, and neither size is a multiple of the other's step by design (a step of whole tiles is one).
 
 use tritium_tile::{
     BlockId, OpId, OpKind,

@@ -11,8 +11,8 @@ use super::{
     masks::mask_of,
 };
 use crate::{
-    Function,
-    body::{BinaryOp as Operator, Expr, ExprId, Stmt},
+    Db, Function,
+    body::{BinaryOp as Operator, Body, Expr, ExprId, Stmt},
     diagnostics::Code,
     items::{Node, function_body, walk, walk_expr},
     problem::{At, Place, Problem},
@@ -25,7 +25,10 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
     let Some(written) = kernel.written(function) else { return };
     // What is stored goes wrong; what is loaded past the end may be thrown away.
     bare.sort_by_key(|&op| matches!(kernel.function.op(op).kind, OpKind::Load(_)));
-    for (name, mask) in unread_masks(kernel, &written, function) {
+    let of_tiles = |value: ExprId| kernel.ty(function, value).is_some_and(|ty| !ty.shape.is_empty());
+    let masks: Vec<&(SmolStr, ExprId)> =
+        unread_comparisons(kernel.db, function).iter().filter(|(_, value)| of_tiles(*value)).collect();
+    for &(ref name, mask) in masks {
         let compared = names_in(&written, mask);
         let access = bare.iter().copied().find(|&op| {
             kernel.place(op).is_some_and(|place| place.function == function)
@@ -51,42 +54,40 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
     }
 }
 
-/// Comparisons of tiles that are given a name which nothing reads.
-fn unread_masks(kernel: &Kernel<'_>, written: &Written, function: Function) -> Vec<(SmolStr, ExprId)> {
-    let Some((_, stmt)) = function_body(kernel.db, function) else { return Vec::new() };
-    let Stmt::Function(def) = written.body.stmt(stmt) else { return Vec::new() };
+/// Comparisons that are given a name which nothing reads: the same under every specialisation.
+#[salsa::tracked(returns(deref))]
+fn unread_comparisons(db: &dyn Db, function: Function) -> Vec<(SmolStr, ExprId)> {
+    let Some((body, stmt)) = function_body(db, function) else { return Vec::new() };
+    let Stmt::Function(def) = body.stmt(stmt) else { return Vec::new() };
     let (mut bound, mut targets, mut mentioned) = (Vec::new(), Vec::new(), Vec::new());
-    walk(&written.body, &def.body, &mut |node| match node {
+    walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => {
-            if let Stmt::Assign { targets: own, value } = written.body.stmt(id) {
+            if let Stmt::Assign { targets: own, value } = body.stmt(id) {
                 targets.extend(own);
                 if let [target] = own[..]
-                    && let Expr::Name(name) = written.body.expr(target)
+                    && let Expr::Name(name) = body.expr(target)
+                    && is_comparison(&body, *value)
                 {
                     bound.push((name.clone(), *value));
                 }
             }
         }
         Node::Expr(id) => {
-            if let Expr::Name(name) = written.body.expr(id) {
+            if let Expr::Name(name) = body.expr(id) {
                 mentioned.push((name.clone(), id));
             }
         }
     });
-    bound.retain(|(name, value)| {
-        is_mask(written, *value)
-            && kernel.ty(function, *value).is_some_and(|ty| !ty.shape.is_empty())
-            && mentioned.iter().all(|(other, id)| other != name || targets.contains(id))
-    });
+    bound.retain(|(name, _)| mentioned.iter().all(|(other, id)| other != name || targets.contains(id)));
     bound
 }
 
 /// A comparison, or several joined by `&`.
-fn is_mask(written: &Written, value: ExprId) -> bool {
-    match written.body.expr(value) {
+fn is_comparison(body: &Body, value: ExprId) -> bool {
+    match body.expr(value) {
         Expr::Compare { .. } => true,
-        Expr::Binary { op: Operator::BitAnd, lhs, rhs } => is_mask(written, *lhs) && is_mask(written, *rhs),
-        Expr::Subscript { receiver, .. } => is_mask(written, *receiver),
+        Expr::Binary { op: Operator::BitAnd, lhs, rhs } => is_comparison(body, *lhs) && is_comparison(body, *rhs),
+        Expr::Subscript { receiver, .. } => is_comparison(body, *receiver),
         _ => false,
     }
 }
