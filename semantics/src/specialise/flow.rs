@@ -9,7 +9,7 @@ use smol_str::SmolStr;
 
 use crate::{
     Db, Function,
-    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, FunctionDef, Stmt, StmtId},
+    body::{Arg, ArgKind, BinaryOp, Body, CompareOp, Expr, ExprId, Stmt, StmtId},
     builtins::{self, Builtin},
     constant::Const,
     globals::{self, Global},
@@ -52,7 +52,7 @@ pub(super) struct Flow {
 pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let Some((body, stmt)) = function_body(db, function) else { return Flow::default() };
     let Stmt::Function(def) = body.stmt(stmt) else { return Flow::default() };
-    let reader = Reader::new(db, function, &body, def);
+    let reader = Reader::new(db, function, &body);
 
     let mut roles = vec![Role::Number; def.params.len()];
     let mut choices: Vec<Vec<Const>> = Vec::new();
@@ -256,7 +256,7 @@ pub(crate) struct Effects {
 pub(crate) fn effects(db: &dyn Db, function: Function) -> Effects {
     let Some((body, stmt)) = function_body(db, function) else { return Effects::default() };
     let Stmt::Function(def) = body.stmt(stmt) else { return Effects::default() };
-    let reader = Reader::new(db, function, &body, def);
+    let reader = Reader::new(db, function, &body);
     let mut out = Effects::default();
     let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
     reader.effects(&def.body, &mut read, &mut written, &mut out);
@@ -280,6 +280,12 @@ struct Reader<'a> {
     db: &'a dyn Db,
     function: Function,
     body: &'a Body,
+    bindings: &'a Bindings,
+}
+
+/// What the names of a function are bound to, by its own statements.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Bindings {
     /// What each local was ever bound to.
     assigned: BTreeMap<SmolStr, Vec<ExprId>>,
     /// What was ever added to it in place: never where a pointer comes from.
@@ -290,15 +296,14 @@ struct Reader<'a> {
 /// The parameters that an expression is made of, through every binding of the names in it.
 pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
-    let Some((body, stmt)) = function_body(db, function) else { return out };
-    let Stmt::Function(def) = body.stmt(stmt) else { return out };
-    let reader = Reader::new(db, function, &body, def);
+    let Some((body, _)) = function_body(db, function) else { return out };
+    let reader = Reader::new(db, function, &body);
     let (mut pending, mut seen) = (vec![expr], BTreeSet::new());
     while let Some(id) = pending.pop() {
         if let Expr::Name(name) = body.expr(id) {
             out.extend(reader.param(id));
             if seen.insert(name.clone()) {
-                pending.extend(reader.assigned.get(name).into_iter().chain(reader.added.get(name)).flatten());
+                pending.extend(reader.bindings.assigned.get(name).into_iter().chain(reader.bindings.added.get(name)).flatten());
             }
         }
         pending.extend(items::children(&body, id));
@@ -306,37 +311,46 @@ pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet
     out
 }
 
-impl<'a> Reader<'a> {
-    fn new(db: &'a dyn Db, function: Function, body: &'a Body, def: &FunctionDef) -> Reader<'a> {
-        let params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
-        let mut reader = Reader { db, function, body, assigned: BTreeMap::new(), added: BTreeMap::new(), params };
-        walk(body, &def.body, &mut |node| {
-            if let Node::Stmt(id) = node {
-                match body.stmt(id) {
-                    Stmt::Assign { targets, value } => targets.iter().for_each(|&t| reader.bind(t, *value)),
-                    Stmt::AugAssign { target, value, .. } => {
-                        if let Expr::Name(name) = body.expr(*target) {
-                            reader.added.entry(name.clone()).or_default().push(*value);
-                        }
+#[salsa::tracked(returns(ref))]
+fn bindings(db: &dyn Db, function: Function) -> Bindings {
+    let Some((body, stmt)) = function_body(db, function) else { return Bindings::default() };
+    let Stmt::Function(def) = body.stmt(stmt) else { return Bindings::default() };
+    let params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
+    let mut out = Bindings { params, ..Bindings::default() };
+    walk(&body, &def.body, &mut |node| {
+        if let Node::Stmt(id) = node {
+            match body.stmt(id) {
+                Stmt::Assign { targets, value } => targets.iter().for_each(|&t| out.bind(&body, t, *value)),
+                Stmt::AugAssign { target, value, .. } => {
+                    if let Expr::Name(name) = body.expr(*target) {
+                        out.added.entry(name.clone()).or_default().push(*value);
                     }
-                    Stmt::AnnAssign { target, value: Some(value), .. } => reader.bind(*target, *value),
-                    _ => {}
                 }
+                Stmt::AnnAssign { target, value: Some(value), .. } => out.bind(&body, *target, *value),
+                _ => {}
             }
-        });
-        reader
-    }
+        }
+    });
+    out
+}
 
-    fn bind(&mut self, target: ExprId, value: ExprId) {
-        match (self.body.expr(target), self.body.expr(value)) {
+impl Bindings {
+    fn bind(&mut self, body: &Body, target: ExprId, value: ExprId) {
+        match (body.expr(target), body.expr(value)) {
             (Expr::Name(name), _) => self.assigned.entry(name.clone()).or_default().push(value),
             (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
                 for (&t, &v) in targets.iter().zip(values) {
-                    self.bind(t, v);
+                    self.bind(body, t, v);
                 }
             }
             _ => {}
         }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(db: &'a dyn Db, function: Function, body: &'a Body) -> Reader<'a> {
+        Reader { db, function, body, bindings: bindings(db, function) }
     }
 
     fn effects(&self, stmts: &[StmtId], read: &mut BTreeSet<usize>, written: &mut BTreeSet<usize>, out: &mut Effects) {
@@ -398,7 +412,7 @@ impl<'a> Reader<'a> {
 
     fn param(&self, id: ExprId) -> Option<usize> {
         match self.body.expr(id) {
-            Expr::Name(name) => self.params.get(name).copied(),
+            Expr::Name(name) => self.bindings.params.get(name).copied(),
             _ => None,
         }
     }
@@ -544,13 +558,13 @@ impl<'a> Reader<'a> {
         match self.body.expr(id) {
             Expr::Name(name) => {
                 // A parameter keeps its own meaning where it is bound again: `X = X + …`.
-                if let Some(&param) = self.params.get(name) {
+                if let Some(&param) = self.bindings.params.get(name) {
                     return if numbers.contains(&param) { vec![] } else { vec![(param, id)] };
                 }
                 if !seen.insert(name.clone()) {
                     return vec![];
                 }
-                let values = self.assigned.get(name).into_iter().flatten();
+                let values = self.bindings.assigned.get(name).into_iter().flatten();
                 values.flat_map(|&v| self.roots(v, numbers, seen)).map(|(param, _)| (param, id)).collect()
             }
             // Of a sum, one side is the pointer; by custom the left one.
@@ -583,10 +597,10 @@ impl<'a> Reader<'a> {
         }
         if address == leaf {
             if let Expr::Name(name) = self.body.expr(address) {
-                for &value in self.added.get(name).into_iter().flatten() {
+                for &value in self.bindings.added.get(name).into_iter().flatten() {
                     self.loaded(value, integers, &mut BTreeSet::new());
                 }
-                for &value in self.assigned.get(name).into_iter().flatten() {
+                for &value in self.bindings.assigned.get(name).into_iter().flatten() {
                     for (_, leaf) in self.roots(value, &BTreeSet::new(), &mut BTreeSet::new()) {
                         if value != address && leaf != value {
                             self.offsets(value, leaf, integers, seen);
@@ -615,7 +629,7 @@ impl<'a> Reader<'a> {
         match self.body.expr(id) {
             Expr::Name(name) => {
                 if seen.insert(name.clone()) {
-                    let values = self.assigned.get(name).into_iter().chain(self.added.get(name)).flatten();
+                    let values = self.bindings.assigned.get(name).into_iter().chain(self.bindings.added.get(name)).flatten();
                     values.for_each(|&v| self.loaded(v, out, seen));
                 }
             }
