@@ -23,6 +23,7 @@ mod interpret;
 mod kinds;
 mod launch;
 mod library;
+mod operations;
 mod statements;
 mod torch;
 mod value;

@@ -9,8 +9,9 @@ use smol_str::SmolStr;
 
 use super::{
     budget,
-    interpret::{DEPTH, Frame, Host, MAX_LIST_ITEMS, python_str, reason},
+    interpret::{DEPTH, Frame, Host, MAX_LIST_ITEMS, reason},
     kinds,
+    operations::python_str,
     statements::Flow,
     torch::{self, Args},
     value::{Class, Closure, Code, Doubt, Kind, Method, Object, Scope, Value},

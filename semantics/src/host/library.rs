@@ -8,8 +8,9 @@ use smol_str::SmolStr;
 
 use super::{
     budget,
-    interpret::{Host, MAX_LIST_ITEMS, distinct, python_str, reason},
+    interpret::{Host, MAX_LIST_ITEMS, reason},
     kinds,
+    operations::{distinct, python_str},
     torch::{self, Args},
     value::{Config, DescriptorValue, IndexMapOf, Value},
 };

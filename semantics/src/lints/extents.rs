@@ -205,11 +205,9 @@ fn tell_past_the_end(kernel: &mut Kernel<'_>, op: OpId, access: &Access) {
         return;
     }
     let verb = if matches!(kernel.function.op(op).kind, OpKind::Load(_)) { "reads" } else { "writes" };
-    let masked = if mask_of(kernel, op).is_some() { "its mask lets it" } else { "it has no mask" };
+    let mask = if mask_of(kernel, op).is_some() { "its mask lets it through" } else { "no mask keeps it back" };
     let name = &kernel.function.params[access.param].name;
-    let message = format!(
-        "in this launch this {verb} element {element} of `{name}`, which has {elements}: the last block passes the end, and {masked}"
-    );
+    let message = format!("in this launch this {verb} element {element} of `{name}`, which has {elements} elements: {mask}");
     let Some(problem) = kernel.problem(Code::MSK012, op, message) else { return };
     kernel.report(problem);
 }
@@ -283,7 +281,7 @@ impl Reached {
             let name = &kernel.function.params[param].name;
             let (written, elements) = (end / unit, extent.bytes as i64 / unit);
             let message = format!(
-                "in this launch no program writes `{name}` from element {written} on, and it has {elements}: the grid is too small or misses a dimension, and what is left holds anything"
+                "in this launch no program writes `{name}` from element {written} of {elements} on: the grid is too small or misses a dimension, and what is left is never initialised"
             );
             let Some(problem) = kernel.problem(Code::LCH013, op, message) else { continue };
             kernel.report(problem);

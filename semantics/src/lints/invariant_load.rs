@@ -27,7 +27,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         if writes.opaque || writes.stores.is_empty() && !is_while || is_while && decides(kernel, body) {
             continue;
         }
-        let mut varies = rewritten(kernel, id);
+        let mut varies = varying(kernel, id);
         for &load in &kernel.function.block(body).ops {
             let OpKind::Load(attrs) = kernel.function.op(load).kind else { continue };
             let operands = kernel.operands(load);
@@ -95,8 +95,8 @@ pub(super) fn elements(kernel: &Kernel<'_>, value: ValueId) -> u64 {
     kernel.function.ty(value).shape().iter().map(|&extent| u64::from(extent)).product()
 }
 
-/// By value: whether it is another in each trip, as far as is known.
-fn rewritten(kernel: &Kernel<'_>, looped: OpId) -> Vec<bool> {
+/// By value: whether it is another in each trip of a loop, as far as is known.
+pub(super) fn varying(kernel: &Kernel<'_>, looped: OpId) -> Vec<bool> {
     let mut varies = tritium_tile::rewrite::values_inside(kernel.function, &kernel.function.op(looped).regions);
     if let Some(&body) = kernel.function.op(looped).regions.last() {
         settle(kernel, body, &mut varies);
@@ -105,7 +105,7 @@ fn rewritten(kernel: &Kernel<'_>, looped: OpId) -> Vec<bool> {
 }
 
 /// What is computed of what no trip changes is changed by none.
-pub(super) fn settle(kernel: &Kernel<'_>, body: BlockId, varies: &mut [bool]) {
+fn settle(kernel: &Kernel<'_>, body: BlockId, varies: &mut [bool]) {
     for &id in &kernel.function.block(body).ops {
         let op = kernel.function.op(id);
         if op.kind.is_pure() && op.regions.is_empty() && op.operands.iter().all(|v| !varies[v.index()]) {

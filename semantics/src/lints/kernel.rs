@@ -4,7 +4,7 @@
 
 use std::{cell::RefCell, sync::Arc};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use tritium_tile::{
     Function as TileFunction, OpId, OpKind, ValueDef, ValueId,
@@ -315,6 +315,19 @@ impl Written {
     /// Whether a name is bound by one assignment and nothing else, and so is what that made it wherever it is seen after it.
     pub(super) fn is_bound_once(&self, name: &str) -> bool {
         times_bound(&self.body, name) == 1
+    }
+
+    /// The names in an expression.
+    pub(super) fn names_in(&self, expr: ExprId) -> FxHashSet<SmolStr> {
+        let mut names = FxHashSet::default();
+        items::walk_expr(&self.body, expr, &mut |node| {
+            if let items::Node::Expr(id) = node
+                && let Expr::Name(name) = self.body.expr(id)
+            {
+                names.insert(name.clone());
+            }
+        });
+        names
     }
 
     pub(super) fn text(&self, expr: ExprId) -> String {

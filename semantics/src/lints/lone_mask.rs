@@ -2,10 +2,10 @@
 //!
 //! A pointer that somebody forgot to advance. **Invariant:** only said where nothing but the mask of the load depends on the trip.
 
-use tritium_tile::{OpId, OpKind, rewrite};
+use tritium_tile::{OpId, OpKind};
 
 use super::{
-    invariant_load::settle,
+    invariant_load::varying,
     kernel::{Kernel, ProblemExt},
     masks::{bounded, conditions, mask_of},
 };
@@ -19,8 +19,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         if !kernel.function.block(body).ops.iter().any(is_masked) {
             continue;
         }
-        let mut varies = rewrite::values_inside(kernel.function, &kernel.function.op(id).regions);
-        settle(kernel, body, &mut varies);
+        let varies = varying(kernel, id);
         for &load in &kernel.function.block(body).ops {
             let OpKind::Load(_) = kernel.function.op(load).kind else { continue };
             let pointer = kernel.operands(load)[0];

@@ -4,7 +4,7 @@
 //! surely is negative in the first program, trip or element, and nothing picks another value there.
 
 use tritium_tile::{
-    OpId, OpKind, ValueId,
+    OpKind, ValueId,
     facts::Symbol,
     ops::{BinaryOp, Predicate},
 };
@@ -34,20 +34,12 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         {
             continue;
         }
-        // An exact quotient is the same either way.
-        if let (OpKind::Binary(BinaryOp::DivS), Some(n)) = (&kernel.function.op(op).kind, kernel.facts.range(divisor).constant())
-            && first % n == 0
-            && first / n * n == first
-            && n == 1
-        {
-            continue;
-        }
         if is_put_right(kernel, kernel.function.op(op).results[0], divisor) {
             continue;
         }
         let what = kernel.say(dividend, "this number");
         let message = format!(
-            "{what} is {first} at first, and `{sign}` of a negative number {} in a kernel, where Python's {python}: add a multiple of the divisor first",
+            "{what} begins at {first}, and `{sign}` of a negative number {} in a kernel, where Python's {python}: add a multiple of the divisor first",
             if sign == "//" { "rounds toward 0" } else { "is negative or 0" },
         );
         let Some(problem) = kernel.problem(Code::DTY019, op, message) else { continue };
@@ -96,7 +88,7 @@ fn is_put_right(kernel: &Kernel<'_>, quotient: ValueId, divisor: ValueId) -> boo
                     return true;
                 }
                 OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } => {
-                    if mask_of(kernel, user).is_some_and(|mask| has_lower_bound(kernel, user, mask)) {
+                    if mask_of(kernel, user).is_some_and(|mask| has_lower_bound(kernel, mask)) {
                         return true;
                     }
                 }
@@ -107,7 +99,7 @@ fn is_put_right(kernel: &Kernel<'_>, quotient: ValueId, divisor: ValueId) -> boo
     false
 }
 
-fn has_lower_bound(kernel: &Kernel<'_>, _access: OpId, mask: ValueId) -> bool {
+fn has_lower_bound(kernel: &Kernel<'_>, mask: ValueId) -> bool {
     conditions(kernel, mask).iter().any(|condition| {
         !matches!(
             kernel.def(condition.value),

@@ -15,11 +15,7 @@ use super::{
     kernel::{Kernel, ProblemExt},
     masks::{Condition, bounded, conditions, mask_of},
 };
-use crate::{
-    body::Expr,
-    diagnostics::Code,
-    items::{Node, walk_expr},
-};
+use crate::diagnostics::Code;
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     let stores: Vec<OpId> =
@@ -130,14 +126,7 @@ fn is_of_one_size(kernel: &Kernel<'_>, index: Option<ValueId>, axis: u8) -> bool
 /// The names in the expression that an op was made for.
 fn names_at(kernel: &Kernel<'_>, op: OpId) -> Option<FxHashSet<SmolStr>> {
     let (written, _, expr) = kernel.expr(op)?;
-    let mut names = FxHashSet::default();
-    walk_expr(&written.body, expr, &mut |node| {
-        if let Node::Expr(id) = node
-            && let Expr::Name(name) = written.body.expr(id)
-            && !matches!(name.as_str(), "tl" | "triton")
-        {
-            names.insert(name.clone());
-        }
-    });
+    let mut names = written.names_in(expr);
+    names.retain(|name| !matches!(name.as_str(), "tl" | "triton"));
     Some(names)
 }

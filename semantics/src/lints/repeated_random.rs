@@ -4,11 +4,11 @@
 //! are the same for every program of a kernel that tells programs apart where it stores, for every trip of a loop, or for two calls one of
 //! which always runs before the other.
 
-use tritium_tile::{BlockId, OpId, OpKind, ValueId, ops::BinaryOp, rewrite};
+use tritium_tile::{BlockId, OpId, OpKind, ValueId, ops::BinaryOp};
 
 use super::{
     dependence::dependence,
-    invariant_load::settle,
+    invariant_load::varying,
     kernel::{Kernel, ProblemExt},
 };
 use crate::{body::Expr, diagnostics::Code, problem::Place};
@@ -96,12 +96,11 @@ fn draws(kernel: &Kernel<'_>) -> Vec<Draw> {
     out
 }
 
-/// The innermost loop around a draw, if no trip changes what it is given and what it gives is used for something that trips change.
+/// The innermost loop around a draw, if no trip changes what it is given.
 fn same_in_every_trip(kernel: &Kernel<'_>, draw: &Draw) -> Option<OpId> {
     let owner = kernel.owners[draw.block.index()]?;
-    let around = kernel.function.for_loop(owner)?;
-    let mut varies = rewrite::values_inside(kernel.function, &kernel.function.op(owner).regions);
-    settle(kernel, around.body, &mut varies);
+    kernel.function.for_loop(owner)?;
+    let varies = varying(kernel, owner);
     draw.inputs.iter().all(|v| !varies[v.index()]).then_some(owner)
 }
 

@@ -9,6 +9,7 @@ use tritium_tile::{
 };
 
 use super::{
+    folds::{Fold, fold},
     kernel::{Kernel, ProblemExt},
     memo::Memo,
 };
@@ -18,7 +19,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
     for reduce in kernel.ops() {
         let OpKind::Reduce { .. } = kernel.function.op(reduce).kind else { continue };
         let ([input], [sum]) = (kernel.operands(reduce), &kernel.function.op(reduce).results[..]) else { continue };
-        if !adds(kernel, reduce) {
+        if fold(kernel, reduce) != Some(Fold::Sum) {
             continue;
         }
         let exponential = through_casts(kernel, *input);
@@ -36,14 +37,6 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
         let problem = problem.with(kernel.place(reduce), "the sum").with(kernel.place(quotient), "the quotient");
         kernel.report(problem);
     }
-}
-
-fn adds(kernel: &Kernel<'_>, reduce: OpId) -> bool {
-    let region = kernel.function.op(reduce).regions[0];
-    let last = kernel.function.block(region).ops.last();
-    last.and_then(|&last| kernel.operands(last).first())
-        .and_then(|&v| kernel.def(v))
-        .is_some_and(|(_, kind)| matches!(kind, OpKind::Binary(BinaryOp::AddF)))
 }
 
 fn through_casts(kernel: &Kernel<'_>, mut value: ValueId) -> ValueId {

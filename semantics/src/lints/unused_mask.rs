@@ -7,14 +7,14 @@ use smol_str::SmolStr;
 use tritium_tile::{OpId, OpKind, ValueDef, ValueId};
 
 use super::{
-    kernel::{Kernel, ProblemExt, Written},
+    kernel::{Kernel, ProblemExt},
     masks::mask_of,
 };
 use crate::{
     Db, Function,
     body::{BinaryOp as Operator, Body, Expr, ExprId, Stmt},
     diagnostics::Code,
-    items::{Node, function_body, walk, walk_expr},
+    items::{Node, function_body, walk},
     problem::{At, Place, Problem},
 };
 
@@ -29,7 +29,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
     let masks: Vec<&(SmolStr, ExprId)> =
         unread_comparisons(kernel.db, function).iter().filter(|(_, value)| of_tiles(*value)).collect();
     for &(ref name, mask) in masks {
-        let compared = names_in(&written, mask);
+        let compared = written.names_in(mask);
         let access = bare.iter().copied().find(|&op| {
             kernel.place(op).is_some_and(|place| place.function == function)
                 && indices(kernel, kernel.operands(op)[0]).iter().any(|index| compared.contains(index))
@@ -90,18 +90,6 @@ fn is_comparison(body: &Body, value: ExprId) -> bool {
         Expr::Subscript { receiver, .. } => is_comparison(body, *receiver),
         _ => false,
     }
-}
-
-fn names_in(written: &Written, value: ExprId) -> Vec<SmolStr> {
-    let mut names = Vec::new();
-    walk_expr(&written.body, value, &mut |node| {
-        if let Node::Expr(id) = node
-            && let Expr::Name(name) = written.body.expr(id)
-        {
-            names.push(name.clone());
-        }
-    });
-    names
 }
 
 /// The names of the index tiles that an address is made of.
