@@ -37,6 +37,8 @@ pub(super) struct Kernel<'a> {
     /// What is known of them.
     pub launched: &'a Launched,
     elaborated: &'a Elaborated,
+    /// In program order; every rule goes through them.
+    ops: Vec<OpId>,
     pub owners: Vec<Option<OpId>>,
     bodies: RefCell<FxHashMap<Function, Option<Arc<Written>>>>,
     problems: Vec<Problem>,
@@ -57,6 +59,8 @@ impl<'a> Kernel<'a> {
     ) -> Kernel<'a> {
         let facts = facts::of_launched(function, launched);
         let meanings = facts::meanings(function, &facts);
+        let mut ops = Vec::new();
+        function.walk(|_, op| ops.push(op));
         Kernel {
             db,
             function,
@@ -68,6 +72,7 @@ impl<'a> Kernel<'a> {
             launched,
             facts,
             elaborated,
+            ops,
             owners: rewrite::owner_ops(function),
             bodies: RefCell::default(),
             problems: Vec::new(),
@@ -82,9 +87,7 @@ impl<'a> Kernel<'a> {
 
     /// Every op that stands in a block, in program order.
     pub(super) fn ops(&self) -> Vec<OpId> {
-        let mut ops = Vec::new();
-        self.function.walk(|_, op| ops.push(op));
-        ops
+        self.ops.clone()
     }
 
     /// The op that defines a value with its kind.
