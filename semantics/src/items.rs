@@ -603,7 +603,7 @@ pub fn kernels(db: &dyn Db, file: SourceFile) -> Vec<Function> {
 }
 
 /// The blocks whose statements bind names of the same module (or class).
-fn module_blocks(stmt: &Stmt) -> SmallVec<[&[StmtId]; 2]> {
+pub(crate) fn module_blocks(stmt: &Stmt) -> SmallVec<[&[StmtId]; 2]> {
     match stmt {
         Stmt::With { body, .. } | Stmt::Class { body, .. } | Stmt::Other { body, .. } => smallvec![body.as_slice()],
         Stmt::If { then: body, otherwise, .. } | Stmt::For { body, otherwise, .. } | Stmt::While { body, otherwise, .. } => {

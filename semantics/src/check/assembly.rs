@@ -81,8 +81,8 @@ impl Entry {
         let problem = &self.problem;
         let certain = self.seen().any(|s| !s.is_assumed || (s.labels.len() >= s.reach && !s.refuted))
             && globals::alternatives(db, problem.place.function).is_empty();
-        // Facts of NVIDIA's compiler: others compute f32 exactly, and fill masked-off elements with zeros.
-        if matches!(problem.code, Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008)
+        // Facts of NVIDIA's compiler: others compute f32 exactly, fill masked-off elements with zeros, and take tiles of other sizes.
+        if matches!(problem.code, Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008 | Code::SHP002)
             && items::is_for_other_device(db, problem.place.function.file(db))
         {
             return None;
@@ -147,28 +147,79 @@ fn hangs_on_guesses(code: Code) -> bool {
     ["SHP", "DTY", "DOT"].iter().any(|family| code.as_str().starts_with(family))
 }
 
-/// Tells what a file is full of once, at its first place, with the fixes of all.
-pub(super) fn tell_once(found: &mut Vec<Diagnostic>) {
-    for code in [Code::DOT007, Code::LIM004] {
-        let (mut all, others): (Vec<_>, Vec<_>) = std::mem::take(found).into_iter().partition(|d| d.code == code);
-        *found = others;
-        if all.is_empty() {
+/// What is told once, at its first place, however often it is found.
+#[derive(Clone, Copy)]
+enum Once {
+    InFile,
+    InKernel,
+}
+
+fn once(code: Code) -> Option<Once> {
+    match code {
+        Code::DOT007 | Code::LIM004 => Some(Once::InFile),
+        Code::DOT006 | Code::DTY012 | Code::MEM005 | Code::MEM008 | Code::MSK003 | Code::RAC001 | Code::TMA005 => {
+            Some(Once::InKernel)
+        }
+        _ => None,
+    }
+}
+
+/// Further places of what is told once that are pointed at.
+const MAX_FURTHER: usize = 4;
+
+/// Tells what a file or a kernel is full of once, at its first place, with the fixes of all.
+pub(super) fn tell_once(file: SourceFile, found: &mut Vec<Diagnostic>) {
+    let mut firsts: Vec<(Once, Diagnostic, Vec<Diagnostic>)> = Vec::new();
+    let mut out: Vec<Diagnostic> = Vec::new();
+    for diagnostic in std::mem::take(found) {
+        let Some(once) = once(diagnostic.code) else {
+            out.push(diagnostic);
             continue;
+        };
+        match firsts.iter_mut().find(|(_, first, _)| is_told_with(first, &diagnostic, once)) {
+            Some((.., further)) => further.push(diagnostic),
+            None => firsts.push((once, diagnostic, vec![])),
         }
-        let mut first = all.remove(0);
-        if !all.is_empty() {
-            first.message.push_str(&format!(" (and at {} more places of this file)", all.len()));
+    }
+    for (once, mut first, further) in firsts {
+        let holder = match once {
+            Once::InFile => "file",
+            Once::InKernel => "kernel",
+        };
+        match further.len() {
+            0 => {}
+            1 => first.message.push_str(&format!(" (and at 1 more place of this {holder})")),
+            count => first.message.push_str(&format!(" (and at {count} more places of this {holder})")),
         }
-        for fix in all.into_iter().flat_map(|d| d.fixes) {
-            let same = |f: &&mut FileFix| f.title == fix.title && f.applicability == fix.applicability;
-            match first.fixes.iter_mut().find(same) {
-                Some(known) => known.edits.extend(fix.edits),
-                None => first.fixes.push(fix),
+        for (nth, other) in further.into_iter().enumerate() {
+            if matches!(once, Once::InKernel) && nth < MAX_FURTHER {
+                first.related.push(Related { file, range: other.range, message: "and here".to_owned() });
+            }
+            for fix in other.fixes {
+                let same = |f: &&mut FileFix| f.title == fix.title && f.applicability == fix.applicability;
+                match first.fixes.iter_mut().find(same) {
+                    Some(known) => known.edits.extend(fix.edits),
+                    None => first.fixes.push(fix),
+                }
             }
         }
-        let at = found.partition_point(|d| d.range.start < first.range.start);
-        found.insert(at, first);
+        out.push(first);
     }
+    out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
+    *found = out;
+}
+
+fn is_told_with(first: &Diagnostic, other: &Diagnostic, once: Once) -> bool {
+    let titles = |d: &Diagnostic| d.fixes.iter().map(|fix| fix.title.clone()).collect::<Vec<String>>();
+    first.code == other.code
+        && match once {
+            Once::InFile => true,
+            Once::InKernel => {
+                (first.severity, &first.kernel, first.assumed, &first.configs)
+                    == (other.severity, &other.kernel, other.assumed, &other.configs)
+                    && titles(first) == titles(other)
+            }
+        }
 }
 
 /// Where a row of a tuner stands, if its rows are written out.

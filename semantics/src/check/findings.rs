@@ -19,7 +19,7 @@ use crate::{
     places::range_in_chunk,
     problem::{At, Place, Problem},
     specialise::{
-        Specialisation, hangs_on_arguments, open_sources, sources, specialisations, with_elements, with_other_elements, without,
+        self, Specialisation, hangs_on_arguments, open_sources, specialisations, with_elements, with_other_elements, without,
     },
 };
 
@@ -166,7 +166,7 @@ pub(super) fn findings(db: &dyn Db, kernel: Function) -> Vec<Finding> {
         }
         _ => vec![],
     };
-    let asked = match any(&may_be_refuted) || any(&|p| p.code == Code::DTY006) {
+    let asked = match any(&may_be_refuted) || any(&|p| hangs_on_one_element_type(p.code)) {
         true => others.len(),
         false => usize::from(any(&|p| hangs_on_elements(p.code))),
     };
@@ -206,8 +206,9 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
                         refuting.iter().any(|e| refutes(db, e, problem))
                             || visit.elaborated.has(problem) && !credited.iter().any(|e| e.has(problem))
                     }
-                    // What a store cuts off hangs on two of them.
-                    _ if problem.code == Code::DTY006 => refuting.iter().any(|e| e.reaches(db, problem) && !e.has(problem)),
+                    _ if hangs_on_one_element_type(problem.code) => {
+                        refuting.iter().any(|e| e.reaches(db, problem) && !e.has(problem))
+                    }
                     _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| e.has(problem)),
                 };
                 let seen = Seen {
@@ -350,10 +351,12 @@ fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem
     // What is written out where the problem stands is no assumption, whatever the function is given.
     let Place { function, at } = problem.place;
     let is_given = match at {
-        At::Expr(id) | At::Argument(id) => !sources(db, function, id).is_empty(),
+        At::Expr(id) | At::Argument(id) => !specialise::sources(db, function, id).is_empty(),
         At::Stmt(_) | At::Param(_) | At::Name => true,
     };
-    let by_value = hangs_on_values(problem.code);
+    let sources = open_sources(db, specialisation, problem);
+    // The bounds of a range are compared as well.
+    let by_value = hangs_on_values(problem.code) || problem.code == Code::SHP002 && sources.len() > 1;
     let is_value = |argument: &Argument| match argument {
         // Extents are compared with one another: that some are equal is assumed in turn.
         Argument::Constexpr(Const::Int(size)) => by_value || *size < 1,
@@ -363,7 +366,7 @@ fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem
         Argument::Runtime { ty: ArgType::Scalar(_), .. } => by_value && problem.code != Code::CXP001,
         _ => false,
     };
-    is_given && is_gone(without(db, specialisation, &open_sources(db, specialisation, problem), is_value))
+    is_given && is_gone(without(db, specialisation, &sources, is_value))
 }
 
 /// Whether the value of a number may decide about it: an axis, an order, a permutation, a product of extents, a word.
@@ -382,6 +385,11 @@ fn hangs_on_values(code: Code) -> bool {
             | Code::TMA002
             | Code::CTL009
     )
+}
+
+/// Whether one type of elements is enough to make it right: what a store cuts off hangs on two of them, and what is loaded may be booleans.
+fn hangs_on_one_element_type(code: Code) -> bool {
+    matches!(code, Code::DTY006 | Code::DTY010)
 }
 
 /// Whether the types of the elements that pointers lead to decide about it.

@@ -8,10 +8,10 @@ use super::{Diagnostic, FileEdit, FileFix, assembly::tell_once, plain};
 use crate::{Db, SourceFile, diagnostics::Code, items::is_triton_file, problem::Applicability};
 
 /// Takes out what comments silence, and tells of comments that silence nothing; those of codes that were not looked for may. What is left
-/// of what a file is full of is told once.
+/// of what a file or a kernel is full of is told once.
 pub fn silence(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_not_looked_for: fn(Code) -> bool) {
     silence_lines(db, file, found, is_not_looked_for);
-    tell_once(found);
+    tell_once(file, found);
 }
 
 fn silence_lines(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_not_looked_for: fn(Code) -> bool) {

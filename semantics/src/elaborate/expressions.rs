@@ -317,7 +317,12 @@ impl<'a> Evaluator<'a> {
                     let block = self.out.add_block();
                     let value = self.inside(block, |s| {
                         let value = s.eval(arm);
-                        if value.has_unknown() { Err(Poisoned) } else { s.as_tile(&value, arm).map(Value::Tile) }
+                        match value {
+                            // `tl.store(a, x) if c else tl.store(b, x)`
+                            Value::Void => Ok(value),
+                            value if value.has_unknown() => Err(Poisoned),
+                            value => s.as_tile(&value, arm).map(Value::Tile),
+                        }
                     });
                     ways.push((block, value));
                 }

@@ -3,7 +3,7 @@
 //! **Invariant:** only said where an index that bounds a load's mask runs through the store's address and nothing keeps the store from
 //! running past that bound.
 
-use tritium_tile::{OpId, OpKind, ValueId};
+use tritium_tile::{OpId, OpKind, ValueId, ops::BinaryOp};
 
 use super::{
     kernel::{Kernel, ProblemExt},
@@ -98,7 +98,7 @@ fn is_masked_elsewhere(kernel: &Kernel<'_>, store: OpId) -> bool {
     })
 }
 
-/// The numbers of the index tiles that an address is made of.
+/// The numbers of the index tiles that an address is made of; one that wraps around is another.
 pub(super) fn indices_of(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<u32> {
     let mut out = Vec::new();
     let mut pending = vec![pointer];
@@ -114,7 +114,7 @@ pub(super) fn indices_of(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<u32> {
         if let Some((
             op,
             OpKind::AddPtr
-            | OpKind::Binary(_)
+            | OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI)
             | OpKind::Cast(_)
             | OpKind::ExpandDims { .. }
             | OpKind::Promise { .. }

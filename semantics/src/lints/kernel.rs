@@ -15,7 +15,7 @@ use tritium_tile::{
 
 use crate::{
     Db, Function,
-    body::{Body, Expr, ExprId, Stmt},
+    body::{Body, Expr, ExprId, Stmt, StmtId},
     diagnostics::Code,
     elaborate::{Elaborated, OriginData, source_text, times_bound},
     items,
@@ -68,7 +68,7 @@ impl<'a> Kernel<'a> {
             meanings,
             users: rewrite::users(function),
             complete: elaborated.complete,
-            is_launched: launched.grid[0].is_some(),
+            is_launched: !launched.params.is_empty(),
             launched,
             facts,
             elaborated,
@@ -318,6 +318,36 @@ impl Written {
     /// Whether a name is bound by one assignment and nothing else, and so is what that made it wherever it is seen after it.
     pub(super) fn is_bound_once(&self, name: &str) -> bool {
         times_bound(&self.body, name) == 1
+    }
+
+    /// The conditions of the `if` statements that an expression stands in, and whether they hold there.
+    pub(super) fn conditions(&self, expr: ExprId) -> Vec<(String, bool)> {
+        let mut out = Vec::new();
+        let mut pending: Vec<StmtId> = self.body.root.clone();
+        while let Some(stmt) = pending.pop() {
+            let is_in = |stmts: &[StmtId]| {
+                let mut is_in = false;
+                items::walk(&self.body, stmts, &mut |node| is_in |= matches!(node, items::Node::Expr(id) if id == expr));
+                is_in
+            };
+            if !is_in(&[stmt]) {
+                continue;
+            }
+            pending.clear();
+            match self.body.stmt(stmt) {
+                Stmt::If { condition, then, otherwise } => {
+                    for (block, holds) in [(then, true), (otherwise, false)] {
+                        if is_in(block) {
+                            out.push((self.text(*condition), holds));
+                            pending.extend(block);
+                        }
+                    }
+                }
+                Stmt::Function(def) => pending.extend(&def.body),
+                other => items::module_blocks(other).into_iter().for_each(|block| pending.extend(block)),
+            }
+        }
+        out
     }
 
     /// The names in an expression.

@@ -119,6 +119,15 @@ fn tell(kernel: &mut Kernel<'_>, first: OpId, second: OpId, writes: &Writes) {
     if one.inlined_at != other.inlined_at {
         return;
     }
+    // Which of the conditions that nobody has decided hold together is assumed.
+    if let (false, Some((first, _, one)), Some((second, _, other))) =
+        (kernel.is_launched, kernel.expr(first), kernel.expr(second))
+    {
+        let around = second.conditions(other);
+        if first.conditions(one).iter().any(|condition| !around.contains(condition)) {
+            return;
+        }
+    }
     // A name that is bound again may be something else by now.
     let name = kernel.expr(first).and_then(|(written, _, expr)| written.name(expr).filter(|name| written.is_bound_once(name)));
     let again = name.as_ref().map_or_else(|| "use what it gave again".to_owned(), |name| format!("use `{name}` again"));

@@ -121,16 +121,24 @@ def chosen(x, y, KIND: tl.constexpr, NAME: tl.constexpr, MASK: tl.constexpr, SEM
     tl.atomic_add(y + tl.arange(0, 16), v, sem=SEM)
 
 @triton.jit
+def between(y, FROM: tl.constexpr, TO: tl.constexpr):
+    tl.store(y + tl.arange(0, 16), tl.arange(FROM, TO))
+
+@triton.jit
+def picked(y, n):
+    tl.store(y, 1.0) if n > 0 else tl.store(y, 2.0)
+
+@triton.jit
 def wrong(x, y, A: tl.constexpr):
     v = tl.load(x + tl.arange(0, A))
     tl.atomic_add(y + tl.arange(0, A), tl.expand_dims(v, 3), sem="now")
     tl.store(y + tl.arange(0, A), tl.expm(v))
 "#,
         expect![[r#"
-            28: error SHP005 "3": the result (f32[64] with 1 more) has no axis 3: its axes are 0 to 1
+            36: error SHP005 "3": the result (f32[64] with 1 more) has no axis 3: its axes are 0 to 1
                 fix: Use axis 1 [("3", "1")]
-            28: error LNG011 "\"now\"": "now" is no sem: it is one of "relaxed", "acquire", "release", "acq_rel"
-            29: error LNG010 "tl.expm": `tl.expm` does not exist; did you mean `tl.exp`?
+            36: error LNG011 "\"now\"": "now" is no sem: it is one of "relaxed", "acquire", "release", "acq_rel"
+            37: error LNG010 "tl.expm": `tl.expm` does not exist; did you mean `tl.exp`?
                 fix: Change to `tl.exp` [("tl.expm", "tl.exp")]
         "#]],
     );

@@ -129,12 +129,10 @@ def kernel(x, w, out, n, B: tl.constexpr):
 "#,
         expect![[r#"
             5: performance CXP004 "w": `w` is never read, yet passed at every launch and part of the key of what is compiled: remove it here and from the launches
-            7: hint MSK003 "tl.load(x + i, mask=i < n)": masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0`
+            7: hint MSK003 "tl.load(x + i, mask=i < n)": masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.sum, but Triton promises no value: say `other=0.0` (and at 1 more place of this kernel)
                 "tl.sum(v * v)": tl.sum takes them in here
-                fix: Add `other=0.0` [("", ", other=0.0")]
-            9: hint MSK003 "tl.load(x + i + 1, mask=i < n)": masked-off elements of this load are 0 on NVIDIA's GPUs, which changes nothing in tl.max, but Triton promises no value: say `other=0.0`
-                "tl.max(tl.abs(u))": tl.max takes them in here
-                fix: Add `other=0.0` [("", ", other=0.0")]
+                "tl.load(x + i + 1, mask=i < n)": and here
+                fix: Add `other=0.0` [("", ", other=0.0"), ("", ", other=0.0")]
             11: warning MSK003 "tl.load(x + i + 2, mask=i < n)": masked-off elements of this load are undefined, and tl.max takes them in: give the load `other=-float("inf")`
                 "tl.max(t)": tl.max takes them in here
                 fix: Add `other=-float("inf")` [("", ", other=-float(\"inf\")")]
@@ -223,7 +221,7 @@ rows[(64,)](small, small.stride(0), 128)
                 "tl.program_id(0)": programs are told apart here
                 "tl.arange(0, B)": 64 elements wide here
             12: hint DTY012 "row * stride": `row` * `stride` is computed in 32 bits and wraps past 2^31 elements of a large tensor: widen the index, `row.to(tl.int64)`
-                "x + row * stride": added to a pointer here
+                "tl.store(x + row * stride + tl.arange(0, B) * stride, 1.0)": in the address here
                 fix: Widen the index to 64 bits [("", ".to(tl.int64)")]
         "#]],
     );
@@ -596,12 +594,10 @@ def until(x, s, y, n, B: tl.constexpr):
     tl.store(y + at, acc)
 "#,
         expect![[r#"
-            8: performance MEM005 "tl.load(t)": every trip of this loop loads the same here, and neither Triton nor Tritium takes it out: the loop stores through `y`, which they must take for memory that `t` may point to as well. If it does not, load it once, before the loop
+            8: performance MEM005 "tl.load(t)": every trip of this loop loads the same here, and neither Triton nor Tritium takes it out: the loop stores through `y`, which they must take for memory that `t` may point to as well. If it does not, load it once, before the loop (and at 1 more place of this kernel)
                 "for k in range(0, n, B):\n        where = tl.load(t)\n        scale = tl.load(s + where + at)\n        tl.store(y + k + at, tl.load(x + k + at) * scale)\n": of this loop
                 "tl.store(y + k + at, tl.load(x + k + at) * scale)": the loop stores here
-            9: performance MEM005 "tl.load(s + where + at)": every trip of this loop loads the same here, and neither Triton nor Tritium takes it out: the loop stores through `y`, which they must take for memory that `s` may point to as well. If it does not, load it once, before the loop
-                "for k in range(0, n, B):\n        where = tl.load(t)\n        scale = tl.load(s + where + at)\n        tl.store(y + k + at, tl.load(x + k + at) * scale)\n": of this loop
-                "tl.store(y + k + at, tl.load(x + k + at) * scale)": the loop stores here
+                "tl.load(s + where + at)": and here
             18: performance MEM005 "tl.load(s + at)": every trip of this loop loads the same here, and neither Triton nor Tritium takes it out of a `while` loop. Load it once, before the loop
                 "while k < n:\n        acc += tl.load(x + k + at) * tl.load(s + at)\n        k += B\n": of this loop
         "#]],
@@ -836,6 +832,138 @@ def twice(x, out, n, B: tl.constexpr):
             19: warning SHP011 "tl.load(x + start + i, mask=start + i < n, other=0.0)": each trip takes 128 elements along `i` and advances by 64: elements are taken twice. Advance by as much as the tile covers
                 "for start in range(0, n, B):\n        total += tl.load(x + start + i, mask=start + i < n, other=0.0)\n": in this loop
                 "tl.arange(0, 2 * B)": 128 elements wide here
+        "#]],
+    );
+}
+
+#[test]
+fn products_of_small_tensors_wrap_nothing() {
+    // One number a program, a vector, and partial sums of the few programs that walk over all rows.
+    check_text(
+        r#"
+@triton.jit
+def scaled(x, scales, partial, H, stride_p, n_rows, rows, B: tl.constexpr):
+    b = tl.program_id(0)
+    h = tl.program_id(1)
+    cols = tl.arange(0, B)
+    scale = tl.load(scales + b * H + h)
+    for i in range(H):
+        scale += tl.load(scales + b * H + i)
+    total = tl.zeros([B], tl.float32)
+    for row in range(b * rows, min(b * rows + rows, n_rows)):
+        total += tl.load(x + row * B + cols) * scale
+    tl.store(partial + b * stride_p + cols, total)
+
+@triton.jit
+def vector(x, out, stride, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i * stride, mask=i < n), mask=i < n)
+"#,
+        expect![""],
+    );
+}
+
+#[test]
+fn the_outermost_product_of_each_tensor_is_told_once_a_kernel() {
+    check_text(
+        r#"
+@triton.jit
+def heads(x, y, stride_xb, stride_xh, stride_xm, stride_yb, stride_yh, B: tl.constexpr):
+    b = tl.program_id(0)
+    h = tl.program_id(1)
+    m = tl.program_id(2) * B + tl.arange(0, B)
+    d = tl.arange(0, B)
+    v = tl.load(x + h * stride_xh + b * stride_xb + m[:, None] * stride_xm + d[None, :])
+    y += b * stride_yb + h * stride_yh
+    tl.store(y + m[:, None] * B + d[None, :], v)
+
+@triton.jit
+def widened(x, y, stride_xb, stride_xh, B: tl.constexpr):
+    b = tl.program_id(0).to(tl.int64)
+    h = tl.program_id(1)
+    d = tl.arange(0, B)
+    tl.store(y + (b * stride_xb + h * stride_xh) + d, tl.load(x + b * stride_xb + h * stride_xh + d))
+"#,
+        expect![[r#"
+            10: hint DTY012 "b * stride_xb": `b` * `stride_xb` is computed in 32 bits and wraps past 2^31 elements of a large tensor: widen the index, `b.to(tl.int64)` (and at 1 more place of this kernel)
+                "tl.load(x + h * stride_xh + b * stride_xb + m[:, None] * stride_xm + d[None, :])": in the address here
+                "b * stride_yb": and here
+                fix: Widen the index to 64 bits [("", ".to(tl.int64)"), ("", ".to(tl.int64)")]
+        "#]],
+    );
+}
+
+#[test]
+fn a_kernel_full_of_one_thing_is_told_once() {
+    check_text(
+        r#"
+@triton.jit
+def products(x, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at = i[:, None] * B + i[None, :]
+    a = tl.load(x + at).to(tl.float32) * 0.5
+    b = tl.dot(a, a)
+    c = tl.dot(b, a)
+    tl.store(out + at, tl.dot(c, b))
+"#,
+        expect![[r#"
+            9: warning DOT006 "tl.dot(a, a)": tl.dot rounds f32 operands to tf32 (10 bits of mantissa instead of 23) unless told otherwise: say `input_precision="tf32"` if that is meant, `"ieee"` or `"tf32x3"` if not (and at 2 more places of this kernel)
+                "tl.dot(b, a)": and here
+                "tl.dot(c, b)": and here
+                fix: Multiply exactly: `input_precision="ieee"` [("", ", input_precision=\"ieee\""), ("", ", input_precision=\"ieee\""), ("", ", input_precision=\"ieee\"")]
+                fix: Keep tf32: `input_precision="tf32"` [("", ", input_precision=\"tf32\""), ("", ", input_precision=\"tf32\""), ("", ", input_precision=\"tf32\"")]
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_stored_where_indices_wrap_around_is_not_past_the_bound() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, bias, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    wrapped = i % n
+    v = tl.load(x + wrapped) + tl.load(bias + i, mask=i < n, other=0.0)
+    tl.store(out + wrapped, v)
+"#,
+        expect![[r#"
+            9: warning MSK009 "tl.store(out + wrapped, v)": `wrapped` wraps around, so in the last block several indices store to one element: store under a mask that bounds `i`
+                "i % n": it wraps here
+        "#]],
+    );
+}
+
+#[test]
+fn loads_under_conditions_that_nobody_decides_are_two() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, out, a, b, ONE: tl.constexpr, OTHER: tl.constexpr):
+    total = 0.0
+    if ONE:
+        total += tl.load(x)
+        tl.store(a, total)
+    if OTHER:
+        total += tl.load(x)
+        tl.store(b, total)
+    tl.store(out, total)
+
+@triton.jit
+def same(x, out, a, b, ONE: tl.constexpr):
+    total = 0.0
+    if ONE:
+        total += tl.load(x)
+        tl.store(a, total)
+    if ONE:
+        total += tl.load(x)
+        tl.store(b, total)
+    tl.store(out, total)
+"#,
+        expect![[r#"
+            22: performance MEM008 "tl.load(x)": this was loaded before, and neither Triton nor Tritium leaves this load out: in between the kernel stores through `a`, which they must take for memory that may be the same. If it is not, use what it gave again
+                "tl.load(x)": loaded here first
+                "tl.store(a, total)": stored in between
         "#]],
     );
 }
