@@ -178,7 +178,7 @@ impl Analysis {
         let mut smallest: Option<(usize, Shown)> = None;
         let mut on_line: Option<(bool, Shown)> = None;
         let text = self.text(path).unwrap_or_default();
-        let starts = line_starts(&text);
+        let (file, starts) = (self.file(path), line_starts(&text));
         function.walk(|_, id| {
             let op = function.op(id);
             // What gives nothing to threads, a store or a copy that runs ahead, has the layout of its pointers.
@@ -189,7 +189,8 @@ impl Analysis {
                 let Some(distributed) = module.layouts.distributed(layout) else { continue };
                 let range = elaborated.origins.get(op.origin.0 as usize).and_then(|origin| self.range(origin.place));
                 let line = range.as_ref().map(|r| line_at(&starts, r.start));
-                let place = line.map(|line| format!(" of line {}", line + 1)).unwrap_or_default();
+                let place = file.zip(line).map(|(file, line)| format!(" of {}", self.line_words(file, line + 1)));
+                let place = place.unwrap_or_default();
                 let name = format!("#l{}: {}", layout.0, print::TypeText(ty));
                 let of = |rank: &str| {
                     let detail = format!("{rank}`{}`{place}", op.kind.name());

@@ -74,6 +74,8 @@ pub struct Choices {
     pub configurations: Vec<Choice>,
     pub gpus: Vec<Choice>,
     pub tritons: Vec<Choice>,
+    /// What of the file is not understood: `2 Gluon kernels`.
+    pub unchecked: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -293,7 +295,13 @@ impl Analysis {
             detail: if is_active(rules.version) { from.to_owned() } else { String::new() },
             is_active: is_active(rules.version),
         });
-        Choices { kernel: kernel.map(|k| k.name), configurations, gpus: boards.chain(sms).collect(), tritons: tritons.collect() }
+        Choices {
+            kernel: kernel.map(|k| k.name),
+            configurations,
+            gpus: boards.chain(sms).collect(),
+            tritons: tritons.collect(),
+            unchecked: self.unchecked_kernels(path).into_iter().map(|(why, count)| why.counted(count)).collect(),
+        }
     }
 
     fn column(

@@ -57,7 +57,8 @@ impl Analysis {
         all.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
         let rest: u32 = all.iter().skip(MAX_BUFFERS).map(|&(_, bytes)| bytes).sum();
         let named = all.iter().take(MAX_BUFFERS).map(|((line, what), bytes)| {
-            let line = line.map(|line| format!(" of line {line}")).unwrap_or_default();
+            let line = line.map(|line| self.line_words(kernel.function.file(self.db()), line));
+            let line = line.map(|line| format!(" of {line}")).unwrap_or_default();
             format!("{} for `{what}`{line}", bytes_text(*bytes))
         });
         let mut parts: Vec<String> = named.collect();

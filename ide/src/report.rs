@@ -16,9 +16,10 @@ use tritium_estimate::{
     triton::Footprint,
 };
 use tritium_semantics::{
+    SourceFile,
     configuration::{Configuration, configurations},
     elaborate::OriginData,
-    items,
+    items, notebook,
     problem::Place,
 };
 use tritium_tile::layout::Distributed;
@@ -485,6 +486,20 @@ impl Analysis {
         Some(items::line_number(self.db(), place.function.file(self.db()), range.start))
     }
 
+    /// `line 3`; in a notebook `line 3 of cell 2`, as nobody sees the lines of its whole Python.
+    pub(crate) fn line_words(&self, file: SourceFile, line: u32) -> String {
+        let db = self.db();
+        let start = items::line_index(db, file).line_range(line.saturating_sub(1)).map_or(0, |range| range.start().into());
+        let cell = if notebook::is_notebook(file.path(db)) { notebook::cell_at(file.text(db), start) } else { None };
+        match cell {
+            Some(cell) => {
+                let first = items::line_number(db, file, cell.range.start);
+                format!("line {} of cell {}", (line + 1).saturating_sub(first), cell.number)
+            }
+            None => format!("line {line}"),
+        }
+    }
+
     /// The hover of a kernel's name, and whether an exact figure in it is still being compiled. What bounds the kernel stands first,
     /// where it is read even when the rest is cut off.
     pub(crate) fn kernel_markdown(&self, kernel: &Kernel) -> (String, bool) {
@@ -526,7 +541,8 @@ impl Analysis {
         };
         if let Some(worst) = figures.report.worst() {
             let origins = &self.elaborated(kernel.active.instance).origins;
-            let line = self.line(origins, worst.origin).map(|line| format!(" in line {line}")).unwrap_or_default();
+            let line = self.line(origins, worst.origin).map(|line| self.line_words(kernel.function.file(self.db()), line));
+            let line = line.map(|line| format!(" in {line}")).unwrap_or_default();
             out += &format!("- most registers are live{line}: {} (estimated)\n", worst.describe());
         }
         out += &self.cta_resources(kernel, &figures);

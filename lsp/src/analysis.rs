@@ -6,8 +6,10 @@
 //! than the next cancellation check of the reads before it.
 
 use std::{
+    collections::HashMap,
+    ops::Deref,
     panic::AssertUnwindSafe,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -21,19 +23,18 @@ use tokio::sync::oneshot;
 
 use tritium_ide::{self as ide, Analysis, Host, Options};
 
+use tritium_semantics::notebook;
+
 use crate::{
-    files::{Edition, Files},
+    convert,
+    files::{Files, NewText},
+    parts::Parts,
     schedule::{Job, Next, Schedule},
 };
 
 /// What the owner of the database does.
 pub(crate) enum Task {
-    /// A buffer's new text.
-    Change {
-        path: PathBuf,
-        text: String,
-        edition: Edition,
-    },
+    Change(NewText),
     /// The file on disk is the truth again.
     Close {
         path: PathBuf,
@@ -46,7 +47,7 @@ pub(crate) enum Task {
     Configure(Box<Options>),
     /// The folders that are open.
     Roots(Vec<PathBuf>),
-    Read(Box<dyn FnOnce(Analysis) + Send>),
+    Read(Box<dyn FnOnce(Snapshot) + Send>),
     /// An analysis has ended; it is done unless a change cancelled it.
     Analysed {
         job: Job,
@@ -64,11 +65,44 @@ pub(crate) enum ReadError {
     Stopped,
 }
 
+/// The documents that the texts of the open files stand in.
+type OpenParts = HashMap<PathBuf, Arc<Parts>>;
+
+/// An analysis, and the documents that its texts stand in.
+pub(crate) struct Snapshot {
+    analysis: Analysis,
+    open: Arc<OpenParts>,
+}
+
+impl Snapshot {
+    /// With the settings of a file's project.
+    pub(crate) fn at(self, path: &Path) -> Snapshot {
+        Snapshot { analysis: self.analysis.at(path), ..self }
+    }
+
+    /// `None` of a notebook that is not open: it has no cells that a client could name.
+    pub(crate) fn parts(&self, path: &Path) -> Option<Arc<Parts>> {
+        if let Some(parts) = self.open.get(path) {
+            return Some(Arc::clone(parts));
+        }
+        let uri = if notebook::is_notebook(path) { None } else { convert::uri(path) };
+        uri.map(|uri| Arc::new(Parts::whole(uri, None)))
+    }
+}
+
+impl Deref for Snapshot {
+    type Target = Analysis;
+
+    fn deref(&self) -> &Analysis {
+        &self.analysis
+    }
+}
+
 /// After a pause of this length memory is given back.
 const REST: Duration = Duration::from_millis(50);
 
 /// Analyses a document, on a snapshot and a thread of its own; `false` if a change cancelled it.
-pub(crate) type Analyse = Arc<dyn Fn(Analysis, &Job) -> bool + Send + Sync>;
+pub(crate) type Analyse = Arc<dyn Fn(Snapshot, &Job) -> bool + Send + Sync>;
 
 /// The asking side; cheap to clone.
 #[derive(Clone)]
@@ -81,7 +115,7 @@ impl Owner {
     pub(crate) fn spawn(files: Arc<Files>, host: Host, runtime: tokio::runtime::Handle, analyse: Analyse) -> Owner {
         let (tasks, queue) = mpsc::channel();
         let schedule = Schedule::new(Instant::now());
-        let desk = Desk { host, files, runtime, analyse, schedule, tasks: tasks.clone() };
+        let desk = Desk { host, files, open: Arc::default(), runtime, analyse, schedule, tasks: tasks.clone() };
         thread::Builder::new()
             .name("analysis".to_owned())
             .stack_size(16 << 20)
@@ -98,7 +132,7 @@ impl Owner {
     /// Runs `read` on a snapshot.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(Analysis) -> T + Send + 'static,
+        read: impl FnOnce(Snapshot) -> T + Send + 'static,
     ) -> Result<T, ReadError> {
         let (answer, answered) = oneshot::channel();
         self.send(Task::Read(Box::new(move |analysis| {
@@ -127,6 +161,7 @@ pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Result<T, ReadError> {
 struct Desk {
     host: Host,
     files: Arc<Files>,
+    open: Arc<OpenParts>,
     runtime: tokio::runtime::Handle,
     analyse: Analyse,
     schedule: Schedule,
@@ -166,6 +201,10 @@ impl Desk {
         }
     }
 
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { analysis: self.host.snapshot(), open: Arc::clone(&self.open) }
+    }
+
     /// Starts what may start; when to look again where nothing else happens.
     fn start_analyses(&mut self) -> Option<Instant> {
         loop {
@@ -174,7 +213,7 @@ impl Desk {
                 Next::At(then) => return Some(then),
                 Next::Nothing => return None,
             };
-            let (analysis, analyse, tasks) = (self.host.snapshot(), Arc::clone(&self.analyse), self.tasks.clone());
+            let (analysis, analyse, tasks) = (self.snapshot(), Arc::clone(&self.analyse), self.tasks.clone());
             self.runtime.spawn_blocking(move || {
                 let is_done = guarded(|| analyse(analysis, &job)).unwrap_or(true);
                 // The thread ends with the server.
@@ -185,13 +224,15 @@ impl Desk {
 
     fn act(&mut self, task: Task) {
         match task {
-            Task::Change { path, text, edition } => {
+            Task::Change(NewText { path, text, parts, edition }) => {
                 let _span = tracing::debug_span!("change", path = %path.display(), ?edition).entered();
                 self.host.set_text(&path, text);
+                Arc::make_mut(&mut self.open).insert(path.clone(), parts);
                 self.schedule.text_changed(&path, edition, Instant::now());
             }
             Task::Close { path } => {
                 self.host.reload(&path);
+                Arc::make_mut(&mut self.open).remove(&path);
                 self.schedule.closed(&path, Instant::now());
             }
             Task::Reload { paths, tree_changed } => {
@@ -210,7 +251,7 @@ impl Desk {
             }
             Task::Roots(roots) => self.host.set_roots(roots),
             Task::Read(read) => {
-                let analysis = self.host.snapshot();
+                let analysis = self.snapshot();
                 self.runtime.spawn_blocking(move || read(analysis));
             }
             Task::Analysed { job, is_done } => self.schedule.ended(&job, is_done),

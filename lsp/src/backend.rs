@@ -22,7 +22,7 @@ use tower_lsp::{
 use tritium_runtime::exec::Runs;
 use tritium_syntax::Encoding;
 
-use tritium_ide::{Host, Options, Python};
+use tritium_ide::{self as ide, Host, Options, Python};
 
 use crate::{
     analysis::{Owner, ReadError, Task},
@@ -31,7 +31,8 @@ use crate::{
     diagnosing::Diagnosing,
     diagnostic_cache::DiagnosticCache,
     editing::LastTokens,
-    files::{Files, Named},
+    files::{Files, NewText},
+    parts::Places,
     progress::shown,
     publishing::{self, Published},
     run,
@@ -148,6 +149,21 @@ impl Backend {
         self.encoding.get().copied().unwrap_or(Encoding::Utf16)
     }
 
+    fn changed(&self, new: Option<NewText>) {
+        if let Some(new) = new {
+            self.owner.send(Task::Change(new));
+        }
+    }
+
+    fn closed(&self, uri: &lsp::Uri) {
+        let Some((path, uris)) = self.files.close(uri) else { return };
+        self.cache.forget(&path);
+        self.owner.send(Task::Close { path: path.clone() });
+        uris.iter().for_each(|uri| self.last_tokens.forget(uri));
+        // The receiver ends with the server.
+        let _ = self.published.send(Published::Closed { path, uris });
+    }
+
     /// Reads one document through the façade, with what is needed to convert positions. A change of another document is no reason not to
     /// answer: what it cancels is read again.
     pub(super) async fn document<T: Send + 'static>(
@@ -155,7 +171,7 @@ impl Backend {
         uri: &lsp::Uri,
         read: impl Fn(&Document) -> T + Send + Sync + 'static,
     ) -> Result<Option<T>> {
-        let Some(asked_path) = convert::path(uri) else { return Ok(None) };
+        let Some(asked_path) = self.files.path(uri) else { return Ok(None) };
         let (read, encoding) = (Arc::new(read), self.encoding());
         let edition = self.files.edition(&asked_path);
         loop {
@@ -164,9 +180,10 @@ impl Backend {
                 if !analysis.is_triton(&path) {
                     return None;
                 }
-                let analysis = analysis.at(&path);
-                let index = analysis.line_index(&path)?;
-                Some(read(&Document { analysis: &analysis, path, uri, index, encoding }))
+                let analysis = &analysis.at(&path);
+                let parts = analysis.parts(&path)?;
+                let places = Places { parts: &parts, index: analysis.line_index(&path)?, encoding };
+                Some(read(&Document { analysis, path, part: parts.named(&uri)?, places }))
             });
             match answer.await {
                 Err(ReadError::Cancelled) if self.files.edition(&asked_path) == edition => {}
@@ -227,30 +244,29 @@ impl LanguageServer for Backend {
     }
 
     async fn did_open(&self, params: lsp::DidOpenTextDocumentParams) {
-        let document = params.text_document;
-        let Some(path) = convert::path(&document.uri) else { return };
-        let named = Named { uri: document.uri, version: document.version };
-        let edition = self.files.open(path.clone(), named, document.text.clone());
-        self.owner.send(Task::Change { path, text: document.text, edition });
+        self.changed(self.files.open(params.text_document));
     }
 
     async fn did_change(&self, params: lsp::DidChangeTextDocumentParams) {
-        let Some(path) = convert::path(&params.text_document.uri) else { return };
-        let version = params.text_document.version;
-        if let Some((text, edition)) = self.files.change(&path, version, params.content_changes, self.encoding()) {
-            self.owner.send(Task::Change { path, text, edition });
-        }
+        self.changed(self.files.change(params, self.encoding()));
     }
 
     async fn did_close(&self, params: lsp::DidCloseTextDocumentParams) {
-        let uri = params.text_document.uri;
-        let Some(path) = convert::path(&uri) else { return };
-        self.files.close(&path);
-        self.cache.forget(&path);
-        self.owner.send(Task::Close { path: path.clone() });
-        self.last_tokens.forget(&uri);
-        // The receiver ends with the server.
-        let _ = self.published.send(Published::Closed { path, uri });
+        self.closed(&params.text_document.uri);
+    }
+
+    async fn notebook_did_open(&self, params: lsp::DidOpenNotebookDocumentParams) {
+        self.changed(self.files.open_notebook(params));
+    }
+
+    async fn notebook_did_change(&self, params: lsp::DidChangeNotebookDocumentParams) {
+        self.changed(self.files.change_notebook(params, self.encoding()));
+    }
+
+    async fn notebook_did_save(&self, _: lsp::DidSaveNotebookDocumentParams) {}
+
+    async fn notebook_did_close(&self, params: lsp::DidCloseNotebookDocumentParams) {
+        self.closed(&params.notebook_document.uri);
     }
 
     async fn did_change_watched_files(&self, params: lsp::DidChangeWatchedFilesParams) {
@@ -381,9 +397,9 @@ impl LanguageServer for Backend {
             // Made before the question, so that no arrival after it is missed.
             let arrival = self.arrivals.notified();
             let answer = self.document(&at.text_document.uri, move |document| {
-                let hover = document.analysis.hover(&document.path, document.offset(at.position))?;
+                let hover = document.analysis.hover(&document.path, document.offset(at.position)?)?;
                 let contents = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: hover.markdown };
-                let range = Some(document.range(&hover.range));
+                let range = document.range(&hover.range);
                 Some((lsp::Hover { contents: lsp::HoverContents::Markup(contents), range }, hover.awaits_exact))
             });
             let Some((hover, awaits_exact)) = answer.await?.flatten() else { return Ok(None) };
@@ -405,19 +421,12 @@ impl LanguageServer for Backend {
         let uri = params.text_document.uri.clone();
         let answer = self.document(&params.text_document.uri, move |document| {
             let lenses = document.analysis.code_lenses(&document.path).into_iter();
-            lenses
-                .map(|lens| lsp::CodeLens {
-                    range: document.range(&lens.range),
-                    command: Some(lsp::Command {
-                        title: lens.title,
-                        command: RUN_LENS.to_owned(),
-                        arguments: Some(vec![
-                            serde_json::json!({ "uri": uri.as_str(), "launch": lens.launch, "kernel": lens.kernel }),
-                        ]),
-                    }),
-                    data: None,
-                })
-                .collect()
+            let lens = |lens: ide::Lens| {
+                let argument = serde_json::json!({ "uri": uri.as_str(), "launch": lens.launch, "kernel": lens.kernel });
+                let command = lsp::Command { title: lens.title, command: RUN_LENS.to_owned(), arguments: Some(vec![argument]) };
+                Some(lsp::CodeLens { range: document.range(&lens.range)?, command: Some(command), data: None })
+            };
+            lenses.filter_map(lens).collect()
         });
         answer.await
     }
@@ -435,7 +444,7 @@ impl LanguageServer for Backend {
         }
         let argument = params.arguments.first().cloned().unwrap_or_default();
         let request = run::Request::from_json(&argument).map_err(Error::invalid_params)?;
-        let path = convert::path(&request.uri).ok_or_else(|| Error::invalid_params("only files can be run"))?;
+        let path = self.files.path(&request.uri).ok_or_else(|| Error::invalid_params("only files can be run"))?;
         let read_path = path.clone();
         let found = self.owner.read(move |analysis| {
             let (text, chosen) = (analysis.text(&read_path)?, analysis.chosen_elsewhere(&read_path)?);

@@ -74,6 +74,13 @@ pub(super) fn offered(encoding: Encoding, client: &Client, options: &Options) ->
     lsp::ServerCapabilities {
         position_encoding: Some(convert::encoding_kind(encoding)),
         text_document_sync: Some(lsp::TextDocumentSyncCapability::Kind(lsp::TextDocumentSyncKind::INCREMENTAL)),
+        notebook_document_sync: Some(lsp::OneOf::Left(lsp::NotebookDocumentSyncOptions {
+            notebook_selector: vec![lsp::NotebookSelector::ByNotebook {
+                notebook: lsp::Notebook::String("*".to_owned()),
+                cells: Some(vec![lsp::NotebookCellSelector { language: "python".to_owned() }]),
+            }],
+            save: None,
+        })),
         hover_provider: (!late(LATE[0])).then_some(lsp::HoverProviderCapability::Simple(true)),
         signature_help_provider: (!late(LATE[1])).then(signature_options),
         inlay_hint_provider: Some(lsp::OneOf::Right(lsp::InlayHintServerCapabilities::Options(lsp::InlayHintOptions {
@@ -157,9 +164,10 @@ fn signature_options() -> lsp::SignatureHelpOptions {
     }
 }
 
-fn registration(method: &str, options: Value) -> lsp::Registration {
-    let mut options = options;
-    options["documentSelector"] = json!([{ "language": "python", "scheme": "file" }]);
+fn registration(client: &Client, method: &str, mut options: Value) -> lsp::Registration {
+    let file = json!({ "language": "python", "scheme": "file" });
+    let cell = client.has("/notebookDocument/synchronization").then(|| json!({ "language": "python", "notebook": "*" }));
+    options["documentSelector"] = std::iter::once(file).chain(cell).collect();
     lsp::Registration { id: format!("tritium-{method}"), method: method.to_owned(), register_options: Some(options) }
 }
 
@@ -169,7 +177,7 @@ pub(super) fn late(client: &Client) -> Vec<lsp::Registration> {
         "textDocument/signatureHelp" => serde_json::to_value(signature_options()).unwrap_or_default(),
         _ => json!({}),
     };
-    LATE.iter().filter(|m| client.registers(m)).map(|m| registration(m, options(m))).collect()
+    LATE.iter().filter(|m| client.registers(m)).map(|m| registration(client, m, options(m))).collect()
 }
 
 /// What changes when a Python server comes or goes: registrations to make, or to take back.
@@ -183,7 +191,7 @@ pub(super) fn generic(client: &Client, python: Python, offered: bool) -> Option<
     let methods = || GENERIC.iter().map(|(method, _)| *method).filter(|m| client.registers(m));
     let options = |method: &str| if method == "textDocument/rename" { json!({ "prepareProvider": true }) } else { json!({}) };
     match (python, offered) {
-        (Python::None, false) => Some(Change::Register(methods().map(|m| registration(m, options(m))).collect())),
+        (Python::None, false) => Some(Change::Register(methods().map(|m| registration(client, m, options(m))).collect())),
         (Python::Served, true) => Some(Change::Unregister(
             methods().map(|m| lsp::Unregistration { id: format!("tritium-{m}"), method: m.to_owned() }).collect(),
         )),

@@ -42,10 +42,6 @@ pub(crate) fn position(index: &LineIndex, offset: usize, encoding: Encoding) -> 
     Position { line: at.line, character: at.column }
 }
 
-pub(crate) fn range(index: &LineIndex, range: &Range<usize>, encoding: Encoding) -> lsp::Range {
-    lsp::Range { start: position(index, range.start, encoding), end: position(index, range.end, encoding) }
-}
-
 /// The file a document stands for; `None` for documents that are not files (`untitled:`, `git:`).
 pub(crate) fn path(uri: &Uri) -> Option<PathBuf> {
     if uri.scheme().as_str() == "file" { uri.to_file_path().map(|p| p.into_owned()) } else { None }
@@ -64,29 +60,24 @@ pub(crate) fn severity(severity: ide::Severity) -> lsp::DiagnosticSeverity {
     }
 }
 
-pub(crate) fn diagnostic(d: &ide::Diagnostic, uri: &Uri, index: &LineIndex, encoding: Encoding) -> lsp::Diagnostic {
-    let related = d.related.iter().map(|r| lsp::DiagnosticRelatedInformation {
-        location: lsp::Location { uri: uri.clone(), range: range(index, &r.range, encoding) },
-        message: r.message.clone(),
-    });
+pub(crate) fn diagnostic(
+    d: &ide::Diagnostic,
+    range: lsp::Range,
+    related: Vec<lsp::DiagnosticRelatedInformation>,
+) -> lsp::Diagnostic {
     // In which configurations it holds, on a line of its own: lists show the first.
     let message = d.note().map_or_else(|| d.message.clone(), |note| format!("{}\n{note}", d.message));
     lsp::Diagnostic {
-        range: range(index, &d.range, encoding),
+        range,
         severity: Some(severity(d.severity)),
         code: Some(lsp::NumberOrString::String(d.code.to_owned())),
         code_description: d.href.parse().ok().map(|href| lsp::CodeDescription { href }),
         source: Some("tritium".to_owned()),
         message,
-        related_information: Some(related.collect()),
+        related_information: Some(related),
         tags: None,
         data: None,
     }
-}
-
-pub(crate) fn text_edits(edits: &[ide::TextEdit], index: &LineIndex, encoding: Encoding) -> Vec<lsp::TextEdit> {
-    let convert = |e: &ide::TextEdit| lsp::TextEdit { range: range(index, &e.range, encoding), new_text: e.new_text.clone() };
-    edits.iter().map(convert).collect()
 }
 
 #[cfg(test)]

@@ -9,16 +9,16 @@ use std::{
 
 use tokio::sync::mpsc;
 use tower_lsp::{Client, ls_types as lsp};
-use tritium_syntax::{Encoding, LineIndex};
+use tritium_syntax::Encoding;
 
-use tritium_ide::{Analysis, Diagnostic};
+use tritium_ide::Diagnostic;
 
 use crate::{
-    analysis::{ReadError, guarded},
-    convert,
+    analysis::{ReadError, Snapshot, guarded},
     diagnostic_cache::{CachedDiagnostics, DiagnosticCache},
     files::Files,
-    publishing::{Published, Push},
+    parts::{Part, Places},
+    publishing::{Published, Push, Said},
     schedule::{AnalysisStep, Job},
 };
 
@@ -38,7 +38,7 @@ pub(super) struct Diagnosing {
 
 impl Diagnosing {
     /// Whether the analysis came to its end: `false` if a change cancelled it.
-    pub(super) fn analyse(&self, analysis: Analysis, job: &Job) -> bool {
+    pub(super) fn analyse(&self, analysis: Snapshot, job: &Job) -> bool {
         let looked = guarded(|| match job.step {
             AnalysisStep::Quick => self.quick(&analysis, job),
             AnalysisStep::Whole => self.whole(&analysis, job),
@@ -55,7 +55,7 @@ impl Diagnosing {
     }
 
     /// What needs no generated code. Where that takes long, what the active specialisations find is told first.
-    fn quick(&self, analysis: &Analysis, job: &Job) {
+    fn quick(&self, analysis: &Snapshot, job: &Job) {
         let path = &job.path;
         // Of a burst of changes only the last one is looked at.
         if !self.is_current(job) {
@@ -88,7 +88,7 @@ impl Diagnosing {
     }
 
     /// What a launch takes of its GPU, beside the rest.
-    fn whole(&self, analysis: &Analysis, job: &Job) {
+    fn whole(&self, analysis: &Snapshot, job: &Job) {
         if !self.is_current(job) || !is_looked_at(analysis, job) {
             return;
         }
@@ -99,19 +99,23 @@ impl Diagnosing {
         self.publish(analysis, job, &all, true);
     }
 
-    fn publish(&self, analysis: &Analysis, job: &Job, found: &[Diagnostic], is_triton: bool) {
-        let Some(named) = self.files.named(&job.path, job.edition) else { return };
+    fn publish(&self, analysis: &Snapshot, job: &Job, found: &[Diagnostic], is_triton: bool) {
+        let (true, Some(parts)) = (self.is_current(job), analysis.parts(&job.path)) else { return };
         // A file that nothing is said about costs no more than the look at it.
         let index = if found.is_empty() { None } else { analysis.line_index(&job.path) };
         let encoding = self.encoding.get().copied().unwrap_or(Encoding::Utf16);
-        let converted = |index: &LineIndex| found.iter().map(|d| convert::diagnostic(d, &named.uri, index, encoding)).collect();
-        let items = index.map(converted).unwrap_or_default();
-        let push = Push { path: job.path.clone(), edition: job.edition, named, items, is_triton };
+        let documents = match index {
+            Some(index) => Places { parts: &parts, index, encoding }.diagnostics(found),
+            None => parts.iter().map(|part| (part, Vec::new())).collect(),
+        };
+        let said = |(part, items): (&Part, _)| Said { uri: part.uri.clone(), version: part.version, items };
+        let documents = documents.into_iter().map(said).collect();
+        let push = Push { path: job.path.clone(), edition: job.edition, documents, is_triton };
         // The receiver ends with the server.
         let _ = self.published.send(Published::Diagnostics(push));
     }
 }
 
-fn is_looked_at(analysis: &Analysis, job: &Job) -> bool {
+fn is_looked_at(analysis: &Snapshot, job: &Job) -> bool {
     analysis.is_triton(&job.path) && !analysis.is_excluded(&job.path)
 }

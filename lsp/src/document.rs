@@ -2,86 +2,103 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     ops::Range,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use tower_lsp::ls_types as lsp;
 use tritium_syntax::{Encoding, LineIndex};
 
-use tritium_ide::{self as ide, Analysis, Feature};
+use tritium_ide::{self as ide, Feature};
 
-use crate::convert;
+use crate::{
+    analysis::Snapshot,
+    parts::{Part, Parts, Places},
+};
 
 pub(super) struct Document<'a> {
-    pub(super) analysis: &'a Analysis,
+    pub(super) analysis: &'a Snapshot,
     pub(super) path: PathBuf,
-    pub(super) uri: lsp::Uri,
-    pub(super) index: &'a LineIndex,
-    pub(super) encoding: Encoding,
+    /// What was asked about: the file, or one cell of it.
+    pub(super) part: &'a Part,
+    pub(super) places: Places<'a>,
 }
 
-impl Document<'_> {
+impl<'a> Document<'a> {
     pub(super) fn wants(&self, feature: Feature) -> bool {
         self.analysis.options().offers(feature)
     }
 
-    pub(super) fn offset(&self, position: lsp::Position) -> usize {
-        convert::offset(self.index, position, self.encoding)
+    /// `None` where no Python stands.
+    pub(super) fn offset(&self, position: lsp::Position) -> Option<usize> {
+        self.places.offset(self.part, position)
+    }
+
+    pub(super) fn offsets(&self, range: lsp::Range) -> Range<usize> {
+        self.places.offsets(self.part, range)
     }
 
     pub(super) fn position(&self, offset: usize) -> lsp::Position {
-        convert::position(self.index, offset, self.encoding)
+        self.places.position(self.part, offset)
     }
 
-    pub(super) fn range(&self, range: &Range<usize>) -> lsp::Range {
-        convert::range(self.index, range, self.encoding)
-    }
-
-    pub(super) fn diagnostic(&self, diagnostic: &ide::Diagnostic) -> lsp::Diagnostic {
-        convert::diagnostic(diagnostic, &self.uri, self.index, self.encoding)
+    /// What of a range stands in this document.
+    pub(super) fn range(&self, range: &Range<usize>) -> Option<lsp::Range> {
+        self.places.within(self.part, range)
     }
 
     pub(super) fn diagnostics(&self) -> Vec<lsp::Diagnostic> {
-        if self.analysis.is_excluded(&self.path) {
-            return Vec::new();
-        }
-        self.analysis.diagnostics_to_show(&self.path).iter().map(|d| self.diagnostic(d)).collect()
+        let found = found(self.analysis, &self.path);
+        let here = found.iter().filter_map(|d| self.places.diagnostic(d)).filter(|(part, _)| std::ptr::eq(*part, self.part));
+        here.map(|(_, diagnostic)| diagnostic).collect()
     }
 
-    pub(super) fn files(&self) -> Files<'_> {
-        Files::new(self.analysis, self.encoding)
+    pub(super) fn files(&self) -> Files<'a> {
+        Files::new(self.analysis, self.places.encoding)
     }
 }
+
+/// What is shown of a file.
+pub(super) fn found(analysis: &Snapshot, path: &Path) -> Vec<ide::Diagnostic> {
+    if analysis.is_excluded(path) { Vec::new() } else { analysis.diagnostics_to_show(path) }
+}
+
+/// `None` of a file that cannot be read any more.
+type Known = Option<(Arc<Parts>, LineIndex)>;
 
 /// Places in any file of a snapshot.
 pub(super) struct Files<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Snapshot,
     encoding: Encoding,
-    indices: RefCell<BTreeMap<PathBuf, Option<(lsp::Uri, LineIndex)>>>,
+    known: RefCell<BTreeMap<PathBuf, Known>>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(analysis: &'a Analysis, encoding: Encoding) -> Files<'a> {
-        Files { analysis, encoding, indices: RefCell::default() }
+    pub(super) fn new(analysis: &'a Snapshot, encoding: Encoding) -> Files<'a> {
+        Files { analysis, encoding, known: RefCell::default() }
     }
 
     /// `None` where the file cannot be read any more.
     pub(super) fn location(&self, path: &Path, range: &Range<usize>) -> Option<lsp::Location> {
-        self.with(path, |uri, index| lsp::Location { uri: uri.clone(), range: convert::range(index, range, self.encoding) })
+        self.with(path, |places| {
+            let (part, range) = places.location(range)?;
+            Some(lsp::Location { uri: part.uri.clone(), range })
+        })?
     }
 
-    pub(super) fn edits(&self, path: &Path, edits: &[ide::TextEdit]) -> Option<(lsp::Uri, Vec<lsp::TextEdit>)> {
-        self.with(path, |uri, index| (uri.clone(), convert::text_edits(edits, index, self.encoding)))
+    pub(super) fn edits(&self, path: &Path, edits: &[ide::TextEdit]) -> HashMap<lsp::Uri, Vec<lsp::TextEdit>> {
+        self.with(path, |places| places.edits(edits)).unwrap_or_default()
     }
 
-    fn with<T>(&self, path: &Path, read: impl FnOnce(&lsp::Uri, &LineIndex) -> T) -> Option<T> {
-        let mut indices = self.indices.borrow_mut();
-        let entry = indices.entry(path.to_owned()).or_insert_with(|| {
+    fn with<T>(&self, path: &Path, read: impl FnOnce(Places<'_>) -> T) -> Option<T> {
+        let mut known = self.known.borrow_mut();
+        let entry = known.entry(path.to_owned()).or_insert_with(|| {
             let text = self.analysis.glance(path)?;
-            Some((convert::uri(path)?, LineIndex::new(&text)))
+            Some((self.analysis.parts(path)?, LineIndex::new(&text)))
         });
-        entry.as_ref().map(|(uri, index)| read(uri, index))
+        let (parts, index) = entry.as_ref()?;
+        Some(read(Places { parts, index, encoding: self.encoding }))
     }
 }

@@ -13,7 +13,6 @@ use tower_lsp::{Client, jsonrpc::Result, ls_types as lsp};
 
 use super::{
     backend::{Backend, to_error},
-    convert,
     document::Document,
 };
 use tritium_ide::{self as ide, Feature, TokenKind, semantic_tokens::MODIFIERS};
@@ -78,15 +77,16 @@ impl Backend {
                 return Vec::new();
             }
             let generic = document.wants(Feature::GenericCompletion);
-            let found = document.analysis.completions(&document.path, document.offset(at.position), generic);
-            found.into_iter().enumerate().map(|(i, item)| completion_item(document, i, item)).collect()
+            let Some(offset) = document.offset(at.position) else { return Vec::new() };
+            let found = document.analysis.completions(&document.path, offset, generic);
+            found.into_iter().enumerate().filter_map(|(i, item)| completion_item(document, i, item)).collect()
         });
         Ok(answer.await?.filter(|items| !items.is_empty()).map(lsp::CompletionResponse::Array))
     }
 
     pub(super) async fn document_completion(&self, mut item: lsp::CompletionItem) -> Result<lsp::CompletionItem> {
         let field = |name: &str| item.data.as_ref().and_then(|d| d[name].as_str()).map(str::to_owned);
-        let (Some(page), path) = (field("page"), field("uri").and_then(|uri| convert::path(&uri.parse().ok()?))) else {
+        let (Some(page), path) = (field("page"), field("uri").and_then(|uri| self.files.path(&uri.parse().ok()?))) else {
             return Ok(item);
         };
         let answer = self.owner.read(move |analysis| analysis.completion_documentation(path.as_deref(), &page));
@@ -104,7 +104,7 @@ impl Backend {
                 return None;
             }
             let triton_only = !document.wants(Feature::GenericCompletion);
-            let help = document.analysis.signature_help(&document.path, document.offset(at.position), triton_only)?;
+            let help = document.analysis.signature_help(&document.path, document.offset(at.position)?, triton_only)?;
             let active = help.active_parameter.and_then(|n| u32::try_from(n).ok());
             let signatures = help.signatures.into_iter().map(|s| lsp::SignatureInformation {
                 // Offsets into a label count UTF-16; what is not ASCII would need more than its bytes.
@@ -126,7 +126,7 @@ impl Backend {
             if !document.wants(Feature::SemanticTokens) {
                 return None;
             }
-            let visible = within.map(|range| convert::offsets(document.index, range, document.encoding));
+            let visible = within.map(|range| document.offsets(range));
             let tokens = document.analysis.semantic_tokens(&document.path);
             let seen = |t: &&ide::Token| visible.as_ref().is_none_or(|v| v.start <= t.range.end && t.range.start <= v.end);
             Some(relative(document, tokens.iter().filter(seen)))
@@ -161,8 +161,8 @@ impl Backend {
                 return None;
             }
             let fold = |fold: ide::Fold| {
-                let range = document.range(&fold.range);
-                lsp::FoldingRange {
+                let range = document.range(&fold.range).filter(|range| range.start.line < range.end.line)?;
+                Some(lsp::FoldingRange {
                     start_line: range.start.line,
                     start_character: None,
                     end_line: range.end.line,
@@ -173,9 +173,9 @@ impl Backend {
                         ide::FoldKind::Imports => Some(lsp::FoldingRangeKind::Imports),
                     },
                     collapsed_text: None,
-                }
+                })
             };
-            Some(document.analysis.folds(&document.path).into_iter().map(fold).collect())
+            Some(document.analysis.folds(&document.path).into_iter().filter_map(fold).collect())
         });
         Ok(answer.await?.flatten())
     }
@@ -186,11 +186,9 @@ impl Backend {
                 return None;
             }
             let row = |position: &lsp::Position| {
-                let ranges = document.analysis.selections(&document.path, document.offset(*position));
-                let nested = ranges
-                    .iter()
-                    .rev()
-                    .fold(None, |parent, range| Some(Box::new(lsp::SelectionRange { range: document.range(range), parent })));
+                let ranges = document.offset(*position).map(|at| document.analysis.selections(&document.path, at));
+                let ranges = ranges.unwrap_or_default().into_iter().rev().filter_map(|range| document.range(&range));
+                let nested = ranges.fold(None, |parent, range| Some(Box::new(lsp::SelectionRange { range, parent })));
                 nested.map_or_else(|| lsp::SelectionRange { range: lsp::Range::new(*position, *position), parent: None }, |r| *r)
             };
             Some(params.positions.iter().map(row).collect())
@@ -199,7 +197,7 @@ impl Backend {
     }
 }
 
-fn completion_item(document: &Document<'_>, position: usize, item: ide::Completion) -> lsp::CompletionItem {
+fn completion_item(document: &Document<'_>, position: usize, item: ide::Completion) -> Option<lsp::CompletionItem> {
     let kind = match item.kind {
         ide::CompletionKind::Value => lsp::CompletionItemKind::VALUE,
         ide::CompletionKind::Variable => lsp::CompletionItemKind::VARIABLE,
@@ -211,10 +209,10 @@ fn completion_item(document: &Document<'_>, position: usize, item: ide::Completi
     let (text_edit, insert_text) = if item.insert.contains(' ') {
         (None, Some(item.insert.clone()))
     } else {
-        let edit = lsp::TextEdit { range: document.range(&item.replace), new_text: item.insert.clone() };
+        let edit = lsp::TextEdit { range: document.range(&item.replace)?, new_text: item.insert.clone() };
         (Some(lsp::CompletionTextEdit::Edit(edit)), None)
     };
-    lsp::CompletionItem {
+    Some(lsp::CompletionItem {
         // What is typed already must match, quotes included.
         filter_text: Some(item.insert),
         text_edit,
@@ -222,12 +220,12 @@ fn completion_item(document: &Document<'_>, position: usize, item: ide::Completi
         // What fits best comes first, before what others offer.
         sort_text: Some(format!("!{position:04}")),
         preselect: (position == 0).then_some(true),
-        data: item.page.map(|page| json!({ "page": page, "uri": document.uri.as_str() })),
+        data: item.page.map(|page| json!({ "page": page, "uri": document.part.uri.as_str() })),
         detail: Some(item.detail).filter(|d| !d.is_empty()),
         kind: Some(kind),
         label: item.label,
         ..Default::default()
-    }
+    })
 }
 
 fn parameter(label: &str, range: &std::ops::Range<usize>) -> lsp::ParameterInformation {
@@ -242,19 +240,19 @@ fn parameter(label: &str, range: &std::ops::Range<usize>) -> lsp::ParameterInfor
 fn relative<'a>(document: &Document<'_>, tokens: impl Iterator<Item = &'a ide::Token>) -> Vec<lsp::SemanticToken> {
     let mut last = lsp::Position::default();
     tokens
-        .map(|token| {
-            let range = document.range(&token.range);
+        .filter_map(|token| {
+            let range = document.range(&token.range)?;
             let delta_line = range.start.line - last.line;
             let delta_start = if delta_line == 0 { range.start.character - last.character } else { range.start.character };
             last = range.start;
             let kind = TokenKind::ALL.iter().position(|(kind, _)| *kind == token.kind).unwrap_or_default();
-            lsp::SemanticToken {
+            Some(lsp::SemanticToken {
                 delta_line,
                 delta_start,
                 length: range.end.character.saturating_sub(range.start.character),
                 token_type: kind as u32,
                 token_modifiers_bitset: token.modifiers,
-            }
+            })
         })
         .collect()
 }

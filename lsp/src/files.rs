@@ -1,4 +1,4 @@
-//! The buffers the editor has open: the first to know a change, before the database does.
+//! What the editor has open: the first to know a change, before the database does.
 //!
 //! **Invariant:** notifications are applied here in the order they arrive, without an `await` in between, so ranges of an incremental
 //! change always refer to the text before it. Every text has an [`Edition`] of its own: versions begin anew when a file is opened again.
@@ -6,13 +6,13 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tower_lsp::ls_types::{TextDocumentContentChangeEvent, Uri};
+use tower_lsp::ls_types::{self as lsp, TextDocumentContentChangeEvent, Uri};
 use tritium_syntax::{Encoding, LineIndex};
 
-use crate::convert;
+use crate::{convert, notebook::Notebook, parts::Parts};
 
 /// One text of one open file; no two texts of a session share a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +25,57 @@ impl Edition {
     }
 }
 
-/// How the client names an open file and its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub(crate) uri: Uri,
+/// A file's new text.
+pub(crate) struct NewText {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    /// The documents it stands in.
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) edition: Edition,
+}
+
+/// The text of one document.
+#[derive(Debug)]
+pub(crate) struct Buffer {
     pub(crate) version: i32,
+    pub(crate) text: String,
+}
+
+impl Buffer {
+    pub(crate) fn change(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>, encoding: Encoding) {
+        for change in changes {
+            match change.range {
+                None => self.text = change.text,
+                Some(range) => {
+                    let range = convert::offsets(&LineIndex::new(&self.text), range, encoding);
+                    self.text.replace_range(range, &change.text);
+                }
+            }
+        }
+        self.version = version;
+    }
+}
+
+#[derive(Debug)]
+enum Content {
+    Text(Uri, Buffer),
+    Notebook(Notebook),
 }
 
 #[derive(Debug)]
 struct OpenFile {
-    named: Named,
-    text: String,
+    content: Content,
     edition: Edition,
+}
+
+impl OpenFile {
+    fn new_text(&self, path: &Path) -> NewText {
+        let (text, parts) = match &self.content {
+            Content::Text(uri, buffer) => (buffer.text.clone(), Parts::whole(uri.clone(), Some(buffer.version))),
+            Content::Notebook(notebook) => notebook.python(),
+        };
+        NewText { path: path.to_owned(), text, parts: Arc::new(parts), edition: self.edition }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +89,22 @@ impl Open {
         self.editions += 1;
         Edition(self.editions)
     }
+
+    fn open(&mut self, path: PathBuf, content: Content) -> NewText {
+        let file = OpenFile { content, edition: self.next_edition() };
+        let text = file.new_text(&path);
+        self.files.insert(path, file);
+        text
+    }
+
+    /// `None` if the file is not open as what is changed.
+    fn change(&mut self, path: &Path, change: impl FnOnce(&mut Content) -> Option<()>) -> Option<NewText> {
+        let edition = self.next_edition();
+        let file = self.files.get_mut(path)?;
+        change(&mut file.content)?;
+        file.edition = edition;
+        Some(file.new_text(path))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -60,15 +115,33 @@ impl Files {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn open(&self, path: PathBuf, named: Named, text: String) -> Edition {
-        let mut open = self.lock();
-        let edition = open.next_edition();
-        open.files.insert(path, OpenFile { named, text, edition });
-        edition
+    /// The file that a document stands for; `None` for documents of no file (`untitled:`, `git:`).
+    pub(crate) fn path(&self, uri: &Uri) -> Option<PathBuf> {
+        let holds = |file: &OpenFile| matches!(&file.content, Content::Notebook(notebook) if notebook.holds(uri));
+        let notebook = self.lock().files.iter().find(|(_, file)| holds(file)).map(|(path, _)| path.clone());
+        notebook.or_else(|| convert::path(uri))
     }
 
-    pub(crate) fn close(&self, path: &Path) {
-        self.lock().files.remove(path);
+    pub(crate) fn open(&self, document: lsp::TextDocumentItem) -> Option<NewText> {
+        let path = convert::path(&document.uri)?;
+        let buffer = Buffer { version: document.version, text: document.text };
+        Some(self.lock().open(path, Content::Text(document.uri, buffer)))
+    }
+
+    pub(crate) fn open_notebook(&self, params: lsp::DidOpenNotebookDocumentParams) -> Option<NewText> {
+        let path = convert::path(&params.notebook_document.uri)?;
+        let notebook = Notebook::new(params.notebook_document.cells, params.cell_text_documents);
+        Some(self.lock().open(path, Content::Notebook(notebook)))
+    }
+
+    /// The file of a document that is closed, and all documents that it stood in.
+    pub(crate) fn close(&self, uri: &Uri) -> Option<(PathBuf, Vec<Uri>)> {
+        let path = convert::path(uri)?;
+        let uris = match self.lock().files.remove(&path).map(|file| file.content) {
+            Some(Content::Notebook(notebook)) => notebook.uris().cloned().collect(),
+            Some(Content::Text(..)) | None => vec![uri.clone()],
+        };
+        Some((path, uris))
     }
 
     pub(crate) fn is_open(&self, path: &Path) -> bool {
@@ -79,38 +152,23 @@ impl Files {
         self.lock().files.get(path).map(|file| file.edition)
     }
 
-    /// Version of an open file.
-    pub(crate) fn version(&self, path: &Path) -> Option<i32> {
-        self.lock().files.get(path).map(|file| file.named.version)
+    pub(crate) fn change(&self, params: lsp::DidChangeTextDocumentParams, encoding: Encoding) -> Option<NewText> {
+        let lsp::DidChangeTextDocumentParams { text_document, content_changes } = params;
+        self.lock().change(&convert::path(&text_document.uri)?, |content| {
+            let Content::Text(_, buffer) = content else { return None };
+            buffer.change(text_document.version, content_changes, encoding);
+            Some(())
+        })
     }
 
-    /// `None` where this is not the text of an open file any more.
-    pub(crate) fn named(&self, path: &Path, edition: Edition) -> Option<Named> {
-        self.lock().files.get(path).filter(|file| file.edition == edition).map(|file| file.named.clone())
-    }
-
-    /// The text after the changes; `None` if the file was never opened.
-    pub(crate) fn change(
-        &self,
-        path: &Path,
-        version: i32,
-        changes: Vec<TextDocumentContentChangeEvent>,
-        encoding: Encoding,
-    ) -> Option<(String, Edition)> {
-        let mut open = self.lock();
-        let edition = open.next_edition();
-        let file = open.files.get_mut(path)?;
-        for change in changes {
-            match change.range {
-                None => file.text = change.text,
-                Some(range) => {
-                    let range = convert::offsets(&LineIndex::new(&file.text), range, encoding);
-                    file.text.replace_range(range.start..range.end, &change.text);
-                }
-            }
-        }
-        file.named.version = version;
-        file.edition = edition;
-        Some((file.text.clone(), edition))
+    pub(crate) fn change_notebook(&self, params: lsp::DidChangeNotebookDocumentParams, encoding: Encoding) -> Option<NewText> {
+        let path = convert::path(&params.notebook_document.uri)?;
+        // Outputs and metadata change nothing here.
+        let change = params.change.cells?;
+        self.lock().change(&path, |content| {
+            let Content::Notebook(notebook) = content else { return None };
+            notebook.change(change, encoding);
+            Some(())
+        })
     }
 }

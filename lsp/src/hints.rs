@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::{jsonrpc::Result, ls_types as lsp};
 
-use super::{backend::Backend, convert};
+use super::backend::Backend;
 use tritium_ide::{self as ide, ActionKind};
 
 /// A hover whose `position` is a range; see [`super::hover_range_request`].
@@ -20,14 +20,14 @@ pub(crate) struct RangedHover {
 impl Backend {
     pub(crate) async fn hover_selection(&self, params: RangedHover) -> Result<Option<lsp::Hover>> {
         let answer = self.document(&params.text_document.uri, move |document| {
-            let range = convert::offsets(document.index, params.position, document.encoding);
+            let range = document.offsets(params.position);
             let hover = if range.is_empty() {
                 document.analysis.hover(&document.path, range.start)?
             } else {
                 document.analysis.hover_selection(&document.path, range)?
             };
             let contents = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: hover.markdown };
-            Some(lsp::Hover { contents: lsp::HoverContents::Markup(contents), range: Some(document.range(&hover.range)) })
+            Some(lsp::Hover { contents: lsp::HoverContents::Markup(contents), range: document.range(&hover.range) })
         });
         Ok(answer.await?.flatten())
     }
@@ -35,7 +35,7 @@ impl Backend {
     pub(super) async fn hints(&self, params: lsp::InlayHintParams) -> Result<Option<Vec<lsp::InlayHint>>> {
         let later = self.client_facts().resolves_hints();
         let answer = self.document(&params.text_document.uri, move |document| {
-            let visible = convert::offsets(document.index, params.range, document.encoding);
+            let visible = document.offsets(params.range);
             let hints = document.analysis.inlay_hints(&document.path);
             let hints = hints.into_iter().filter(|hint| visible.start <= hint.offset && hint.offset <= visible.end);
             hints
@@ -46,7 +46,7 @@ impl Backend {
                     tooltip: (!later).then_some(lsp::InlayHintTooltip::String(hint.tooltip)),
                     padding_left: Some(!hint.is_type),
                     padding_right: Some(false),
-                    data: later.then_some(json!({ "uri": document.uri.as_str() })),
+                    data: later.then_some(json!({ "uri": document.part.uri.as_str() })),
                     label: lsp::InlayHintLabel::String(hint.label),
                 })
                 .collect()
@@ -60,7 +60,7 @@ impl Backend {
         let (Some(uri), lsp::InlayHintLabel::String(label)) = (uri, hint.label.clone()) else { return Ok(hint) };
         let position = hint.position;
         let answer = self.document(&uri, move |document| {
-            let offset = document.offset(position);
+            let offset = document.offset(position)?;
             let hints = document.analysis.inlay_hints(&document.path).into_iter();
             hints.filter(|h| h.offset == offset && h.label == label).map(|h| h.tooltip).next()
         });
@@ -73,7 +73,7 @@ impl Backend {
         let is_asked = params.context.trigger_kind != Some(lsp::CodeActionTriggerKind::AUTOMATIC);
         let (only, cache) = (params.context.only, Arc::clone(&self.cache));
         let answer = self.document(&params.text_document.uri, move |document| {
-            let range = convert::offsets(document.index, params.range, document.encoding);
+            let range = document.offsets(params.range);
             let wants = |kind: ActionKind| {
                 let kind = protocol_kind(kind);
                 // `refactor` asks for all of its parts.
@@ -89,15 +89,12 @@ impl Backend {
             let actions = document.analysis.code_actions(&document.path, range, &remarks, wants).into_iter();
             actions
                 .map(|action| {
-                    let edits = convert::text_edits(&action.edits, document.index, document.encoding);
+                    let changes = document.places.edits(&action.edits);
                     lsp::CodeActionOrCommand::CodeAction(lsp::CodeAction {
                         title: action.title,
                         kind: Some(protocol_kind(action.kind)),
-                        diagnostics: action.diagnostic.as_ref().map(|d| vec![document.diagnostic(d)]),
-                        edit: Some(lsp::WorkspaceEdit {
-                            changes: Some([(document.uri.clone(), edits)].into_iter().collect()),
-                            ..Default::default()
-                        }),
+                        diagnostics: action.diagnostic.as_ref().and_then(|d| Some(vec![document.places.diagnostic(d)?.1])),
+                        edit: Some(lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() }),
                         is_preferred: Some(
                             action.applicability == ide::Applicability::Safe && action.kind == ActionKind::QuickFix,
                         ),

@@ -18,6 +18,8 @@ mod hints;
 mod hover_range_request;
 mod navigate;
 mod nonblocking_stdout;
+mod notebook;
+mod parts;
 mod progress;
 mod publishing;
 mod run;

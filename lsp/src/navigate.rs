@@ -10,7 +10,6 @@ use tower_lsp::{
 
 use super::{
     backend::{Backend, to_error},
-    convert,
     document::{Document, Files},
 };
 use tritium_ide::{self as ide, Feature};
@@ -19,7 +18,7 @@ impl Backend {
     pub(super) async fn definition(&self, at: lsp::TextDocumentPositionParams) -> Result<Option<lsp::GotoDefinitionResponse>> {
         let answer = self.document(&at.text_document.uri, move |document| {
             let strings_only = !document.wants(Feature::GenericDefinition);
-            let found = document.analysis.definition(&document.path, document.offset(at.position), strings_only);
+            let found = document.analysis.definition(&document.path, document.offset(at.position)?, strings_only);
             targets(document, found)
         });
         Ok(answer.await?.flatten())
@@ -33,7 +32,7 @@ impl Backend {
             if !document.wants(Feature::ShapeDefinition) {
                 return None;
             }
-            targets(document, document.analysis.shape_definition(&document.path, document.offset(at.position)))
+            targets(document, document.analysis.shape_definition(&document.path, document.offset(at.position)?))
         });
         Ok(answer.await?.flatten())
     }
@@ -45,7 +44,7 @@ impl Backend {
                 return None;
             }
             let declarations = params.context.include_declaration;
-            let found = document.analysis.references(&document.path, document.offset(at.position), declarations);
+            let found = document.analysis.references(&document.path, document.offset(at.position)?, declarations);
             let files = document.files();
             Some(found.iter().filter_map(|r| files.location(&r.path, &r.range)).collect())
         });
@@ -57,16 +56,16 @@ impl Backend {
             if !document.wants(Feature::Highlight) {
                 return None;
             }
-            let found = document.analysis.highlights(&document.path, document.offset(at.position)).into_iter();
-            let highlight = |r: ide::Reference| lsp::DocumentHighlight {
-                range: document.range(&r.range),
-                kind: Some(match r.kind {
+            let found = document.analysis.highlights(&document.path, document.offset(at.position)?).into_iter();
+            let highlight = |r: ide::Reference| {
+                let kind = match r.kind {
                     ide::ReferenceKind::Declaration | ide::ReferenceKind::Write => lsp::DocumentHighlightKind::WRITE,
                     ide::ReferenceKind::Read => lsp::DocumentHighlightKind::READ,
                     ide::ReferenceKind::Text => lsp::DocumentHighlightKind::TEXT,
-                }),
+                };
+                Some(lsp::DocumentHighlight { range: document.range(&r.range)?, kind: Some(kind) })
             };
-            Some(found.map(highlight).collect())
+            Some(found.filter_map(highlight).collect())
         });
         Ok(answer.await?.flatten())
     }
@@ -76,8 +75,10 @@ impl Backend {
             if !document.wants(Feature::Rename) {
                 return Ok(None);
             }
-            let found = document.analysis.prepare_rename(&document.path, document.offset(at.position))?;
-            Ok(Some(lsp::PrepareRenameResponse::RangeWithPlaceholder { range: document.range(&found.0), placeholder: found.1 }))
+            let Some(offset) = document.offset(at.position) else { return Ok(None) };
+            let (range, placeholder) = document.analysis.prepare_rename(&document.path, offset)?;
+            let range = document.range(&range);
+            Ok(range.map(|range| lsp::PrepareRenameResponse::RangeWithPlaceholder { range, placeholder }))
         });
         answer.await?.unwrap_or(Ok(None)).map_err(refused)
     }
@@ -88,9 +89,10 @@ impl Backend {
             if !document.wants(Feature::Rename) {
                 return Ok(None);
             }
-            let found = document.analysis.rename(&document.path, document.offset(at.position), &params.new_name)?;
+            let Some(offset) = document.offset(at.position) else { return Ok(None) };
+            let found = document.analysis.rename(&document.path, offset, &params.new_name)?;
             let files = document.files();
-            let changes: HashMap<_, _> = found.iter().filter_map(|f| files.edits(&f.path, &f.edits)).collect();
+            let changes: HashMap<_, _> = found.iter().flat_map(|f| files.edits(&f.path, &f.edits)).collect();
             Ok(Some(lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() }))
         });
         answer.await?.unwrap_or(Ok(None)).map_err(refused)
@@ -102,7 +104,7 @@ impl Backend {
                 return None;
             }
             let symbols = document.analysis.document_symbols(&document.path);
-            Some(lsp::DocumentSymbolResponse::Nested(symbols.into_iter().map(|s| outline(document, s)).collect()))
+            Some(lsp::DocumentSymbolResponse::Nested(symbols.into_iter().filter_map(|s| outline(document, s)).collect()))
         });
         Ok(answer.await?.flatten())
     }
@@ -137,7 +139,7 @@ impl Backend {
             if !document.wants(Feature::CallHierarchy) {
                 return None;
             }
-            let found = document.analysis.call_hierarchy(&document.path, document.offset(at.position));
+            let found = document.analysis.call_hierarchy(&document.path, document.offset(at.position)?);
             let files = document.files();
             Some(found.into_iter().filter_map(|c| call_item(&files, c)).collect::<Vec<_>>()).filter(|items| !items.is_empty())
         });
@@ -163,7 +165,7 @@ impl Backend {
         let answer = self.document(&item.uri, move |document| {
             let files = document.files();
             let step = |step: ide::CallStep| {
-                let from_ranges = step.ranges.iter().map(|r| document.range(r)).collect();
+                let from_ranges = step.ranges.iter().filter_map(|r| document.range(r)).collect();
                 Some(lsp::CallHierarchyOutgoingCall { to: call_item(&files, step.to)?, from_ranges })
             };
             document.analysis.outgoing_calls(&document.path, offset, kind).into_iter().filter_map(step).collect()
@@ -201,20 +203,21 @@ fn kind_word(kind: ide::SymbolKind) -> &'static str {
     }
 }
 
-fn outline(document: &Document<'_>, symbol: ide::Outline) -> lsp::DocumentSymbol {
+fn outline(document: &Document<'_>, symbol: ide::Outline) -> Option<lsp::DocumentSymbol> {
     let word = kind_word(symbol.kind);
     let detail = if word.is_empty() || symbol.detail == word { symbol.detail } else { format!("{word} {}", symbol.detail) };
     #[expect(deprecated, reason = "the field has no default, and the protocol has replaced it")]
-    lsp::DocumentSymbol {
+    let shown = lsp::DocumentSymbol {
         name: symbol.name,
         detail: Some(detail),
         kind: symbol_kind(symbol.kind),
         tags: None,
         deprecated: None,
-        range: document.range(&symbol.range),
-        selection_range: document.range(&symbol.selection),
-        children: Some(symbol.children.into_iter().map(|child| outline(document, child)).collect()),
-    }
+        range: document.range(&symbol.range)?,
+        selection_range: document.range(&symbol.selection)?,
+        children: Some(symbol.children.into_iter().filter_map(|child| outline(document, child)).collect()),
+    };
+    Some(shown)
 }
 
 fn call_item(files: &Files<'_>, caller: ide::Caller) -> Option<lsp::CallHierarchyItem> {
@@ -239,6 +242,5 @@ fn item_data(item: &lsp::CallHierarchyItem) -> Result<(usize, ide::SymbolKind)> 
     let data = item.data.as_ref().ok_or_else(|| Error::invalid_params("the item is none of this server's"))?;
     let offset = data["offset"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
     let kind = if data["launch"] == json!(true) { ide::SymbolKind::Launch } else { ide::SymbolKind::Function };
-    let _ = convert::path(&item.uri).ok_or_else(|| Error::invalid_params("only files have calls"))?;
     Ok((offset, kind))
 }

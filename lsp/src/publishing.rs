@@ -14,20 +14,28 @@ use tower_lsp::{Client, ls_types as lsp};
 
 use super::{
     capabilities,
-    files::{Edition, Files, Named},
+    files::{Edition, Files},
 };
+
+/// What is said of one document.
+#[derive(Clone, PartialEq)]
+pub(super) struct Said {
+    pub(super) uri: lsp::Uri,
+    pub(super) version: Option<i32>,
+    pub(super) items: Vec<lsp::Diagnostic>,
+}
 
 pub(super) struct Push {
     pub(super) path: PathBuf,
     pub(super) edition: Edition,
-    pub(super) named: Named,
-    pub(super) items: Vec<lsp::Diagnostic>,
+    /// All that the file's text stands in.
+    pub(super) documents: Vec<Said>,
     pub(super) is_triton: bool,
 }
 
 pub(super) enum Published {
     Diagnostics(Push),
-    Closed { path: PathBuf, uri: lsp::Uri },
+    Closed { path: PathBuf, uris: Vec<lsp::Uri> },
 }
 
 pub(super) fn spawn(
@@ -38,18 +46,16 @@ pub(super) fn spawn(
     let (sender, mut queue) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut is_registered = false;
-        let mut said: HashMap<PathBuf, (Edition, Vec<lsp::Diagnostic>)> = HashMap::new();
+        let mut said: HashMap<PathBuf, Vec<Said>> = HashMap::new();
         // A client that asks for diagnostics would show what is pushed to it a second time.
         let pushes = || facts.get().is_none_or(capabilities::Client::takes_pushes);
         while let Some(next) = queue.recv().await {
-            match next {
-                Published::Closed { path, uri } => {
+            let (gone, new) = match next {
+                Published::Closed { path, uris } => {
                     said.remove(&path);
-                    if pushes() {
-                        client.publish_diagnostics(uri, Vec::new(), None).await;
-                    }
+                    (uris, Vec::new())
                 }
-                Published::Diagnostics(Push { path, edition, named, items, is_triton }) => {
+                Published::Diagnostics(Push { path, edition, documents, is_triton }) => {
                     if files.edition(&path) != Some(edition) {
                         continue;
                     }
@@ -57,12 +63,20 @@ pub(super) fn spawn(
                         is_registered = true;
                         register_late(&client, &facts).await;
                     }
-                    if !pushes() || said.get(&path).is_some_and(|(of, said)| *of == edition && *said == items) {
-                        continue;
-                    }
-                    said.insert(path, (edition, items.clone()));
-                    client.publish_diagnostics(named.uri, items, Some(named.version)).await;
+                    let before = said.insert(path, documents.clone()).unwrap_or_default();
+                    let is_gone = |old: &Said| documents.iter().all(|new| new.uri != old.uri);
+                    let gone = before.iter().filter(|old| is_gone(old)).map(|old| old.uri.clone()).collect();
+                    (gone, documents.into_iter().filter(|new| !before.contains(new)).collect())
                 }
+            };
+            if !pushes() {
+                continue;
+            }
+            for uri in gone {
+                client.publish_diagnostics(uri, Vec::new(), None).await;
+            }
+            for Said { uri, version, items } in new {
+                client.publish_diagnostics(uri, items, version).await;
             }
         }
     });

@@ -5,7 +5,7 @@
 //! | `tritium/view` | a stage of a kernel as text, with the lines of the source for each of its lines |
 //! | `tritium/configurations` | every launch and autotune configuration of a kernel as a column |
 //! | `tritium/occupancy`, `tritium/roofline`, `tritium/layout` | a chart as SVG and as text |
-//! | `tritium/choices` | the configurations, boards and versions of Triton to choose from, and the chosen ones |
+//! | `tritium/choices` | the configurations, boards and versions of Triton to choose from, the chosen ones, and what is not checked |
 //!
 //! All take `{textDocument, position?, kernel?, configuration?}`; the kernel is the one at the position where none is named.
 //! **Invariant:** what cannot be shown is an answer with a `problem`, never an error: an editor shows it in the place of the view. No
@@ -34,7 +34,6 @@ use tritium_ide::{
 use crate::{
     analysis::Task,
     backend::{Backend, Document},
-    convert,
 };
 
 /// Makes a configuration the one that answers for its kernel: `{uri, kernel, configuration}`; without a configuration the first does again.
@@ -79,8 +78,9 @@ struct Asked {
 
 impl Params {
     fn asked(&self, document: &Document) -> Asked {
-        let offset = self.position.map(|position| document.offset(position));
-        let kernel = self.kernel.clone().or_else(|| document.analysis.kernel_at(&document.path, offset.unwrap_or(0)));
+        let offset = self.position.and_then(|position| document.offset(position));
+        let first = || document.offsets(lsp::Range::default()).start;
+        let kernel = self.kernel.clone().or_else(|| document.analysis.kernel_at(&document.path, offset.unwrap_or_else(first)));
         Asked { choice: Choice { kernel, launch: self.configuration.clone(), ..Choice::default() }, offset }
     }
 }
@@ -114,7 +114,7 @@ impl Backend {
         let (Some(uri), Some(kernel)) = (text("uri"), text("kernel")) else {
             return Err(Error::invalid_params("the argument needs a `uri` and a `kernel`"));
         };
-        let path = lsp::Uri::from_str(uri).ok().and_then(|uri| convert::path(&uri));
+        let path = lsp::Uri::from_str(uri).ok().and_then(|uri| self.files.path(&uri));
         let path = path.ok_or_else(|| Error::invalid_params(format!("`{uri}` is no file")))?;
         let key = (path, kernel.to_owned());
         let mut view_options = self.view_options.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,15 +133,22 @@ impl Backend {
         let Some(stage) = params.stage else { return Err(Error::invalid_params("a view needs a `stage`")) };
         let drafted = self.document(&uri, move |document| {
             let Asked { choice, .. } = params.asked(document);
-            document.analysis.view(&document.path, stage, &choice).map(|draft| (draft, document.analysis.shared_artefacts()))
+            let draft = document.analysis.view(&document.path, stage, &choice)?;
+            Ok((draft, document.analysis.shared_artefacts(), document.part.clone()))
         });
-        let (draft, artefacts) = match drafted.await? {
+        let (draft, artefacts, part) = match drafted.await? {
             None => return Ok(problem(NO_TRITON)),
             Some(Err(refusal)) => return Ok(told::<Value>(Err(refusal))),
             Some(Ok(drafted)) => drafted,
         };
         let finished = tokio::task::spawn_blocking(move || draft.finish(&artefacts)).await;
         let view = finished.unwrap_or_else(|error| Err(format!("a mistake in Tritium: the view was not made ({error})")));
+        let view = view.map(|mut view| {
+            for lines in &mut view.lines {
+                *lines = lines.iter().filter_map(|line| part.own_line(*line)).collect();
+            }
+            view
+        });
         Ok(told(view.map_err(Refusal::Kernel)))
     }
 
@@ -399,6 +406,23 @@ scale[lambda meta: (triton.cdiv(4096, meta["BLOCK"]),)](x, y, 4096)
                 json!({ "textDocument": document, "position": { "line": line_of(TUNED, "x = tl.load"), "character": 4 } });
             let hover = client.request("textDocument/hover", hover).await;
             assert!(hover["contents"]["value"].as_str().is_some_and(|t| t.contains("f32[1024]")), "{hover}");
+        });
+    }
+
+    #[test]
+    fn what_is_not_understood_is_counted() {
+        on_runtime(async {
+            let mut client = Client::start().await;
+            let gluon = "from triton.experimental import gluon\n\n\n@gluon.jit\ndef copy(x):\n    pass\n\n\n";
+            for (text, expected) in [
+                (TUNED.to_owned(), json!([])),
+                (format!("{gluon}{TUNED}"), json!(["1 Gluon kernel"])),
+                (format!("{gluon}{gluon}SOURCE = '''\n{TUNED}'''\n"), json!(["2 Gluon kernels", "1 kernel in a string"])),
+            ] {
+                let document = client.open(&text).await;
+                let choices = client.request("tritium/choices", json!({ "textDocument": document })).await;
+                assert_eq!(choices["unchecked"], expected, "{text}");
+            }
         });
     }
 

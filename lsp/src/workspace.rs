@@ -13,7 +13,8 @@ use super::{
     backend::{Backend, to_error},
     capabilities::{self, Change},
     convert,
-    document::Document,
+    document::found,
+    parts::{Part, Places},
     progress::shown,
 };
 use tritium_ide::Options;
@@ -108,14 +109,16 @@ impl Backend {
                 let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
                 progress.report_with_message(name, (100 * done / files.len().max(1)) as u32).await;
             }
-            let Some(uri) = convert::uri(path) else { continue };
             let found = loop {
-                let (path, uri, encoding) = (path.clone(), uri.clone(), self.encoding());
+                let (path, encoding) = (path.clone(), self.encoding());
                 let read = self.owner.read(move |analysis| {
-                    let analysis = analysis.at(&path);
-                    let index = analysis.line_index(&path)?;
-                    let wanted = analysis.is_triton(&path);
-                    wanted.then(|| Document { analysis: &analysis, path, uri, index, encoding }.diagnostics())
+                    let analysis = &analysis.at(&path);
+                    let (parts, index) = (analysis.parts(&path)?, analysis.line_index(&path)?);
+                    if !analysis.is_triton(&path) {
+                        return None;
+                    }
+                    let found = Places { parts: &parts, index, encoding }.diagnostics(&found(analysis, &path));
+                    Some(found.into_iter().map(|(part, items)| (part.clone(), items)).collect::<Vec<_>>())
                 });
                 match read.await {
                     Err(ReadError::Cancelled) => {}
@@ -124,23 +127,24 @@ impl Backend {
                     other => break other.map_err(to_error)?,
                 }
             };
-            let Some(found) = found else { continue };
-            let version = self.files.version(path).map(i64::from);
-            let id = fingerprint(&found);
-            let known = params.previous_result_ids.iter().any(|p| p.uri == uri && p.value == id);
-            items.push(if known {
-                lsp::WorkspaceDocumentDiagnosticReport::Unchanged(lsp::WorkspaceUnchangedDocumentDiagnosticReport {
-                    uri,
-                    version,
-                    unchanged_document_diagnostic_report: lsp::UnchangedDocumentDiagnosticReport { result_id: id },
-                })
-            } else {
-                lsp::WorkspaceDocumentDiagnosticReport::Full(lsp::WorkspaceFullDocumentDiagnosticReport {
-                    uri,
-                    version,
-                    full_document_diagnostic_report: lsp::FullDocumentDiagnosticReport { result_id: Some(id), items: found },
-                })
-            });
+            for (Part { uri, version, .. }, found) in found.into_iter().flatten() {
+                let version = version.map(i64::from);
+                let id = fingerprint(&found);
+                let known = params.previous_result_ids.iter().any(|p| p.uri == uri && p.value == id);
+                items.push(if known {
+                    lsp::WorkspaceDocumentDiagnosticReport::Unchanged(lsp::WorkspaceUnchangedDocumentDiagnosticReport {
+                        uri,
+                        version,
+                        unchanged_document_diagnostic_report: lsp::UnchangedDocumentDiagnosticReport { result_id: id },
+                    })
+                } else {
+                    lsp::WorkspaceDocumentDiagnosticReport::Full(lsp::WorkspaceFullDocumentDiagnosticReport {
+                        uri,
+                        version,
+                        full_document_diagnostic_report: lsp::FullDocumentDiagnosticReport { result_id: Some(id), items: found },
+                    })
+                });
+            }
         }
         progress.finish().await;
         Ok(lsp::WorkspaceDiagnosticReportResult::Report(lsp::WorkspaceDiagnosticReport { items }))
