@@ -276,6 +276,56 @@ check(':Tritium config changes what hovers say', function()
   end)
 end)
 
+check('the status says what is not checked', function()
+  local buffer = edit('softmax.py')
+  local row = go(buffer, 'z = x')
+  local function says(words, wanted)
+    wait('the status says ' .. words .. (wanted and '' or ' no more'), function()
+      require('tritium.looks').update(buffer)
+      local status = require('tritium.looks').status()
+      return status:find('Triton 3', 1, true) and (status:find(words, 1, true) ~= nil) == wanted
+    end)
+  end
+  says('not checked', false)
+  local gluon = { 'from triton.experimental import gluon', '', '', '@gluon.jit', 'def copy(x):', '    pass' }
+  vim.api.nvim_buf_set_lines(buffer, -1, -1, false, gluon)
+  vim.api.nvim_win_set_cursor(0, { row + 1, 4 })
+  says('· not checked: 1 Gluon kernel', true)
+  edit('softmax.py')
+  says('not checked', false)
+end)
+
+check('cells of a percent script are ordinary Python', function()
+  local path = vim.env.TRITIUM_TEST_WORKSPACE .. '/percent.py'
+  local mistake = '    tl.store(x + lane, 1.0, mask=lane)'
+  vim.fn.writefile({
+    '# %% [markdown]',
+    '# # Fills',
+    '',
+    '# %%',
+    'import triton',
+    'import triton.language as tl',
+    'LANES = tl.constexpr(32)',
+    '',
+    '# %%',
+    '@triton.jit',
+    'def fill(x):',
+    '    lane = tl.arange(0, LANES)',
+    mistake,
+  }, path)
+  local buffer = edit('percent.py')
+  go(buffer, 'lane = ')
+  hover_tells({ 'i32[32]' })
+  local row = go(buffer, mistake)
+  wait('the mistake is told', function()
+    return vim.iter(vim.diagnostic.get(buffer)):any(function(one)
+      return one.code == 'DTY011' and one.lnum == row
+    end)
+  end)
+  vim.api.nvim_buf_delete(buffer, { force = true })
+  vim.fn.delete(path)
+end)
+
 --- Runs `:Tritium` with a word and chooses the row that is called `id`; returns the question.
 local function choose(what, id)
   attached()

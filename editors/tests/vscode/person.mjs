@@ -118,6 +118,23 @@ export function steps(editor, w, images, suffix) {
       await w.pointAt('both servers have answered, ours first', name, /^\s*part:\sf16\[32,\s64\][^]*another\sserver/);
       await w.hideCards();
     },
+    'a notebook is one program, and each cell is told its own': async () => {
+      await w.clear();
+      // All of its cells.
+      await page.setViewportSize({ width: 1180, height: 900 });
+      await w.openFile('softmax_rows.ipynb', 'def softmax');
+      const cell = (words) => page.locator('.cell .monaco-editor', { hasText: words });
+      const kernel = cell('def softmax');
+      await w.seen('the mistake is underlined', kernel.locator('.squiggly-error'));
+      await w.seen('the constant of another cell has shaped the row', kernel.locator('.view-lines', { hasText: ': f32[256]' }));
+      await w.seen('the lens stands in the cell', kernel.locator('.codelens-decoration a', { hasText: '▶ Run' }));
+      assert.equal(await cell('def stable_exp').locator('.squiggly-error').count(), 0);
+      const mistake = kernel.locator('.view-line', { hasText: 'tl.store' }).locator('span span', { hasText: /^\s*at$/ });
+      await w.pointAt('the mistake is told', mistake.last(), /a\smask\sis\si1/);
+      await picture('vscode-notebook');
+      await w.hideCards();
+      await page.setViewportSize({ width: 1180, height: 740 });
+    },
     'a click on the lens runs the kernel': async () => {
       await softmax();
       await w.clearToasts();

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { commands, type Disposable, type ExtensionContext, Position, Uri, ViewColumn, type WebviewPanel, window, workspace } from 'vscode';
 import type { Looks } from './looks';
-import { ask, debounced, isProblem, type Matrix, type Problem, type Stage } from './requests';
+import { ask, debounced, fileOf, isProblem, type Matrix, type Problem, type Stage } from './requests';
 import type { Server } from './server';
 import type { Views } from './views';
 
@@ -166,7 +166,7 @@ class Page implements Disposable {
       this.later,
       looks.onDidChange(() => this.later()),
       workspace.onDidChangeTextDocument(({ document }) => {
-        if (document.uri.toString() === this.state.uri) this.later();
+        if (fileOf(document.uri.toString()) === fileOf(this.state.uri)) this.later();
       }),
       window.onDidChangeTextEditorSelection(({ textEditor: { document, selection } }) => {
         if (document.uri.toString() !== this.state.uri) return;

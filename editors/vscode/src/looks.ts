@@ -19,14 +19,14 @@ import {
   workspace,
 } from 'vscode';
 import { ExecuteCommandRequest } from 'vscode-languageclient/node';
-import { ask, type Choice, type Choices, debounced, isProblem } from './requests';
+import { ask, type Choice, type Choices, debounced, fileOf, isProblem } from './requests';
 import type { Server } from './server';
 
 /** What is beside the text: views, output, the debugger's console. */
 const ASIDE = new Set(['tritium', 'output', 'debug']);
 const MEMORY = 'tritium.activeConfigurations';
 
-/** By document, then by kernel. */
+/** By file, then by kernel. */
 type Memory = Record<string, Record<string, string>>;
 
 export class Looks implements Disposable {
@@ -73,7 +73,9 @@ export class Looks implements Disposable {
   }
 
   /** Makes a configuration the one that hovers, hints, views and charts are about. */
-  async activate(uri: string, kernel: string, configuration: string): Promise<void> {
+  async activate(document: string, kernel: string, configuration: string): Promise<void> {
+    // Cells are named anew when a notebook is opened again.
+    const uri = fileOf(document);
     const memory: Memory = structuredClone(this.context.workspaceState.get<Memory>(MEMORY, {}));
     (memory[uri] ??= {})[kernel] = configuration;
     await this.context.workspaceState.update(MEMORY, memory);
@@ -127,7 +129,7 @@ export class Looks implements Disposable {
     void commands.executeCommand('setContext', 'tritium.kernel', this.choices?.choices.kernel != null);
     if (this.choices === undefined) return this.item.hide();
     const active = (all: Choice[]) => all.find((one) => one.is_active);
-    const { kernel, configurations, gpus, tritons } = this.choices.choices;
+    const { kernel, configurations, gpus, tritons, unchecked = [] } = this.choices.choices;
     const [configuration, gpu, triton] = [active(configurations), active(gpus), active(tritons)];
     const short = configuration !== undefined && configurations.length > 1 ? ` · ${shortened(configuration.label)}` : '';
     this.item.text = `$(circuit-board) ${gpu?.label ?? '?'} · Triton ${triton?.label ?? '?'}${short}`;
@@ -135,6 +137,8 @@ export class Looks implements Disposable {
       kernel === null ? 'No kernel here' : `${kernel}: ${configuration?.detail ?? 'no configuration'}${configuration === undefined ? '' : ` (${configuration.label})`}`,
       `Board: ${gpu?.label ?? 'unknown'}`,
       `Triton ${triton?.label ?? 'unknown'}${triton?.detail ? `, ${triton.detail}` : ''}`,
+      // No news about these is no good news.
+      ...(unchecked.length > 0 ? [`Not checked: ${unchecked.join(', ')}`] : []),
       'Click to change',
     ].join('\n');
     this.item.show();

@@ -3,7 +3,7 @@
  *
  * **What cannot be shown comes back as a sentence for the person (`problem`), never as an exception.**
  */
-import { type Position, type Uri } from 'vscode';
+import { type Position, type Uri, workspace } from 'vscode';
 import type { Server } from './server';
 
 /** What a view or a chart is about. Without a kernel it is the one at the position; without a configuration the active one. */
@@ -83,6 +83,8 @@ export interface Choices {
   configurations: Choice[];
   gpus: Choice[];
   tritons: Choice[];
+  /** What of the file is not checked: `2 Gluon kernels`. */
+  unchecked?: string[];
 }
 
 interface Answers {
@@ -124,6 +126,12 @@ export async function ask<M extends keyof Answers>(
 
 export function targetOf(uri: Uri, kernel?: string, configuration?: string): Target {
   return { uri: uri.toString(), kernel, configuration };
+}
+
+/** The file that a document is of: the notebook of a cell, else itself. What changes one cell changes what others mean. */
+export function fileOf(uri: string): string {
+  const holds = workspace.notebookDocuments.find((notebook) => notebook.getCells().some((cell) => cell.document.uri.toString() === uri));
+  return holds?.uri.toString() ?? uri;
 }
 
 /** Calls the last of several calls in a row, once it has been quiet for a while. */

@@ -128,6 +128,8 @@ export class Server implements Disposable {
         documentSelector: [
           { language: 'python', scheme: 'file' },
           { language: 'python', scheme: 'untitled' },
+          // The cells of a notebook; the notebook itself goes to a server that says it reads notebooks.
+          { language: 'python', notebook: '*' },
         ],
         synchronize: { configurationSection: 'tritium' },
         initializationOptions: workspace.getConfiguration('tritium'),

@@ -20,7 +20,7 @@ import {
   workspace,
 } from 'vscode';
 import type { Looks } from './looks';
-import { ask, debounced, isProblem, STAGES, type Stage, type Target } from './requests';
+import { ask, debounced, fileOf, isProblem, STAGES, type Stage, type Target } from './requests';
 import type { Server } from './server';
 
 const SCHEME = 'tritium';
@@ -68,7 +68,7 @@ export class Views implements Disposable, TextDocumentContentProvider {
       workspace.registerTextDocumentContentProvider(SCHEME, this),
       workspace.onDidChangeTextDocument(({ document }) => {
         if (document.uri.scheme === SCHEME) this.follow(window.activeTextEditor);
-        else if (document.languageId === 'python') this.later(document.uri.toString());
+        else if (document.languageId === 'python') this.later(fileOf(document.uri.toString()));
       }),
       workspace.onDidCloseTextDocument(({ uri }) => {
         // A document that gets another language is closed and opened again.
@@ -139,7 +139,7 @@ export class Views implements Disposable, TextDocumentContentProvider {
   private refresh(source?: string): void {
     for (const { uri } of workspace.textDocuments) {
       const target = shownBy(uri);
-      if (target !== undefined && (source === undefined || target.uri === source)) this.changed.fire(uri);
+      if (target !== undefined && (source === undefined || fileOf(target.uri) === source)) this.changed.fire(uri);
     }
   }
 

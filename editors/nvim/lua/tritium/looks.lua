@@ -21,7 +21,8 @@ local function again(buffer)
   M.update(buffer)
 end
 
---- `H100 · Triton 3.6 · BLOCK=128`, or nothing where there is no kernel.
+--- `H100 · Triton 3.6 · BLOCK=128`, or nothing where there is no kernel. What of the file is not checked stands behind it:
+--- `· not checked: 1 Gluon kernel`.
 ---@return string
 function M.status()
   return known[vim.api.nvim_get_current_buf()] or ''
@@ -38,6 +39,9 @@ function M.update(buffer, done)
       for _, all in ipairs({ choices.gpus, choices.tritons, choices.configurations }) do
         local choice = active(all)
         table.insert(parts, choice and (all == choices.tritons and 'Triton ' or '') .. choice.label or nil)
+      end
+      if #(choices.unchecked or {}) > 0 then
+        table.insert(parts, 'not checked: ' .. table.concat(choices.unchecked, ', '))
       end
       known[buffer] = table.concat(parts, ' · ')
     else

@@ -266,6 +266,50 @@ const trusted = {
     await settings.update('trace.server', undefined, vscode.ConfigurationTarget.Global);
     await ask('workbench.action.files.revert');
   },
+  'the cells of a notebook are one program, and each is told its own': async () => {
+    const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(path.join(workspace, 'softmax_rows.ipynb')));
+    await vscode.window.showNotebookDocument(notebook);
+    const cell = (words) => notebook.getCells().find((one) => one.document.getText().includes(words)).document;
+    const [setup, kernel] = [cell('LANES = '), cell('def softmax')];
+    const put = async (document, before, now) => {
+      const edit = new vscode.WorkspaceEdit();
+      edit.replace(document.uri, new vscode.Range(place(document, before), place(document, before, before.length)), now);
+      assert.ok(await vscode.workspace.applyEdit(edit));
+    };
+    const [problem] = await until('a problem appears', () => nonEmpty(problems(kernel.uri)));
+    assert.deepEqual([problem.code.value, kernel.getText(problem.range)], ['DTY011', 'at']);
+    await holds('a hover tells it', async () => assert.match(await hover(kernel.uri, place(kernel, 'powers = ')), /powers: f32\[256\]/));
+    await holds('shapes stand there', async () => {
+      const shapes = (await hints({ uri: kernel.uri, document: kernel })).map((hint) => `${hint.position.line} ${label(hint).trim()}`);
+      for (const shape of ['2 : i32[256]', '4 : f32[256]', '5 : f32[256]']) assert.ok(shapes.includes(shape), shapes.join(', '));
+    });
+    const [lens] = await until('a lens', async () => nonEmpty(await lenses(kernel.uri)));
+    assert.equal(lens.command.arguments[0].kernel, 'softmax');
+    const fix = await until('a quick fix is offered', async () => {
+      const actions = await ask('vscode.executeCodeActionProvider', kernel.uri, problem.range, 'quickfix', 100);
+      return actions.find((action) => action.edit !== undefined);
+    });
+    assert.ok(await vscode.workspace.applyEdit(fix.edit));
+    await until('the problem goes', () => problems(kernel.uri).length === 0);
+    // The other cells decide what this one means.
+    await put(setup, '256', '250');
+    await until('another problem comes', () => problems(kernel.uri).some((one) => one.code.value === 'SHP002'));
+    await put(setup, '250', '128');
+    await holds('the hover follows', async () => assert.match(await hover(kernel.uri, place(kernel, 'powers = ')), /powers: f32\[128\]/));
+    const outcome = await ask(lens.command.command, ...lens.command.arguments);
+    assert.equal(outcome.ok, true, outcome.text);
+    const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
+    await until('the status bar knows it', () => /H100 · Triton 3/.test(looks()?.text ?? ''));
+    // A cell that goes takes what was said of it along.
+    await put(setup, '128', '250');
+    await until('a problem is back', () => problems(kernel.uri).length > 0);
+    const edit = new vscode.WorkspaceEdit();
+    const at = notebook.getCells().find((one) => one.document === kernel).index;
+    edit.set(notebook.uri, [vscode.NotebookEdit.deleteCells(new vscode.NotebookRange(at, at + 1))]);
+    assert.ok(await vscode.workspace.applyEdit(edit));
+    await until('nothing is said of it', () => problems(kernel.uri).length === 0);
+    await ask('workbench.action.revertAndCloseActiveEditor');
+  },
   'a wrong server path is told, not worked around': async () => {
     const { uri, document } = await show('softmax.py');
     const settings = vscode.workspace.getConfiguration('tritium');

@@ -159,6 +159,16 @@ module.exports = ({ ask, holds, hover, hints, place, repeated, show, until }) =>
       await show('plain.py');
       await until('beside no kernel the entry is gone', () => looks() === undefined);
     },
+    'the status bar tells what is not checked': async () => {
+      const { document, editor } = await show('softmax.py');
+      const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
+      await until('all is checked', () => /Triton 3/.test(looks()?.text ?? '') && !/Not checked/.test(looks().tooltip));
+      const end = document.positionAt(document.getText().length);
+      await editor.edit((edit) => edit.insert(end, '\nfrom triton.experimental import gluon\n\n\n@gluon.jit\ndef copy(x):\n    pass\n'));
+      await until('something is not', () => /\nNot checked: 1 Gluon kernel\n/.test(looks()?.tooltip ?? ''));
+      await ask('workbench.action.files.revert');
+      await until('all is checked again', () => !/Not checked/.test(looks()?.tooltip ?? 'Not checked'));
+    },
     'another board is one choice away': async () => {
       const file = await show('softmax.py');
       const line = place(file.document, 'def softmax').line;
