@@ -39,6 +39,7 @@ fn text(stats: &Stats) -> String {
     let reached = stats.expressions - stats.unreached;
     let (elaborated, compiled) = (share(stats.elaborated, stats.kernels), share(stats.compiled, stats.kernels));
     let (typed, ms) = (share(stats.typed_expressions, reached), &stats.ms);
+    let launches = &stats.launches;
     let unchecked: Vec<String> = stats.unchecked.iter().map(|(why, count)| format!("{why} {count}")).collect();
     let mut out = [
         format!("files               {:>8}  ({} with syntax errors)\n", stats.files, stats.parse_errors),
@@ -47,10 +48,13 @@ fn text(stats: &Stats) -> String {
         format!("elaborated          {:>8}  {elaborated:.1} %\n", stats.elaborated),
         format!("compiled            {:>8}  {compiled:.1} %\n", stats.compiled),
         format!("autotuned           {:>8}  {} with known configurations\n", stats.tuned, stats.tuned_known),
-        format!(
-            "launches            {:>8}  {} known, {} in part\n",
-            stats.launch_sites, stats.launch_sites_resolved, stats.launch_sites_partly
-        ),
+        format!("launches            {:>8}  of at least one argument the type is known: {}\n", launches.all, launches.some_type),
+        format!("  whole             {:>8}\n", launches.whole),
+        format!("  but the grid      {:>8}\n", launches.arguments),
+        format!("  but values        {:>8}\n", launches.but_values),
+        format!("  but element types {:>8}\n", launches.but_element_types),
+        format!("  but kinds         {:>8}  of some argument nothing but its use is known\n", launches.but_kinds),
+        format!("  unknown           {:>8}\n", launches.unknown),
         format!("expressions         {:>8}  {} not reached\n", stats.expressions, stats.unreached),
         format!("  typed             {:>8}  {typed:.1} % of those reached\n", stats.typed_expressions),
         format!("panics              {:>8}\n", stats.panics),

@@ -12,9 +12,8 @@ use tritium_semantics::{
     body::Stmt,
     configuration::Configuration,
     elaborate::{self, Elaborated},
-    host, items,
-    launch::Given,
-    specialise::specialisations,
+    host, items, launch,
+    specialise::{self, LeftOpen, specialisations},
 };
 use tritium_syntax::PythonVersion;
 
@@ -39,10 +38,7 @@ pub struct Stats {
     /// Kernels under `@triton.autotune`, and those of them whose configurations are known.
     pub tuned: usize,
     pub tuned_known: usize,
-    /// Places that launch a kernel, those of them that give a whole launch, and those that give a part of one.
-    pub launch_sites: usize,
-    pub launch_sites_resolved: usize,
-    pub launch_sites_partly: usize,
+    pub launches: LaunchSites,
     /// Kernels that reached the stage asked for.
     pub compiled: usize,
     pub panics: usize,
@@ -51,6 +47,26 @@ pub struct Stats {
     /// Tunings and launches that are not known: the kernel, what and why.
     pub unknown: Vec<Row>,
     pub rows: Vec<Row>,
+}
+
+/// Places that launch a kernel, by what is left open there at the least.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LaunchSites {
+    pub all: usize,
+    /// What runs is known: every argument, and the grid.
+    pub whole: usize,
+    /// Every argument is known.
+    pub arguments: usize,
+    /// Values are not: sizes, strides, other numbers, flags.
+    pub but_values: usize,
+    /// Nor are element types.
+    pub but_element_types: usize,
+    /// Of some argument nothing but what the kernel does with it.
+    pub but_kinds: usize,
+    /// Of some argument nothing.
+    pub unknown: usize,
+    /// Of at least one argument the type is known.
+    pub some_type: usize,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -111,19 +127,41 @@ impl Analysis {
         for launch in &host::host_launches(self.db(), file).found.unknown {
             unknown(launch.kernel, "launch", &launch.reason);
         }
+        for site in &host::host_launches(self.db(), file).sites {
+            let kernel = site.partial.kernel;
+            let params = items::items(self.db(), kernel.file(self.db())).function(kernel).map(|item| &item.params);
+            for (index, why) in &site.open {
+                let given = site.partial.given.get(*index).map_or("anything", launch::Given::description);
+                if let Some(param) = params.and_then(|params| params.get(*index)) {
+                    unknown(kernel, "argument", &format!("`{}` is {given}: {why}", param.name));
+                }
+            }
+        }
         for tuned in kernels.iter().filter_map(|&k| host::tuned(self.db(), k).as_ref()) {
             stats.tuned += 1;
             stats.tuned_known += usize::from(!tuned.configs.is_empty());
         }
-        let mut places: IndexMap<host::HostPlace, (bool, bool)> = IndexMap::new();
+        let mut places: IndexMap<host::HostPlace, (Option<LeftOpen>, bool)> = IndexMap::new();
         for site in &host::host_launches(self.db(), file).sites {
-            let (resolved, partly) = places.entry(site.place).or_default();
-            *resolved |= site.is_resolved;
-            *partly |= site.partial.given.iter().any(Given::is_known);
+            // `None`, which comes first, is a whole launch.
+            let left = if site.is_resolved { None } else { Some(specialise::left_open(self.db(), site)) };
+            let some_type = specialise::says_some_type(site);
+            let best = places.entry(site.place).or_insert((left, some_type));
+            *best = (best.0.min(left), best.1 | some_type);
         }
-        stats.launch_sites += places.len();
-        stats.launch_sites_resolved += places.values().filter(|p| p.0).count();
-        stats.launch_sites_partly += places.values().filter(|p| !p.0 && p.1).count();
+        let counts = &mut stats.launches;
+        for (left, some_type) in places.into_values() {
+            counts.all += 1;
+            counts.some_type += usize::from(some_type);
+            *match left {
+                None => &mut counts.whole,
+                Some(LeftOpen::Nothing) => &mut counts.arguments,
+                Some(LeftOpen::Values) => &mut counts.but_values,
+                Some(LeftOpen::ElementTypes) => &mut counts.but_element_types,
+                Some(LeftOpen::Kinds) => &mut counts.but_kinds,
+                Some(LeftOpen::Everything) => &mut counts.unknown,
+            } += 1;
+        }
     }
 
     fn count_kernel(&self, function: Function, through: Through, stats: &mut Stats) -> (&'static str, String) {

@@ -57,6 +57,8 @@ impl HostPlace {
 pub struct Site {
     pub place: HostPlace,
     pub partial: PartialLaunch,
+    /// The parameters, by position, whose arguments are not known, and why.
+    pub open: Vec<(usize, SmolStr)>,
     /// A launch came of it.
     pub is_resolved: bool,
 }

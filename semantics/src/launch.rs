@@ -85,22 +85,48 @@ pub enum Given {
         block: Vec<u32>,
         nan: bool,
     },
-    /// No more than what it is, whichever value it has; and the value that it has unless somebody says otherwise, if there is one.
+    /// No more than what it is, whichever value it has, unless it is `None`; and the value that it has unless somebody says otherwise, if
+    /// there is one.
     Open {
         kind: Kind,
+        may_be_none: bool,
         usual: Option<Const>,
     },
 }
 
 impl Given {
-    pub(crate) const UNKNOWN: Given = Given::Open { kind: Kind::Any, usual: None };
+    pub(crate) const UNKNOWN: Given = Given::Open { kind: Kind::Any, may_be_none: true, usual: None };
 
     /// Whether Triton would specialise for the same, whatever is not known of it.
     pub fn is_known(&self) -> bool {
         match self {
-            Given::Known(_) | Given::Descriptor { .. } | Given::Open { kind: Kind::Tensor(Some(_)), .. } => true,
+            Given::Known(_) | Given::Descriptor { .. } => true,
+            Given::Open { kind: Kind::Tensor(Some(_)), may_be_none, .. } => !may_be_none,
             Given::Tuple(items) => items.iter().all(Given::is_known),
             Given::OneOf(_) | Given::Open { .. } => false,
+        }
+    }
+}
+
+impl Given {
+    /// What is known of it, in words.
+    pub fn description(&self) -> &'static str {
+        match self {
+            Given::Known(_) => "known",
+            Given::OneOf(_) => "one of several values",
+            Given::Tuple(_) => "a tuple",
+            Given::Descriptor { .. } => "a tensor descriptor",
+            Given::Open { kind, .. } => match kind {
+                Kind::Any => "anything",
+                Kind::Int => "an integer",
+                Kind::Float => "a float",
+                Kind::Bool => "a flag",
+                Kind::Str => "a word",
+                Kind::DType => "a dtype",
+                Kind::Tensor(None) => "a tensor of some dtype",
+                Kind::Tensor(Some(_)) => "a tensor or nothing",
+                Kind::Ints => "some integers",
+            },
         }
     }
 }

@@ -22,12 +22,14 @@ use crate::{
 };
 
 mod flow;
+mod knowledge;
 mod repair;
 
 use flow::{Flow, Role};
 use repair::Repairs;
 
 pub(crate) use flow::{effects, sources};
+pub use knowledge::{LeftOpen, left_open, says_some_type};
 pub(crate) use repair::hangs_on_arguments;
 
 /// Rows of a tuning that are checked without a launch.
@@ -370,8 +372,8 @@ impl Guess<'_> {
             });
             let assumed = rules.values(assumed.collect());
             for ((_, value), (_, assumed)) in ruled.iter_mut().zip(assumed) {
-                if let (Given::Open { kind, .. }, Given::Known(usual)) = (&*value, assumed) {
-                    *value = Given::Open { kind: *kind, usual: Some(usual) };
+                if let (Given::Open { kind, may_be_none, .. }, Given::Known(usual)) = (&*value, assumed) {
+                    *value = Given::Open { kind: *kind, may_be_none: *may_be_none, usual: Some(usual) };
                 }
             }
         }
@@ -402,6 +404,7 @@ impl Guess<'_> {
         match self.given(index) {
             Given::Known(_) | Given::Tuple(_) | Given::Descriptor { .. } => false,
             Given::OneOf(values) => matches!(argument, Argument::Constexpr(value) if values.contains(value)),
+            Given::Open { may_be_none: true, .. } if *argument == Argument::Constexpr(Const::None) => true,
             Given::Open { kind, .. } => matches!(
                 (kind, argument),
                 (Kind::Any, _)
@@ -431,7 +434,7 @@ impl Guess<'_> {
             Given::Tuple(items) => tuple_of(items),
             Given::Descriptor { elem, block, nan } => Argument::Descriptor { elem: *elem, block: block.clone(), nan: *nan },
             Given::Open { kind: Kind::Tensor(Some(elem)), .. } => pointer(*elem, param.annotation),
-            Given::Open { kind, usual } => self.assume(index, *kind, usual.as_ref()),
+            Given::Open { kind, usual, .. } => self.assume(index, *kind, usual.as_ref()),
         }
     }
 
@@ -490,7 +493,7 @@ fn argument_of(value: &Const, annotation: Annotation, special: bool) -> Argument
 fn tuple_of(items: &[Given]) -> Argument {
     let item = |item: &Given| match item {
         Given::Known(value) => Some(argument_of(value, Annotation::None, true)),
-        Given::Open { kind: Kind::Tensor(Some(elem)), .. } => Some(pointer(*elem, Annotation::None)),
+        Given::Open { kind: Kind::Tensor(Some(elem)), may_be_none: false, .. } => Some(pointer(*elem, Annotation::None)),
         Given::Descriptor { elem, block, nan } => Some(Argument::Descriptor { elem: *elem, block: block.clone(), nan: *nan }),
         Given::Tuple(items) => Some(tuple_of(items)),
         Given::OneOf(_) | Given::Open { .. } => None,

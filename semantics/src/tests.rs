@@ -21,7 +21,7 @@ use std::{
 
 use crate::{
     Database, SourceFile, System,
-    launch::{Launch, LaunchArg, LaunchSource, launches},
+    launch::{Given, Launch, LaunchArg, LaunchSource, launches},
 };
 
 /// A file system of a few texts.
@@ -73,6 +73,28 @@ pub(crate) fn launches_of(text: &str) -> String {
     }
     for unknown in &found.unknown {
         let _ = writeln!(out, "unknown: {} at {:?}", unknown.reason, &text[unknown.place.range(&db).expect("a place")]);
+    }
+    out
+}
+
+/// What each launch in host code gives, and what it leaves open.
+pub(crate) fn sites_of(text: &str) -> String {
+    let (db, file) = database(text);
+    let mut out = String::new();
+    for site in &crate::host::host_launches(&db, file).sites {
+        let item = crate::items::items(&db, file).function(site.partial.kernel).expect("a kernel");
+        let given = item.params.iter().zip(&site.partial.given).map(|(param, given)| {
+            let said = match given {
+                Given::Known(value) => value.to_string(),
+                Given::OneOf(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"),
+                Given::Open { kind, may_be_none, .. } => format!("{kind:?}{}", if *may_be_none { "?" } else { "" }),
+                other => other.description().to_owned(),
+            };
+            format!("{}={said}", param.name)
+        });
+        let given: Vec<String> = given.collect();
+        let left = crate::specialise::left_open(&db, site);
+        let _ = writeln!(out, "{} {} leaves {left:?} open", site.partial.kernel.name(&db), given.join(" "));
     }
     out
 }

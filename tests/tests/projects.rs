@@ -304,7 +304,7 @@ kernel[(1,)](x)
     let said = project.say(&["stats", ".", "--output-format", "json"]);
     let stats = said.json();
     assert_eq!((&stats["tuned"], &stats["tuned_known"]), (&json!(1), &json!(0)));
-    assert_eq!((&stats["launch_sites"], &stats["launch_sites_resolved"]), (&json!(1), &json!(0)));
+    assert_eq!((&stats["launches"]["all"], &stats["launches"]["whole"]), (&json!(1), &json!(0)));
 }
 
 #[test]

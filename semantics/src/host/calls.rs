@@ -2,14 +2,14 @@
 //!
 //! **Invariant:** a call of what is not known gives what is not known, and names it.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
     budget,
-    interpret::{DEPTH, Frame, Host, MAX_LIST_ITEMS, reason},
+    interpret::{DEPTH, Frame, Host, MAX_LIST_ITEMS, ONE_OR_ANOTHER, reason},
     kinds,
     operations::python_str,
     statements::Flow,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Function,
-    body::{Expr, Param, ParamKind, Stmt},
+    body::{Expr, FunctionDef, Param, ParamKind, Stmt, StmtId},
     constant::Const,
     items::{self, items as items_of},
 };
@@ -48,6 +48,14 @@ impl Host<'_> {
                 self.call(callee.clone(), all)
             }
             Value::Class(class) => self.instantiate(&class, &args),
+            // One of several functions or kernels: each may run.
+            Value::Either(all) => {
+                self.path_conditions.push(ONE_OR_ANOTHER.into());
+                let callable = all.iter().filter(|callee| !callee.is_none());
+                let results: Vec<Value> = callable.map(|callee| self.call(callee.clone(), args.clone())).collect();
+                self.path_conditions.pop();
+                results.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER))
+            }
             Value::Unknown(doubt) => Value::unknown(doubt.why),
             other => Value::Unknown(reason(&other, "what is called").into()),
         }
@@ -59,10 +67,11 @@ impl Host<'_> {
         if let Some(Value::Closure(init)) = class.members.get("__init__") {
             self.call_closure(&init.clone(), args, std::slice::from_ref(&object));
         } else if let (Some(names), Value::Object(made)) = (&class.fields, &object) {
-            if args.positional.len() > names.len() || args.keywords.iter().any(|(keyword, _)| !names.contains(keyword)) {
+            let is_field = |keyword: &SmolStr| names.iter().any(|(name, _)| name == keyword);
+            if args.positional.len() > names.len() || args.keywords.iter().any(|(keyword, _)| !is_field(keyword)) {
                 return Value::unknown("the class takes other arguments");
             }
-            for (at, name) in names.iter().enumerate() {
+            for (at, (name, _)) in names.iter().enumerate() {
                 let given = args.positional.get(at).or_else(|| args.keyword(name)).or_else(|| class.members.get(name));
                 let Some(given) = given else { return Value::unknown(format!("`{name}` is not given")) };
                 made.fields.borrow_mut().insert(name.clone(), given.clone());
@@ -82,7 +91,11 @@ impl Host<'_> {
         let file = function.file(self.db);
         let chunk = items_of(self.db, file).function(function).map_or(0, |i| i.chunk);
         let scope = self.module(file);
-        self.call_closure(&Closure { file, chunk, body, code: Code::Function(stmt), scope, method: Method::Plain }, args, &[])
+        self.call_closure(
+            &Closure { file, chunk, body, code: Code::Function(stmt), scope, method: Method::Plain, wraps: None },
+            args,
+            &[],
+        )
     }
 
     pub(super) fn call_closure(&mut self, closure: &Closure, args: &Args, first: &[Value]) -> Value {
@@ -105,6 +118,10 @@ impl Host<'_> {
                 }
                 _ => return Value::unknown("the function is gone"),
             },
+            Code::Opaque(id) => {
+                let name = if let Stmt::Function(def) = body.stmt(id) { def.name.as_str() } else { "" };
+                return closure.as_annotated(Value::unknown(format!("the decorators of `{name}` are not followed")));
+            }
             Code::Lambda(id) => match body.expr(id) {
                 Expr::Lambda { params, body } => (params, Err(*body)),
                 _ => return Value::unknown("the function is gone"),
@@ -115,9 +132,17 @@ impl Host<'_> {
         let mut positional = first.iter().chain(&args.positional).cloned();
         let mut keywords = args.keywords.clone();
         let is_open = std::mem::take(&mut self.is_open_call);
+        let used = match code {
+            Ok(stmts) if is_open => kinds::used(&body, stmts),
+            _ => HashMap::new(),
+        };
         for param in params {
             let value = match param.kind {
-                _ if is_open => self.open_argument(closure, param),
+                // The object, or the context, that comes first.
+                _ if is_open => match positional.next() {
+                    Some(given) => given,
+                    None => self.open_argument(closure, param, &used),
+                },
                 ParamKind::Rest => Value::tuple(positional.by_ref().collect()),
                 ParamKind::RestKeywords => Value::dict(keywords.drain(..).map(|(k, v)| (Const::Str(k.to_string()), v)).collect()),
                 ParamKind::KeywordOnly | ParamKind::Normal | ParamKind::PositionalOnly => {
@@ -149,7 +174,7 @@ impl Host<'_> {
                     Flow::Abandon(why) => Value::unknown(why),
                 };
                 self.path_conditions.truncate(path_conditions);
-                Host::returned(&frame, last)
+                closure.as_annotated(Host::returned(&frame, last))
             }
         }
     }
@@ -184,8 +209,14 @@ impl Host<'_> {
                     Some(self.call_closure(&method.clone(), args, &first))
                 }
                 Some(_) => None,
-                // What a context is told to keep does not matter here.
-                None => Some(Value::NONE),
+                // The context of a `torch.autograd.Function`.
+                None => {
+                    if name == "save_for_backward" {
+                        let saved = Value::tuple(args.positional.clone());
+                        object.fields.borrow_mut().insert("saved_tensors".into(), saved);
+                    }
+                    Some(Value::NONE)
+                }
             },
             Value::Config(config) => match (name, &args.positional[..]) {
                 ("all_kwargs", []) => Some(config.all_kwargs()),
@@ -276,17 +307,73 @@ impl Host<'_> {
     }
 
     /// What somebody gives for a parameter of a function that is entered without a call: anything that it takes.
-    fn open_argument(&mut self, closure: &Closure, param: &Param) -> Value {
+    fn open_argument(&mut self, closure: &Closure, param: &Param, used: &HashMap<SmolStr, Kind>) -> Value {
         let why = SmolStr::from(format!("`{}` is not known", param.name));
         let outer = Frame::new(closure.file, closure.chunk, closure.body.clone(), closure.scope.clone());
         let default = param.default.map(|default| self.expr(&outer, default));
         let usual = default.and_then(|default| default.to_const());
-        let kind = match (&usual, param.annotation) {
-            // `x: torch.Tensor = None`
-            (Some(Const::None), _) | (_, None) => Kind::Any,
-            (_, Some(annotation)) => kinds::annotated(&closure.body, annotation),
+        let (kind, may_be_none) = match param.annotation {
+            Some(annotation) => kinds::annotated(&closure.body, annotation),
+            None => (Kind::Any, true),
         };
-        Value::Unknown(Doubt { why, kind, usual: usual.filter(|usual| *usual != Const::None).map(Rc::new) })
+        // A whole number may stand for a float.
+        let as_default = || match usual {
+            Some(Const::Float(_)) => Kind::Float,
+            Some(Const::Bool(_)) => Kind::Bool,
+            Some(Const::Str(_)) => Kind::Str,
+            _ => Kind::Any,
+        };
+        let kind = if kind == Kind::Any { used.get(&param.name).copied().unwrap_or_else(as_default) } else { kind };
+        // `x: torch.Tensor = None`
+        let may_be_none = kind == Kind::Any || may_be_none && param.annotation.is_some() || usual == Some(Const::None);
+        if kind == Kind::Any
+            && let Some(annotation) = param.annotation
+            && let Value::Class(class) = self.expr(&outer, annotation)
+            && let Some(fields) = &class.fields
+        {
+            let field = |(name, kind): &(SmolStr, Kind)| {
+                (name.clone(), Value::some(*kind, format!("`{}.{name}` is not known", param.name)))
+            };
+            let fields = RefCell::new(fields.iter().map(field).collect());
+            return Value::Object(budget::keep(Object { class: Some(class.clone()), fields }));
+        }
+        let usual = usual.filter(|usual| *usual != Const::None).map(Rc::new);
+        let value = Value::Unknown(Doubt { why, kind, may_be_none, usual });
+        match param.annotation {
+            Some(annotation) => kinds::refined(value, &closure.body, annotation),
+            None => value,
+        }
+    }
+}
+
+impl Closure {
+    /// What it returns, as far as its annotation says more of it than is known.
+    fn as_annotated(&self, value: Value) -> Value {
+        // A wrapper has the annotations of what it wraps.
+        let mut closure = self;
+        while let Some(wrapped) = &closure.wraps {
+            closure = wrapped;
+        }
+        match closure.code {
+            Code::Function(stmt) | Code::Opaque(stmt) => match closure.body.stmt(stmt) {
+                Stmt::Function(FunctionDef { returns: Some(returns), .. }) => kinds::refined(value, &closure.body, *returns),
+                _ => value,
+            },
+            Code::Lambda(_) => value,
+        }
+    }
+
+    /// A `def` of a frame, without what its decorators make of it.
+    pub(super) fn of_definition(frame: &Frame, stmt: StmtId, method: Method) -> Closure {
+        Closure {
+            file: frame.file,
+            chunk: frame.chunk,
+            body: frame.body.clone(),
+            code: Code::Function(stmt),
+            scope: frame.scope.clone(),
+            method,
+            wraps: None,
+        }
     }
 }
 

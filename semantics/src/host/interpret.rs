@@ -22,11 +22,11 @@ use super::{
     operations::{compare, distinct, outgrows, python_str},
     statements::Flow,
     torch::{self, Args},
-    value::{Class, Closure, Code, Kind, Method, Scope, Value},
+    value::{Class, Closure, Code, Doubt, Kind, Method, Object, Scope, Value},
 };
 use crate::{
     Db, Function, SourceFile,
-    body::{Arg, ArgKind, BinaryOp, Body, BoolOp, Clause, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
+    body::{Arg, ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
     constant::{self, Const},
     items::{self, Meaning, Node, chunk_body, items as items_of},
     launch::{Launches, UnknownLaunch},
@@ -197,19 +197,51 @@ impl<'db> Host<'db> {
             let before = self.fuel;
             self.path_conditions = vec!["the arguments of the function around it are not known".into()];
             let scope = self.module(self.file);
-            let closure = Closure {
-                file: self.file,
-                chunk: definition.chunk,
-                body,
-                code: Code::Function(definition.stmt),
-                scope,
-                method: Method::Plain,
-            };
+            let first = definition.class.and_then(|class| self.receiver(definition.chunk, class, definition.stmt));
+            let frame = Frame::new(self.file, definition.chunk, body, scope);
+            let closure = Closure::of_definition(&frame, definition.stmt, Method::Plain);
             self.is_open_call = true;
-            self.call_closure(&closure, &Args::default(), &[]);
+            self.call_closure(&closure, &Args::default(), first.as_slice());
+            self.is_open_call = false;
             fuel_left -= before - self.fuel;
             self.path_conditions.clear();
         }
+    }
+
+    /// What a method that is entered without a call gets first: an object as `__init__` leaves it, or the context that `forward` fills for
+    /// `backward`, each called with anything. `None` where the method takes neither.
+    fn receiver(&mut self, chunk: usize, class: StmtId, method: StmtId) -> Option<Value> {
+        let body = chunk_body(self.db, self.file, chunk)?;
+        let Stmt::Function(def) = body.stmt(method) else { return None };
+        let frame = self.frame(self.file, chunk, body.clone());
+        let Stmt::Class { body: members, .. } = body.stmt(class) else { return None };
+        let member = |name: &str| {
+            members.iter().copied().find(|&member| matches!(body.stmt(member), Stmt::Function(def) if def.name == name))
+        };
+        let is_context = member("forward").is_some() && member("backward").is_some();
+        let (class_of, maker) = match (is_context, def.name.as_str(), written_method(&body, &def.decorators)) {
+            (true, "forward", _) => return Some(Value::object(IndexMap::new())),
+            (true, "backward", _) => (None, "forward"),
+            (_, "__init__", _) | (_, _, Method::Class | Method::Static) => return None,
+            _ => match self.class(&frame, class) {
+                Value::Class(class) => (Some(class), "__init__"),
+                _ => return None,
+            },
+        };
+        let made = budget::keep(Object { class: class_of, fields: RefCell::default() });
+        if let Some(maker) = member(maker) {
+            let maker = Closure::of_definition(&frame, maker, Method::Plain);
+            self.is_open_call = true;
+            self.call_closure(&maker, &Args::default(), &[Value::Object(made.clone())]);
+            self.is_open_call = false;
+        }
+        // An attribute is whatever it was set to last, here or elsewhere.
+        if !is_context {
+            for (name, value) in made.fields.borrow_mut().iter_mut() {
+                *value = value.clone().usually(&format!("`.{name}` is not known"));
+            }
+        }
+        Some(Value::Object(made))
     }
 
     /// Whether a function holds a call of a subscripted name or attribute: `kernel[grid](…)`.
@@ -265,24 +297,27 @@ impl<'db> Host<'db> {
     }
 
     /// The value of a `def`: a kernel, a function, or unknown under decorators that are not followed.
-    pub(super) fn define(&mut self, frame: &Frame, id: StmtId, name: &SmolStr, decorators: &[ExprId]) -> Value {
+    pub(super) fn define(&mut self, frame: &Frame, id: StmtId, decorators: &[ExprId]) -> Value {
         if let Some(function) = self.function_at(frame, id) {
             self.defined_in.insert(function, frame.scope.clone());
             return Value::Const(Const::Function(function));
         }
-        let is = |word: &str| decorators.iter().any(|&d| matches!(frame.body.expr(d), Expr::Name(n) if n == word));
-        let mut value = Value::Closure(budget::keep(Closure {
-            file: frame.file,
-            chunk: frame.chunk,
-            body: frame.body.clone(),
-            code: Code::Function(id),
-            scope: frame.scope.clone(),
-            method: match (is("staticmethod"), is("classmethod")) {
-                (true, _) => Method::Static,
-                (_, true) => Method::Class,
-                _ => Method::Plain,
-            },
-        }));
+        let wraps = decorators.iter().find_map(|&decorator| match frame.body.expr(decorator) {
+            Expr::Call { callee, args } if items::path(self.db, frame.file, &frame.body, *callee)? == "functools.wraps" => {
+                match self.expr(frame, args.first()?.value) {
+                    Value::Closure(wrapped) => Some(wrapped),
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        let method = written_method(&frame.body, decorators);
+        let mut value = Value::Closure(budget::keep(Closure { wraps, ..Closure::of_definition(frame, id, method) }));
+        // Under decorators that are not followed it does what nobody knows, and returns what it says.
+        let opaque = || {
+            let code = Code::Opaque(id);
+            Value::Closure(budget::keep(Closure { code, ..Closure::of_definition(frame, id, method) }))
+        };
         for &decorator in decorators.iter().rev() {
             let callee = match frame.body.expr(decorator) {
                 Expr::Call { callee, .. } => *callee,
@@ -297,10 +332,13 @@ impl<'db> Host<'db> {
                 // What a library adds (caching, compilation, no gradients) does not change what is launched.
                 Value::Path(_) => value,
                 Value::Partial(partial) if matches!(partial.0, Value::Path(_)) => value,
-                Value::Unknown(_) => return Value::unknown(format!("the decorators of `{name}` are not followed")),
+                Value::Unknown(_) => return opaque(),
                 _ => {
                     let decorator = self.expr(frame, decorator);
-                    self.call(decorator, Args { positional: vec![value], keywords: vec![] })
+                    match self.call(decorator, Args { positional: vec![value], keywords: vec![] }) {
+                        Value::Unknown(_) => return opaque(),
+                        decorated => decorated,
+                    }
                 }
             };
         }
@@ -370,7 +408,7 @@ impl<'db> Host<'db> {
                 let Some(body) = chunk_body(self.db, *other, definition.chunk) else { return Value::NONE };
                 let frame = self.frame(*other, definition.chunk, body.clone());
                 match body.stmt(definition.stmt) {
-                    Stmt::Function(def) => self.define(&frame, definition.stmt, &def.name, &def.decorators),
+                    Stmt::Function(def) => self.define(&frame, definition.stmt, &def.decorators),
                     _ => Value::NONE,
                 }
             }
@@ -421,7 +459,8 @@ impl<'db> Host<'db> {
         };
         let field = |&member: &StmtId| match body.stmt(member) {
             Stmt::AnnAssign { target, annotation, .. } => match body.expr(*target) {
-                Expr::Name(name) => (!body.text_of(*annotation).contains("ClassVar")).then(|| name.clone()),
+                Expr::Name(name) => (!body.text_of(*annotation).contains("ClassVar"))
+                    .then(|| (name.clone(), kinds::annotated(&body, *annotation).0)),
                 _ => None,
             },
             _ => None,
@@ -468,13 +507,11 @@ impl<'db> Host<'db> {
             Expr::HugeInt | Expr::Imaginary(_) | Expr::Bytes(_) | Expr::Ellipsis | Expr::Slice { .. } => {
                 Value::unknown("a value of this kind is not followed")
             }
-            Expr::Set(items) => self
-                .sequence(frame, items)
-                .map_or_else(|| Value::unknown("an unpacked value"), |items| Value::list(distinct(items))),
+            Expr::Set(items) => self.sequence(frame, items).map_or_else(Value::Unknown, |items| Value::list(distinct(items))),
             Expr::FString(parts) => self.f_string(frame, parts),
             Expr::Await(_) | Expr::Yield(_) => Value::unknown("`await` and `yield` are not followed"),
-            Expr::Tuple(items) => self.sequence(frame, items).map_or_else(|| Value::unknown("an unpacked value"), Value::tuple),
-            Expr::List(items) => self.sequence(frame, items).map_or_else(|| Value::unknown("an unpacked value"), Value::list),
+            Expr::Tuple(items) => self.sequence(frame, items).map_or_else(Value::Unknown, Value::tuple),
+            Expr::List(items) => self.sequence(frame, items).map_or_else(Value::Unknown, Value::list),
             Expr::Dict(entries) => {
                 let mut out = IndexMap::new();
                 for (key, value) in entries {
@@ -484,6 +521,8 @@ impl<'db> Host<'db> {
                             Some(key) => {
                                 out.insert(key, value);
                             }
+                            // A library's member that is not followed is none of the keys that are.
+                            None if matches!(self.expr(frame, *key), Value::Path(_)) => {}
                             None => return Value::unknown("a key of a dictionary is not known"),
                         },
                         None => match value {
@@ -547,7 +586,11 @@ impl<'db> Host<'db> {
                         match (rhs.truth(), op) {
                             (Some(true), BoolOp::Or) if rhs.kind() == Kind::Bool => Value::bool(true),
                             (Some(false), BoolOp::And) if rhs.kind() == Kind::Bool => Value::bool(false),
-                            _ => Value::some(lhs.kind().or(rhs.kind()), reason(&lhs, "an operand")),
+                            _ => {
+                                let why = reason(&lhs, "an operand");
+                                // What is left of `or` is not `None` where it is the value.
+                                if *op == BoolOp::Or { lhs.unless_none() } else { lhs }.or(rhs, &why).in_doubt(&why)
+                            }
                         }
                     }
                 }
@@ -561,7 +604,10 @@ impl<'db> Host<'db> {
                         Some(false) => return Value::bool(false),
                         None => {
                             return Value::some(
-                                if matches!((lhs.kind(), rhs.kind()), (Kind::Tensor(_), _) | (_, Kind::Tensor(_))) {
+                                // `x == y` of tensors is a tensor.
+                                if !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn)
+                                    && matches!((lhs.kind(), rhs.kind()), (Kind::Tensor(_), _) | (_, Kind::Tensor(_)))
+                                {
                                     Kind::Any
                                 } else {
                                     Kind::Bool
@@ -582,7 +628,13 @@ impl<'db> Host<'db> {
                         let why = reason(&value, "the condition");
                         self.path_conditions.push(why.as_str().into());
                         let raised = self.raised.take();
-                        let both = [*then, *otherwise].map(|arm| self.expr(frame, arm));
+                        let both = [(*then, true), (*otherwise, false)].map(|(arm, holds)| {
+                            let names = frame.scope.names.borrow().clone();
+                            self.narrow(frame, *condition, holds);
+                            let value = self.expr(frame, arm);
+                            *frame.scope.names.borrow_mut() = names;
+                            value
+                        });
                         self.raised = raised;
                         self.path_conditions.pop();
                         let [then, otherwise] = both;
@@ -597,6 +649,7 @@ impl<'db> Host<'db> {
                 code: Code::Lambda(id),
                 scope: frame.scope.clone(),
                 method: Method::Plain,
+                wraps: None,
             })),
             Expr::Named { name, value } => {
                 let value = self.expr(frame, *value);
@@ -709,15 +762,32 @@ impl<'db> Host<'db> {
         self.calls.iter().rev().find(|p| p.file == self.file).copied()
     }
 
-    fn sequence(&mut self, frame: &Frame, items: &[ExprId]) -> Option<Vec<Value>> {
+    /// The items that a display lists; of which at least the kind is known where an unknown number of them is unpacked into it.
+    fn sequence(&mut self, frame: &Frame, items: &[ExprId]) -> Result<Vec<Value>, Doubt> {
         let mut out = Vec::with_capacity(items.len());
+        let mut unpacked: Option<Doubt> = None;
         for &item in items {
             match frame.body.expr(item) {
-                Expr::Starred(inner) => out.extend(self.expr(frame, *inner).items()?),
+                Expr::Starred(inner) => {
+                    let inner = self.expr(frame, *inner);
+                    match inner.items() {
+                        Some(items) => out.extend(items),
+                        None => {
+                            out.push(Value::some(kinds::part(inner.kind(), false), ""));
+                            unpacked = Some(reason(&inner, "an unpacked value").into());
+                        }
+                    }
+                }
                 _ => out.push(self.expr(frame, item)),
             }
         }
-        Some(out)
+        match unpacked {
+            None => Ok(out),
+            Some(doubt) if out.iter().all(|item| item.kind() == Kind::Int) => {
+                Err(Doubt { kind: Kind::Ints, may_be_none: false, ..doubt })
+            }
+            Some(doubt) => Err(doubt),
+        }
     }
 
     fn comprehend(
@@ -816,6 +886,7 @@ impl<'db> Host<'db> {
             Value::File(file) => self.global(*file, name).unwrap_or_else(|| Value::unknown(format!("`{name}` is not known"))),
             Value::Tensor(t) => torch::attribute(t, name).unwrap_or_else(|| Value::method(receiver.clone(), name)),
             Value::Class(class) => match class.members.get(name) {
+                Some(Value::Closure(member)) if member.method == Method::Class => Value::method(receiver.clone(), name),
                 Some(member) => member.clone(),
                 None => Value::method(receiver.clone(), name),
             },
@@ -833,8 +904,10 @@ impl<'db> Host<'db> {
                 "num_ctas" => Value::int(1),
                 _ => Value::method(receiver.clone(), name),
             },
+            // `None` has none of them.
             Value::Either(all) => {
-                let all: Vec<Value> = all.iter().map(|v| self.attribute(v.clone(), name)).collect();
+                let something = all.iter().filter(|value| !value.is_none());
+                let all: Vec<Value> = something.map(|v| self.attribute(v.clone(), name)).collect();
                 all.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER))
             }
             // The member of an enumeration, and what `tl.constexpr` holds.
@@ -846,6 +919,10 @@ impl<'db> Host<'db> {
     }
 
     fn subscript(&mut self, frame: &Frame, receiver: Value, index: ExprId) -> Value {
+        if let Value::Either(all) = &receiver {
+            let parts: Vec<Value> = all.iter().map(|one| self.subscript(frame, one.clone(), index)).collect();
+            return parts.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER));
+        }
         if let Value::Const(Const::Function(kernel)) = receiver {
             let grid = self.expr(frame, index);
             return Value::Gridded(kernel, budget::keep(grid));
@@ -876,6 +953,11 @@ impl<'db> Host<'db> {
         let found = match &receiver {
             Value::Tuple(items) => at(items.len()).and_then(|i| items.get(i).cloned()),
             Value::List(items) => at(items.borrow().len()).and_then(|i| items.borrow().get(i).cloned()),
+            // One of its values, whichever key it is.
+            Value::Dict(items) if index.to_const().is_none() && (1..=MAX_CHOICES).contains(&items.borrow().len()) => {
+                let why = reason(&index, "a key");
+                items.borrow().values().cloned().reduce(|a, b| a.or(b, &why))
+            }
             Value::Dict(items) => index.to_const().and_then(|k| {
                 let found = items.borrow().get(&k).cloned();
                 if found.is_none() {
@@ -900,8 +982,21 @@ impl<'db> Host<'db> {
     }
 }
 
+/// What the decorators of a class's function make it.
+fn written_method(body: &Body, decorators: &[ExprId]) -> Method {
+    let is = |word: &str| decorators.iter().any(|&d| matches!(body.expr(d), Expr::Name(n) if n == word));
+    match (is("staticmethod"), is("classmethod")) {
+        (true, _) => Method::Static,
+        (_, true) => Method::Class,
+        _ => Method::Plain,
+    }
+}
+
+/// Entries of a table that is asked for one of them, nobody knows which.
+const MAX_CHOICES: usize = 32;
+
 /// Why a value is not known that is one of several.
-const ONE_OR_ANOTHER: &str = "it may be one thing or another";
+pub(super) const ONE_OR_ANOTHER: &str = "it may be one thing or another";
 
 /// The full path of a library's member.
 const MAX_PATH_BYTES: usize = 1 << 10;

@@ -74,6 +74,13 @@ pub(crate) struct Tuning {
     pub(crate) heuristics: Vec<(SmolStr, Value)>,
 }
 
+impl Tuning {
+    /// Whether a row or a rule gives a parameter.
+    fn gives(&self, param: &SmolStr) -> bool {
+        self.configs.iter().any(|row| row.meta.get(param).is_some()) || self.heuristics.iter().any(|(name, _)| name == param)
+    }
+}
+
 /// The rows of a list of configurations, or of all lists that it may be; `None` if some row is not known.
 fn rows(configs: &Value) -> Option<Vec<Config>> {
     let mut out: Vec<Config> = Vec::new();
@@ -198,7 +205,7 @@ impl Host<'_> {
             return self.refuse(place, kernel, LaunchError::Unresolved("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
-        let partial = self.partial(&item, args);
+        let (partial, open) = self.partial(&item, &tuning, args);
         // Under a condition that is not known, the condition may be about the device.
         if self.path_conditions.len() <= usize::from(self.is_survey)
             && let Some(message) = self.cpu_tensors(&item, args)
@@ -206,7 +213,7 @@ impl Host<'_> {
             self.refuse(place, kernel, LaunchError::Invalid(Code::LCH005, message));
         }
         if let Some(why) = self.path_conditions.last().cloned() {
-            self.site(Site { place, partial, is_resolved: false });
+            self.site(Site { place, partial, open, is_resolved: false });
             // Whether and with what it runs is not known, but what it gives can be wrong all the same.
             if !tuning.is_tuned || !tuning.configs.is_empty() {
                 let row = tuning.configs.first().cloned().unwrap_or_default();
@@ -219,7 +226,7 @@ impl Host<'_> {
         let before = self.found.launches.len();
         self.launch_rows(&item, place, &tuning, grid, args);
         let is_resolved = self.found.launches.len() > before || self.found.sources.contains(&LaunchSource::Host(place));
-        self.site(Site { place, partial, is_resolved });
+        self.site(Site { place, partial, open, is_resolved });
     }
 
     fn site(&mut self, site: Site) {
@@ -232,26 +239,31 @@ impl Host<'_> {
     pub(crate) fn launch_in_part(&mut self, kernel: Function, args: &Args) {
         let Some(place) = self.place() else { return };
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
-        let partial = self.partial(&item, args);
-        self.site(Site { place, partial, is_resolved: false });
+        let tuning = self.tuning(kernel);
+        let (partial, open) = self.partial(&item, &tuning, args);
+        self.site(Site { place, partial, open, is_resolved: false });
     }
 
-    /// What a launch gives, as far as it is known.
-    fn partial(&mut self, item: &FunctionItem, args: &Args) -> PartialLaunch {
-        let mut given = |(index, param): (usize, &ParamItem)| match args.get(index, &param.name) {
-            Some(value) => given(value),
-            None => self.default_value(item.function, index).as_ref().map_or(Given::UNKNOWN, given),
+    /// What a launch gives, as far as it is known; and why the rest is not. What the decorators give is not the launch's to say.
+    fn partial(&mut self, item: &FunctionItem, tuning: &Tuning, args: &Args) -> (PartialLaunch, Vec<(usize, SmolStr)>) {
+        let mut open = Vec::new();
+        let mut known = |(index, param): (usize, &ParamItem)| {
+            let value = match args.get(index, &param.name) {
+                Some(value) => Some(value.clone()),
+                None => self.default_value(item.function, index),
+            };
+            let known = value.as_ref().map_or(Given::UNKNOWN, given);
+            if !known.is_known() && (value.is_some() || !tuning.gives(&param.name)) {
+                let why = value.map_or_else(|| "it is given nothing".to_owned(), |value| reason(&value, "it"));
+                open.push((index, why.into()));
+            }
+            known
         };
+        let given = item.params.iter().enumerate().map(&mut known).collect();
         let option = |name: &str| launch::option(name, args.keyword(name)?.as_int()?).0;
-        PartialLaunch {
-            kernel: item.function,
-            given: item.params.iter().enumerate().map(&mut given).collect(),
-            options: GivenOptions {
-                num_warps: option("num_warps"),
-                num_stages: option("num_stages"),
-                max_registers: option("maxnreg"),
-            },
-        }
+        let options =
+            GivenOptions { num_warps: option("num_warps"), num_stages: option("num_stages"), max_registers: option("maxnreg") };
+        (PartialLaunch { kernel: item.function, given, options }, open)
     }
 
     fn launch_rows(&mut self, item: &FunctionItem, place: HostPlace, tuning: &Tuning, grid: &Value, args: &Args) {
@@ -419,15 +431,16 @@ fn given(value: &Value) -> Given {
     match value {
         Value::Either(all) => match all.iter().map(Value::to_const).collect::<Option<Vec<Const>>>() {
             Some(values) => Given::OneOf(values),
-            None => Given::Open { kind: value.kind(), usual: None },
+            None => Given::Open { kind: value.kind(), may_be_none: !value.is_something(), usual: None },
         },
         Value::Descriptor(d) => Given::Descriptor { elem: d.tensor.dtype, block: d.block.clone(), nan: d.nan },
         Value::Tuple(items) if fits(value, &mut MAX_PARTS.clone()) => Given::Tuple(items.iter().map(given).collect()),
         Value::Unknown(doubt) => {
             let fits = |usual: &Const| doubt.kind == Kind::Any || Value::from_const(usual.clone()).kind() == doubt.kind;
-            Given::Open { kind: doubt.kind, usual: doubt.usual.as_deref().filter(|usual| fits(usual)).cloned() }
+            let usual = doubt.usual.as_deref().filter(|usual| fits(usual)).cloned();
+            Given::Open { kind: doubt.kind, may_be_none: doubt.may_be_none, usual }
         }
-        other => Given::Open { kind: other.kind(), usual: None },
+        other => Given::Open { kind: other.kind(), may_be_none: !other.is_something(), usual: None },
     }
 }
 

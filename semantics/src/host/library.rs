@@ -12,7 +12,7 @@ use super::{
     kinds,
     operations::{distinct, python_str},
     torch::{self, Args},
-    value::{Config, DescriptorValue, IndexMapOf, Value},
+    value::{Config, DescriptorValue, IndexMapOf, Kind, Value},
 };
 use crate::{
     body::{BinaryOp, CompareOp},
@@ -38,6 +38,13 @@ impl Host<'_> {
         if let "torch.finfo" | "torch.iinfo" = path {
             let dtype = args.positional.first().and_then(Value::as_dtype).filter(|_| args.positional.len() == 1);
             let said = dtype.and_then(|dtype| constant::python::type_info(&path["torch.".len()..], dtype));
+            if said.is_none() {
+                let kind = if path == "torch.finfo" { Kind::Float } else { Kind::Int };
+                let limit = |name: &str| (name.into(), Value::some(kind, "the dtype is not known"));
+                let bits = ("bits".into(), Value::some(Kind::Int, "the dtype is not known"));
+                let limits = ["max", "min", "eps", "tiny", "smallest_normal", "resolution"].map(limit);
+                return Value::object(limits.into_iter().chain([bits]).collect());
+            }
             return said.map_or_else(unknown, |said| {
                 Value::object(said.into_iter().map(|(name, value)| (name.into(), Value::Const(value))).collect())
             });

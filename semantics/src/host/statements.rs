@@ -16,10 +16,13 @@ use super::{
 };
 use crate::{
     OrderedMap,
-    body::{Body, Expr, ExprId, Stmt, StmtId},
+    body::{Body, BoolOp, CompareOp, Expr, ExprId, Stmt, StmtId, UnaryOp},
     constant::{Const, MAX_NODES},
     items::{self, Node},
 };
+
+/// A block that may run, and the condition under which it does, with whether that holds.
+type Way<'a> = (&'a [StmtId], Option<(ExprId, bool)>);
 
 /// How a block ends.
 pub(super) enum Flow {
@@ -61,7 +64,8 @@ impl Host<'_> {
     fn stmt(&mut self, frame: &Frame, id: StmtId) -> Flow {
         let body = &frame.body;
         match body.stmt(id) {
-            Stmt::Missing | Stmt::Pass | Stmt::Assert { .. } => {}
+            Stmt::Missing | Stmt::Pass => {}
+            Stmt::Assert { test, .. } => self.narrow(frame, *test, true),
             Stmt::Expr(e) => {
                 self.expr(frame, *e);
             }
@@ -91,7 +95,10 @@ impl Host<'_> {
                 match value.truth() {
                     Some(true) => return self.block(frame, then),
                     Some(false) => return self.block(frame, otherwise),
-                    None => return self.either(frame, &[then, otherwise], &reason(&value, "the condition")),
+                    None => {
+                        let ways = [(&then[..], Some((*condition, true))), (&otherwise[..], Some((*condition, false)))];
+                        return self.either(frame, &ways, &reason(&value, "the condition"));
+                    }
                 }
             }
             Stmt::For { target, iterable, body: inner, otherwise, .. } => {
@@ -157,7 +164,10 @@ impl Host<'_> {
                         match &blocks[..] {
                             [] => Flow::Abandon(why),
                             [one] => self.block(frame, one),
-                            _ => self.either(frame, &blocks, &why),
+                            _ => {
+                                let ways: Vec<Way> = blocks.iter().map(|&block| (block, None)).collect();
+                                self.either(frame, &ways, &why)
+                            }
                         }
                     }
                     flow => flow,
@@ -168,7 +178,7 @@ impl Host<'_> {
                 };
             }
             Stmt::Function(def) => {
-                let value = self.define(frame, id, &def.name, &def.decorators);
+                let value = self.define(frame, id, &def.decorators);
                 frame.scope.set(&def.name, value);
             }
             Stmt::Class { name, .. } => {
@@ -197,7 +207,7 @@ impl Host<'_> {
                 "break" => return Flow::Break,
                 "continue" => return Flow::Continue,
                 "raise" => return Flow::Abandon("an exception is raised".into()),
-                "match" => return self.either(frame, &[inner, &[]], "`match` is not followed"),
+                "match" => return self.either(frame, &[(inner, None), (&[], None)], "`match` is not followed"),
                 _ => exprs.iter().for_each(|&e| {
                     self.expr(frame, e);
                 }),
@@ -206,17 +216,20 @@ impl Host<'_> {
         Flow::Next
     }
 
-    /// Blocks of which one runs, nobody knows which.
-    fn either(&mut self, frame: &Frame, blocks: &[&[StmtId]], why: &str) -> Flow {
+    /// Blocks of which one runs, nobody knows which; what decides it is known within them.
+    fn either(&mut self, frame: &Frame, ways: &[Way], why: &str) -> Flow {
         let Some(before) = State::of(frame) else { return Flow::Abandon(TOO_LARGE.into()) };
         let mut ends: Vec<State> = Vec::new();
         let mut raised = 0;
         // A block that only raises is a check of the arguments: it is taken to pass.
         let checks =
             |block: &[StmtId]| matches!(block, [only] if matches!(frame.body.stmt(*only), Stmt::Other { keyword: "raise", .. }));
-        let doubtful = blocks.iter().filter(|b| !checks(b)).count() > 1;
+        let doubtful = ways.iter().filter(|way| !checks(way.0)).count() > 1;
         let mut leaves = false;
-        for block in blocks {
+        for (block, condition) in ways {
+            if let Some((condition, holds)) = condition {
+                self.narrow(frame, *condition, *holds);
+            }
             if doubtful {
                 self.path_conditions.push(why.into());
             }
@@ -248,7 +261,7 @@ impl Host<'_> {
         if ends.is_empty() {
             // Every way leaves.
             let early = frame.early.borrow();
-            return match (early.last(), raised == blocks.len(), frame.may_have_exited.get()) {
+            return match (early.last(), raised == ways.len(), frame.may_have_exited.get()) {
                 (_, _, true) => Flow::Break,
                 (Some(value), _, _) => Flow::Return(value.clone()),
                 _ => Flow::Abandon(why.into()),
@@ -260,6 +273,36 @@ impl Host<'_> {
             self.path_conditions.push(why.into());
         }
         Flow::Next
+    }
+
+    /// What is known of names where a condition holds, or does not: `x is None`, `x is not None`, `x`.
+    pub(super) fn narrow(&mut self, frame: &Frame, condition: ExprId, holds: bool) {
+        let bound = |name: &SmolStr| frame.scope.names.borrow().get(name).cloned();
+        match frame.body.expr(condition) {
+            Expr::Unary { op: UnaryOp::Not, operand } => self.narrow(frame, *operand, !holds),
+            Expr::Bool2 { op, lhs, rhs } if (*op == BoolOp::And) == holds => {
+                self.narrow(frame, *lhs, holds);
+                self.narrow(frame, *rhs, holds);
+            }
+            Expr::Name(name) if holds => {
+                if let Some(value) = bound(name) {
+                    frame.scope.set(name, value.unless_none());
+                }
+            }
+            Expr::Compare { first, rest } => {
+                let [(op, rhs)] = rest[..] else { return };
+                let (Expr::Name(name), Expr::None) = (frame.body.expr(*first), frame.body.expr(rhs)) else { return };
+                let is_none = match op {
+                    CompareOp::Is | CompareOp::Eq => holds,
+                    CompareOp::IsNot | CompareOp::Ne => !holds,
+                    _ => return,
+                };
+                if let Some(value) = bound(name) {
+                    frame.scope.set(name, if is_none { Value::NONE } else { value.unless_none() });
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Blocks that run an unknown number of times, or not at all.
@@ -392,6 +435,18 @@ impl Host<'_> {
                     self.assign(frame, *inner, Value::list(values[at..values.len() - after].to_vec()));
                 }
             }
+            // One sequence or another, each of them as long.
+            _ if let Value::Either(all) = value
+                && star.is_none()
+                && let Some(rows) = all.iter().map(Value::items).collect::<Option<Vec<_>>>()
+                && rows.iter().all(|row| row.len() == targets.len()) =>
+            {
+                for (at, &target) in targets.iter().enumerate() {
+                    let column = rows.iter().map(|row| row[at].clone());
+                    let either = column.reduce(|a, b| a.or(b, "it is unpacked from one thing or another"));
+                    either.into_iter().for_each(|value| self.assign(frame, target, value));
+                }
+            }
             _ => {
                 let (why, kind) = (reason(value, "what is unpacked"), value.kind());
                 let part = |t: ExprId| kinds::part(kind, matches!(body.expr(t), Expr::Starred(_)));
@@ -418,6 +473,7 @@ type Contents = Vec<(Value, Elements)>;
 enum Elements {
     List(Vec<Value>),
     Dict(IndexMap<Const, Value>),
+    Object(IndexMap<SmolStr, Value>),
 }
 
 /// The names of a function or module at one time, and what the lists and dictionaries among them held.
@@ -429,7 +485,11 @@ struct State {
 impl State {
     /// `None` where there is no room for it.
     fn of(frame: &Frame) -> Option<State> {
-        let held_elements = |value: &Value| if is_changed_in_place(value) { value.len().unwrap_or(0) } else { 0 };
+        let held_elements = |value: &Value| match value {
+            Value::List(_) | Value::Dict(_) => value.len().unwrap_or(0),
+            Value::Object(object) => object.fields.borrow().len(),
+            _ => 0,
+        };
         if !budget::take(frame.scope.names.borrow().values().map(|value| 1 + held_elements(value)).sum()) {
             return None;
         }
@@ -444,6 +504,7 @@ impl State {
             match (holder, held) {
                 (Value::List(list), Elements::List(items)) => list.borrow_mut().clone_from(items),
                 (Value::Dict(dict), Elements::Dict(items)) => dict.borrow_mut().clone_from(items),
+                (Value::Object(object), Elements::Object(fields)) => object.fields.borrow_mut().clone_from(fields),
                 _ => {}
             }
         }
@@ -476,6 +537,15 @@ impl State {
         // A list that the ways fill differently.
         for value in merged.values_mut() {
             let Some(now) = elements_of(value) else { continue };
+            if let (Value::Object(object), Elements::Object(now)) = (&*value, &now) {
+                let ends = rest.iter().filter_map(|end| end.contents.iter().find(|(holder, _)| holder.same(value)));
+                let fields = ends.fold(now.clone(), |known, (_, held)| match held {
+                    Elements::Object(held) => merge_fields(known, held, why),
+                    _ => known,
+                });
+                *object.fields.borrow_mut() = fields;
+                continue;
+            }
             let differs = |end: &State| {
                 let then = end.contents.iter().find(|(holder, _)| holder.same(value));
                 then.is_some_and(|(_, then)| !then.same(&now))
@@ -488,14 +558,23 @@ impl State {
     }
 }
 
-fn is_changed_in_place(value: &Value) -> bool {
-    matches!(value, Value::List(_) | Value::Dict(_))
+/// The attributes of an object after one way or another; one that is set on one way alone is read where it was.
+fn merge_fields(mut known: IndexMap<SmolStr, Value>, other: &IndexMap<SmolStr, Value>, why: &str) -> IndexMap<SmolStr, Value> {
+    for (name, value) in other {
+        let merged = match known.get(name) {
+            Some(known) => known.clone().or(value.clone(), why),
+            None => value.clone(),
+        };
+        known.insert(name.clone(), merged);
+    }
+    known
 }
 
 fn elements_of(value: &Value) -> Option<Elements> {
     match value {
         Value::List(items) => Some(Elements::List(items.borrow().clone())),
         Value::Dict(items) => Some(Elements::Dict(items.borrow().clone())),
+        Value::Object(object) => Some(Elements::Object(object.fields.borrow().clone())),
         _ => None,
     }
 }
@@ -540,6 +619,7 @@ impl Value {
             (Value::Object(a), Value::Object(b)) => Rc::ptr_eq(a, b),
             (Value::Config(a), Value::Config(b)) => a == b,
             (Value::Either(a), Value::Either(b)) => Rc::ptr_eq(a, b) || all(a, b),
+            (Value::Unknown(a), Value::Unknown(b)) => a == b,
             (Value::Range { start, stop, step }, Value::Range { start: s, stop: t, step: u }) => (start, stop, step) == (s, t, u),
             _ => false,
         }
@@ -568,12 +648,14 @@ impl Value {
         let is_list = |v: &Value| matches!(v, Value::List(_) | Value::Tuple(_));
         let unknown = all.iter().filter(|v| matches!(v, Value::Unknown(_))).count();
         if all.len() > MAX_ALTERNATIVES || (unknown > 0 && !all.iter().any(is_list)) {
-            let kind = all.iter().map(Value::kind).reduce(Kind::or).unwrap_or_default();
+            let something = all.iter().filter(|value| !value.is_none());
+            let kind = something.map(Value::kind).reduce(Kind::or).unwrap_or_default();
+            let may_be_none = kind == Kind::Any || !all.iter().all(Value::is_something);
             let usual = all.iter().find_map(|value| match value {
                 Value::Unknown(doubt) => doubt.usual.clone(),
                 other => other.to_const().filter(|usual| *usual != Const::None).map(Rc::new),
             });
-            return Value::Unknown(Doubt { why: why.into(), kind, usual });
+            return Value::Unknown(Doubt { why: why.into(), kind, may_be_none, usual });
         }
         if unknown > 0 {
             all.retain(|v| !matches!(v, Value::Unknown(_)));

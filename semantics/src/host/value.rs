@@ -60,11 +60,12 @@ pub(crate) enum Value {
 }
 
 /// A value that is not known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Doubt {
     pub(crate) why: SmolStr,
-    /// What is known of it all the same.
+    /// What is known of it all the same, unless it is `None`.
     pub(crate) kind: Kind,
+    pub(crate) may_be_none: bool,
     /// What it is unless somebody says otherwise: a default, or what one of several ways makes it.
     pub(crate) usual: Option<Rc<Const>>,
 }
@@ -102,7 +103,7 @@ impl Kind {
 
 impl From<SmolStr> for Doubt {
     fn from(why: SmolStr) -> Doubt {
-        Doubt { why, kind: Kind::Any, usual: None }
+        Doubt { why, kind: Kind::Any, may_be_none: true, usual: None }
     }
 }
 
@@ -164,6 +165,8 @@ pub(crate) struct Closure {
     pub(crate) code: Code,
     pub(crate) scope: Rc<Scope>,
     pub(crate) method: Method,
+    /// The function that it stands for: `@functools.wraps(…)`.
+    pub(crate) wraps: Option<Rc<Closure>>,
 }
 
 /// What a function of a class gets before its arguments.
@@ -179,6 +182,8 @@ pub(crate) enum Method {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Code {
     Function(StmtId),
+    /// A function whose decorators make of it what is not known.
+    Opaque(StmtId),
     Lambda(ExprId),
 }
 
@@ -186,7 +191,7 @@ pub(crate) enum Code {
 pub(crate) struct Class {
     pub(crate) members: OrderedMap<SmolStr, Value>,
     /// What its constructor takes, in order, where it is made of that: a dataclass, a named tuple. Defaults are members.
-    pub(crate) fields: Option<Vec<SmolStr>>,
+    pub(crate) fields: Option<Vec<(SmolStr, Kind)>>,
 }
 
 #[derive(Debug, Default)]
@@ -311,10 +316,10 @@ impl Value {
 
     /// Of a kind, but not known.
     pub(crate) fn some(kind: Kind, reason: impl Into<SmolStr>) -> Value {
-        Value::Unknown(Doubt { why: reason.into(), kind, usual: None })
+        Value::Unknown(Doubt { why: reason.into(), kind, may_be_none: kind == Kind::Any, usual: None })
     }
 
-    /// What it is, whichever value it is.
+    /// What it is, whichever value it is, unless it is `None`.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Value::Unknown(doubt) => doubt.kind,
@@ -333,15 +338,61 @@ impl Value {
                 };
                 if items.iter().all(is_int) { Kind::Ints } else { Kind::Any }
             }
-            Value::Either(all) => all.iter().map(Value::kind).reduce(Kind::or).unwrap_or_default(),
+            Value::Either(all) => {
+                let something = all.iter().filter(|value| !value.is_none());
+                something.map(Value::kind).reduce(Kind::or).unwrap_or_default()
+            }
             _ => Kind::Any,
+        }
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self, Value::Const(Const::None))
+    }
+
+    /// A value that may be another of its kind.
+    pub(crate) fn usually(self, why: &str) -> Value {
+        match self {
+            Value::Const(Const::Function(_)) | Value::Path(_) | Value::File(_) | Value::Class(_) | Value::Unknown(_) => self,
+            other => Value::Unknown(Doubt {
+                why: why.into(),
+                kind: other.kind(),
+                may_be_none: !other.is_something(),
+                usual: other.to_const().filter(|value| *value != Const::None).map(Rc::new),
+            }),
+        }
+    }
+
+    /// The value, unless it is one of several: then no more than what they have in common.
+    pub(crate) fn in_doubt(self, why: &str) -> Value {
+        match self {
+            Value::Either(_) => {
+                Value::Unknown(Doubt { why: why.into(), kind: self.kind(), may_be_none: !self.is_something(), usual: None })
+            }
+            other => other,
+        }
+    }
+
+    /// The value, if it is known not to be `None`.
+    pub(crate) fn unless_none(self) -> Value {
+        match self {
+            Value::Unknown(doubt) if doubt.kind != Kind::Any => Value::Unknown(Doubt { may_be_none: false, ..doubt }),
+            Value::Either(all) => {
+                let mut something: Vec<Value> =
+                    all.iter().filter(|value| !value.is_none()).map(|value| value.clone().unless_none()).collect();
+                match something.len() {
+                    1 => something.remove(0),
+                    _ => Value::Either(budget::keep(something)),
+                }
+            }
+            other => other,
         }
     }
 
     /// Whether it is anything but `None`, whichever value it is.
     pub(crate) fn is_something(&self) -> bool {
         match self {
-            Value::Unknown(doubt) => doubt.kind != Kind::Any,
+            Value::Unknown(doubt) => !doubt.may_be_none,
             Value::Either(all) => all.iter().all(Value::is_something),
             Value::Const(value) => *value != Const::None,
             Value::Tensor(_)
@@ -409,7 +460,7 @@ impl Value {
             }
             Given::Tuple(items) => Value::tuple(items.into_iter().map(Value::from_given).collect()),
             Given::Descriptor { .. } => Value::unknown(WHY),
-            Given::Open { kind, .. } => Value::some(kind, WHY),
+            Given::Open { kind, may_be_none, .. } => Value::Unknown(Doubt { why: WHY.into(), kind, may_be_none, usual: None }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::launches_of;
+use super::{launches_of, sites_of};
 
 fn check(text: &str, expected: Expect) {
     expected.assert_eq(&launches_of(text));
@@ -266,5 +266,131 @@ fn blocks() {
         expect![[r#"
         LCH011 unclosed table, expected `]` at ""
     "#]],
+    );
+}
+
+/// What calls of a library's functions leave open, whoever makes them.
+fn left_open(host: &str, expected: Expect) {
+    expected.assert_eq(&sites_of(&format!("{ROWS}{host}")));
+}
+
+#[test]
+fn optional_arguments() {
+    left_open(
+        "
+from typing import Optional, Union
+
+def plain(out: torch.Tensor, x: Optional[torch.Tensor] = None, n: 'int | None' = None, eps: float | None = None):
+    if x is None:
+        x = torch.empty(4, dtype=torch.float16)
+    n = x.shape[0] if n is None else n
+    rows[(1,)](out, x, out.stride(0), n, BLOCK=64)
+    rows[(1,)](out, x, eps, n, BLOCK=64)
+
+def narrowed(out, x: torch.Tensor | None, n: Union[int, None] = None):
+    if x is not None and n:
+        rows[(1,)](out.contiguous(), x, n, n, BLOCK=64)
+    else:
+        rows[(1,)](out.contiguous(), x, n, n, BLOCK=64)
+    assert x is not None
+    rows[(2,)](out, x if n is None else None, n, n, BLOCK=64)
+",
+        expect![[r#"
+            rows out=Tensor(None) x=Tensor(None) stride=Int n=Int BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None) stride=Float? n=Int BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None) stride=Int n=Int BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None)? stride=Int? n=Int? BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None)? stride=Int? n=Int? BLOCK=64 leaves ElementTypes open
+        "#]],
+    );
+}
+
+#[test]
+fn methods_and_contexts() {
+    left_open(
+        "
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor: float, block=64):
+        out = torch.empty_like(x, dtype=torch.float32)
+        rows[(1,)](out, x, factor, x.numel(), BLOCK=block)
+        ctx.save_for_backward(x, out)
+        ctx.factor = factor
+        if factor > 1:
+            ctx.block = block
+        else:
+            ctx.block = 32
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, out = ctx.saved_tensors
+        rows[(1,)](out, x, ctx.factor, grad.stride(0), BLOCK=ctx.block)
+
+class Layer(torch.nn.Module):
+    def __init__(self, size: int, eps=1e-6):
+        self.eps, self.size = eps, size
+        self.weight = torch.nn.Parameter(torch.ones(size))
+
+    def forward(self, x: torch.Tensor):
+        rows[(1,)](x, self.weight, self.eps, self.size, BLOCK=64)
+",
+        expect![[r#"
+            rows out=Tensor(Some(F32)) x=Tensor(None) stride=Float n=Int BLOCK=Any? leaves Kinds open
+            rows out=Tensor(Some(F32)) x=Tensor(None) stride=Float n=Int BLOCK=Any? leaves Kinds open
+            rows out=Tensor(None) x=Tensor(Some(F32)) stride=Float n=Int BLOCK=64 leaves ElementTypes open
+        "#]],
+    );
+}
+
+#[test]
+fn wrappers_and_tables() {
+    left_open(
+        "
+import functools
+from dataclasses import dataclass
+
+@triton.jit
+def columns(out, x, stride, n, BLOCK: tl.constexpr):
+    pass
+
+@dataclass
+class Options:
+    rows: int
+    scale: float = 1.0
+
+def counted(function):
+    seen = []
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        for old in unknown(seen):
+            return old
+        return function(*args, **kwargs)
+    return wrapper
+
+@counted
+def offsets(x: torch.Tensor, block: int) -> torch.LongTensor:
+    return torch.tensor(x.tolist())
+
+@unknown.cached
+def parts(x) -> tuple[torch.Tensor, int]:
+    return x, 3
+
+def chosen(x: torch.Tensor, name, options: Options, wide: bool):
+    kernel = rows if wide else columns
+    kernel[(1,)](x, offsets(x, 4), options.scale, options.rows, BLOCK=128)
+    kernel = {'rows': rows, 'columns': columns}[name]
+    y, n = parts(x)
+    kernel[(1,)](y, x, {'small': 16, 'large': 32}[name], n, BLOCK=128)
+    B, *rest = *x.shape, 3
+    rows[(1,)](x, x, B, torch.finfo(x.dtype).max, BLOCK=128)
+",
+        expect![[r#"
+            rows out=Tensor(None) x=Tensor(Some(I64)) stride=Float n=Int BLOCK=128 leaves ElementTypes open
+            columns out=Tensor(None) x=Tensor(Some(I64)) stride=Float n=Int BLOCK=128 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None) stride=16|32 n=Int BLOCK=128 leaves ElementTypes open
+            columns out=Tensor(None) x=Tensor(None) stride=16|32 n=Int BLOCK=128 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None) stride=Int n=Float BLOCK=128 leaves ElementTypes open
+        "#]],
     );
 }
