@@ -10,7 +10,7 @@ import {
   type Disposable,
   EventEmitter,
   type ExtensionContext,
-  type Position,
+  Position,
   type QuickPickItem,
   StatusBarAlignment,
   type TextDocument,
@@ -54,6 +54,8 @@ export class Looks implements Disposable {
       this.later,
       window.onDidChangeActiveTextEditor(() => this.later()),
       window.onDidChangeTextEditorSelection(() => this.later()),
+      window.onDidChangeActiveNotebookEditor(() => this.later()),
+      window.onDidChangeNotebookEditorSelection(() => this.later()),
       workspace.onDidChangeTextDocument(() => this.later()),
       workspace.onDidChangeConfiguration((event) => {
         if (!event.affectsConfiguration('tritium')) return;
@@ -116,8 +118,8 @@ export class Looks implements Disposable {
   }
 
   private async look(): Promise<void> {
-    const editor = window.activeTextEditor;
-    if (editor !== undefined && !ASIDE.has(editor.document.uri.scheme)) this.last = { document: editor.document, position: editor.selection.active };
+    const here = current();
+    if (here !== undefined && !ASIDE.has(here.document.uri.scheme)) this.last = here;
     else if (this.last?.document.isClosed === true) this.last = undefined;
     const last = this.last;
     const isAsked = last?.document.languageId === 'python' && this.server.isWanted;
@@ -180,6 +182,15 @@ export class Looks implements Disposable {
     const target = workspace.workspaceFolders === undefined ? ConfigurationTarget.Global : ConfigurationTarget.Workspace;
     await workspace.getConfiguration('tritium', at.uri).update(name, id === '' ? undefined : id, target);
   }
+}
+
+/** Where the person is: at the cursor, or in the cell of a notebook that is selected. */
+function current(): { document: TextDocument; position: Position } | undefined {
+  const editor = window.activeTextEditor;
+  if (editor !== undefined) return { document: editor.document, position: editor.selection.active };
+  const shown = window.activeNotebookEditor;
+  if (shown === undefined || shown.selection.start >= shown.notebook.cellCount) return undefined;
+  return { document: shown.notebook.cellAt(shown.selection.start).document, position: new Position(0, 0) };
 }
 
 export async function pick(title: string, all: Choice[]): Promise<Choice | undefined> {

@@ -268,7 +268,7 @@ const trusted = {
   },
   'the cells of a notebook are one program, and each is told its own': async () => {
     const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(path.join(workspace, 'softmax_rows.ipynb')));
-    await vscode.window.showNotebookDocument(notebook);
+    const shown = await vscode.window.showNotebookDocument(notebook);
     const cell = (words) => notebook.getCells().find((one) => one.document.getText().includes(words)).document;
     const [setup, kernel] = [cell('LANES = '), cell('def softmax')];
     const put = async (document, before, now) => {
@@ -290,6 +290,9 @@ const trusted = {
       return actions.find((action) => action.edit !== undefined);
     });
     assert.ok(await vscode.workspace.applyEdit(fix.edit));
+    // It compiles now, and the launch of another cell says what it does.
+    await until('another problem comes', () => problems(kernel.uri).map((one) => one.code.value).join() === 'MSK012');
+    await put(kernel, 'mask=at != 0', 'mask=at < columns');
     await until('the problem goes', () => problems(kernel.uri).length === 0);
     // The other cells decide what this one means.
     await put(setup, '256', '250');
@@ -299,12 +302,13 @@ const trusted = {
     const outcome = await ask(lens.command.command, ...lens.command.arguments);
     assert.equal(outcome.ok, true, outcome.text);
     const { looks } = vscode.extensions.getExtension('tritium.tritium').exports;
-    await until('the status bar knows it', () => /H100 · Triton 3/.test(looks()?.text ?? ''));
+    const at = notebook.getCells().find((one) => one.document === kernel).index;
+    shown.selection = new vscode.NotebookRange(at, at + 1);
+    await until('the status bar knows the selected cell', () => /^softmax: /.test(looks()?.tooltip ?? '') && /H100 · Triton 3/.test(looks()?.text ?? ''));
     // A cell that goes takes what was said of it along.
     await put(setup, '128', '250');
     await until('a problem is back', () => problems(kernel.uri).length > 0);
     const edit = new vscode.WorkspaceEdit();
-    const at = notebook.getCells().find((one) => one.document === kernel).index;
     edit.set(notebook.uri, [vscode.NotebookEdit.deleteCells(new vscode.NotebookRange(at, at + 1))]);
     assert.ok(await vscode.workspace.applyEdit(edit));
     await until('nothing is said of it', () => problems(kernel.uri).length === 0);
