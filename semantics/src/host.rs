@@ -25,6 +25,7 @@ mod launch;
 mod library;
 mod operations;
 mod statements;
+mod survey;
 mod torch;
 mod value;
 

@@ -139,7 +139,7 @@ impl Host<'_> {
         for param in params {
             let value = match param.kind {
                 // The object, or the context, that comes first.
-                _ if is_open => match positional.next() {
+                _ if is_open => match positional.next().or_else(|| args.keyword(&param.name).cloned()) {
                     Some(given) => given,
                     None => self.open_argument(closure, param, &used),
                 },

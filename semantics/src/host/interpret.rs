@@ -22,20 +22,18 @@ use super::{
     operations::{compare, distinct, outgrows, python_str},
     statements::Flow,
     torch::{self, Args},
-    value::{Class, Closure, Code, Doubt, Kind, Method, Object, Scope, Value},
+    value::{Class, Closure, Code, Doubt, Kind, Method, Scope, Value},
 };
 use crate::{
     Db, Function, SourceFile,
     body::{Arg, ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
     constant::{self, Const},
-    items::{self, Meaning, Node, chunk_body, items as items_of},
+    items::{self, Meaning, chunk_body, items as items_of},
     launch::{Launches, UnknownLaunch},
 };
 
 /// Statements and expressions evaluated before the rest is unknown.
 pub(super) const FUEL: u32 = 400_000;
-/// The same, of a function that is entered without knowing its arguments.
-const SURVEY_FUEL: u32 = 20_000;
 /// Values that wait for one another.
 const MAX_LOOKUPS: usize = 256;
 /// Calls within calls.
@@ -168,93 +166,6 @@ impl<'db> Host<'db> {
                 break;
             }
         }
-    }
-
-    /// Enters the functions that nothing has called with known arguments: what their launches give is known in part.
-    pub(crate) fn survey(&mut self) {
-        self.is_survey = true;
-        budget::refill();
-        let mut fuel_left = FUEL;
-        // Who calls them may have chosen a default device.
-        self.default_is_cpu = false;
-        let definitions = &items::declared(self.db, self.file).definitions;
-        let of_definition = &items_of(self.db, self.file).of_definition;
-        for (definition, function) in definitions.iter().zip(of_definition) {
-            // What stands in a function is defined when that one is entered.
-            if function.is_some()
-                || definition.outer.is_some()
-                || self.entered.contains(&(self.file, definition.chunk, definition.stmt))
-            {
-                continue;
-            }
-            let Some(body) = chunk_body(self.db, self.file, definition.chunk) else { continue };
-            // Most functions of a library launch nothing.
-            if !self.may_launch(&body, definition.stmt) {
-                continue;
-            }
-            self.db.unwind_if_revision_cancelled();
-            self.fuel = SURVEY_FUEL.min(fuel_left);
-            let before = self.fuel;
-            self.path_conditions = vec!["the arguments of the function around it are not known".into()];
-            let scope = self.module(self.file);
-            let first = definition.class.and_then(|class| self.receiver(definition.chunk, class, definition.stmt));
-            let frame = Frame::new(self.file, definition.chunk, body, scope);
-            let closure = Closure::of_definition(&frame, definition.stmt, Method::Plain);
-            self.is_open_call = true;
-            self.call_closure(&closure, &Args::default(), first.as_slice());
-            self.is_open_call = false;
-            fuel_left -= before - self.fuel;
-            self.path_conditions.clear();
-        }
-    }
-
-    /// What a method that is entered without a call gets first: an object as `__init__` leaves it, or the context that `forward` fills for
-    /// `backward`, each called with anything. `None` where the method takes neither.
-    fn receiver(&mut self, chunk: usize, class: StmtId, method: StmtId) -> Option<Value> {
-        let body = chunk_body(self.db, self.file, chunk)?;
-        let Stmt::Function(def) = body.stmt(method) else { return None };
-        let frame = self.frame(self.file, chunk, body.clone());
-        let Stmt::Class { body: members, .. } = body.stmt(class) else { return None };
-        let member = |name: &str| {
-            members.iter().copied().find(|&member| matches!(body.stmt(member), Stmt::Function(def) if def.name == name))
-        };
-        let is_context = member("forward").is_some() && member("backward").is_some();
-        let (class_of, maker) = match (is_context, def.name.as_str(), written_method(&body, &def.decorators)) {
-            (true, "forward", _) => return Some(Value::object(IndexMap::new())),
-            (true, "backward", _) => (None, "forward"),
-            (_, "__init__", _) | (_, _, Method::Class | Method::Static) => return None,
-            _ => match self.class(&frame, class) {
-                Value::Class(class) => (Some(class), "__init__"),
-                _ => return None,
-            },
-        };
-        let made = budget::keep(Object { class: class_of, fields: RefCell::default() });
-        if let Some(maker) = member(maker) {
-            let maker = Closure::of_definition(&frame, maker, Method::Plain);
-            self.is_open_call = true;
-            self.call_closure(&maker, &Args::default(), &[Value::Object(made.clone())]);
-            self.is_open_call = false;
-        }
-        // An attribute is whatever it was set to last, here or elsewhere.
-        if !is_context {
-            for (name, value) in made.fields.borrow_mut().iter_mut() {
-                *value = value.clone().usually(&format!("`.{name}` is not known"));
-            }
-        }
-        Some(Value::Object(made))
-    }
-
-    /// Whether a function holds a call of a subscripted name or attribute: `kernel[grid](…)`.
-    fn may_launch(&self, body: &Body, stmt: StmtId) -> bool {
-        let mut found = false;
-        items::walk(body, &[stmt], &mut |node| {
-            if let Node::Expr(id) = node
-                && let Expr::Call { callee, .. } = body.expr(id)
-            {
-                found |= matches!(body.expr(*callee), Expr::Subscript { .. });
-            }
-        });
-        found
     }
 
     pub(super) fn module(&mut self, file: SourceFile) -> Rc<Scope> {
@@ -983,7 +894,7 @@ impl<'db> Host<'db> {
 }
 
 /// What the decorators of a class's function make it.
-fn written_method(body: &Body, decorators: &[ExprId]) -> Method {
+pub(super) fn written_method(body: &Body, decorators: &[ExprId]) -> Method {
     let is = |word: &str| decorators.iter().any(|&d| matches!(body.expr(d), Expr::Name(n) if n == word));
     match (is("staticmethod"), is("classmethod")) {
         (true, _) => Method::Static,

@@ -126,6 +126,11 @@ impl Host<'_> {
                 args.positional.is_empty().then(|| Value::dict(entries.collect()))
             }
             "builtins.print" => Some(Value::NONE),
+            // A row of `@pytest.mark.parametrize(…)`.
+            "pytest.param" => match &args.positional[..] {
+                [one] => Some(one.clone()),
+                many => Some(Value::tuple(many.to_vec())),
+            },
             "builtins.set" | "builtins.frozenset" => {
                 args.positional.first().map_or_else(|| Some(vec![]), Value::items).map(|items| Value::list(distinct(items)))
             }

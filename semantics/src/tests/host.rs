@@ -394,3 +394,35 @@ def chosen(x: torch.Tensor, name, options: Options, wide: bool):
         "#]],
     );
 }
+
+/// A test is a program: each set of its parameters is a launch.
+#[test]
+fn tests_and_their_parameters() {
+    after_rows(
+        "
+import pytest
+
+def run(dtype, n, block=64):
+    x = torch.randn(n, dtype=dtype, device='cuda')
+    rows[(4,)](torch.empty_like(x), x, x.stride(0), n, BLOCK=block)
+
+@pytest.mark.parametrize('dtype', [torch.float16, torch.float32])
+@pytest.mark.parametrize(('n', 'block'), [(32, 64), pytest.param(48, 16), (64, 128)])
+def test_rows(dtype, n, block):
+    run(dtype, n, block)
+
+def test_one():
+    run(torch.int8, 8)
+
+def test_with_fixture(device):
+    run(torch.int32, device.count)
+",
+        expect![[r#"
+            rows = rows[4, 1, 1] out=out:f16[32]/[1]=Empty x=x:f16[32]/[1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=32 BLOCK:64 warps=4 stages=3
+            rows#2 = rows[4, 1, 1] out=out:f32[48]/[1]=Empty x=x:f32[48]/[1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=48 BLOCK:16 warps=4 stages=3
+            rows#3 = rows[4, 1, 1] out=out:f16[64]/[1]=Empty x=x:f16[64]/[1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=64 BLOCK:128 warps=4 stages=3
+            rows#4 = rows[4, 1, 1] out=out:i8[8]/[1]=Empty x=x:i8[8]/[1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=8 BLOCK:64 warps=4 stages=3
+            unknown: the arguments of the function around it are not known at "rows[(4,)](torch.empty_like(x), x, x.stride(0), n, BLOCK=block)"
+        "#]],
+    );
+}

@@ -76,6 +76,12 @@ pub(crate) fn understood(judge: &Judge) -> Result<String, String> {
         | package | kernels | helpers | elaborated | expressions reached | typed | panics |\n\
         |---|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
+    let mut launches = "\nPlaces that launch a kernel: those where of at least one argument the type is known, where every argument is, where no more \
+        than sizes, numbers and flags are left open, and where element types are left open as well. Of the others some argument has no more than \
+        what the kernel does with it.\n\n\
+        | package | launches | some type | every argument | but values | but element types |\n\
+        |---|---:|---:|---:|---:|---:|\n"
+        .to_owned();
     for package in PACKAGES {
         let answer = json(judge, &["stats", package, "--output-format", "json"])?;
         let number = |key: &str| answer[key].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
@@ -89,8 +95,20 @@ pub(crate) fn understood(judge: &Judge) -> Result<String, String> {
             percent(number("typed_expressions"), reached),
             number("panics"),
         );
+        let sites = |key: &str| answer["launches"][key].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
+        let known = sites("whole") + sites("arguments");
+        let but_values = known + sites("but_values");
+        let but_types = but_values + sites("but_element_types");
+        let _ = writeln!(
+            launches,
+            "| {package} | {} | {} | {known} | {} | {} |",
+            sites("all"),
+            percent(sites("some_type"), sites("all")),
+            percent(but_values, sites("all")),
+            percent(but_types, sites("all")),
+        );
     }
-    Ok(out)
+    Ok(out + &launches)
 }
 
 fn json(judge: &Judge, arguments: &[&str]) -> Result<Value, String> {
