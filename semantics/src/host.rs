@@ -176,21 +176,31 @@ pub(crate) fn constant(db: &dyn Db, file: SourceFile, chunk: usize, expr: ExprId
 /// The rules of a function's `@triton.heuristics`, to ask what they make of one set of arguments after another.
 pub(crate) struct Rules<'db> {
     host: interpret::Host<'db>,
-    tuning: launch::Tuning,
+    rules: Vec<(SmolStr, value::Value)>,
+    /// What was asked, with the answers: many sets of arguments differ in what no rule is told.
+    answered: Vec<(Named, Named)>,
 }
+
+/// Values by name.
+type Named = Vec<(SmolStr, Given)>;
 
 impl<'db> Rules<'db> {
     /// `None` where there are none.
     pub(crate) fn of(db: &'db dyn Db, function: Function) -> Option<Rules<'db>> {
         items::items(db, function.file(db)).function(function).filter(|item| item.is_tuned)?;
         let mut host = interpret::Host::new(db, function.file(db));
-        let tuning = host.tuning(function);
-        (!tuning.heuristics.is_empty()).then_some(Rules { host, tuning })
+        let rules = host.heuristics(function);
+        (!rules.is_empty()).then_some(Rules { host, rules, answered: Vec::new() })
     }
 
     /// The compile-time values that they add to arguments, by name, as far as they can be evaluated.
-    pub(crate) fn values(&mut self, known: Vec<(SmolStr, Given)>) -> Vec<(SmolStr, Given)> {
-        self.host.heuristic_values(&self.tuning, known)
+    pub(crate) fn values(&mut self, known: Named) -> Named {
+        if let Some((_, values)) = self.answered.iter().find(|(asked, _)| *asked == known) {
+            return values.clone();
+        }
+        let values = self.host.heuristic_values(&self.rules, known.clone());
+        self.answered.push((known, values.clone()));
+        values
     }
 }
 
@@ -210,7 +220,13 @@ pub(crate) fn call_constexpr_function(
 }
 
 /// The value of a parameter's default, as far as it can be evaluated.
-#[salsa::tracked(returns(clone))]
 pub fn default_of(db: &dyn Db, function: Function, param: usize) -> Option<crate::constant::Const> {
+    // Most have none.
+    items::items(db, function.file(db)).function(function)?.params.get(param)?.default?;
+    value_of_default(db, function, param)
+}
+
+#[salsa::tracked(returns(clone))]
+fn value_of_default(db: &dyn Db, function: Function, param: usize) -> Option<crate::constant::Const> {
     interpret::Host::new(db, function.file(db)).default_value(function, param)?.to_const()
 }

@@ -226,14 +226,16 @@ pub fn items(db: &dyn Db, file: SourceFile) -> Items {
 /// The definitions that a call compiles, wherever it stands: `kernel = triton.jit(function)`.
 fn compiled_by_name(db: &dyn Db, file: SourceFile) -> BTreeSet<usize> {
     let declared = declared(db, file);
+    let defined: FxHashSet<&str> = declared.definitions.iter().map(|d| d.name.as_str()).collect();
     let mut out = BTreeSet::new();
     for (chunk, (_, parsed)) in chunks(db, file).iter().enumerate() {
-        for (around, callee, name) in calls_with_a_name(db, *parsed) {
+        for (callee, name) in calls_with_a_name(db, *parsed) {
             // Most are calls of functions with a value.
-            if !declared.definitions.iter().any(|d| d.name == *name) {
+            if !defined.contains(name.as_str()) {
                 continue;
             }
             let Some(body) = chunk_body(db, file, chunk) else { continue };
+            let around = function_around(&body, &body.root, *callee);
             let outer = around.and_then(|stmt| declared.definition_at.get(&(chunk, stmt)).copied());
             // All that the name stands for at some time: `kernel = triton.jit(kernel)` binds it anew.
             let bound: Vec<&Bound> = match enclosing(db, file, outer, name) {
@@ -250,33 +252,41 @@ fn compiled_by_name(db: &dyn Db, file: SourceFile) -> BTreeSet<usize> {
     out
 }
 
-/// The calls of a chunk that give a name and nothing else: the function that they are in, the callee, the name.
+/// The calls of a chunk that give a name and nothing else: the callee, the name.
 #[salsa::tracked(returns(ref))]
-fn calls_with_a_name<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Vec<(Option<StmtId>, ExprId, SmolStr)> {
-    fn search(body: &Body, stmts: &[StmtId], around: Option<StmtId>, out: &mut Vec<(Option<StmtId>, ExprId, SmolStr)>) {
+fn calls_with_a_name<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Vec<(ExprId, SmolStr)> {
+    let body = &lowered(db, chunk).body;
+    let of_call = |expr: &Expr| match expr {
+        Expr::Call { callee, args } => match &args[..] {
+            [arg] => match body.expr(arg.value) {
+                Expr::Name(name) => Some((*callee, name.clone())),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    body.exprs.iter().filter_map(of_call).collect()
+}
+
+/// The innermost function of some statements that an expression stands in.
+fn function_around(body: &Body, stmts: &[StmtId], expr: ExprId) -> Option<StmtId> {
+    let mut pending: Vec<(&[StmtId], Option<StmtId>)> = vec![(stmts, None)];
+    while let Some((stmts, around)) = pending.pop() {
         for &id in stmts {
             let stmt = body.stmt(id);
-            own_exprs(stmt, &mut |root| {
-                walk_expr(body, root, &mut |node| {
-                    if let Node::Expr(id) = node
-                        && let Expr::Call { callee, args } = body.expr(id)
-                        && let [arg] = &args[..]
-                        && let Expr::Name(name) = body.expr(arg.value)
-                    {
-                        out.push((around, *callee, name.clone()));
-                    }
-                });
-            });
+            let mut is_here = false;
+            own_exprs(stmt, &mut |root| walk_expr(body, root, &mut |node| is_here |= node == Node::Expr(expr)));
+            if is_here {
+                return around;
+            }
             match stmt {
-                Stmt::Function(def) => search(body, &def.body, Some(id), out),
-                _ => module_blocks(stmt).into_iter().for_each(|block| search(body, block, around, out)),
+                Stmt::Function(def) => pending.push((&def.body, Some(id))),
+                _ => pending.extend(module_blocks(stmt).into_iter().map(|block| (block, around))),
             }
         }
     }
-    let body = &lowered(db, chunk).body;
-    let mut out = Vec::new();
-    search(body, &body.root, None, &mut out);
-    out
+    None
 }
 
 fn function_item(
@@ -745,12 +755,20 @@ pub fn walk_expr(body: &Body, id: ExprId, visit: &mut dyn FnMut(Node)) {
     let mut left: SmallVec<[ExprId; 16]> = smallvec![id];
     while let Some(id) = left.pop() {
         visit(Node::Expr(id));
-        left.extend(children(body, id).into_iter().rev());
+        let first = left.len();
+        each_child(body, id, &mut |child| left.push(child));
+        left[first..].reverse();
     }
 }
 
 /// The expressions directly inside one.
 pub fn children(body: &Body, id: ExprId) -> SmallVec<[ExprId; 4]> {
+    let mut out = smallvec![];
+    each_child(body, id, &mut |child| out.push(child));
+    out
+}
+
+fn each_child(body: &Body, id: ExprId, visit: &mut impl FnMut(ExprId)) {
     match body.expr(id) {
         Expr::Missing
         | Expr::Name(_)
@@ -762,43 +780,40 @@ pub fn children(body: &Body, id: ExprId) -> SmallVec<[ExprId; 4]> {
         | Expr::Bytes(_)
         | Expr::Bool(_)
         | Expr::None
-        | Expr::Ellipsis => smallvec![],
-        Expr::FString(parts) => {
-            fn values(parts: &[FStringPart], out: &mut SmallVec<[ExprId; 4]>) {
-                for part in parts {
-                    if let FStringPart::Value { value, format, .. } = part {
-                        out.push(*value);
-                        values(format.as_deref().unwrap_or_default(), out);
-                    }
-                }
-            }
-            let mut out = smallvec![];
-            values(parts, &mut out);
-            out
-        }
-        Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => items.iter().copied().collect(),
-        Expr::Dict(items) => items.iter().flat_map(|(k, v)| k.iter().copied().chain([*v])).collect(),
+        | Expr::Ellipsis => {}
+        Expr::FString(parts) => each_value(parts, visit),
+        Expr::Tuple(items) | Expr::List(items) | Expr::Set(items) => items.iter().for_each(|&e| visit(e)),
+        Expr::Dict(items) => items.iter().flat_map(|(k, v)| k.iter().chain([v])).for_each(|&e| visit(e)),
         Expr::Comprehension { key, element, clauses, .. } => {
-            let mut out: SmallVec<[ExprId; 4]> = key.iter().copied().chain([*element]).collect();
+            key.iter().chain([element]).for_each(|&e| visit(e));
             for clause in clauses {
                 match clause {
-                    Clause::For { target, iterable } => out.extend([*target, *iterable]),
-                    Clause::If(condition) => out.push(*condition),
+                    Clause::For { target, iterable } => [*target, *iterable].into_iter().for_each(&mut *visit),
+                    Clause::If(condition) => visit(*condition),
                 }
             }
-            out
         }
-        Expr::Unary { operand, .. } => smallvec![*operand],
-        Expr::Binary { lhs, rhs, .. } | Expr::Bool2 { lhs, rhs, .. } => smallvec![*lhs, *rhs],
-        Expr::Compare { first, rest } => [*first].into_iter().chain(rest.iter().map(|r| r.1)).collect(),
-        Expr::If { condition, then, otherwise } => smallvec![*condition, *then, *otherwise],
-        Expr::Lambda { params, body } => params.iter().filter_map(|p| p.default).chain([*body]).collect(),
-        Expr::Named { value, .. } => smallvec![*value],
-        Expr::Await(e) | Expr::Starred(e) => smallvec![*e],
-        Expr::Yield(e) => e.iter().copied().collect(),
-        Expr::Call { callee, args } => [*callee].into_iter().chain(args.iter().map(|arg| arg.value)).collect(),
-        Expr::Attribute { receiver, .. } => smallvec![*receiver],
-        Expr::Subscript { receiver, index } => smallvec![*receiver, *index],
-        Expr::Slice { lower, upper, step } => [lower, upper, step].into_iter().flatten().copied().collect(),
+        Expr::Unary { operand, .. } => visit(*operand),
+        Expr::Binary { lhs, rhs, .. } | Expr::Bool2 { lhs, rhs, .. } => [*lhs, *rhs].into_iter().for_each(visit),
+        Expr::Compare { first, rest } => [*first].into_iter().chain(rest.iter().map(|r| r.1)).for_each(visit),
+        Expr::If { condition, then, otherwise } => [*condition, *then, *otherwise].into_iter().for_each(visit),
+        Expr::Lambda { params, body } => params.iter().filter_map(|p| p.default).chain([*body]).for_each(visit),
+        Expr::Named { value, .. } => visit(*value),
+        Expr::Await(e) | Expr::Starred(e) => visit(*e),
+        Expr::Yield(e) => e.iter().for_each(|&e| visit(e)),
+        Expr::Call { callee, args } => [*callee].into_iter().chain(args.iter().map(|arg| arg.value)).for_each(visit),
+        Expr::Attribute { receiver, .. } => visit(*receiver),
+        Expr::Subscript { receiver, index } => [*receiver, *index].into_iter().for_each(visit),
+        Expr::Slice { lower, upper, step } => [lower, upper, step].into_iter().flatten().for_each(|&e| visit(e)),
+    }
+}
+
+/// The values in an f-string, those in its format specifications too.
+fn each_value(parts: &[FStringPart], visit: &mut impl FnMut(ExprId)) {
+    for part in parts {
+        if let FStringPart::Value { value, format, .. } = part {
+            visit(*value);
+            each_value(format.as_deref().unwrap_or_default(), visit);
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 mod names;
 
-use names::Found;
+use names::{Found, Span};
 
 /// How one version of the language reads a kernel. Before 3.6 only the API names differ, so those versions share its row.
 #[derive(Debug, PartialEq, Eq)]
@@ -219,16 +219,18 @@ pub enum Availability {
 /// Whether a version has what a full path names (`triton.language.squeeze`); a version nobody can read is the newest, and what was before
 /// the table is not known to lack anything.
 pub fn availability(path: &str, triton: &str) -> Availability {
-    let Some(wanted) = number(triton).or_else(|| number(newest().version)) else { return Availability::Unknown };
     let span = match names::find(path) {
         Found::Span(span) => span,
         Found::NoMember => return Availability::Never,
         Found::Unlisted => return Availability::Unknown,
     };
-    let advice = ADVICE.iter().find(|advice| {
-        let rest = path.strip_prefix("triton.").and_then(|rest| rest.strip_prefix(advice.path));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    });
+    let own = path.strip_prefix("triton.").unwrap_or_default();
+    let advice =
+        ADVICE.iter().find(|advice| own.strip_prefix(advice.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+    if advice.is_none() && span == Span::default() {
+        return Availability::Present;
+    }
+    let Some(wanted) = number(triton).or_else(|| number(newest().version)) else { return Availability::Unknown };
     let reached = |version: Option<&'static str>| version.filter(|v| number(v).is_some_and(|v| v <= wanted));
     if let Some(version) = span.since.filter(|v| number(v).is_some_and(|v| wanted < v)) {
         return Availability::NotYet { version };

@@ -79,8 +79,7 @@ impl Entry {
     fn into_diagnostic(self, db: &dyn Db, file: SourceFile) -> Option<Diagnostic> {
         let (_, range) = range_of(db, self.place)?;
         let problem = &self.problem;
-        let certain = self.seen().any(|s| !s.is_assumed || (s.labels.len() >= s.reach && !s.refuted))
-            && globals::alternatives(db, problem.place.function).is_empty();
+        let certain = self.seen().any(Seen::is_certain) && globals::alternatives(db, problem.place.function).is_empty();
         // Facts of NVIDIA's compiler: others compute f32 exactly, fill masked-off elements with zeros, and take tiles of other sizes.
         if matches!(problem.code, Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008 | Code::SHP002)
             && items::is_for_other_device(db, problem.place.function.file(db))

@@ -13,6 +13,7 @@ use crate::{
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
+    globals,
     items::{self, ParamItem, items as items_of},
     launch::{Launch, launches, launches_of},
     lints::{self, launched, lint},
@@ -123,8 +124,15 @@ pub(super) struct Seen {
     pub reach: usize,
     /// Other element types do not have it.
     pub refuted: bool,
-    /// The parameters whose assumed arguments it may come from, where some launch says others.
+    /// The parameters whose assumed arguments it may come from, where some launch says others; of what is not certain.
     pub rests_on: IndexSet<SmolStr>,
+}
+
+impl Seen {
+    /// Whether all that reach its place have it, or a launch does.
+    pub(super) fn is_certain(&self) -> bool {
+        !self.is_assumed || (self.labels.len() >= self.reach && !self.refuted)
+    }
 }
 
 /// One specialisation of a kernel and what was found.
@@ -183,6 +191,8 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
     let is_doubted = |p: &Problem| is_error(p) && elaborations().any(|e| refutes(db, e, p));
     let credited: Vec<&Elaborated> = elaborations().filter(|e| !e.problems.iter().any(is_doubted)).collect();
     let mut found = IndexMap::<(Place, Code), Finding>::new();
+    // What each was found under first.
+    let mut firsts: Vec<&Specialisation> = Vec::new();
     for visit in all {
         let specialisation = visit.specialisation;
         let of_target = lints::of_target(db, visit.elaborated);
@@ -216,8 +226,9 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
                     labels: IndexSet::new(),
                     reach,
                     refuted,
-                    rests_on: names_of(db, kernel, specialisation, problem),
+                    rests_on: IndexSet::new(),
                 };
+                firsts.push(specialisation);
                 Finding { problem: problem.clone(), place, seen, launch: None }
             });
             // Of several at one place the one that matters most is told.
@@ -231,6 +242,11 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
         }
     }
     let mut found: Vec<Finding> = found.into_values().collect();
+    for (finding, specialisation) in found.iter_mut().zip(firsts) {
+        if !finding.seen.is_certain() || !globals::alternatives(db, finding.problem.place.function).is_empty() {
+            finding.seen.rests_on = names_of(db, kernel, specialisation, &finding.problem);
+        }
+    }
     soften_skipped_rows(db, kernel, all, &mut found);
     found
 }

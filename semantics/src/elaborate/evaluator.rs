@@ -24,6 +24,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
+    globals::Global,
     problem::{Applicability, At, Edit, Fix, Place, Problem},
     types::{Dim, Dims, TileType, Ty},
     versions::Rules,
@@ -97,6 +98,8 @@ pub(super) struct Evaluator<'a> {
     origin_of: FxHashMap<Place, u32>,
 
     pub scope: Scope,
+    /// What names that are not in scope mean, as far as they were asked for.
+    pub globals: FxHashMap<SmolStr, Option<Global>>,
     pub loops: u32,
     /// Blocks of the tile IR around what is emitted, and the most there were.
     blocks: u32,
@@ -166,6 +169,7 @@ pub(super) fn evaluate(
         origin_of_own: vec![u32::MAX; body.exprs.len()],
         origin_of: FxHashMap::default(),
         scope: Scope::default(),
+        globals: FxHashMap::default(),
         loops: 0,
         blocks: 0,
         blocks_below: 0,

@@ -31,10 +31,10 @@ pub(crate) struct Reached {
     pub(super) origins_before: usize,
 }
 
-pub(super) fn link(db: &dyn Db, root: Elaboration) -> Elaborated {
+pub(super) fn link(db: &dyn Db, mut root: Elaboration) -> Elaborated {
     let mut findings = Findings::default();
     findings.take(db, &root, &mut Vec::new());
-    let mut linker = Linker::new(db, &root);
+    let mut linker = Linker::new(db, &mut root);
     // Half a kernel is nobody's: its tile IR would only be kept.
     if !root.exhausted {
         linker.take(&root, 0, None);
@@ -121,10 +121,13 @@ struct Linker<'db> {
 }
 
 impl<'db> Linker<'db> {
-    fn new(db: &'db dyn Db, root: &Elaboration) -> Linker<'db> {
+    /// The root's function becomes the module's first.
+    fn new(db: &'db dyn Db, root: &mut Elaboration) -> Linker<'db> {
         let mut module = tile::Module::new(tile::Level::L0);
-        module.functions.push(if root.exhausted { tile::Function::new(&*root.function.name) } else { root.function.clone() });
-        let names = FxHashSet::from_iter([root.function.name.clone()]);
+        let name = root.function.name.clone();
+        let whole = std::mem::replace(&mut root.function, tile::Function::new(&*name));
+        module.functions.push(if root.exhausted { tile::Function::new(&*name) } else { whole });
+        let names = FxHashSet::from_iter([name]);
         Linker { db, module, origins: Vec::new(), places: FxHashMap::default(), names, numbers: FxHashMap::default() }
     }
 

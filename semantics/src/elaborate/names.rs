@@ -76,7 +76,15 @@ impl<'a> Evaluator<'a> {
             }
             None => {}
         }
-        match globals::name_in(self.db, self.function, name.clone()) {
+        let global = match self.globals.get(name) {
+            Some(known) => known.clone(),
+            None => {
+                let found = globals::name_in(self.db, self.function, name.clone());
+                self.globals.insert(name.clone(), found.clone());
+                found
+            }
+        };
+        match global {
             Some(global) => self.global(expr, name, global),
             None => match name.as_str() {
                 "int" => Value::Class(Class::Int),
@@ -230,12 +238,12 @@ impl<'a> Evaluator<'a> {
 
     /// A name of Triton's that this version lacks, or has for the last time: whether it lacks it.
     fn is_missing(&mut self, expr: ExprId, path: &str) -> bool {
-        let written = self.text(expr);
+        let written = || self.text(expr);
         let place = self.place(expr);
         let (code, message, new) = match self.availability(path) {
             Availability::Present | Availability::Never | Availability::Unknown => return false,
             Availability::Deprecated { instead } => {
-                let message = format!("`{written}` is deprecated: use {instead}");
+                let message = format!("`{}` is deprecated: use {instead}", written());
                 self.report(problem(Code::VER003, place, message));
                 return false;
             }
@@ -243,11 +251,12 @@ impl<'a> Evaluator<'a> {
                 let in_library = || Some(format!("`tl.{}`", builtins::Library::find(path.rsplit('.').next()?)?.full_spelling()));
                 let instead = instead.map(str::to_owned).or_else(in_library);
                 let advice = instead.as_ref().map(|instead| format!(": use {instead}")).unwrap_or_default();
-                (Code::VER001, format!("`{written}` is gone since Triton {version}{advice}"), instead)
+                (Code::VER001, format!("`{}` is gone since Triton {version}{advice}", written()), instead)
             }
             Availability::NotYet { version } => {
                 let message = format!(
-                    "`{written}` comes with Triton {version}, and this is read as Triton {}: say which one you use with `--triton` or `[tool.tritium]`, or do without it",
+                    "`{}` comes with Triton {version}, and this is read as Triton {}: say which one you use with `--triton` or `[tool.tritium]`, or do without it",
+                    written(),
                     self.triton
                 );
                 (Code::VER002, message, None)

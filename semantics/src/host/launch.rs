@@ -127,6 +127,16 @@ impl From<Impossible> for LaunchError {
 
 impl Host<'_> {
     pub(crate) fn tuning(&mut self, function: Function) -> Tuning {
+        self.decorated(function, true)
+    }
+
+    /// The rules of a function's `@triton.heuristics`, by parameter.
+    pub(crate) fn heuristics(&mut self, function: Function) -> Vec<(SmolStr, Value)> {
+        self.decorated(function, false).heuristics
+    }
+
+    /// What its decorators say of a function; `with_tuners`: those that list configurations too.
+    fn decorated(&mut self, function: Function, with_tuners: bool) -> Tuning {
         let mut tuning = Tuning::default();
         let file = function.file(self.db);
         let Some(item) = items_of(self.db, file).function(function) else { return tuning };
@@ -147,6 +157,9 @@ impl Host<'_> {
             let keyword = |name: &str| args.iter().any(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == name));
             // A tuner of the project's own names its configurations as Triton's does.
             if path.ends_with(".autotune") || (path.is_empty() && keyword("configs")) {
+                if !with_tuners {
+                    continue;
+                }
                 tuning.is_tuned = true;
                 tuning.is_tritons = path.starts_with("triton.") && !item.is_wrapped;
                 tuning.is_pruned |= keyword("prune_configs_by");
@@ -175,11 +188,11 @@ impl Host<'_> {
     }
 
     /// What the rules of `@triton.heuristics` make of arguments, as far as it is known.
-    pub(crate) fn heuristic_values(&mut self, tuning: &Tuning, known: Vec<(SmolStr, Given)>) -> Vec<(SmolStr, Given)> {
+    pub(crate) fn heuristic_values(&mut self, rules: &[(SmolStr, Value)], known: Vec<(SmolStr, Given)>) -> Vec<(SmolStr, Given)> {
         let mut bound: IndexMap<Const, Value> =
             known.into_iter().map(|(name, known)| (Const::Str(name.to_string()), Value::from_given(known))).collect();
         let mut out = Vec::new();
-        for (name, rule) in &tuning.heuristics {
+        for (name, rule) in rules {
             let args = Args { positional: vec![Value::dict(bound.clone())], keywords: vec![] };
             let value = self.call(rule.clone(), args);
             out.push((name.clone(), given(&value)));

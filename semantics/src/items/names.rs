@@ -318,7 +318,7 @@ pub(crate) fn language_dtype(path: &str) -> Option<DType> {
 }
 
 fn join(module: &str, member: &str) -> String {
-    if module.is_empty() { member.to_owned() } else { format!("{module}.{member}") }
+    if module.is_empty() { member.to_owned() } else { [module, ".", member].concat() }
 }
 
 /// Libraries whose modules are known by their paths and never read; torch's private ones hold Triton functions.

@@ -184,13 +184,11 @@ impl Tuner<'_> {
         let of = |row: &host::Config| {
             let mut meta = row.meta.0.clone();
             meta.sort_by(|a, b| a.0.cmp(&b.0));
-            meta
+            row.is_whole.then(|| (row.options.or_default(), meta))
         };
-        let is_same = |a: &host::Config, b: &host::Config| {
-            a.is_whole && b.is_whole && a.options.or_default() == b.options.or_default() && of(a) == of(b)
-        };
-        let pair = rows.iter().enumerate().find_map(|(later, row)| {
-            let first = rows[..later].iter().position(|other| is_same(other, row))?;
+        let said: Vec<_> = rows.iter().map(of).collect();
+        let pair = said.iter().enumerate().find_map(|(later, row)| {
+            let first = said[..later].iter().position(|other| row.is_some() && other == row)?;
             Some((first, later))
         });
         let Some((first, later)) = pair else { return };

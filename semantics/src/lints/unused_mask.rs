@@ -3,6 +3,7 @@
 //! Nothing is compiled of what nobody reads, so the mask is found in the text. **Invariant:** only said where an index that the mask compares
 //! runs through the address of an access without a mask, as it is: taken modulo a size it is in bounds.
 
+use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 use tritium_tile::{OpId, OpKind, ValueDef, ValueId};
 
@@ -59,7 +60,7 @@ pub(super) fn rule(kernel: &mut Kernel<'_>) {
 fn unread_comparisons(db: &dyn Db, function: Function) -> Vec<(SmolStr, ExprId)> {
     let Some((body, stmt)) = function_body(db, function) else { return Vec::new() };
     let Stmt::Function(def) = body.stmt(stmt) else { return Vec::new() };
-    let (mut bound, mut targets, mut mentioned) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bound, mut targets, mut read) = (Vec::new(), FxHashSet::<ExprId>::default(), FxHashSet::default());
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => {
             if let Stmt::Assign { targets: own, value } = body.stmt(id) {
@@ -73,12 +74,14 @@ fn unread_comparisons(db: &dyn Db, function: Function) -> Vec<(SmolStr, ExprId)>
             }
         }
         Node::Expr(id) => {
-            if let Expr::Name(name) = body.expr(id) {
-                mentioned.push((name.clone(), id));
+            if let Expr::Name(name) = body.expr(id)
+                && !targets.contains(&id)
+            {
+                read.insert(name);
             }
         }
     });
-    bound.retain(|(name, _)| mentioned.iter().all(|(other, id)| other != name || targets.contains(id)));
+    bound.retain(|(name, _)| !read.contains(name));
     bound
 }
 

@@ -3,8 +3,12 @@
 //! **Invariant:** no types and no values are needed, so this runs before there is any specialisation; a parameter whose use says nothing
 //! is a number.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 
 use crate::{
@@ -71,7 +75,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         }
     });
     let mut pointers = BTreeSet::new();
-    let mut integers = BTreeSet::new();
+    let mut integers = Loaded::default();
     let (mut trips, mut sizes) = (BTreeSet::new(), BTreeSet::new());
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
@@ -92,13 +96,13 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                 for address in reader.addresses(*callee, args) {
                     for (root, leaf) in reader.roots(address, &numbers, &mut BTreeSet::new()) {
                         pointers.insert(root);
-                        reader.offsets(address, leaf, &mut integers, &mut BTreeSet::new());
+                        reader.offsets(address, leaf, &mut integers, &mut FxHashSet::default());
                     }
                 }
                 if let Some(name) = reader.builtin(*callee)
                     && matches!(name.as_str(), "range" | "static_range")
                 {
-                    args.iter().for_each(|a| reader.loaded(a.value, &mut integers, &mut BTreeSet::new()));
+                    args.iter().for_each(|a| reader.loaded(a.value, &mut integers));
                     // With a step, the bounds are sizes; so is what tiles are made with.
                     if name == "static_range" && args.len() < 3 {
                         args.iter().for_each(|a| reader.terms(a.value, &mut trips));
@@ -163,13 +167,17 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             }
             // An attribute that no number, pointer or type has is a field.
             Expr::Attribute { receiver, name } => {
-                let is_common = Builtin::method(name).is_some()
-                    || builtins::find(&format!("triton.language.{name}")).is_some()
-                    || matches!(name.as_str(), "shape" | "dtype" | "type" | "T" | "numel" | "value" | "to" | "element_ty")
-                    || matches!(name.as_str(), "scalar" | "primitive_bitwidth" | "itemsize" | "name")
-                    || name.starts_with("is_")
-                    || name.starts_with("atomic_");
-                if let (false, Some(param)) = (is_common, reader.param(*receiver)) {
+                let is_common = || {
+                    Builtin::method(name).is_some()
+                        || builtins::find(&format!("triton.language.{name}")).is_some()
+                        || matches!(name.as_str(), "shape" | "dtype" | "type" | "T" | "numel" | "value" | "to" | "element_ty")
+                        || matches!(name.as_str(), "scalar" | "primitive_bitwidth" | "itemsize" | "name")
+                        || name.starts_with("is_")
+                        || name.starts_with("atomic_")
+                };
+                if let Some(param) = reader.param(*receiver)
+                    && !is_common()
+                {
                     roles[param] = Role::Compound;
                 }
             }
@@ -197,7 +205,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                 lhs,
                 rhs,
             } => {
-                [lhs, rhs].iter().for_each(|e| reader.loaded(**e, &mut integers, &mut BTreeSet::new()));
+                [lhs, rhs].iter().for_each(|e| reader.loaded(**e, &mut integers));
             }
             Expr::Compare { first, rest } => {
                 if let ([(CompareOp::Eq | CompareOp::Ne, other)], Some(param)) = (&rest[..], reader.param(*first))
@@ -238,7 +246,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         if roles[param] == Role::Compound {
             continue;
         }
-        roles[param] = if integers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
+        roles[param] = if integers.pointers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
     }
     Flow { roles, choices }
 }
@@ -281,6 +289,15 @@ struct Reader<'a> {
     function: Function,
     body: &'a Body,
     bindings: &'a Bindings,
+    /// What callees were found to be in Triton's language.
+    builtins: RefCell<FxHashMap<ExprId, Option<SmolStr>>>,
+}
+
+/// The pointers whose loaded values expressions are made of, and what has been looked through for them.
+#[derive(Default)]
+struct Loaded<'a> {
+    pointers: BTreeSet<usize>,
+    names: FxHashSet<&'a str>,
 }
 
 /// What the names of a function are bound to, by its own statements.
@@ -297,16 +314,17 @@ struct Bindings {
 pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
     let Some((body, _)) = function_body(db, function) else { return out };
-    let reader = Reader::new(db, function, &body);
-    let (mut pending, mut seen) = (vec![expr], BTreeSet::new());
+    let Bindings { assigned, added, params } = bindings(db, function);
+    let (mut pending, mut seen) = (vec![expr], FxHashSet::default());
     while let Some(id) = pending.pop() {
         if let Expr::Name(name) = body.expr(id) {
-            out.extend(reader.param(id));
-            if seen.insert(name.clone()) {
-                pending.extend(reader.bindings.assigned.get(name).into_iter().chain(reader.bindings.added.get(name)).flatten());
+            if seen.insert(name) {
+                out.extend(params.get(name));
+                pending.extend(assigned.get(name).into_iter().chain(added.get(name)).flatten());
             }
+        } else {
+            pending.extend(items::children(&body, id));
         }
-        pending.extend(items::children(&body, id));
     }
     out
 }
@@ -350,7 +368,7 @@ impl Bindings {
 
 impl<'a> Reader<'a> {
     fn new(db: &'a dyn Db, function: Function, body: &'a Body) -> Reader<'a> {
-        Reader { db, function, body, bindings: bindings(db, function) }
+        Reader { db, function, body, bindings: bindings(db, function), builtins: RefCell::default() }
     }
 
     fn effects(&self, stmts: &[StmtId], read: &mut BTreeSet<usize>, written: &mut BTreeSet<usize>, out: &mut Effects) {
@@ -418,14 +436,19 @@ impl<'a> Reader<'a> {
     }
 
     /// The last word of a callee's path in Triton's language, or Python's `range`.
-    fn builtin(&self, callee: ExprId) -> Option<String> {
-        if let Expr::Name(name) = self.body.expr(callee)
-            && name == "range"
-        {
-            return Some(name.to_string());
+    fn builtin(&self, callee: ExprId) -> Option<SmolStr> {
+        if let Some(known) = self.builtins.borrow().get(&callee) {
+            return known.clone();
         }
-        let path = items::path(self.db, self.function.file(self.db), self.body, callee)?;
-        path.strip_prefix("triton.language.").map(str::to_owned)
+        let found = match self.body.expr(callee) {
+            Expr::Name(name) if name == "range" => Some(name.clone()),
+            _ => {
+                let path = items::path(self.db, self.function.file(self.db), self.body, callee);
+                path.and_then(|path| path.strip_prefix("triton.language.").map(SmolStr::new))
+            }
+        };
+        self.builtins.borrow_mut().insert(callee, found.clone());
+        found
     }
 
     /// The arguments of a call that are addresses.
@@ -591,14 +614,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything in an address but its root is an offset: what is loaded for it are integers.
-    fn offsets(&self, address: ExprId, leaf: ExprId, integers: &mut BTreeSet<usize>, seen: &mut BTreeSet<ExprId>) {
+    fn offsets(&self, address: ExprId, leaf: ExprId, integers: &mut Loaded<'a>, seen: &mut FxHashSet<ExprId>) {
         if !seen.insert(address) {
             return;
         }
         if address == leaf {
             if let Expr::Name(name) = self.body.expr(address) {
                 for &value in self.bindings.added.get(name).into_iter().flatten() {
-                    self.loaded(value, integers, &mut BTreeSet::new());
+                    self.loaded(value, integers);
                 }
                 for &value in self.bindings.assigned.get(name).into_iter().flatten() {
                     for (_, leaf) in self.roots(value, &BTreeSet::new(), &mut BTreeSet::new()) {
@@ -616,21 +639,21 @@ impl<'a> Reader<'a> {
                 self.offsets(*rhs, leaf, integers, seen);
             }
             Expr::Subscript { receiver, .. } => self.offsets(*receiver, leaf, integers, seen),
-            _ => self.loaded(address, integers, &mut BTreeSet::new()),
+            _ => self.loaded(address, integers),
         }
     }
 
-    /// The pointers whose loaded values an expression is made of.
-    fn loaded(&self, id: ExprId, out: &mut BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) {
-        stacker::maybe_grow(128 << 10, 2 << 20, || self.loaded_of(id, out, seen));
+    /// Adds the pointers whose loaded values an expression is made of.
+    fn loaded(&self, id: ExprId, out: &mut Loaded<'a>) {
+        stacker::maybe_grow(128 << 10, 2 << 20, || self.loaded_of(id, out));
     }
 
-    fn loaded_of(&self, id: ExprId, out: &mut BTreeSet<usize>, seen: &mut BTreeSet<SmolStr>) {
+    fn loaded_of(&self, id: ExprId, out: &mut Loaded<'a>) {
         match self.body.expr(id) {
             Expr::Name(name) => {
-                if seen.insert(name.clone()) {
+                if out.names.insert(name) {
                     let values = self.bindings.assigned.get(name).into_iter().chain(self.bindings.added.get(name)).flatten();
-                    values.for_each(|&v| self.loaded(v, out, seen));
+                    values.for_each(|&v| self.loaded(v, out));
                 }
             }
             // A comparison makes truth, whatever it compares.
@@ -638,19 +661,20 @@ impl<'a> Reader<'a> {
             Expr::Call { callee, args } => {
                 if self.builtin(*callee).is_some_and(|n| n == "load" || n.starts_with("atomic_")) {
                     for address in self.addresses(*callee, args) {
-                        out.extend(self.roots(address, &BTreeSet::new(), &mut BTreeSet::new()).into_iter().map(|r| r.0));
+                        let roots = self.roots(address, &BTreeSet::new(), &mut BTreeSet::new());
+                        out.pointers.extend(roots.into_iter().map(|root| root.0));
                     }
                 } else if let Expr::Attribute { receiver, name } = self.body.expr(*callee) {
                     // `.to(tl.int32)` may come from anything.
                     if name != "to" {
-                        self.loaded(*receiver, out, seen);
+                        self.loaded(*receiver, out);
                     }
-                    args.iter().for_each(|a| self.loaded(a.value, out, seen));
+                    args.iter().for_each(|a| self.loaded(a.value, out));
                 } else {
-                    args.iter().for_each(|a| self.loaded(a.value, out, seen));
+                    args.iter().for_each(|a| self.loaded(a.value, out));
                 }
             }
-            _ => items::children(self.body, id).into_iter().for_each(|c| self.loaded(c, out, seen)),
+            _ => items::children(self.body, id).into_iter().for_each(|c| self.loaded(c, out)),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** two values of one number are equal wherever both exist; loads, atomics and what loops carry have numbers of their own.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 use crate::{
@@ -29,7 +29,7 @@ type Key = (std::mem::Discriminant<OpKind>, SmallVec<[u32; 4]>);
 
 pub fn numbers(function: &Function) -> Numbers {
     let mut numbers: Vec<u32> = (0..function.values.len() as u32).collect();
-    let mut seen: FxHashMap<Key, SmallVec<[OpId; 1]>> = FxHashMap::default();
+    let mut seen: FxHashMap<Key, SmallVec<[OpId; 1]>> = FxHashMap::with_capacity_and_hasher(function.ops.len(), FxBuildHasher);
     function.walk(|_, id| {
         let op = function.op(id);
         let [result] = op.results[..] else { return };
