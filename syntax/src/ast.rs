@@ -48,8 +48,10 @@ impl<N: AstNode> Iterator for AstChildren<N> {
 mod support {
     use super::*;
 
+    // What is asked for by kind makes no cursors for the elements before it.
+
     pub(super) fn child<N: AstNode>(parent: &SyntaxNode) -> Option<N> {
-        parent.children().find_map(N::cast)
+        parent.first_child_by_kind(&N::can_cast).and_then(N::cast)
     }
 
     pub(super) fn children<N: AstNode>(parent: &SyntaxNode) -> AstChildren<N> {
@@ -61,7 +63,7 @@ mod support {
     }
 
     pub(super) fn token_where(parent: &SyntaxNode, test: impl Fn(SyntaxKind) -> bool) -> Option<SyntaxToken> {
-        parent.children_with_tokens().filter_map(NodeOrToken::into_token).find(|token| test(token.kind()))
+        parent.children_with_tokens().by_kind(test).find_map(NodeOrToken::into_token)
     }
 
     fn node<N: AstNode>(element: SyntaxElement) -> Option<N> {

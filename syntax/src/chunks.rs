@@ -167,7 +167,7 @@ pub fn parse_chunk(text: &str, version: PythonVersion) -> Parse {
     grammar::module(&mut parser);
     let (green, mut errors) = parser.finish_module();
     if errors.is_empty() {
-        errors = validate::chunk(&green.syntax(), version);
+        errors = validate::chunk(&green.syntax(), text, version);
     }
     Parse::new(green, errors)
 }

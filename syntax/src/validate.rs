@@ -79,12 +79,23 @@ fn rules(kind: SyntaxKind) -> &'static [Rule] {
 }
 
 /// Checks one chunk whose grammar is right.
-pub(crate) fn chunk(root: &SyntaxNode, version: PythonVersion) -> Vec<SyntaxError> {
+pub(crate) fn chunk(root: &SyntaxNode, text: &str, version: PythonVersion) -> Vec<SyntaxError> {
     let mut findings = Findings::new(version);
-    for node in root.descendants() {
+    // At names, which are most nodes, one rule looks for one word.
+    let any_debug = text.contains("__debug__");
+    let may_break_a_rule = |kind| match kind {
+        NAME | NAME_EXPR => any_debug,
+        LITERAL_EXPR | COMPARE_OP | AUG_OP | DOTS => false,
+        _ => true,
+    };
+    let mut pending = vec![root.clone()];
+    while let Some(node) = pending.pop() {
         for rule in rules(node.kind()) {
             rule(&mut findings, &node);
         }
+        let first = pending.len();
+        pending.extend(node.children().by_kind(may_break_a_rule));
+        pending[first..].reverse();
     }
     findings.errors.sort_by_key(|error| (error.range.start(), error.range.end()));
     findings.errors

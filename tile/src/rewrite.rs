@@ -176,46 +176,33 @@ pub fn is_removable(function: &Function, op: OpId) -> bool {
 /// Removes every op without effect whose results nobody uses; says how many left their blocks.
 pub fn erase_dead(function: &mut Function) -> usize {
     let mut counts = use_counts(function);
-    let mut blocks = vec![];
-    let mut pending = vec![function.body];
-    while let Some(block) = pending.pop() {
-        blocks.push(block);
-        for &op in &function.block(block).ops {
-            pending.extend(&function.op(op).regions);
-        }
-    }
+    let mut pending = Vec::with_capacity(function.ops.len());
+    function.walk(|_, op| pending.push(op));
     let mut erased = vec![false; function.ops.len()];
     let mut total = 0;
-    loop {
-        let mut changed = false;
-        // Later blocks and later ops first, so that most chains die in one round.
-        for &block in blocks.iter().rev() {
-            for index in (0..function.block(block).ops.len()).rev() {
-                let id = function.block(block).ops[index];
-                let op = function.op(id);
-                let unused = op.results.iter().all(|r| counts[r.index()] == 0);
-                if erased[id.index()] || op.kind.is_terminator() || !unused || !is_removable(function, id) {
-                    continue;
-                }
-                changed = true;
-                let mut dying = vec![id];
-                while let Some(dead) = dying.pop() {
-                    if std::mem::replace(&mut erased[dead.index()], true) {
-                        continue;
-                    }
-                    total += 1;
-                    let dead = function.op(dead);
-                    for operand in &dead.operands {
-                        counts[operand.index()] -= 1;
-                    }
-                    for &region in &dead.regions {
-                        dying.extend(&function.block(region).ops);
-                    }
+    // Later ops first, so that what they alone use is dead when its turn comes; what dies out of turn gets another.
+    while let Some(id) = pending.pop() {
+        let op = function.op(id);
+        let unused = op.results.iter().all(|r| counts[r.index()] == 0);
+        if erased[id.index()] || !unused || op.kind.is_terminator() || !is_removable(function, id) {
+            continue;
+        }
+        let mut dying = vec![id];
+        while let Some(dead) = dying.pop() {
+            if std::mem::replace(&mut erased[dead.index()], true) {
+                continue;
+            }
+            total += 1;
+            let dead = function.op(dead);
+            for operand in &dead.operands {
+                counts[operand.index()] -= 1;
+                if counts[operand.index()] == 0 {
+                    pending.extend(function.def_op(*operand));
                 }
             }
-        }
-        if !changed {
-            break;
+            for &region in &dead.regions {
+                dying.extend(&function.block(region).ops);
+            }
         }
     }
     for block in &mut function.blocks {

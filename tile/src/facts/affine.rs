@@ -57,17 +57,15 @@ impl Affine {
 
     fn of(mut terms: Vec<Term>) -> Affine {
         terms.sort();
-        let mut out: Vec<Term> = Vec::with_capacity(terms.len());
-        for term in terms {
-            match out.last_mut() {
-                Some(last) if last.symbols == term.symbols && last.dim == term.dim => {
-                    last.coefficient = last.coefficient.wrapping_add(term.coefficient);
-                }
-                _ => out.push(term),
+        terms.dedup_by(|term, last| {
+            let is_alike = last.symbols == term.symbols && last.dim == term.dim;
+            if is_alike {
+                last.coefficient = last.coefficient.wrapping_add(term.coefficient);
             }
-        }
-        out.retain(|t| t.coefficient != 0);
-        Affine { terms: out }
+            is_alike
+        });
+        terms.retain(|t| t.coefficient != 0);
+        Affine { terms }
     }
 
     fn plus(&self, other: &Affine, factor: i64) -> Option<Affine> {

@@ -78,6 +78,7 @@ struct Row {
 macro_rules! operations {
     ($($kind:pat => $name:expr, $level:ident $regions:literal $class:ident $effect:expr, $types:ident $scalars:ident $blank:expr;)*) => {
         impl OpKind {
+            #[inline]
             fn row(&self) -> Row {
                 use Effect::*;
                 match self {
@@ -206,10 +207,12 @@ impl OpKind {
         self.row().regions
     }
 
+    #[inline]
     pub fn class(&self) -> Class {
         self.row().class
     }
 
+    #[inline]
     pub fn effect(&self) -> Effect {
         self.row().effect
     }
