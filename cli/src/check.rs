@@ -396,7 +396,7 @@ fn to_json(checked: &[Checked]) -> Value {
                 .collect();
             diagnostics.push(json!({
                 "code": d.code, "name": d.name, "severity": d.severity.name(), "message": d.message,
-                "file": path, "range": range(&d.range), "kernel": d.kernel, "configs": d.configs, "assumed": d.assumed, "rests_on": d.rests_on,
+                "file": path, "range": range(&d.range), "kernel": d.kernel, "configs": d.configs, "in_string": d.in_string, "assumed": d.assumed, "rests_on": d.rests_on,
                 "related": related, "fixes": fixes,
             }));
         }

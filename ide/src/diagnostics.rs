@@ -38,6 +38,8 @@ pub struct Diagnostic {
     pub kernel: Option<String>,
     /// The launches or configurations it holds in, by name; empty means all.
     pub configs: Vec<String>,
+    /// The kernel stands in a string literal.
+    pub in_string: bool,
     /// Found under assumed arguments only.
     pub assumed: bool,
     /// The parameters that it then comes from, where a launch says the others.
@@ -83,6 +85,13 @@ pub fn severity(code: &str) -> Option<Severity> {
 impl Diagnostic {
     /// What a reader should know beside the message.
     pub fn note(&self) -> Option<String> {
+        let of_string = self.in_string.then(|| "the kernel stands in a string".to_owned());
+        let parts: Vec<String> = of_string.into_iter().chain(self.rests()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// What it rests on.
+    fn rests(&self) -> Option<String> {
         if self.assumed {
             let names: Vec<String> = self.rests_on.iter().map(|name| format!("`{name}`")).collect();
             return Some(match &names[..] {
@@ -274,6 +283,7 @@ fn from_change(change: &upgrade::Change) -> Diagnostic {
         kernel: Some(change.kernel.to_string()),
         configs: vec![],
         assumed: false,
+        in_string: false,
         rests_on: vec![],
         related: vec![],
         fixes: change.fix.iter().map(fix_of).collect(),
@@ -299,6 +309,7 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         kernel: found.kernel.as_ref().map(ToString::to_string),
         configs: found.configs.clone(),
         assumed: found.assumed,
+        in_string: found.in_string,
         rests_on: found.rests_on.iter().map(ToString::to_string).collect(),
         related: related.map(|r| Related { range: r.range.clone(), message: r.message.clone() }).collect(),
         fixes: fixes.map(fix_of).collect(),

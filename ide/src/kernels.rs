@@ -9,7 +9,7 @@
 use std::{collections::BTreeMap, ops::Range, path::Path};
 
 use tritium_semantics::{
-    Function, Instance, check,
+    Function, Instance, SourceFile, check,
     configuration::{Configuration, configurations},
     elaborate::{self, Elaborated},
     items::{self, Unchecked},
@@ -40,7 +40,12 @@ impl Analysis {
     }
 
     pub fn kernel_count(&self, path: &Path) -> usize {
-        self.file(path).map_or(0, |file| items::kernels(self.db(), file).len())
+        self.file(path).map_or(0, |file| self.all_kernels(file).count())
+    }
+
+    /// Those in the file's string literals too.
+    fn all_kernels(&self, file: SourceFile) -> impl Iterator<Item = Function> {
+        items::kernels(self.db(), file).iter().copied().chain(items::string_kernels(self.db(), file))
     }
 
     /// How many kernels of the file are not checked, by why.
@@ -55,7 +60,7 @@ impl Analysis {
     /// Under how many distinct specialisations the file's kernels are checked.
     pub fn specialisation_count(&self, path: &Path) -> usize {
         let Some(file) = self.file(path) else { return 0 };
-        items::kernels(self.db(), file).iter().map(|&kernel| check::visited(self.db(), kernel).count()).sum()
+        self.all_kernels(file).map(|kernel| check::visited(self.db(), kernel).count()).sum()
     }
 
     pub fn kernel(&self, function: Function) -> Option<Kernel> {

@@ -106,6 +106,7 @@ impl Analysis {
                 range: start..end,
                 kernel: Some(kernel.name(db).clone()),
                 configs: if everywhere { Vec::new() } else { entry.configs.into_iter().collect() },
+                in_string: false,
                 assumed: false,
                 rests_on: vec![],
                 related: entry.related,

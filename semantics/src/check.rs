@@ -43,6 +43,8 @@ pub struct Diagnostic {
     pub kernel: Option<SmolStr>,
     /// The launches or configurations that have it, by name; empty if all do.
     pub configs: Vec<String>,
+    /// The kernel stands in a string literal.
+    pub in_string: bool,
     /// Some assumed specialisation has it, but not all.
     pub assumed: bool,
     /// The parameters that it then comes from, where a launch says the others.
@@ -122,8 +124,27 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
         }
     }
     out.extend(found.into_diagnostics(db, file));
+    out.extend(in_strings(db, file));
     out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
+    out
+}
+
+/// The errors of kernels in string literals, most of which a program writes. Which names whoever executes them has at hand is not known.
+fn in_strings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
+    for module in items::string_modules(db, file) {
+        for found in unsilenced(db, module.file) {
+            let is_mistake = found.severity == Severity::Error && found.code != Code::LNG018;
+            let Some(range) = module.outside(&found.range).filter(|_| is_mistake) else { continue };
+            let outside = |related: &Related| match related.file == module.file {
+                true => Some(Related { file, range: module.outside(&related.range)?, message: related.message.clone() }),
+                false => Some(related.clone()),
+            };
+            let related = found.related.iter().filter_map(outside).collect();
+            out.push(Diagnostic { range, related, fixes: vec![], in_string: true, ..found.clone() });
+        }
+    }
     out
 }
 
@@ -162,6 +183,7 @@ fn plain(code: Code, message: String, range: Range<usize>) -> Diagnostic {
         range,
         kernel: None,
         configs: vec![],
+        in_string: false,
         assumed: false,
         rests_on: vec![],
         related: vec![],

@@ -13,11 +13,12 @@ use std::{
     },
 };
 
+use rustc_hash::FxHashMap;
 use salsa::Setter as _;
 use serde::{Deserialize, Serialize};
 use tritium_syntax::{Chunk, Split, SyntaxError, TextRange};
 
-use crate::notebook;
+use crate::{items, notebook};
 
 /// A file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +118,8 @@ pub trait Db: salsa::Database {
     fn system(&self) -> &dyn System;
     /// The input for a path; reads the file on first request. `None` if it cannot be read.
     fn file(&self, path: &Path) -> Option<SourceFile>;
+    /// The input for the `nth` module in a file's string literals, which has this text.
+    fn string_file(&self, file: SourceFile, nth: usize, text: &str) -> SourceFile;
     fn settings(&self) -> Settings;
     /// How a text of a file falls into chunks. It is [`tritium_syntax::split`]'s answer; that of the text before makes it quick.
     fn split(&self, file: SourceFile, text: &str) -> Resplit;
@@ -146,6 +149,8 @@ pub struct Database {
     storage: salsa::Storage<Database>,
     system: Arc<dyn System>,
     files: Arc<Mutex<BTreeMap<PathBuf, SourceFile>>>,
+    /// By the file and the place among its modules in string literals.
+    strings: Arc<Mutex<FxHashMap<(SourceFile, usize), SourceFile>>>,
     splits: Arc<Mutex<Splits>>,
     keys: Arc<AtomicUsize>,
 }
@@ -168,7 +173,7 @@ impl Database {
             }
         };
         let storage = salsa::Storage::new(Some(Box::new(count)));
-        let db = Database { storage, system, files: Arc::default(), splits: Arc::default(), keys };
+        let db = Database { storage, system, files: Arc::default(), strings: Arc::default(), splits: Arc::default(), keys };
         Settings::new(&db, Chosen::default(), 0);
         db
     }
@@ -198,9 +203,7 @@ impl Database {
         let known = self.files().get(&path).copied();
         match known {
             Some(file) => {
-                if file.text(self) != &text {
-                    file.set_text(self).to(text);
-                }
+                self.change_text(file, text);
                 if file.undecodable(self).is_some() {
                     file.set_undecodable(self).to(None);
                 }
@@ -222,14 +225,29 @@ impl Database {
         }
         let Some(file) = self.files().get(&path).copied() else { return };
         if let Ok((text, undecodable)) = self.source(&path) {
-            if file.text(self) != &text {
-                file.set_text(self).to(text);
-            }
+            self.change_text(file, text);
             if file.undecodable(self) != &undecodable {
                 file.set_undecodable(self).to(undecodable);
             }
         }
         self.reload_sidecar(&path);
+    }
+
+    fn change_text(&mut self, file: SourceFile, text: String) {
+        if file.text(self) == &text {
+            return;
+        }
+        file.set_text(self).to(text);
+        let mut inside: Vec<((SourceFile, usize), SourceFile)> =
+            self.strings().iter().map(|(key, module)| (*key, *module)).collect();
+        inside.retain(|((outer, _), _)| *outer == file);
+        if inside.is_empty() {
+            return;
+        }
+        let texts = items::strings::texts(self, file).clone();
+        for ((_, nth), module) in inside {
+            self.change_text(module, texts.get(nth).cloned().unwrap_or_default());
+        }
     }
 
     fn reload_sidecar(&mut self, path: &Path) {
@@ -272,6 +290,10 @@ impl Database {
 
     fn files(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, SourceFile>> {
         self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn strings(&self) -> std::sync::MutexGuard<'_, FxHashMap<(SourceFile, usize), SourceFile>> {
+        self.strings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn splits(&self) -> std::sync::MutexGuard<'_, Splits> {
@@ -330,6 +352,11 @@ impl Db for Database {
         let file = SourceFile::new(self, path.clone(), text, self.read_sidecar(&path), undecodable);
         files.insert(path, file);
         Some(file)
+    }
+
+    fn string_file(&self, file: SourceFile, nth: usize, text: &str) -> SourceFile {
+        let make = || SourceFile::new(self, file.path(self).clone(), text.to_owned(), None, None);
+        *self.strings().entry((file, nth)).or_insert_with(make)
     }
 
     fn settings(&self) -> Settings {

@@ -10,13 +10,13 @@ use smol_str::SmolStr;
 
 use crate::{
     Db, Function, SourceFile,
-    body::{ArgKind, Body, Expr, ExprId},
+    body::{Arg, ArgKind, Body, Expr, ExprId, Stmt},
     constant::Const,
     host,
     items::{
-        Bound, Conditions, Enclosing, Folder, FunctionKind, Meaning, NameValues, RecordClass, chunk_body, circular, constant_at,
-        conventional, decorators, enclosing, follow, imported, is_passed_around, is_replaced, items, language_dtype, meanings,
-        members, records, uses,
+        Bound, Conditions, Enclosing, Folder, FunctionKind, Meaning, NameValues, RecordClass, chunk_body, chunk_count, circular,
+        constant_at, conventional, declared, decorators, enclosing, follow, imported, is_passed_around, is_replaced, items,
+        language_dtype, meanings, members, records, uses,
     },
     versions,
 };
@@ -283,7 +283,13 @@ impl<'a> Closure<'a> {
     /// `a` or `a.b.c` that begins with a name of a function; `None`: of the module.
     fn named(&self, body: &Body, expr: ExprId) -> Option<Global> {
         match body.expr(expr) {
-            Expr::Name(name) => Some(self.global(enclosing(self.db, self.file, self.outer, name)?)),
+            Expr::Name(name) => {
+                let found = enclosing(self.db, self.file, self.outer, name)?;
+                Some(match self.global(found) {
+                    Global::Opaque => given(self.db, self.file, found.function, name.clone()),
+                    known => known,
+                })
+            }
             Expr::Attribute { receiver, name } => Some(match self.named(body, *receiver)? {
                 Global::Module(path) | Global::Builtin(path) | Global::External(path) => external(&format!("{path}.{name}")),
                 Global::File(file) => member_of_file(self.db, file, name),
@@ -293,6 +299,7 @@ impl<'a> Closure<'a> {
         }
     }
 
+    /// What a name of a function is bound to.
     fn value_of(&self, chunk: usize, value: ExprId) -> Global {
         let Some(body) = chunk_body(self.db, self.file, chunk) else { return Global::Opaque };
         let folder = Folder::of_function(self.db, self.file, chunk, &body, value, self);
@@ -326,6 +333,47 @@ impl<'a> Closure<'a> {
             _ => plain_value(&folder, &body, value),
         }
     }
+}
+
+/// What every call in a function's file gives one of its parameters, if all write the same value.
+#[salsa::tracked(returns(clone))]
+fn given(db: &dyn Db, file: SourceFile, function: usize, param: SmolStr) -> Global {
+    let known = || {
+        let definition = declared(db, file).definitions.get(function)?;
+        let [way] = declared(db, file).names.get(&definition.name)?.as_slice() else { return None };
+        let body = chunk_body(db, file, definition.chunk)?;
+        let Stmt::Function(def) = body.stmt(definition.stmt) else { return None };
+        let position = def.params.iter().position(|own| own.name == param)?;
+        if !matches!(way.to, Bound::Definition(index) if index == function) {
+            return None;
+        }
+        let mut known = None;
+        for body in (0..chunk_count(db, file)).filter_map(|chunk| chunk_body(db, file, chunk)) {
+            for expr in &body.exprs {
+                let Expr::Call { callee, args } = expr else { continue };
+                if !matches!(body.expr(*callee), Expr::Name(name) if *name == definition.name) {
+                    continue;
+                }
+                let is_it = |(at, arg): &(usize, &Arg)| match &arg.kind {
+                    ArgKind::Positional => *at == position,
+                    ArgKind::Keyword(name) => *name == param,
+                    _ => false,
+                };
+                let (_, arg) = args.iter().enumerate().find(is_it)?;
+                let value = match body.expr(arg.value) {
+                    Expr::Int(value) => Const::Int(*value),
+                    Expr::Bool(value) => Const::Bool(*value),
+                    Expr::Str(value) => Const::Str(value.clone()),
+                    _ => return None,
+                };
+                if *known.get_or_insert_with(|| value.clone()) != value {
+                    return None;
+                }
+            }
+        }
+        known
+    };
+    known().map_or(Global::Opaque, |known| Global::Value(Some(known)))
 }
 
 impl NameValues for Closure<'_> {

@@ -29,6 +29,7 @@ mod names;
 mod origin;
 pub(crate) mod records;
 mod search_path;
+pub(crate) mod strings;
 mod unchecked;
 mod values;
 
@@ -41,6 +42,7 @@ pub(crate) use names::{
 };
 pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
+pub use strings::{StringModule, string_kernels, string_modules};
 pub use unchecked::{Unchecked, UncheckedKernels, unchecked_kernels};
 pub(crate) use values::{Folder, NameValues, cdiv, next_power_of_2, python_float, version_number};
 
@@ -349,7 +351,10 @@ pub fn is_triton_file(db: &dyn Db, file: SourceFile) -> bool {
         return false;
     }
     let items = items(db, file);
-    items.imports_triton || !items.functions.is_empty() || !unchecked_kernels(db, file).is_empty()
+    items.imports_triton
+        || !items.functions.is_empty()
+        || !unchecked_kernels(db, file).is_empty()
+        || !string_modules(db, file).is_empty()
 }
 
 /// The body that holds a function, and its statement in it.
@@ -541,6 +546,16 @@ pub(crate) fn is_for_other_device(db: &dyn Db, file: SourceFile) -> bool {
         part.split(['_', '-', '.']).any(|word| matches!(word, "ascend" | "npu" | "mlu" | "musa"))
     });
     is_named || ["torch_npu", "triton.language.extra.cann"].iter().any(|module| file.text(db).contains(module))
+}
+
+/// Whether a file runs its kernels in Triton's interpreter, where they may do what Python can: `os.environ["TRITON_INTERPRET"] = "1"`.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn is_interpreted(db: &dyn Db, file: SourceFile) -> bool {
+    let sets = |line: &str| {
+        let (target, value) = line.split_once('=').unwrap_or_default();
+        target.trim_start().starts_with("os.environ[") && target.contains("TRITON_INTERPRET") && value.contains('1')
+    };
+    file.text(db).contains("TRITON_INTERPRET") && file.text(db).lines().any(sets)
 }
 
 /// The lines of a file.

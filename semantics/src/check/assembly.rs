@@ -86,6 +86,12 @@ impl Entry {
         {
             return None;
         }
+        // What only a compiler refuses.
+        if matches!(problem.code, Code::LNG003 | Code::LNG008 | Code::DBG003)
+            && items::is_interpreted(db, problem.place.function.file(db))
+        {
+            return None;
+        }
         // A remark about types that were only assumed.
         if !certain && problem.severity() != Severity::Error && self.seen().all(|s| s.refuted) {
             return None;
@@ -133,6 +139,7 @@ impl Entry {
             range,
             kernel: self.kernels.first().map(|(kernel, _)| kernel.name(db).clone()),
             configs,
+            in_string: false,
             assumed: !certain,
             rests_on: if certain { vec![] } else { names.into_iter().collect() },
             related,
@@ -209,6 +216,10 @@ pub(super) fn tell_once(file: SourceFile, found: &mut Vec<Diagnostic>) {
 }
 
 fn is_told_with(first: &Diagnostic, other: &Diagnostic, once: Once) -> bool {
+    // Kernels in several strings often have one name.
+    if first.in_string || other.in_string {
+        return false;
+    }
     let titles = |d: &Diagnostic| d.fixes.iter().map(|fix| fix.title.clone()).collect::<Vec<String>>();
     first.code == other.code
         && match once {

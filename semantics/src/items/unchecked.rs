@@ -1,10 +1,10 @@
-//! Kernels of a file that nobody checks: written in Gluon, in a string, as a lambda.
+//! Kernels of a file that nobody checks: written in Gluon, in a string that is no module, as a lambda.
 //!
-//! **Invariant:** every definition of a kernel in a file is one of [`items`] or is counted here.
+//! **Invariant:** every definition of a kernel in a file is one of [`items`], stands in one of [`super::string_modules`], or is counted here.
 
 use smol_str::SmolStr;
 
-use super::{Chunk, chunk_map, chunks, decorators, in_file, items, lowered};
+use super::{Chunk, chunk_map, chunks, decorators, in_file, items, lowered, strings};
 use crate::{
     Db, SourceFile,
     body::{BinaryOp, Body, Expr, ExprId, FStringPart, Stmt},
@@ -15,9 +15,9 @@ use crate::{
 pub enum Unchecked {
     /// `@gluon.jit`: another language.
     Gluon,
-    /// In a string, which somebody may execute or write out.
+    /// In a string that cannot be read as it stands.
     Text,
-    /// The same, with holes that are filled first.
+    /// In a string with holes that are filled first.
     Template,
     /// `triton.jit(lambda …)`: Triton reads the text of a `def`.
     Lambda,
@@ -73,17 +73,31 @@ pub fn unchecked_kernels(db: &dyn Db, file: SourceFile) -> Vec<UncheckedKernels>
     }
     for (start, chunk) in chunks(db, file) {
         for found in written(db, *chunk) {
+            let mut found = found.clone();
             let lowered = lowered(db, *chunk);
             if found.callee.is_some_and(|callee| !decorators::compiles(db, file, &lowered.body, callee, None)) {
                 continue;
             }
             let Some(range) = lowered.map.exprs.get(found.expr.0 as usize) else { continue };
             let range = in_file(*start, *range);
+            if found.why == Unchecked::Text {
+                if strings::string_modules(db, file).iter().any(|module| module.literal == range) {
+                    continue;
+                }
+                if file.text(db).get(range.clone()).is_some_and(strings::has_holes) {
+                    found.why = Unchecked::Template;
+                }
+            }
             out.push(UncheckedKernels { why: found.why, name: None, count: found.count, range });
         }
     }
     out.sort_by_key(|found| found.range.start);
     out
+}
+
+/// The strings of a chunk that are the text of kernels as they stand there, with how many.
+pub(super) fn texts_with_kernels<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> impl Iterator<Item = (ExprId, usize)> {
+    written(db, chunk).iter().filter(|found| found.why == Unchecked::Text).map(|found| (found.expr, found.count))
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -463,3 +463,122 @@ fn the_deepest_expressions_end() {
         report(&text, "3.6");
     }
 }
+
+/// A string in triple quotes is a module of its own: its mistakes stand where they are written, and nothing there is mended.
+#[test]
+fn kernels_in_strings_are_checked() {
+    let text = r#"
+import textwrap, triton
+import triton.language as tl
+
+HEAD = tl.constexpr(8)
+
+def write():
+    return textwrap.dedent("""\
+        import triton
+        import triton.language as tl
+
+        WIDTH = tl.constexpr(24)
+
+        @triton.jit
+        def first(out, unused):
+            tl.store(out + tl.arange(0, WIDTH), HEAD)
+    """)
+
+exec('''
+@triton.jit
+def second(out):
+    tl.store(out + tl.arange(0, 16), 1.0, mask=tl.arange(0, 16))
+''')
+RAW = r"""
+@triton.jit
+def third(out):
+    tl.device_print("\n", tl.load(out).missing())
+"""
+FILLED = """
+@triton.jit
+def fourth(out):
+    tl.store(out, {VALUE}, mask=1)
+"""
+"#;
+    check_text(
+        text,
+        expect![[r#"
+        18: error SHP002 "WIDTH": `WIDTH` is 24; 24 is not a power of two: use 32 and mask what is beyond 24
+        24: error DTY011 "tl.arange(0, 16)": a mask is i1, and `tl.arange(0, 16)` is i32[16]: compare it, `tl.arange(0, 16) != 0`
+        31: hint LIM004 "\"\"\"\n@triton.jit\ndef fourth(out):\n    tl.store(out, {VALUE}, mask=1)\n\"\"\"": the kernel here is not checked: a string with parts to be filled in holds its text
+    "#]],
+    );
+    let (mut db, file) = database(text);
+    let before: Vec<String> = check(&db, file).iter().map(|d| format!("{} {}", &text[d.range.clone()], d.in_string)).collect();
+    // Typing beside a string moves what stands in it, typing in it changes it.
+    let moved = text.replace("import textwrap", "import os, textwrap").replace("(24)", "(48)");
+    db.set_text(std::path::Path::new("kernel.py"), moved.clone());
+    let after: Vec<String> = check(&db, file).iter().map(|d| format!("{} {}", &moved[d.range.clone()], d.in_string)).collect();
+    assert_eq!(before, after);
+    assert!(check(&db, file).iter().any(|d| d.message.contains("is 48")), "{after:?}");
+}
+
+/// What a file gives a function is what the kernels in it see, as far as all of its calls agree.
+#[test]
+fn kernels_see_what_the_functions_around_them_are_given() {
+    check_text(
+        r#"
+def make(WIDTH, OTHER=16):
+    N = tl.constexpr(WIDTH)
+    M = tl.constexpr(OTHER)
+
+    @triton.jit
+    def kernel(out):
+        tl.store(out + tl.arange(0, N), 1.0)
+        tl.store(out + tl.arange(0, M), 1.0)
+
+    return kernel
+
+make(24, OTHER=24)
+make(24, 16)
+"#,
+        expect![[r#"
+            10: error SHP002 "N": `N` is 24; 24 is not a power of two: use 32 and mask what is beyond 24
+        "#]],
+    );
+}
+
+/// In Triton's interpreter a kernel is Python.
+#[test]
+fn what_the_interpreter_runs_is_no_mistake() {
+    let text = |head: &str| {
+        format!(
+            r#"
+import os
+{head}
+def show(what): print(what)
+
+@triton.jit
+def kernel(out):
+    pid = tl.program_id(0)
+    show(f"{{pid}}")
+    breakpoint()
+    tl.store(out + pid, tl.missing)
+"#
+        )
+    };
+    check_text(
+        &text("# os.environ['TRITON_INTERPRET'] = '1'"),
+        expect![[r#"
+        11: error LNG003 "show(f\"{pid}\")": `show` is a plain Python function: decorate it with `@triton.jit` to call it from a kernel
+            fix: Decorate `show` with @triton.jit [("", "@triton.jit\n")]
+        11: error LNG008 "f\"{pid}\"": an f-string is made at compile time, and `pid` is i32, known at run time only: print it with `tl.device_print("name", value)`
+            "pid": known at run time only
+        12: error DBG003 "breakpoint": `breakpoint()` stops Python, and a Triton function does not run in it (except with TRITON_INTERPRET=1): remove it
+            fix: Remove it [("    breakpoint()\n", "")]
+        13: error LNG010 "tl.missing": `tl.missing` does not exist: triton.language has no `missing`
+    "#]],
+    );
+    check_text(
+        &text("os.environ['TRITON_INTERPRET'] = '1'"),
+        expect![[r#"
+        13: error LNG010 "tl.missing": `tl.missing` does not exist: triton.language has no `missing`
+    "#]],
+    );
+}

@@ -205,6 +205,14 @@ def one(x): ...
 )
 def two(x): ...
 '''
+FILLED = '''
+@triton.jit
+def three(x): return {VALUE}
+'''
+BROKEN = '''
+@triton.jit
+def four(x: return
+'''
 def made(name):
     exec(f"@triton.jit\ndef {name}(x): ...")
     exec("@triton.jit\ndef %s(x): ..." % name)
@@ -221,7 +229,8 @@ NOTHING = "@triton.jit is a decorator"
     }
     expect![[r#"
         1 Gluon kernel Some("layouts") "layouts"
-        2 kernels in strings None "'''\n@triton.jit\ndef one("
+        1 kernel in a string with holes None "'''\n@triton.jit\ndef thre"
+        1 kernel in a string None "'''\n@triton.jit\ndef four"
         1 kernel in a string with holes None "f\"@triton.jit\\ndef {name"
         1 kernel in a string with holes None "\"@triton.jit\\ndef %s(x):"
         1 kernel in a string with holes None "\"@triton.jit\\ndef {}(x):"
