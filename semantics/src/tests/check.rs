@@ -125,7 +125,9 @@ def between(y, FROM: tl.constexpr, TO: tl.constexpr):
     tl.store(y + tl.arange(0, 16), tl.arange(FROM, TO))
 
 @triton.jit
-def picked(y, n):
+def picked(c, x, y, n):
+    at = tl.arange(0, 16)
+    tl.store(y + at, tl.where(tl.load(c + at), tl.load(x + at), 0.0))
     tl.store(y, 1.0) if n > 0 else tl.store(y, 2.0)
 
 @triton.jit
@@ -135,10 +137,10 @@ def wrong(x, y, A: tl.constexpr):
     tl.store(y + tl.arange(0, A), tl.expm(v))
 "#,
         expect![[r#"
-            36: error SHP005 "3": the result (f32[64] with 1 more) has no axis 3: its axes are 0 to 1
+            38: error SHP005 "3": the result (f32[64] with 1 more) has no axis 3: its axes are 0 to 1
                 fix: Use axis 1 [("3", "1")]
-            36: error LNG011 "\"now\"": "now" is no sem: it is one of "relaxed", "acquire", "release", "acq_rel"
-            37: error LNG010 "tl.expm": `tl.expm` does not exist; did you mean `tl.exp`?
+            38: error LNG011 "\"now\"": "now" is no sem: it is one of "relaxed", "acquire", "release", "acq_rel"
+            39: error LNG010 "tl.expm": `tl.expm` does not exist; did you mean `tl.exp`?
                 fix: Change to `tl.exp` [("tl.expm", "tl.exp")]
         "#]],
     );
