@@ -289,6 +289,11 @@ impl Body {
         numbered.filter(|(stmt, _)| matches!(stmt, Stmt::Function(_))).map(|(_, id)| StmtId(id))
     }
 
+    /// Whether an expression looks like a launch: `kernel[grid](…)`.
+    pub(crate) fn is_launch(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Call { callee, .. } if matches!(self.expr(*callee), Expr::Subscript { .. }))
+    }
+
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.0 as usize]
     }

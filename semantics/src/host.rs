@@ -58,6 +58,8 @@ impl HostPlace {
 pub struct Site {
     pub place: HostPlace,
     pub partial: PartialLaunch,
+    /// The programs along each axis, if they are written out.
+    pub grid: Option<[u64; 3]>,
     /// The parameters, by position, whose arguments are not known, and why.
     pub open: Vec<(usize, SmolStr)>,
     /// A launch came of it.
@@ -84,6 +86,9 @@ pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
 
 /// What of a file is not followed as it takes too long or grows too large: each kind once, where it begins.
 fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<LaunchProblem> {
+    if !concerns_kernels(db, file) {
+        return vec![];
+    }
     let (steps, elements) = (interpret::FUEL, budget::MAX_ELEMENTS);
     let left = host.exceeded.map(|place| {
         let message = format!(
@@ -106,6 +111,14 @@ fn limits(db: &dyn Db, file: SourceFile, host: &interpret::Host<'_>) -> Vec<Laun
     all.map(|(place, message)| place.problem(Code::LIM003, Severity::Hint, message)).collect()
 }
 
+/// Whether a file has kernels or launches some, as far as its text shows.
+fn concerns_kernels(db: &dyn Db, file: SourceFile) -> bool {
+    !items::items(db, file).functions.is_empty()
+        || (0..items::chunk_count(db, file))
+            .filter_map(|chunk| items::chunk_body(db, file, chunk))
+            .any(|body| body.exprs.iter().any(|expr| body.is_launch(expr)))
+}
+
 /// Whether running a file's statements takes longer than anybody waits who wants to know one of its values.
 #[salsa::tracked(returns(copy), cycle_result = is_long)]
 pub(crate) fn is_long_run(db: &dyn Db, file: SourceFile) -> bool {
@@ -114,6 +127,15 @@ pub(crate) fn is_long_run(db: &dyn Db, file: SourceFile) -> bool {
 
 fn is_long(_: &dyn Db, _: salsa::Id, _: SourceFile) -> bool {
     true
+}
+
+/// By axis: whether host code launches a kernel, and never more than one program along it.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn lone_axes(db: &dyn Db, kernel: Function) -> [bool; 3] {
+    let sites = host_launches(db, kernel.file(db)).sites.iter().filter(|site| site.partial.kernel == kernel);
+    let grids: Option<Vec<[u64; 3]>> = sites.map(|site| site.grid).collect();
+    let grids = grids.filter(|grids| !grids.is_empty());
+    [0, 1, 2].map(|axis| grids.as_ref().is_some_and(|grids| grids.iter().all(|grid| grid[axis] == 1)))
 }
 
 /// What host code gives a kernel wherever it launches it, each different launch once: what asks no more than this is not asked again with

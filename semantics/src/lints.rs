@@ -51,6 +51,7 @@ use tritium_tile::{
 use crate::{
     Db, Instance,
     elaborate::{Elaborated, elaborate},
+    host,
     launch::{Init, Launch, LaunchArg, Tensor, launches_of},
     problem::Problem,
     specialise::{Specialisation, run_time_values},
@@ -118,7 +119,12 @@ fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
 
 /// What is known of the launches of a specialisation.
 pub fn launched(db: &dyn Db, specialisation: &Specialisation) -> Launched {
-    let all = launches_of(db, specialisation.instance.function(db));
+    let kernel = specialisation.instance.function(db);
+    if specialisation.is_assumed() {
+        let grid = host::lone_axes(db, kernel).map(|is_lone| is_lone.then_some(Range::new(1, 1)));
+        return Launched { grid, ..Launched::default() };
+    }
+    let all = launches_of(db, kernel);
     let mine = specialisation.launches.iter().filter_map(|&index| all.get(index));
     mine.map(|launch| of_launch(db, launch)).reduce(|a, b| a.join(&b)).unwrap_or_default()
 }

@@ -219,6 +219,7 @@ impl Host<'_> {
         }
         let tuning = self.tuning(kernel);
         let (partial, open) = self.partial(&item, &tuning, args);
+        let sizes = grid_sizes(grid).ok().and_then(|sizes| launch::grid(&sizes).ok()).map(|(sizes, _)| sizes);
         // Under a condition that is not known, the condition may be about the device.
         if self.path_conditions.len() <= usize::from(self.is_survey)
             && let Some(message) = self.cpu_tensors(&item, args)
@@ -226,7 +227,7 @@ impl Host<'_> {
             self.refuse(place, kernel, LaunchError::Invalid(Code::LCH005, message));
         }
         if let Some(why) = self.path_conditions.last().cloned() {
-            self.site(Site { place, partial, open, is_resolved: false });
+            self.site(Site { place, partial, grid: sizes, open, is_resolved: false });
             // Whether and with what it runs is not known, but what it gives can be wrong all the same.
             if !tuning.is_tuned || !tuning.configs.is_empty() {
                 let row = tuning.configs.first().cloned().unwrap_or_default();
@@ -239,7 +240,7 @@ impl Host<'_> {
         let before = self.found.launches.len();
         self.launch_rows(&item, place, &tuning, grid, args);
         let is_resolved = self.found.launches.len() > before || self.found.sources.contains(&LaunchSource::Host(place));
-        self.site(Site { place, partial, open, is_resolved });
+        self.site(Site { place, partial, grid: sizes, open, is_resolved });
     }
 
     fn site(&mut self, site: Site) {
@@ -254,7 +255,7 @@ impl Host<'_> {
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
         let tuning = self.tuning(kernel);
         let (partial, open) = self.partial(&item, &tuning, args);
-        self.site(Site { place, partial, open, is_resolved: false });
+        self.site(Site { place, partial, grid: None, open, is_resolved: false });
     }
 
     /// What a launch gives, as far as it is known; and why the rest is not. What the decorators give is not the launch's to say.

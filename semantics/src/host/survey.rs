@@ -150,14 +150,12 @@ impl Host<'_> {
     }
 }
 
-/// Whether a function holds a call of a subscripted name or attribute: `kernel[grid](…)`.
+/// Whether a function holds what looks like a launch.
 fn may_launch(body: &Body, stmt: StmtId) -> bool {
     let mut found = false;
     items::walk(body, &[stmt], &mut |node| {
-        if let Node::Expr(id) = node
-            && let Expr::Call { callee, .. } = body.expr(id)
-        {
-            found |= matches!(body.expr(*callee), Expr::Subscript { .. });
+        if let Node::Expr(id) = node {
+            found |= body.is_launch(body.expr(id));
         }
     });
     found

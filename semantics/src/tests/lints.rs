@@ -967,3 +967,30 @@ def same(x, out, a, b, ONE: tl.constexpr):
         "#]],
     );
 }
+
+/// Where every launch in the text has one program along an axis, no two of them meet there.
+#[test]
+fn one_program_along_an_axis() {
+    check_text(
+        r#"
+@triton.jit
+def alone(out, x, n):
+    total = tl.load(x + tl.program_id(0)) * n
+    tl.store(out, total)
+
+@triton.jit
+def many(out, x, n):
+    total = tl.load(x + tl.program_id(0)) * n
+    tl.store(out, total)
+
+def run(x, out, n: int):
+    alone[(1,)](out, x, n)
+    many[(1,)](out, x, n)
+    many[(n,)](out, x, n)
+"#,
+        expect![[r#"
+            12: warning RAC001 "tl.store(out, total)": every program along axis 0 stores a value of its own to these same addresses, and the last one wins: neither the address nor the mask depends on `tl.program_id(0)`, and the stored `total` does
+                "tl.program_id(0)": programs are told apart here
+        "#]],
+    );
+}
