@@ -21,6 +21,11 @@ use crate::{
 
 /// What an annotation says, and whether it allows for `None`: `int`, `torch.Tensor | None`, `Optional[float]`, …
 pub(super) fn annotated(body: &Body, annotation: ExprId) -> (Kind, bool) {
+    // `A | B | C` nests as deep as it is long.
+    stacker::maybe_grow(64 << 10, 1 << 20, || annotated_within(body, annotation))
+}
+
+fn annotated_within(body: &Body, annotation: ExprId) -> (Kind, bool) {
     let union = |parts: &[ExprId]| {
         let is_none = |&part: &ExprId| matches!(body.expr(part), Expr::None);
         let parts = parts.iter().filter(|part| !is_none(part)).map(|&part| annotated(body, part));

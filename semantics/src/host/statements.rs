@@ -277,6 +277,11 @@ impl Host<'_> {
 
     /// What is known of names where a condition holds, or does not: `x is None`, `x is not None`, `x`.
     pub(super) fn narrow(&mut self, frame: &Frame, condition: ExprId, holds: bool) {
+        // `a and b and c` nests as deep as it is long.
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.narrow_within(frame, condition, holds));
+    }
+
+    fn narrow_within(&mut self, frame: &Frame, condition: ExprId, holds: bool) {
         let bound = |name: &SmolStr| frame.scope.names.borrow().get(name).cloned();
         match frame.body.expr(condition) {
             Expr::Unary { op: UnaryOp::Not, operand } => self.narrow(frame, *operand, !holds),

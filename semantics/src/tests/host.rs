@@ -395,6 +395,24 @@ def chosen(x: torch.Tensor, name, options: Options, wide: bool):
     );
 }
 
+#[test]
+fn annotations_and_conditions_as_long_as_they_like() {
+    let (union, all) = (vec!["int"; 20_000].join(" | "), vec!["n"; 20_000].join(" and "));
+    left_open(
+        &format!(
+            "
+def run(x: torch.Tensor, n: {union}):
+    assert {all}
+    if {all}:
+        rows[(1,)](x, x, n, n, BLOCK=64)
+"
+        ),
+        expect![[r#"
+            rows out=Tensor(None) x=Tensor(None) stride=Int n=Int BLOCK=64 leaves ElementTypes open
+        "#]],
+    );
+}
+
 /// A test is a program: each set of its parameters is a launch.
 #[test]
 fn tests_and_their_parameters() {
