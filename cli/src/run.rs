@@ -29,7 +29,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let host = session::host(analysing)?;
     Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
-    let bytes = read_regular(&request.file, MAX_SOURCE_BYTES).map_err(|e| Failure::io(&request.file, &e))?;
+    read_regular(&request.file, MAX_SOURCE_BYTES).map_err(|e| Failure::io(&request.file, &e))?;
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
         None => {
@@ -39,9 +39,11 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let expect = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
     let analysis = session::at(&host, &request.file)?;
     let chosen = analysis.chosen_elsewhere(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
+    // Of a notebook, the Python of its cells.
+    let text = analysis.text(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
     let job = Job {
         path: request.file,
-        text: tritium_syntax::source::decode(&bytes).text.into_owned(),
+        text,
         launch: request.launch,
         device: request.device,
         verify: if request.verify { Verify::Required } else { Verify::Never },

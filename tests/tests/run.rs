@@ -262,3 +262,15 @@ fn parts_of_arguments_and_parameters_of_their_names_stay_apart() {
 fn text_of(done: &Output) -> String {
     format!("{}{}", text(&done.stdout), text(&done.stderr))
 }
+
+/// A notebook is the Python of its cells, what `%timeit` measures included.
+#[test]
+fn a_notebook_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let notebook = folder.path().join("rows.ipynb");
+    let fixture = std::fs::read_to_string(repository().join("editors/fixtures/ws/softmax_rows.ipynb")).expect("a notebook");
+    std::fs::write(&notebook, fixture.replace("mask=at)", "mask=at < columns)")).expect("a file");
+    let done = run(&[notebook.to_str().expect("a plain path")]);
+    let out = text(&done.stdout);
+    assert!(done.status.success() && out.contains("softmax"), "{out}{}", text(&done.stderr));
+}
