@@ -4,7 +4,6 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use tritium_runtime::{
     exec::{self, Cancel, ExecError, Job, Verify},
-    files::{MAX_SOURCE_BYTES, read_regular},
     watch::Limits,
 };
 
@@ -29,7 +28,6 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let host = session::host(analysing)?;
     Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
-    read_regular(&request.file, MAX_SOURCE_BYTES).map_err(|e| Failure::io(&request.file, &e))?;
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
         None => {
@@ -37,7 +35,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         }
     };
     let expect = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
-    let analysis = session::at(&host, &request.file)?;
+    let analysis = session::readable(&host, &request.file)?;
     let chosen = analysis.chosen_elsewhere(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
     // Of a notebook, the Python of its cells.
     let text = analysis.text(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;

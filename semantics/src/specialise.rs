@@ -22,14 +22,14 @@ use crate::{
 };
 
 mod flow;
-mod knowledge;
+mod left_open;
 mod repair;
 
 use flow::{Flow, Role};
 use repair::Repairs;
 
 pub(crate) use flow::{effects, sources};
-pub use knowledge::{LeftOpen, left_open, says_some_type};
+pub use left_open::{LeftOpen, left_open, says_some_type};
 pub(crate) use repair::hangs_on_arguments;
 
 /// Rows of a tuning that are checked without a launch.
@@ -451,6 +451,8 @@ impl Guess<'_> {
             (Annotation::Scalar(dtype), _) => runtime(dtype, false),
             (Annotation::Pointer { elem, .. }, _) => pointer(elem, param.annotation),
             (Annotation::ConstPointer, _) => pointer(DType::F32, param.annotation),
+            // A descriptor has a shape too: what is used as one is none of the tensors that are pointers.
+            (Annotation::None, Kind::Tensor(None)) if role == Role::Compound => Argument::Unknown,
             (Annotation::None, Kind::Tensor(_)) => {
                 pointer(if role == Role::IndexPointer { DType::I32 } else { DType::F32 }, param.annotation)
             }

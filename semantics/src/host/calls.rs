@@ -133,7 +133,7 @@ impl Host<'_> {
         let mut keywords = args.keywords.clone();
         let is_open = std::mem::take(&mut self.is_open_call);
         let used = match code {
-            Ok(stmts) if is_open => kinds::used(&body, stmts),
+            Ok(stmts) if is_open => kinds::tensors_by_use(&body, stmts),
             _ => HashMap::new(),
         };
         for param in params {
@@ -324,8 +324,8 @@ impl Host<'_> {
             _ => Kind::Any,
         };
         let kind = if kind == Kind::Any { used.get(&param.name).copied().unwrap_or_else(as_default) } else { kind };
-        // `x: torch.Tensor = None`
-        let may_be_none = kind == Kind::Any || may_be_none && param.annotation.is_some() || usual == Some(Const::None);
+        // `x: torch.Tensor = None`; and who writes no annotation may mean `None` too.
+        let may_be_none = kind == Kind::Any || may_be_none || usual == Some(Const::None);
         if kind == Kind::Any
             && let Some(annotation) = param.annotation
             && let Value::Class(class) = self.expr(&outer, annotation)

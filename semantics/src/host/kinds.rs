@@ -111,7 +111,7 @@ pub(super) fn refined(value: Value, body: &Body, annotation: ExprId) -> Value {
 }
 
 /// The names in a function of which an attribute is read that only tensors have.
-pub(super) fn used(body: &Body, stmts: &[StmtId]) -> HashMap<SmolStr, Kind> {
+pub(super) fn tensors_by_use(body: &Body, stmts: &[StmtId]) -> HashMap<SmolStr, Kind> {
     const OF_TENSORS: &[&str] = &[
         "contiguous",
         "data_ptr",

@@ -584,3 +584,22 @@ def kernel(out):
     "#]],
     );
 }
+
+/// Descriptors have shapes as tensors have; that one is read says not what they are.
+#[test]
+fn what_has_a_shape_may_be_a_descriptor() {
+    check_text(
+        r#"
+@triton.jit
+def copy(src, dst, n, B: tl.constexpr):
+    at = tl.program_id(0) * B
+    if at < n:
+        dst.store([at], src.load([at]))
+
+def run(src, dst):
+    n = src.shape[0]
+    copy[(n // 64,)](src, dst, n, B=64)
+"#,
+        expect![""],
+    );
+}

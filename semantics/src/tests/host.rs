@@ -294,13 +294,22 @@ def narrowed(out, x: torch.Tensor | None, n: Union[int, None] = None):
         rows[(1,)](out.contiguous(), x, n, n, BLOCK=64)
     assert x is not None
     rows[(2,)](out, x if n is None else None, n, n, BLOCK=64)
+
+def unannotated(out, bias):
+    n = 0 if bias is None else bias.shape[0]
+    if bias is None:
+        rows[(3,)](out, None, n, n, BLOCK=64)
+    else:
+        rows[(3,)](out, bias, bias.stride(0), n, BLOCK=64)
 ",
         expect![[r#"
             rows out=Tensor(None) x=Tensor(None) stride=Int n=Int BLOCK=64 leaves ElementTypes open
             rows out=Tensor(None) x=Tensor(None) stride=Float? n=Int BLOCK=64 leaves ElementTypes open
             rows out=Tensor(None) x=Tensor(None) stride=Int n=Int BLOCK=64 leaves ElementTypes open
             rows out=Tensor(None) x=Tensor(None)? stride=Int? n=Int? BLOCK=64 leaves ElementTypes open
-            rows out=Tensor(None) x=Tensor(None)? stride=Int? n=Int? BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(None)? x=Tensor(None)? stride=Int? n=Int? BLOCK=64 leaves ElementTypes open
+            rows out=Any? x=None stride=Int n=Int BLOCK=64 leaves Kinds open
+            rows out=Any? x=Tensor(None) stride=Int n=Int BLOCK=64 leaves Kinds open
         "#]],
     );
 }
@@ -336,9 +345,9 @@ class Layer(torch.nn.Module):
         rows[(1,)](x, self.weight, self.eps, self.size, BLOCK=64)
 ",
         expect![[r#"
-            rows out=Tensor(Some(F32)) x=Tensor(None) stride=Float n=Int BLOCK=Any? leaves Kinds open
-            rows out=Tensor(Some(F32)) x=Tensor(None) stride=Float n=Int BLOCK=Any? leaves Kinds open
-            rows out=Tensor(None) x=Tensor(Some(F32)) stride=Float n=Int BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(Some(F32)) x=Tensor(None)? stride=Float n=Int BLOCK=Any? leaves Kinds open
+            rows out=Tensor(Some(F32)) x=Tensor(None)? stride=Float n=Int BLOCK=Any? leaves Kinds open
+            rows out=Tensor(None) x=Tensor(Some(F32)) stride=Float? n=Int BLOCK=64 leaves ElementTypes open
         "#]],
     );
 }
