@@ -8,6 +8,7 @@ pub mod exact;
 pub mod exec;
 pub mod expect;
 pub mod files;
+pub mod program;
 pub mod random;
 pub mod run;
 pub mod store;

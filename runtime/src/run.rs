@@ -5,6 +5,7 @@
 
 mod compare;
 mod memory;
+mod program;
 mod report;
 
 use std::{
@@ -18,7 +19,7 @@ use tritium_codegen::{self as codegen, CompileOptions};
 use tritium_semantics::{
     Chosen, Database, Instance, SourceFile,
     diagnostics::Severity,
-    items,
+    host, items,
     launch::{self, Launch, LaunchArg, LaunchPlace, LaunchProblem},
     project,
     specialise::{run_time_values, specialise},
@@ -26,7 +27,7 @@ use tritium_semantics::{
 };
 use tritium_tile::{Module, Type};
 
-pub use report::{Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
+pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
 
 use self::compare::{Ran, longest_reduction};
 use crate::{
@@ -105,23 +106,45 @@ pub fn run(job: &Job, watched: &Watched) -> Result<Report, Ended> {
     }
     let gpu = project.target();
     let run = Run { job, db: &db, file, device, gpu, watched, memory_bytes };
-    let mut launches = run.chosen()?;
-    for launch in &mut launches {
-        launch.expect.extend(job.expect.iter().map(|(name, text)| (name.as_str().into(), text.clone())));
-    }
-    if job.verify == Verify::Required && device == DeviceName::Cpu && launches.iter().all(|l| l.expect.is_empty()) {
+    let chosen = run.chosen()?;
+    let host = host::host_launches(&db, file);
+    let has_reference = chosen.iter().any(|index| !run.with_expect(*index).expect.is_empty()) || !host.program.checks.is_empty();
+    if job.verify == Verify::Required && device == DeviceName::Cpu && !has_reference {
         return Err(Ended::Refused(Refusal::new(
-            "nothing to verify against: on the CPU device a launch needs a reference: `expect = { Y = \"softmax(X, axis=1)\" }` in its block, or \
-             `--expect 'Y=softmax(X, axis=1)'`",
+            "nothing to verify against: on the CPU device a launch needs a reference: `torch.testing.assert_close(y, torch.softmax(x, 1))` in \
+             the file, `expect = { Y = \"softmax(X, axis=1)\" }` in its block, or `--expect 'Y=softmax(X, axis=1)'`",
         )));
     }
-    let launches = launches.iter().map(|launch| run.launch(launch)).collect::<Result<_, _>>()?;
-    Ok(Report { version: 1, file: job.path.clone(), launches, checked: device.checks().to_owned() })
+    let of_host = launch::launches(&db, file).launches.len() - host.found.launches.len();
+    let (mut launches, mut of_program) = (Vec::new(), Vec::new());
+    for index in chosen {
+        match index.checked_sub(of_host) {
+            Some(index) => of_program.push(index),
+            None => {
+                let launch = run.with_expect(index);
+                let before = run.made(&launch)?;
+                launches.push(run.launch(&launch, &launch.tensors, before)?.report);
+            }
+        }
+    }
+    let checks = match of_program.is_empty() {
+        true => vec![],
+        false => run.program(&host.program, of_host, &of_program, &mut launches)?,
+    };
+    Ok(Report { version: 1, file: job.path.clone(), launches, checks, checked: device.checks().to_owned() })
+}
+
+/// A launch that has run, or faulted.
+struct Launched {
+    report: LaunchReport,
+    /// What its memories hold after it.
+    after: Option<Vec<Tensor>>,
+    reduction: u64,
 }
 
 impl Run<'_> {
     /// Those that the job names: by name, and by the row of a tuning.
-    fn chosen(&self) -> Result<Vec<Launch>, Refusal> {
+    fn chosen(&self) -> Result<Vec<usize>, Refusal> {
         let found = launch::launches(self.db, self.file);
         let name = self.job.launch.as_deref();
         // A launch that is named and understood runs, whatever is wrong with others.
@@ -140,7 +163,31 @@ impl Run<'_> {
             return Err(Refusal::new(message + ". A launch block says what to run: see \"Launch blocks\" in the documentation"));
         }
         let row = self.job.chosen.config;
-        launch::select(found.launches.clone(), Launch::id, name, row).map_err(Refusal::new)
+        let all = found.launches.iter().enumerate().collect();
+        let chosen = launch::select(all, |(_, launch)| launch.id(), name, row).map_err(Refusal::new)?;
+        Ok(chosen.into_iter().map(|(index, _)| index).collect())
+    }
+
+    /// A launch of the file with the references that the job adds.
+    fn with_expect(&self, index: usize) -> Launch {
+        let mut launch = launch::launches(self.db, self.file).launches[index].clone();
+        launch.expect.extend(self.job.expect.iter().map(|(name, text)| (name.as_str().into(), text.clone())));
+        launch
+    }
+
+    /// The tensors of a launch by itself.
+    fn made(&self, launch: &Launch) -> Result<Vec<Tensor>, Refusal> {
+        self.enter(launch, "making the tensors of");
+        let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
+        memory::room(launch, self.device, self.sides(), self.memory_bytes).map_err(refused)?;
+        let directory = self.job.path.parent().unwrap_or(Path::new("."));
+        let made: Result<Vec<Tensor>, _> = launch.tensors.iter().map(|t| Tensor::make(t, directory)).collect();
+        made.map_err(|error| refused(error.to_string()))
+    }
+
+    /// How many devices run a launch.
+    fn sides(&self) -> u64 {
+        if self.job.verify == Verify::Never || self.device == DeviceName::Cpu { 1 } else { 2 }
     }
 
     /// `softmax.py:3: launch `rows``
@@ -200,18 +247,14 @@ fn elaborated(db: &Database, launch: &Launch) -> Result<(Instance, Module), Refu
 }
 
 impl Run<'_> {
-    fn launch(&self, launch: &Launch) -> Result<LaunchReport, Ended> {
+    /// `memories`: a tensor for each memory of the launch, whose contents `before` has.
+    fn launch(&self, launch: &Launch, memories: &[launch::Tensor], before: Vec<Tensor>) -> Result<Launched, Ended> {
         let Run { job, db, device, .. } = *self;
         self.enter(launch, "understanding");
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         let (instance, module) = elaborated(db, launch)?;
         let values = launch_values(db, launch, &module).map_err(|refusal| refused(refusal.message))?;
-        let sides = if job.verify == Verify::Never || device == DeviceName::Cpu { 1 } else { 2 };
-        let left_bytes = memory::room(launch, device, sides, self.memory_bytes).map_err(refused)?;
-        let directory = job.path.parent().unwrap_or(Path::new("."));
-        self.enter(launch, "making the tensors of");
-        let before: Result<Vec<Tensor>, _> = launch.tensors.iter().map(|t| Tensor::make(t, directory)).collect();
-        let before = before.map_err(|e| refused(e.to_string()))?;
+        let left_bytes = memory::room(launch, device, self.sides(), self.memory_bytes).map_err(refused)?;
         self.save(".in", &before)?;
         let mut after = before.clone();
         let (name, outcome) = match device {
@@ -245,26 +288,27 @@ impl Run<'_> {
             Err(DeviceError::Stopped { origin }) => return Err(self.stopped(launch, self.place_of(instance, origin))),
             Err(error) => {
                 report.fault = Some(self.located(instance, &error));
-                return Ok(report);
+                return Ok(Launched { report, after: None, reduction: 1 });
             }
         };
         self.enter(launch, "looking at what was written by");
         self.save("", &after)?;
-        let ran = Ran { launch, before: &before, after: &after, stores: &stores };
+        let ran = Ran { launch, memories, before: &before, after: &after, stores: &stores };
         report.outputs = ran.outputs();
-        if job.verify == Verify::Never {
-            return Ok(report);
-        }
         let reduction = longest_reduction(&module, launch);
+        if job.verify == Verify::Never {
+            return Ok(Launched { report, after: Some(after), reduction });
+        }
         report.comparisons.extend(ran.expectations(reduction, left_bytes));
-        if device == DeviceName::Cpu && launch.expect.is_empty() {
+        let has_checks = !host::host_launches(db, self.file).program.checks.is_empty();
+        if device == DeviceName::Cpu && launch.expect.is_empty() && !has_checks {
             report.note = Some("the launch has no reference: nothing is compared".to_owned());
         }
         if device != DeviceName::Cpu {
             let mut reference = before.clone();
             match self.on_cpu(&module, launch, &values, &mut reference) {
                 Ok((_, stores)) => {
-                    let cpu = Ran { launch, before: &before, after: &reference, stores: &stores };
+                    let cpu = Ran { launch, memories, before: &before, after: &reference, stores: &stores };
                     report.comparisons.extend(ran.against_cpu(&cpu, reduction));
                 }
                 Err(DeviceError::Stopped { origin }) => return Err(self.stopped(launch, self.place_of(instance, origin))),
@@ -276,7 +320,7 @@ impl Run<'_> {
                 report.fault = Some(nothing.to_owned());
             }
         }
-        Ok(report)
+        Ok(Launched { report, after: Some(after), reduction })
     }
 
     fn save(&self, suffix: &str, tensors: &[Tensor]) -> Result<(), Refusal> {
@@ -394,7 +438,11 @@ fn launch_values(db: &Database, launch: &Launch, module: &Module) -> Result<Vec<
     let value = |param: &tritium_tile::Param| {
         let ty = entry.ty(param.value);
         match given.next() {
-            Some(LaunchArg::Tensor(index)) => Ok(LaunchValue::Tensor { index, byte_offset: 0 }),
+            Some(LaunchArg::Tensor(index)) => {
+                let tensor = &launch.tensors[index];
+                let byte_offset = tensor.memory.offset * u64::from(tensor.dtype.bytes());
+                Ok(LaunchValue::Tensor { index: tensor.memory.index, byte_offset })
+            }
             Some(LaunchArg::Int(value)) => scalar_value(ty, value as f64, Some(value)),
             Some(LaunchArg::Float(value)) => scalar_value(ty, value, None),
             Some(LaunchArg::Bool(value)) => scalar_value(ty, f64::from(u8::from(value)), Some(i128::from(value))),

@@ -68,6 +68,7 @@ impl Tensor {
             Init::Uniform { low, high } => tensor.fill(|i| low + (high - low) * stream.unit(i)),
             Init::RandInt { low, high } => tensor.fill(|i| stream.int(i, *low, *high) as f64),
             Init::Arange => tensor.fill(|i| i as f64),
+            Init::Computed => return Err(fail("its contents are computed by host code".to_owned())),
             Init::File(name) => {
                 let values =
                     read_npy(&directory.join(name), tensor.len()).map_err(|e| fail(format!("cannot read {name}: {e}")))?;
@@ -78,6 +79,15 @@ impl Tensor {
             }
         }
         Ok(tensor)
+    }
+
+    /// Numbers row by row, rounded to a dtype.
+    pub fn of_values(name: &str, dtype: DType, shape: &[u64], values: &[f64]) -> Tensor {
+        let strides = tritium_semantics::host::row_major(shape);
+        let bytes = vec![0; values.len() * dtype.bytes() as usize];
+        let mut tensor = Tensor { name: name.to_owned(), dtype, shape: shape.to_vec(), strides, bytes };
+        tensor.fill(|index| values[index as usize]);
+        tensor
     }
 
     /// Elements of the shape, not of the storage.
@@ -305,7 +315,7 @@ mod tests {
     }
 
     fn spec(shape: &[u64], strides: &[u64], init: Init) -> launch::Tensor {
-        launch::Tensor { name: "x".into(), dtype: DType::F32, shape: shape.into(), strides: strides.into(), init }
+        launch::Tensor { name: "x".into(), dtype: DType::F32, shape: shape.into(), strides: strides.into(), init, memory: launch::MemoryPlace::default() }
     }
 
     #[test]

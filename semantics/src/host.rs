@@ -14,11 +14,17 @@ use crate::{
     diagnostics::{Code, Severity},
     items,
     launch::{Given, LaunchPlace, LaunchProblem, Launches, PartialLaunch},
+    program::Program,
 };
 
 mod budget;
 mod calls;
+mod checks;
+mod contents;
 mod device;
+mod functions;
+mod gradients;
+mod indexing;
 mod interpret;
 mod kinds;
 mod launch;
@@ -26,11 +32,12 @@ mod library;
 mod operations;
 mod statements;
 mod survey;
+mod tensors;
 mod torch;
 mod value;
 
 pub(crate) use launch::descriptor_problem;
-pub(crate) use value::row_major;
+pub use value::row_major;
 pub use value::{Config, IndexMapOf, Kind};
 
 /// An expression of a file's host code.
@@ -71,6 +78,8 @@ pub struct HostLaunches {
     pub found: Launches,
     /// Each place and each different way to launch there once.
     pub sites: Vec<Site>,
+    /// What the launches and their checks work on.
+    pub program: Program,
 }
 
 /// The launches of a file's host code, in the order of evaluation.
@@ -81,7 +90,7 @@ pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
     host.survey();
     let limits = limits(db, file, &host);
     host.found.problems.extend(limits);
-    HostLaunches { found: host.found, sites: host.sites }
+    HostLaunches { found: host.found, sites: host.sites, program: host.recorder.program }
 }
 
 /// What of a file is not followed as it takes too long or grows too large: each kind once, where it begins.

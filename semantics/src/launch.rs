@@ -141,6 +141,34 @@ pub struct Tensor {
     /// In elements.
     pub strides: Vec<u64>,
     pub init: Init,
+    pub memory: MemoryPlace,
+}
+
+/// Where a tensor lies: two tensors of a launch may be views of one memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryPlace {
+    /// Among the memories of its launch, numbered by their first tensor.
+    pub index: usize,
+    /// Elements before the tensor's first.
+    pub offset: u64,
+    /// Elements of the memory that lie behind the last one that the tensor reaches.
+    pub behind: u64,
+}
+
+impl Tensor {
+    /// From the first element to the last one that the shape and strides reach; `None` where that cannot be counted.
+    pub fn span(&self) -> Option<u64> {
+        if self.shape.contains(&0) {
+            return Some(0);
+        }
+        let axes = self.shape.iter().zip(&self.strides);
+        axes.into_iter().try_fold(1u64, |span, (&extent, &stride)| (extent - 1).checked_mul(stride)?.checked_add(span))
+    }
+
+    /// Whether it is all of its memory.
+    pub fn is_whole(&self) -> bool {
+        self.memory.offset == 0 && self.memory.behind == 0
+    }
 }
 
 /// How a tensor's elements are made, in row-major order, by the one generator in `tritium-runtime`.
@@ -166,6 +194,8 @@ pub enum Init {
     },
     Arange,
     File(String),
+    /// Host code computes them: the file's program says how.
+    Computed,
 }
 
 /// Where a launch is written.

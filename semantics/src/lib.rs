@@ -27,6 +27,7 @@ pub mod lints;
 pub mod notebook;
 pub mod places;
 pub mod problem;
+pub mod program;
 pub mod project;
 pub mod specialise;
 pub mod target;

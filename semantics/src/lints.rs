@@ -150,11 +150,8 @@ pub fn of_launch(db: &dyn Db, launch: &Launch) -> Launched {
 
 /// Up to the last element; nothing of a tensor without elements.
 fn extent(tensor: &Tensor) -> Option<Extent> {
-    let last = tensor
-        .shape
-        .iter()
-        .zip(&tensor.strides)
-        .try_fold(0u64, |last, (&size, &stride)| last.checked_add(size.checked_sub(1)?.checked_mul(stride)?))?;
-    let bytes = last.checked_add(1)?.checked_mul(u64::from(tensor.dtype.bits().div_ceil(8)))?;
+    // Around a part of a memory lies the rest of it.
+    let span = tensor.span().filter(|&span| span > 0 && tensor.is_whole())?;
+    let bytes = span.checked_mul(u64::from(tensor.dtype.bits().div_ceil(8)))?;
     Some(Extent { bytes, is_unwritten: tensor.init == Init::Empty })
 }

@@ -146,7 +146,16 @@ fn arguments<'l>(db: &dyn Db, launch: &'l Launch) -> Vec<(Argument, Option<&'l L
 
 fn argument(launch: &Launch, arg: &LaunchArg, annotation: Annotation, special: bool) -> Argument {
     match arg {
-        LaunchArg::Tensor(t) => pointer(launch.tensors[*t].dtype, annotation),
+        LaunchArg::Tensor(t) => {
+            let tensor = &launch.tensors[*t];
+            let is_aligned = tensor.memory.offset.wrapping_mul(u64::from(tensor.dtype.bytes())) % 16 == 0;
+            match pointer(tensor.dtype, annotation) {
+                Argument::Runtime { ty, divisible_by_16 } => {
+                    Argument::Runtime { ty, divisible_by_16: divisible_by_16 && is_aligned }
+                }
+                other => other,
+            }
+        }
         LaunchArg::Int(value) => integer(*value, annotation, special),
         LaunchArg::Float(_) => fixed(annotation, DType::F32),
         LaunchArg::Bool(_) => fixed(annotation, DType::I1),

@@ -7,7 +7,8 @@ use ndarray::{ArrayD, IxDyn};
 use smol_str::SmolStr;
 use tritium_semantics::{
     dtype::DType,
-    launch::{Init, Launch, LaunchArg},
+    launch::{self, Init, Launch, LaunchArg},
+    program::Tolerance,
 };
 use tritium_tile::{Module, OpKind};
 
@@ -17,6 +18,8 @@ use crate::{device::Stores, expect, tensor::Tensor};
 /// A launch that has run.
 pub(super) struct Ran<'a> {
     pub(super) launch: &'a Launch,
+    /// One tensor of each memory.
+    pub(super) memories: &'a [launch::Tensor],
     pub(super) before: &'a [Tensor],
     pub(super) after: &'a [Tensor],
     pub(super) stores: &'a Stores,
@@ -55,7 +58,7 @@ impl Written<'_> {
 
 impl<'a> Ran<'a> {
     fn written(&self, index: usize) -> Written<'a> {
-        let was_empty = self.launch.tensors.get(index).is_some_and(|t| t.init == Init::Empty);
+        let was_empty = self.memories.get(index).is_some_and(|t| t.init == Init::Empty);
         Written { tensor: &self.after[index], was_empty, stores: self.stores.of(index) }
     }
 
@@ -115,7 +118,7 @@ impl<'a> Ran<'a> {
     fn reference(&self, text: &str, max_bytes: u64) -> Result<expect::Array, String> {
         let used = expect::names_in(text)?;
         let mut names = expect::Names::new();
-        for (spec, tensor) in self.launch.tensors.iter().zip(self.before) {
+        for (spec, tensor) in self.memories.iter().zip(self.before) {
             if !used.contains(&tensor.name) {
                 names.insert(tensor.name.clone(), ArrayD::zeros(IxDyn(&[0])));
                 continue;
@@ -174,7 +177,7 @@ fn add_numbers(name: String, arg: &LaunchArg, names: &mut expect::Names) {
 }
 
 /// A comparison that could not be made.
-fn failed(tensor: &str, reference: &str, note: String) -> Comparison {
+pub(super) fn failed(tensor: &str, reference: &str, note: String) -> Comparison {
     Comparison {
         tensor: tensor.to_owned(),
         reference: reference.to_owned(),
@@ -184,6 +187,7 @@ fn failed(tensor: &str, reference: &str, note: String) -> Comparison {
         worst: None,
         note: Some(note),
         unwritten: None,
+        tolerance: None,
     }
 }
 
@@ -274,7 +278,28 @@ fn compare(written: &Written<'_>, reference: &[f64], passed_over: impl Fn(u64) -
         worst: worst.map(|(i, _)| Worst { index: index_of(i as u64, &tensor.shape), value: values[i], reference: reference[i] }),
         note: None,
         unwritten: written.unwritten(unwritten, first_unwritten),
+        tolerance: None,
     }
+}
+
+/// One array beside another that a program compares it with: within what the program allows, or else within `bound`.
+pub(super) fn beside(tensor: &Tensor, reference: &[f64], what: &str, tolerance: Option<Tolerance>, bound: f64) -> Comparison {
+    if tensor.is_empty() {
+        return failed(&tensor.name, what, "there are no elements, so nothing is compared".to_owned());
+    }
+    if let Some(first) = reference.iter().position(|x| x.is_nan()) {
+        let first = index_of(first as u64, &tensor.shape);
+        return failed(&tensor.name, what, format!("`{what}` is NaN, first at {first:?}: it says nothing there"));
+    }
+    let written = Written { tensor, was_empty: false, stores: None };
+    let mut comparison = compare(&written, reference, |_| false, what, bound);
+    if let Some(Tolerance { relative, absolute }) = tolerance {
+        let values = tensor.values();
+        let is_close = |(&a, &b): (&f64, &f64)| a == b || (a - b).abs() <= absolute + relative * b.abs();
+        comparison.ok = values.iter().zip(reference).all(is_close);
+        comparison.tolerance = Some([relative, absolute]);
+    }
+    comparison
 }
 
 fn index_of(mut flat: u64, shape: &[u64]) -> Vec<u64> {

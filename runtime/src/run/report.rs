@@ -12,6 +12,9 @@ pub struct Report {
     pub version: u32,
     pub file: PathBuf,
     pub launches: Vec<LaunchReport>,
+    /// What the program itself asks of its results.
+    #[serde(default)]
+    pub checks: Vec<CheckReport>,
     /// What the device has looked for beside the results, and what it has not.
     pub checked: String,
 }
@@ -90,6 +93,9 @@ pub struct Comparison {
     pub note: Option<String>,
     /// Elements that there was nothing to compare of.
     pub unwritten: Option<Unwritten>,
+    /// The relative and absolute difference that the program allows of every element, instead of `bound`.
+    #[serde(default)]
+    pub tolerance: Option<[f64; 2]>,
 }
 
 impl Comparison {
@@ -102,19 +108,40 @@ impl Comparison {
         }
     }
 
+    fn write_worst(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (false, Some(worst)) = (self.ok, &self.worst) {
+            let (value, reference) = (exact(worst.value), exact(worst.reference));
+            writeln!(f, "     worst at {:?}: {value} instead of {reference}", worst.index)?;
+        }
+        Ok(())
+    }
+
     /// What is wrong, or how far it agrees.
     fn verdict(&self) -> String {
         let Comparison { error, bound, .. } = self;
         if let Some(note) = &self.note {
             return note.clone();
         }
-        let found = format!("relative error {error:.2e}, allowed {bound:.2e}");
+        let found = match &self.tolerance {
+            Some([relative, absolute]) => {
+                format!("relative error {error:.2e}; the program allows {} + {}·|reference| of an element", short(*absolute), short(*relative))
+            }
+            None => format!("relative error {error:.2e}, allowed {bound:.2e}"),
+        };
         match &self.unwritten {
             Some(unwritten) if unwritten.count == unwritten.of => unwritten.to_string(),
             Some(unwritten) => format!("{unwritten}; of those written: {found}"),
             None => found,
         }
     }
+}
+
+/// `torch.allclose(y, reference)` in host code.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckReport {
+    pub file: PathBuf,
+    pub line: u32,
+    pub comparison: Comparison,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -187,21 +214,34 @@ impl Report {
                 format!("{}: {what} {} against {}{why}", launch.launch, c.tensor, c.reference)
             });
         }
+        if let Some(check) = self.checks.iter().find(|check| !check.comparison.ok) {
+            let CheckReport { line, comparison: c, .. } = check;
+            let what = if c.note.is_some() { "not verified:" } else { "mismatch in" };
+            let why = c.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+            return format!("line {line}: {what} {} against {}{why}", c.tensor, c.reference);
+        }
         let of = |l: &LaunchReport| {
             let verified: Vec<String> =
                 l.comparisons.iter().map(|c| format!("verified {}, relative error {:.1e}", c.tensor, c.error)).collect();
-            if verified.is_empty() {
+            if verified.is_empty() && !self.checks.is_empty() {
+                format!("{}: ran", l.launch)
+            } else if verified.is_empty() {
                 format!("{}: ran, nothing compared", l.launch)
             } else {
                 format!("{}: {}", l.launch, verified.join(", "))
             }
         };
-        self.launches.iter().map(of).collect::<Vec<_>>().join("; ")
+        let checked = |check: &CheckReport| {
+            let c = &check.comparison;
+            format!("verified {} against {}, relative error {:.1e}", c.tensor, c.reference, c.error)
+        };
+        self.launches.iter().map(of).chain(self.checks.iter().map(checked)).collect::<Vec<_>>().join("; ")
     }
 
     /// Nothing faulted and every comparison held.
     pub fn ok(&self) -> bool {
         self.launches.iter().all(|l| l.fault.is_none() && l.comparisons.iter().all(|c| c.ok))
+            && self.checks.iter().all(|check| check.comparison.ok)
     }
 }
 
@@ -223,6 +263,16 @@ impl fmt::Display for Report {
             }
             write!(f, "{launch}")?;
         }
+        if !self.checks.is_empty() {
+            writeln!(f)?;
+        }
+        for CheckReport { file, line, comparison } in &self.checks {
+            let place = if *file == self.file { format!("line {line}") } else { format!("{}:{line}", file.display()) };
+            let (verdict, tensor, reference) = (comparison.word(), &comparison.tensor, &comparison.reference);
+            let against = if reference.is_empty() { String::new() } else { format!(" against {reference}") };
+            writeln!(f, "{verdict}  {place}: {tensor}{against}: {}", comparison.verdict())?;
+            comparison.write_worst(f)?;
+        }
         writeln!(f, "\nchecked: {}", self.checked)
     }
 }
@@ -243,10 +293,7 @@ impl fmt::Display for LaunchReport {
         for c in &self.comparisons {
             let verdict = c.word();
             writeln!(f, "  {verdict}  {} against {}: {}", c.tensor, c.reference, c.verdict())?;
-            if let (false, Some(worst)) = (c.ok, &c.worst) {
-                let (value, reference) = (exact(worst.value), exact(worst.reference));
-                writeln!(f, "     worst at {:?}: {value} instead of {reference}", worst.index)?;
-            }
+            c.write_worst(f)?;
         }
         if let Some(note) = &self.note {
             writeln!(f, "  {note}")?;

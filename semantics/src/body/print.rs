@@ -204,7 +204,11 @@ impl Body {
             Expr::Yield(value) => value.map_or_else(|| "(yield)".to_owned(), |v| format!("(yield {})", show(v))),
             Expr::Call { callee, args } => format!("{}({})", show(*callee), self.args(args)),
             Expr::Attribute { receiver, name } => format!("{}.{name}", show(*receiver)),
-            Expr::Subscript { receiver, index } => format!("{}[{}]", show(*receiver), show(*index)),
+            Expr::Subscript { receiver, index } => match self.expr(*index) {
+                // Slices stand in no parentheses.
+                Expr::Tuple(items) if items.len() > 1 => format!("{}[{}]", show(*receiver), list(items)),
+                _ => format!("{}[{}]", show(*receiver), show(*index)),
+            },
             Expr::Slice { lower, upper, step } => {
                 let part = |e: &Option<ExprId>| e.map(show).unwrap_or_default();
                 let step = step.map_or_else(String::new, |s| format!(":{}", show(s)));

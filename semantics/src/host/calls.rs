@@ -13,7 +13,7 @@ use super::{
     kinds,
     operations::python_str,
     statements::Flow,
-    torch::{self, Args},
+    torch::Args,
     value::{Class, Closure, Code, Doubt, Kind, Method, Object, Scope, Value},
 };
 use crate::{
@@ -48,6 +48,15 @@ impl Host<'_> {
                 self.call(callee.clone(), all)
             }
             Value::Class(class) => self.instantiate(&class, &args),
+            // A module of PyTorch's calls its `forward`.
+            Value::Object(ref object) => {
+                let class = object.class.clone();
+                let member = |name: &str| class.as_ref().and_then(|class| class.members.get(name).cloned());
+                match member("__call__").or_else(|| member("forward")) {
+                    Some(Value::Closure(method)) => self.call_closure(&method, &args, std::slice::from_ref(&callee)),
+                    _ => Value::Unknown(reason(&callee, "what is called").into()),
+                }
+            }
             // One of several functions or kernels: each may run.
             Value::Either(all) => {
                 self.path_conditions.push(ONE_OR_ANOTHER.into());
@@ -182,13 +191,17 @@ impl Host<'_> {
     fn call_method(&mut self, receiver: &Value, name: &str, args: &Args) -> Value {
         let found = match receiver {
             Value::Tensor(t) => {
-                let made = torch::method(t, name, args);
+                let made = self.tensor_method(t, name, args);
                 self.possible(name, args, made)
             }
             Value::Class(class) if name == "apply" => {
                 let context = Value::Object(budget::keep(Object::default()));
                 match class.members.get("forward") {
-                    Some(Value::Closure(forward)) => Some(self.call_closure(&forward.clone(), args, &[context])),
+                    Some(Value::Closure(forward)) => {
+                        let result = self.call_closure(&forward.clone(), args, std::slice::from_ref(&context));
+                        self.applied(class, context, args, &result);
+                        Some(result)
+                    }
                     _ => None,
                 }
             }

@@ -18,7 +18,10 @@ use super::{
     HostPlace, Site,
     budget::{self, Evaluation},
     calls::MAX_TEXT_BYTES,
-    device, is_long_run, kinds,
+    contents::Recorder,
+    device,
+    gradients::Autograd,
+    is_long_run, kinds,
     operations::{compare, distinct, outgrows, python_str},
     statements::Flow,
     torch::{self, Args},
@@ -28,8 +31,10 @@ use crate::{
     Db, Function, SourceFile,
     body::{Arg, ArgKind, BinaryOp, Body, BoolOp, Clause, CompareOp, ComprehensionKind, Expr, ExprId, FStringPart, Stmt, StmtId},
     constant::{self, Const},
+    dtype::DType,
     items::{self, Meaning, chunk_body, items as items_of},
     launch::{Launches, UnknownLaunch},
+    program::Unary,
 };
 
 /// Statements and expressions evaluated before the rest is unknown.
@@ -59,6 +64,9 @@ pub(crate) struct Host<'db> {
     /// Why what runs now may not run at all, outermost first; empty: it does.
     pub(super) path_conditions: Vec<SmolStr>,
     pub(crate) sites: Vec<Site>,
+    /// What tensors hold.
+    pub(super) recorder: Recorder,
+    pub(super) autograd: Autograd,
     /// An exception that an expression raises for sure.
     pub(super) raised: Option<SmolStr>,
     /// What is made without a device is on the CPU for certain.
@@ -115,6 +123,8 @@ impl<'db> Host<'db> {
             entered: HashSet::default(),
             path_conditions: vec![],
             sites: vec![],
+            recorder: Recorder::default(),
+            autograd: Autograd::default(),
             raised: None,
             default_is_cpu: false,
             takes_cpu_tensors: device::facts(db, file).runs_on_host,
@@ -472,6 +482,9 @@ impl<'db> Host<'db> {
                     (_, Value::Const(c)) => {
                         constant::unary(*op, c).map_or_else(|| Value::unknown("the operand has no number"), Value::Const)
                     }
+                    (crate::body::UnaryOp::Invert, Value::Tensor(t)) if t.dtype == DType::I1 => {
+                        Value::Tensor(self.unary(Unary::Not, t))
+                    }
                     (crate::body::UnaryOp::Neg, Value::Tensor(_)) => self.binary(BinaryOp::Mul, operand, Value::int(-1)),
                     _ => Value::some(
                         Some(operand.kind()).filter(|kind| !matches!(kind, Kind::Bool | Kind::Ints)).unwrap_or_default(),
@@ -510,6 +523,10 @@ impl<'db> Host<'db> {
                 let mut lhs = self.expr(frame, *first);
                 for (op, rhs) in rest {
                     let rhs = self.expr(frame, *rhs);
+                    // `x == y` of tensors is a tensor.
+                    if let Some(compared) = self.tensor_comparison(*op, &lhs, &rhs) {
+                        return compared;
+                    }
                     match compare(*op, &lhs, &rhs) {
                         Some(true) => lhs = rhs,
                         Some(false) => return Value::bool(false),
@@ -668,6 +685,11 @@ impl<'db> Host<'db> {
         }
     }
 
+    /// Where the innermost call stands.
+    pub(super) fn calls_last(&self) -> Option<HostPlace> {
+        self.calls.last().copied()
+    }
+
     /// Where the innermost call in this file stands.
     pub(crate) fn place(&self) -> Option<HostPlace> {
         self.calls.iter().rev().find(|p| p.file == self.file).copied()
@@ -758,7 +780,7 @@ impl<'db> Host<'db> {
             (Value::Tuple(a), Value::Tuple(b)) if op == BinaryOp::Add => {
                 (a.len() + b.len() <= MAX_LIST_ITEMS).then(|| Value::tuple(a.iter().chain(b.iter()).cloned().collect()))
             }
-            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => torch::arithmetic(op, &lhs, &rhs),
+            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => self.tensor_arithmetic(op, &lhs, &rhs),
             (Value::List(items), times) | (times, Value::List(items)) if op == BinaryOp::Mul => {
                 let times = times
                     .as_int()
@@ -795,6 +817,13 @@ impl<'db> Host<'db> {
                 }
             }
             Value::File(file) => self.global(*file, name).unwrap_or_else(|| Value::unknown(format!("`{name}` is not known"))),
+            // What `x.max(dim)` returns.
+            Value::Tuple(items) if matches!(&items[..], [Value::Tensor(_), Value::Tensor(_)]) => match name.as_str() {
+                "values" => items[0].clone(),
+                "indices" => items[1].clone(),
+                _ => Value::method(receiver.clone(), name),
+            },
+            Value::Tensor(t) if name == "grad" => self.gradient_of(t),
             Value::Tensor(t) => torch::attribute(t, name).unwrap_or_else(|| Value::method(receiver.clone(), name)),
             Value::Class(class) => match class.members.get(name) {
                 Some(Value::Closure(member)) if member.method == Method::Class => Value::method(receiver.clone(), name),
@@ -837,6 +866,11 @@ impl<'db> Host<'db> {
         if let Value::Const(Const::Function(kernel)) = receiver {
             let grid = self.expr(frame, index);
             return Value::Gridded(kernel, budget::keep(grid));
+        }
+        if let Value::Tensor(tensor) = &receiver
+            && let Some(part) = self.tensor_part(frame, tensor, index)
+        {
+            return Value::Tensor(part);
         }
         if let Expr::Slice { lower, upper, step: None } = frame.body.expr(index).clone() {
             let (lower, upper) = (lower.map(|e| self.expr(frame, e)), upper.map(|e| self.expr(frame, e)));

@@ -9,7 +9,7 @@ use super::{
     Config, HostPlace, Site,
     interpret::{Host, reason},
     torch::Args,
-    value::{Kind, Value},
+    value::{Kind, Storage, TensorValue, Value},
 };
 use crate::{
     Function,
@@ -18,7 +18,10 @@ use crate::{
     constant::Const,
     diagnostics::{Code, Severity},
     items::{self, Annotation, FunctionItem, ParamItem, items as items_of},
-    launch::{self, Given, GivenOptions, Impossible, Launch, LaunchArg, LaunchSource, PartialLaunch, Tensor, UnknownLaunch},
+    launch::{
+        self, Given, GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchSource, MemoryPlace, PartialLaunch, Tensor,
+        UnknownLaunch,
+    },
 };
 
 /// Rows of a tuning that are followed.
@@ -229,6 +232,7 @@ impl Host<'_> {
         if let Some(why) = self.path_conditions.last().cloned() {
             self.site(Site { place, partial, grid: sizes, open, is_resolved: false });
             // Whether and with what it runs is not known, but what it gives can be wrong all the same.
+            self.perhaps_written(args);
             if !tuning.is_tuned || !tuning.configs.is_empty() {
                 let row = tuning.configs.first().cloned().unwrap_or_default();
                 if let Err(not @ LaunchError::Invalid(..)) = bind(kernel.name(self.db), &item, args, &tuning, &row) {
@@ -292,6 +296,7 @@ impl Host<'_> {
                 }),
             );
         }
+        let mut step: Option<(Vec<usize>, Vec<Rc<Storage>>)> = None;
         let rows: Vec<(Option<u32>, Config)> = match tuning.is_tuned {
             true => tuning.configs.iter().enumerate().map(|(i, c)| (Some(i as u32), c.clone())).collect(),
             false => vec![(None, Config::default())],
@@ -302,10 +307,12 @@ impl Host<'_> {
                 continue;
             }
             match self.launch_under(item, place, grid, args, tuning, &config) {
-                Ok(mut launch) => {
+                Ok((mut launch, memories)) => {
                     launch.config = index;
                     let same = |l: &Launch| *l == Launch { name: l.name.clone(), ..launch.clone() };
-                    if self.found.launches.iter().any(same) {
+                    let known = self.found.launches.iter().position(same);
+                    step.get_or_insert((vec![], memories)).0.push(known.unwrap_or(self.found.launches.len()));
+                    if known.is_some() {
                         continue;
                     }
                     let earlier = self.found.launches.iter().filter(|l| l.kernel == kernel && l.config == index).count();
@@ -317,6 +324,21 @@ impl Host<'_> {
                     self.found.sources.push(LaunchSource::Host(place));
                 }
                 Err(not) => self.refuse(place, kernel, not),
+            }
+        }
+        match step {
+            Some((launches, memories)) => self.record_step(place, launches, &memories),
+            None => self.perhaps_written(args),
+        }
+    }
+
+    /// What a launch may have written that is not followed is not known.
+    fn perhaps_written(&mut self, args: &Args) {
+        for value in args.positional.iter().chain(args.keywords.iter().map(|(_, value)| value)) {
+            match value {
+                Value::Tensor(t) => self.overwrite(&t.storage, None),
+                Value::Descriptor(d) => self.overwrite(&d.tensor.storage, None),
+                _ => {}
             }
         }
     }
@@ -350,7 +372,7 @@ impl Host<'_> {
         args: &Args,
         tuning: &Tuning,
         config: &Config,
-    ) -> Result<Launch, LaunchError> {
+    ) -> Result<(Launch, Vec<Rc<Storage>>), LaunchError> {
         let kernel = item.function;
         let name = kernel.name(self.db).clone();
         let (mut bound, options) = bind(&name, item, args, tuning, config)?;
@@ -422,7 +444,7 @@ impl Host<'_> {
             }
             args.insert(param.name.clone(), tensors.argument(value, &param.name)?);
         }
-        Ok(Launch {
+        let launch = Launch {
             name,
             kernel,
             grid,
@@ -433,7 +455,8 @@ impl Host<'_> {
             tensors: tensors.rows,
             expect: IndexMap::new(),
             tolerance: None,
-        })
+        };
+        Ok((launch, tensors.memories))
     }
 }
 
@@ -569,15 +592,16 @@ fn fits(value: &Value, parts_left: &mut usize) -> bool {
 #[derive(Default)]
 struct Tensors {
     rows: Vec<Tensor>,
-    seen: Vec<super::value::TensorValue>,
+    seen: Vec<TensorValue>,
+    memories: Vec<Rc<Storage>>,
 }
 
 impl Tensors {
     fn argument(&mut self, value: &Value, param: &SmolStr) -> Result<LaunchArg, LaunchError> {
         Ok(match value {
-            Value::Tensor(t) => LaunchArg::Tensor(self.index(t, param)?),
+            Value::Tensor(t) => LaunchArg::Tensor(self.index(t, param)),
             Value::Descriptor(d) => {
-                let tensor = self.index(&d.tensor, param)?;
+                let tensor = self.index(&d.tensor, param);
                 // A block that cannot be is one that is set later.
                 match descriptor_problem(&self.rows[tensor], &d.block, d.nan) {
                     None => LaunchArg::Descriptor { tensor, block: d.block.clone(), nan: d.nan },
@@ -599,24 +623,36 @@ impl Tensors {
         })
     }
 
-    fn index(&mut self, t: &super::value::TensorValue, param: &SmolStr) -> Result<usize, LaunchError> {
-        let shared: Vec<usize> = (0..self.seen.len()).filter(|&i| Rc::ptr_eq(&self.seen[i].storage, &t.storage)).collect();
-        if let Some(&i) = shared.iter().find(|&&i| self.seen[i].shape == t.shape && self.seen[i].strides == t.strides) {
-            return Ok(i);
+    fn index(&mut self, t: &TensorValue, param: &SmolStr) -> usize {
+        let is_same = |seen: &TensorValue| {
+            Rc::ptr_eq(&seen.storage, &t.storage)
+                && (&seen.shape, &seen.strides, seen.offset) == (&t.shape, &t.strides, t.offset)
+        };
+        if let Some(index) = self.seen.iter().position(is_same) {
+            return index;
         }
-        if !shared.is_empty() {
-            return Err(LaunchError::Unresolved(format!("`{param}` is another view of a tensor that is passed already")));
+        let known = self.memories.iter().position(|memory| Rc::ptr_eq(memory, &t.storage));
+        let index = known.unwrap_or(self.memories.len());
+        if known.is_none() {
+            self.memories.push(t.storage.clone());
         }
         let own = t.storage.name.borrow().clone();
         let name = match own {
             Some(name) if self.rows.iter().all(|r| r.name != name) => name,
             _ => param.clone(),
         };
-        let Some(init) = t.init() else {
-            return Err(LaunchError::Unresolved(format!("the contents of `{name}` are computed by the host")));
+        let mut tensor = Tensor {
+            name,
+            dtype: t.dtype,
+            shape: t.shape.clone(),
+            strides: t.strides.clone(),
+            init: t.init().unwrap_or(Init::Computed),
+            memory: MemoryPlace { index, offset: t.offset, behind: 0 },
         };
-        self.rows.push(Tensor { name, dtype: t.dtype, shape: t.shape.clone(), strides: t.strides.clone(), init });
+        let reached = tensor.span().and_then(|span| span.checked_add(t.offset)).unwrap_or(t.storage.len);
+        tensor.memory.behind = t.storage.len.saturating_sub(reached);
+        self.rows.push(tensor);
         self.seen.push(t.clone());
-        Ok(self.rows.len() - 1)
+        self.rows.len() - 1
     }
 }

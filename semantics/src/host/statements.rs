@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
-    budget,
+    HostPlace, budget,
     interpret::{Frame, Host, reason},
     kinds,
     value::{Doubt, Kind, TOO_LARGE, Value},
@@ -65,7 +65,14 @@ impl Host<'_> {
         let body = &frame.body;
         match body.stmt(id) {
             Stmt::Missing | Stmt::Pass => {}
-            Stmt::Assert { test, .. } => self.narrow(frame, *test, true),
+            Stmt::Assert { test, .. } => {
+                // What an assertion about a tensor says is seen when the program runs.
+                let place = HostPlace { file: frame.file, chunk: frame.chunk, expr: *test };
+                let value = self.expr(frame, *test);
+                self.asserted(place, &value, || body.text_of(*test));
+                self.raised = None;
+                self.narrow(frame, *test, true);
+            }
             Stmt::Expr(e) => {
                 self.expr(frame, *e);
             }
@@ -387,7 +394,11 @@ impl Host<'_> {
             Expr::Tuple(targets) | Expr::List(targets) => self.unpack(frame, &body, targets, &value),
             Expr::Starred(inner) => self.forget(frame, *inner, "a starred target is not followed"),
             Expr::Subscript { receiver, index } => {
-                let (holder, index) = (self.expr(frame, *receiver), self.expr(frame, *index));
+                let holder = self.expr(frame, *receiver);
+                if let Value::Tensor(tensor) = &holder {
+                    return self.set_tensor_part(frame, tensor, *index, &value);
+                }
+                let index = self.expr(frame, *index);
                 match (&holder, index.to_const()) {
                     (Value::Dict(items), Some(key)) if budget::take(2) => {
                         items.borrow_mut().insert(key, value);
@@ -412,6 +423,7 @@ impl Host<'_> {
                     }
                     // `x.data = x.data.cuda()`
                     Value::Tensor(_) if name == "data" => self.assign(frame, *receiver, value),
+                    Value::Tensor(t) if name == "grad" => self.set_gradient(&t, value),
                     _ => {}
                 }
             }

@@ -14,7 +14,7 @@ use super::{
     value::{Closure, Method, Object, Value},
 };
 use crate::{
-    body::{Body, Expr, FunctionDef, Stmt, StmtId},
+    body::{Body, Expr, FunctionDef, Param, Stmt, StmtId},
     constant::Const,
     items::{self, Node, chunk_body, items as items_of},
 };
@@ -61,12 +61,15 @@ impl Host<'_> {
             for keywords in sets {
                 self.fuel = SURVEY_FUEL.min(fuel_left);
                 let before = self.fuel;
-                let is_given = |name: &SmolStr| keywords.iter().any(|(keyword, _)| keyword == name) || name == "self";
-                if !is_test || !def.params.iter().all(|param| is_given(&param.name)) {
+                let is_given = |param: &Param| {
+                    keywords.iter().any(|(keyword, _)| *keyword == param.name) || param.name == "self" || param.default.is_some()
+                };
+                let is_known = is_test && def.params.iter().all(is_given);
+                if !is_known {
                     self.path_conditions = vec!["the arguments of the function around it are not known".into()];
                 }
                 let first = definition.class.and_then(|class| self.receiver(definition.chunk, class, definition.stmt));
-                self.is_open_call = true;
+                self.is_open_call = !is_known;
                 self.call_closure(&closure, &Args { positional: vec![], keywords }, first.as_slice());
                 self.is_open_call = false;
                 fuel_left -= before - self.fuel;

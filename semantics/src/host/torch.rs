@@ -28,7 +28,7 @@ impl Args {
         self.positional.get(index).or_else(|| self.keyword(name))
     }
 
-    fn float(&self, index: usize, name: &str, default: f64) -> Option<f64> {
+    pub(super) fn float(&self, index: usize, name: &str, default: f64) -> Option<f64> {
         self.get(index, name).map_or(Some(default), Value::as_float)
     }
 }
@@ -189,7 +189,7 @@ fn sizes(dims: &[u64]) -> Value {
     Value::tuple(dims.iter().map(|&d| Value::int(d)).collect())
 }
 
-fn axis(value: &Value, rank: usize) -> Option<usize> {
+pub(super) fn axis(value: &Value, rank: usize) -> Option<usize> {
     let i = value.as_int()?;
     let i = if i < 0 { i + rank as i128 } else { i };
     usize::try_from(i).ok().filter(|&i| i < rank)
@@ -205,7 +205,7 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
         let (mut shape, mut strides) = (t.shape.clone(), t.strides.clone());
         shape.swap(a, b);
         strides.swap(a, b);
-        tensor(t.view(shape, strides))
+        tensor(t.view(shape, strides, t.offset))
     };
     let refill = |init: Init| {
         *t.storage.init.borrow_mut() = Some(init);
@@ -256,26 +256,30 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
         "transpose" => swap(axis(args.get(0, "dim0")?, rank)?, axis(args.get(1, "dim1")?, rank)?),
         "permute" => {
             let order = Value::as_order(&args.positional, rank)?;
-            tensor(t.view(order.iter().map(|&a| t.shape[a]).collect(), order.iter().map(|&a| t.strides[a]).collect()))
+            tensor(t.view(
+                order.iter().map(|&a| t.shape[a]).collect(),
+                order.iter().map(|&a| t.strides[a]).collect(),
+                t.offset,
+            ))
         }
         "view" | "reshape" => {
             let shape = with_free_size(&args.positional, t.numel())?;
             let strides = row_major(&shape);
             if t.is_contiguous() {
-                tensor(t.view(shape, strides))
+                tensor(t.view(shape, strides, t.offset))
             } else if name == "reshape" {
                 tensor(TensorValue::new(t.dtype, shape, t.like(t.dtype).init()).on_cpu(t.on_cpu))
             } else {
                 None
             }
         }
-        "flatten" if args.positional.is_empty() && t.is_contiguous() => tensor(t.view(vec![t.numel()], vec![1])),
+        "flatten" if args.positional.is_empty() && t.is_contiguous() => tensor(t.view(vec![t.numel()], vec![1], t.offset)),
         "unsqueeze" => {
             let at = axis(args.get(0, "dim")?, rank + 1)?;
             let (mut shape, mut strides) = (t.shape.clone(), t.strides.clone());
             strides.insert(at, strides.get(at).map_or(1, |s| s.saturating_mul(shape[at])));
             shape.insert(at, 1);
-            tensor(t.view(shape, strides))
+            tensor(t.view(shape, strides, t.offset))
         }
         "zero_" => refill(Init::Zeros),
         "fill_" => refill(Init::Full(args.get(0, "value")?.as_float()?)),
@@ -313,7 +317,7 @@ impl Value {
 }
 
 /// A shape in which one size may be -1.
-fn with_free_size(values: &[Value], numel: u64) -> Option<Vec<u64>> {
+pub(super) fn with_free_size(values: &[Value], numel: u64) -> Option<Vec<u64>> {
     let values = match values {
         [one @ (Value::Tuple(_) | Value::List(_))] => one.items()?,
         _ => values.to_vec(),
@@ -364,11 +368,11 @@ fn scale(op: BinaryOp, init: Init, x: f64, tensor_first: bool) -> Option<Init> {
         Init::Full(v) => Init::Full(v * factor + shift),
         Init::Normal { mean, std } => Init::Normal { mean: mean * factor + shift, std: std * factor.abs() },
         Init::Uniform { low, high } if factor > 0.0 => Init::Uniform { low: low * factor + shift, high: high * factor + shift },
-        Init::Uniform { .. } | Init::Empty | Init::RandInt { .. } | Init::Arange | Init::File(_) => return None,
+        Init::Uniform { .. } | Init::Empty | Init::RandInt { .. } | Init::Arange | Init::File(_) | Init::Computed => return None,
     })
 }
 
-fn promote(a: DType, b: DType) -> DType {
+pub(super) fn promote(a: DType, b: DType) -> DType {
     match (a.is_float(), b.is_float()) {
         (true, false) => a,
         (false, true) => b,
@@ -383,7 +387,7 @@ fn promote(a: DType, b: DType) -> DType {
     }
 }
 
-fn broadcast(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
+pub(super) fn broadcast(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
     let rank = a.len().max(b.len());
     let dim = |shape: &[u64], i: usize| (i + shape.len()).checked_sub(rank).map_or(1, |i| shape[i]);
     (0..rank)

@@ -15,6 +15,7 @@ use crate::{
     diagnostics::Severity,
     dtype::DType,
     launch::{Given, GivenOptions, Impossible, Init},
+    program::NodeId,
 };
 
 use super::{
@@ -235,8 +236,21 @@ impl Scope {
 #[derive(Debug)]
 pub(crate) struct Storage {
     pub(crate) name: RefCell<Option<SmolStr>>,
-    /// `None`: computed by the host, so known to Python alone.
+    pub(crate) dtype: DType,
+    /// Elements.
+    pub(crate) len: u64,
+    /// How it would be made for a launch alone; `None`: it is computed.
     pub(crate) init: RefCell<Option<Init>>,
+    pub(crate) contents: RefCell<Contents>,
+}
+
+/// What a memory holds now.
+#[derive(Debug, Clone)]
+pub(crate) enum Contents {
+    /// What its initialiser makes.
+    Made,
+    Node(NodeId),
+    Unknown,
 }
 
 #[derive(Debug, Clone)]
@@ -245,6 +259,8 @@ pub(crate) struct TensorValue {
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<u64>,
     pub(crate) strides: Vec<u64>,
+    /// Where it begins in its memory, in elements.
+    pub(crate) offset: u64,
     /// It lies in the host's memory for certain.
     pub(crate) on_cpu: bool,
 }
@@ -258,7 +274,7 @@ pub(super) const TOO_LARGE: &str = "host code makes more than is followed";
 const LARGEST: u64 = 1 << 44;
 
 /// Strides of a row-major tensor.
-pub(crate) fn row_major(shape: &[u64]) -> Vec<u64> {
+pub fn row_major(shape: &[u64]) -> Vec<u64> {
     let mut strides = vec![1u64; shape.len()];
     for i in (1..shape.len()).rev() {
         strides[i - 1] = strides[i].saturating_mul(shape[i].max(1));
@@ -269,8 +285,10 @@ pub(crate) fn row_major(shape: &[u64]) -> Vec<u64> {
 impl TensorValue {
     pub(crate) fn new(dtype: DType, shape: Vec<u64>, init: Option<Init>) -> TensorValue {
         let strides = row_major(&shape);
-        let storage = Rc::new(Storage { name: RefCell::default(), init: RefCell::new(init) });
-        TensorValue { storage, dtype, shape, strides, on_cpu: false }
+        let len = shape.iter().fold(1, |n: u64, &d| n.saturating_mul(d));
+        let contents = RefCell::new(Contents::Made);
+        let storage = Rc::new(Storage { name: RefCell::default(), dtype, len, init: RefCell::new(init), contents });
+        TensorValue { storage, dtype, shape, strides, offset: 0, on_cpu: false }
     }
 
     pub(crate) fn init(&self) -> Option<Init> {
@@ -287,8 +305,8 @@ impl TensorValue {
     }
 
     /// A view of the same memory.
-    pub(crate) fn view(&self, shape: Vec<u64>, strides: Vec<u64>) -> TensorValue {
-        TensorValue { storage: self.storage.clone(), dtype: self.dtype, shape, strides, on_cpu: self.on_cpu }
+    pub(crate) fn view(&self, shape: Vec<u64>, strides: Vec<u64>, offset: u64) -> TensorValue {
+        TensorValue { storage: self.storage.clone(), dtype: self.dtype, shape, strides, offset, on_cpu: self.on_cpu }
     }
 
     /// A tensor of its own, made the same way.

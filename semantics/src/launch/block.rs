@@ -14,7 +14,8 @@ use toml::{
 };
 
 use super::{
-    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchPlace, LaunchProblem, LaunchSource, Launches, Tensor,
+    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchPlace, LaunchProblem, LaunchSource, Launches, MemoryPlace,
+    Tensor,
     arithmetic::{Reader, evaluate},
     limits,
 };
@@ -604,17 +605,22 @@ fn compound(
             if let Some(message) = host::descriptor_problem(&tensor, &sides, nan) {
                 return wrong(value.span(), message);
             }
-            tensors.push(tensor);
-            Ok(LaunchArg::Descriptor { tensor: tensors.len() - 1, block: sides, nan })
+            Ok(LaunchArg::Descriptor { tensor: add(tensors, tensor), block: sides, nan })
         }
         _ => match argument(name, value, sizes)? {
             Given::Tensor(tensor) => {
-                tensors.push(tensor);
-                Ok(LaunchArg::Tensor(tensors.len() - 1))
+                Ok(LaunchArg::Tensor(add(tensors, tensor)))
             }
             Given::Value(arg) => Ok(arg),
         },
     }
+}
+
+/// A tensor in a memory of its own; its index.
+fn add(tensors: &mut Vec<Tensor>, mut tensor: Tensor) -> usize {
+    tensor.memory.index = tensors.len();
+    tensors.push(tensor);
+    tensors.len() - 1
 }
 
 fn argument(name: &str, value: &Spanned<DeValue<'_>>, sizes: &IndexMap<String, Const>) -> Result<Given, Wrong> {
@@ -655,7 +661,7 @@ fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Ten
     }
     let init = if reader.eat("=") { initialiser(&mut reader, &names)? } else { Init::Empty };
     reader.end()?;
-    let tensor = Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init };
+    let tensor = Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init, memory: MemoryPlace::default() };
     limits::impossible_tensor(&tensor).map_or(Ok(tensor), Err)
 }
 
