@@ -8,7 +8,7 @@ use std::{
 };
 
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
-use rayon::{ThreadPoolBuilder, prelude::*};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use tritium_ide::{
     Analysis, Applicability, Diagnostic, Host, Severity, TextEdit,
@@ -106,9 +106,8 @@ fn batch_size(only_first: bool) -> usize {
 
 /// Files side by side; the answers are in the order given. What cannot be answered is left out and kept among the failures.
 fn check_files(host: &mut Host, files: &[PathBuf], named: &[PathBuf], failures: &mut Failures) -> Result<Vec<Checked>, Failure> {
-    // Deeply nested programs recurse.
-    let pool = ThreadPoolBuilder::new().stack_size(session::STACK).build();
-    let pool = pool.map_err(|e| Failure(format!("cannot start threads: {e}")))?;
+    let pool = session::pool()?;
+    session::find_callers(host, files, named, &pool);
     let mut checked: Vec<(usize, Checked)> = Vec::with_capacity(files.len());
     let most = batch_size(host.snapshot().options().only_first);
     for (number, batch) in batches(files, most).into_iter().enumerate() {

@@ -112,7 +112,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             run::run(request, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {
-            stats::stats(&session::host(&analysing)?, &paths, through, output_format)
+            stats::stats(session::host(&analysing)?, &paths, through, output_format)
         }
         Command::Explain { code } => explain(&code),
         Command::Gpus { output_format } => gpus::gpus(output_format),

@@ -10,16 +10,18 @@ use crate::{
     session::{self, Failure},
 };
 
-pub(crate) fn stats(host: &Host, paths: &[PathBuf], through: Through, format: TextFormat) -> Result<ExitCode, Failure> {
-    let (files, mut failures) = session::python_files(host, paths)?;
+pub(crate) fn stats(mut host: Host, paths: &[PathBuf], through: Through, format: TextFormat) -> Result<ExitCode, Failure> {
+    let (files, mut failures) = session::python_files(&host, paths)?;
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(files.len() as u64) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
     let mut stats = Stats { version: 1, ..Stats::default() };
+    let pool = session::pool()?;
+    session::find_callers(&mut host, &files, paths, &pool);
     for path in &files {
         bar.set_message(path.display().to_string());
-        if let Some(analysis) = failures.keep(session::readable(host, path)) {
+        if let Some(analysis) = failures.keep(session::readable(&host, path)) {
             analysis.count(path, through, &mut stats);
         }
         bar.inc(1);

@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod batch;
 mod call_at;
 pub mod call_hierarchy;
+pub mod callers;
 pub mod charts;
 pub mod code_actions;
 pub mod code_lens;
@@ -49,6 +50,7 @@ use std::{
 };
 
 pub use call_hierarchy::{CallStep, Caller};
+use callers::SharedScan;
 pub use code_actions::{Action, ActionKind};
 pub use code_lens::Lens;
 pub use coexistence::{Feature, Python};
@@ -70,7 +72,9 @@ pub use symbols::{Located, Outline, SymbolKind};
 use tritium_runtime::calibrate;
 pub use tritium_runtime::files::Disk;
 use tritium_semantics::{
-    Chosen, Database, Db as _, Shell, SourceFile, System, items,
+    Chosen, Database, Db as _, Shell, SourceFile, System,
+    host::Called,
+    items,
     project::{self, Project, Selector},
     target::{self, Gpu, Measured},
     versions,
@@ -210,6 +214,8 @@ pub struct Host {
     options: Options,
     /// The folders that the editor has open.
     roots: Arc<[PathBuf]>,
+    /// What was read of the workspace to find who calls what.
+    scan: SharedScan,
     artefacts: Arc<Artefacts>,
     /// Roofs by board, as [`Options::roofs`] has them.
     roofs: Arc<[(String, Measured)]>,
@@ -231,12 +237,14 @@ impl Host {
             generation: 0,
             options: Options::default(),
             roots: Arc::default(),
+            scan: Arc::default(),
             artefacts: Arc::default(),
             roofs: Arc::default(),
         }
     }
 
     pub fn set_text(&mut self, path: &Path, text: String) {
+        callers::locked(&self.scan).text_changed(path);
         self.db.set_text(path, text);
         if !self.open.contains(path) {
             self.open.insert(path.to_owned());
@@ -261,11 +269,13 @@ impl Host {
     /// The file on disk is the truth, again or still.
     pub fn reload(&mut self, path: &Path) {
         self.open.remove(path);
+        callers::locked(&self.scan).text_changed(path);
         self.db.reload(path);
     }
 
     /// Files have come or gone: imports and configuration are looked for again.
     pub fn tree_changed(&mut self) {
+        callers::locked(&self.scan).tree_changed();
         self.db.tree_changed();
     }
 
@@ -276,7 +286,14 @@ impl Host {
         self.options = options;
     }
 
+    /// Says what other files launch of the kernels of one, as a snapshot of a generation of databases has found it; whether that is anything
+    /// new.
+    pub fn set_called(&mut self, generation: u64, path: &Path, called: Vec<Called>) -> bool {
+        generation == self.generation && self.db.set_called(path, called)
+    }
+
     pub fn set_roots(&mut self, roots: Vec<PathBuf>) {
+        callers::locked(&self.scan).tree_changed();
         self.roots = roots.into();
     }
 
@@ -301,6 +318,7 @@ impl Host {
             generation: self.generation,
             options: self.options.clone(),
             roots: Arc::clone(&self.roots),
+            scan: Arc::clone(&self.scan),
             artefacts: Arc::clone(&self.artefacts),
             gpu: with_roofs(gpu.unwrap_or_else(default_gpu), &self.roofs),
             roofs: Arc::clone(&self.roofs),
@@ -325,6 +343,7 @@ pub struct Analysis {
     generation: u64,
     options: Options,
     roots: Arc<[PathBuf]>,
+    scan: SharedScan,
     artefacts: Arc<Artefacts>,
     gpu: Gpu,
     roofs: Arc<[(String, Measured)]>,
@@ -365,6 +384,15 @@ impl Analysis {
 
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
+    }
+
+    fn scan(&self) -> &SharedScan {
+        &self.scan
+    }
+
+    /// Which of its host's databases it is of.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     pub fn options(&self) -> &Options {

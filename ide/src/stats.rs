@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, path::Path, time::Instant};
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 use tritium_codegen as codegen;
 use tritium_semantics::{
@@ -142,12 +142,27 @@ impl Analysis {
             stats.tuned_known += usize::from(!tuned.configs.is_empty());
         }
         let mut places: IndexMap<host::HostPlace, (Option<LeftOpen>, bool)> = IndexMap::new();
-        for site in &host::host_launches(self.db(), file).sites {
+        let sites = &host::host_launches(self.db(), file).sites;
+        for site in sites {
             // `None`, which comes first, is a whole launch.
-            let left = if site.is_resolved { None } else { Some(specialise::left_open(self.db(), site)) };
-            let some_type = specialise::says_some_type(site);
+            let left = if site.is_resolved { None } else { Some(specialise::left_open(self.db(), &site.partial, &site.open)) };
+            let some_type = specialise::says_some_type(&site.partial);
             let best = places.entry(site.place).or_insert((left, some_type));
             *best = (best.0.min(left), best.1 | some_type);
+        }
+        // Other files may say more of the same place.
+        let called = kernels.iter().chain(sites.iter().map(|site| &site.partial.kernel)).collect::<IndexSet<_>>();
+        for called in called.into_iter().flat_map(|&kernel| host::called(self.db(), kernel)) {
+            let left = if called.is_whole { None } else { Some(specialise::left_open(self.db(), &called.partial, &called.open)) };
+            let some_type = specialise::says_some_type(&called.partial);
+            let known = places.get_mut(&called.at);
+            match known {
+                Some(best) => *best = (best.0.min(left), best.1 | some_type),
+                None if called.at.file == file => {
+                    places.insert(called.at, (left, some_type));
+                }
+                None => {}
+            }
         }
         let counts = &mut stats.launches;
         for (left, some_type) in places.into_values() {

@@ -1,5 +1,6 @@
 //! One file a feature: a snippet in, text out. `$0` is the cursor, or each end of a selection.
 
+mod callers;
 mod completion;
 mod navigation;
 mod pictures;

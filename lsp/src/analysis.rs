@@ -23,13 +23,13 @@ use tokio::sync::oneshot;
 
 use tritium_ide::{self as ide, Analysis, Host, Options};
 
-use tritium_semantics::notebook;
+use tritium_semantics::{host::Called, notebook};
 
 use crate::{
     convert,
     files::{Files, NewText},
     parts::Parts,
-    schedule::{Job, Next, Schedule},
+    schedule::{AnalysisStep, Job, Next, Schedule},
 };
 
 /// What the owner of the database does.
@@ -52,6 +52,12 @@ pub(crate) enum Task {
     Analysed {
         job: Job,
         is_done: bool,
+    },
+    /// What other files launch of a file's kernels, as a generation of databases has it.
+    Called {
+        job: Job,
+        generation: u64,
+        called: Vec<Called>,
     },
     Stop,
 }
@@ -104,6 +110,9 @@ const REST: Duration = Duration::from_millis(50);
 /// Analyses a document, on a snapshot and a thread of its own; `false` if a change cancelled it.
 pub(crate) type Analyse = Arc<dyn Fn(Snapshot, &Job) -> bool + Send + Sync>;
 
+/// Tells the client that what it shows of a document beside diagnostics may have changed.
+pub(crate) type Refresh = Arc<dyn Fn() + Send + Sync>;
+
 /// The asking side; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Owner {
@@ -112,10 +121,16 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Starts the thread, which ends at [`Task::Stop`]. `analyse` publishes diagnostics.
-    pub(crate) fn spawn(files: Arc<Files>, host: Host, runtime: tokio::runtime::Handle, analyse: Analyse) -> Owner {
+    pub(crate) fn spawn(
+        files: Arc<Files>,
+        host: Host,
+        runtime: tokio::runtime::Handle,
+        analyse: Analyse,
+        refresh: Refresh,
+    ) -> Owner {
         let (tasks, queue) = mpsc::channel();
         let schedule = Schedule::new(Instant::now());
-        let desk = Desk { host, files, open: Arc::default(), runtime, analyse, schedule, tasks: tasks.clone() };
+        let desk = Desk { host, files, open: Arc::default(), runtime, analyse, refresh, schedule, tasks: tasks.clone() };
         thread::Builder::new()
             .name("analysis".to_owned())
             .stack_size(16 << 20)
@@ -164,6 +179,7 @@ struct Desk {
     open: Arc<OpenParts>,
     runtime: tokio::runtime::Handle,
     analyse: Analyse,
+    refresh: Refresh,
     schedule: Schedule,
     tasks: mpsc::Sender<Task>,
 }
@@ -214,6 +230,16 @@ impl Desk {
                 Next::Nothing => return None,
             };
             let (analysis, analyse, tasks) = (self.snapshot(), Arc::clone(&self.analyse), self.tasks.clone());
+            if job.step == AnalysisStep::Callers {
+                self.runtime.spawn_blocking(move || {
+                    let found = guarded(|| analysis.launches_by_callers(&job.path));
+                    let _ = tasks.send(match found {
+                        Ok(called) => Task::Called { generation: analysis.generation(), job, called },
+                        Err(error) => Task::Analysed { job, is_done: error != ReadError::Cancelled },
+                    });
+                });
+                continue;
+            }
             self.runtime.spawn_blocking(move || {
                 let is_done = guarded(|| analyse(analysis, &job)).unwrap_or(true);
                 // The thread ends with the server.
@@ -249,7 +275,17 @@ impl Desk {
                 self.host.configure(*options);
                 self.schedule.inputs_changed(Instant::now());
             }
-            Task::Roots(roots) => self.host.set_roots(roots),
+            Task::Called { job, generation, called } => {
+                self.schedule.ended(&job, true);
+                if self.host.set_called(generation, &job.path, called) {
+                    self.schedule.inputs_changed(Instant::now());
+                    (self.refresh)();
+                }
+            }
+            Task::Roots(roots) => {
+                self.host.set_roots(roots);
+                self.schedule.inputs_changed(Instant::now());
+            }
             Task::Read(read) => {
                 let analysis = self.snapshot();
                 self.runtime.spawn_blocking(move || read(analysis));

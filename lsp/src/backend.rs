@@ -25,7 +25,7 @@ use tritium_syntax::Encoding;
 use tritium_ide::{self as ide, Host, Options, Python};
 
 use crate::{
-    analysis::{Owner, ReadError, Task},
+    analysis::{Owner, ReadError, Refresh, Task},
     capabilities::{self, watched_files},
     convert,
     diagnosing::Diagnosing,
@@ -104,12 +104,23 @@ impl Backend {
         let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
         let arrivals = Arc::<Notify>::default();
         let arrived = Arc::clone(&arrivals);
+        let refreshed: Refresh = Arc::new(move || refresh(&told, &again, &runtime));
+        let (told, again, runtime) = (client.clone(), Arc::clone(&facts), tokio::runtime::Handle::current());
+        let others = Arc::clone(&refreshed);
+        // Who asks for diagnostics has them from before.
+        let refreshes: Refresh = Arc::new(move || {
+            others();
+            if again.get().is_some_and(|facts| facts.refreshes("diagnostics") && !facts.takes_pushes()) {
+                let client = told.clone();
+                runtime.spawn(async move { client.workspace_diagnostic_refresh().await });
+            }
+        });
         host.artefacts().on_arrival(Arc::new(move || {
             arrived.notify_waiters();
-            refresh(&told, &again, &runtime);
+            refreshed();
         }));
         let analyse = Arc::new(move |analysis, job: &_| diagnosing.analyse(analysis, job));
-        let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), analyse);
+        let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), analyse, refreshes);
         Backend {
             client,
             files,

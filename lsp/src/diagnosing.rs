@@ -42,6 +42,7 @@ impl Diagnosing {
         let looked = guarded(|| match job.step {
             AnalysisStep::Quick => self.quick(&analysis, job),
             AnalysisStep::Whole => self.whole(&analysis, job),
+            AnalysisStep::Callers => {}
         });
         if matches!(looked, Err(ReadError::Panicked(_))) && job.step == AnalysisStep::Quick {
             // What was said of the text before it must not stay.

@@ -21,6 +21,8 @@ pub(super) enum AnalysisStep {
     Quick,
     /// All that is found.
     Whole,
+    /// What other files launch of its kernels.
+    Callers,
 }
 
 /// One step of the analysis of one text.
@@ -42,6 +44,7 @@ struct Document {
     edition: Edition,
     quick: Done,
     whole: Done,
+    callers: Done,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -78,7 +81,7 @@ impl Schedule {
         let at = self.documents.iter().position(|document| document.path == path);
         let mut document = match at {
             Some(at) => self.documents.remove(at),
-            None => Document { path: path.to_owned(), edition, quick: None, whole: None },
+            None => Document { path: path.to_owned(), edition, quick: None, whole: None, callers: None },
         };
         document.edition = edition;
         self.documents.push(document);
@@ -97,13 +100,14 @@ impl Schedule {
             let done = match job.step {
                 AnalysisStep::Quick => &mut document.quick,
                 AnalysisStep::Whole => &mut document.whole,
+                AnalysisStep::Callers => &mut document.callers,
             };
             *done = Some((job.edition, job.inputs));
         }
     }
 
     /// The next analysis to start, now under way: new texts before texts that were analysed on older inputs, what needs no generated code
-    /// before the rest, and of equals the document that changed last.
+    /// before the rest, what other files say after all, and of equals the document that changed last.
     pub(super) fn next(&mut self, now: Instant) -> Next {
         if self.running.len() >= MAX_ANALYSES {
             return Next::Nothing;
@@ -111,7 +115,7 @@ impl Schedule {
         let paused = self.changed + PAUSE;
         let mut waits = false;
         for is_new in [true, false] {
-            for step in [AnalysisStep::Quick, AnalysisStep::Whole] {
+            for step in [AnalysisStep::Quick, AnalysisStep::Whole, AnalysisStep::Callers] {
                 let wanted = self.documents.iter().rev().find_map(|document| self.wanted(document, step, is_new));
                 match wanted {
                     Some(_) if !is_new && now < paused => waits = true,
@@ -132,6 +136,8 @@ impl Schedule {
         let is_wanted = match step {
             AnalysisStep::Quick => document.quick != newest && of_text(document.quick) != is_new,
             AnalysisStep::Whole => document.quick == newest && document.whole != newest && of_text(document.whole) != is_new,
+            // Nobody waits for it, so it waits for a pause.
+            AnalysisStep::Callers => document.whole == newest && document.callers != newest && !is_new,
         };
         let job = Job { path: document.path.clone(), edition: document.edition, step, inputs: self.inputs };
         (is_wanted && !self.running.contains(&job)).then_some(job)
@@ -191,7 +197,12 @@ mod tests {
     }
 
     fn named(job: &Job) -> String {
-        format!("{} {}", job.path.display(), if job.step == AnalysisStep::Quick { "quick" } else { "whole" })
+        let step = match job.step {
+            AnalysisStep::Quick => "quick",
+            AnalysisStep::Whole => "whole",
+            AnalysisStep::Callers => "callers",
+        };
+        format!("{} {step}", job.path.display())
     }
 
     fn all_named(jobs: &[Job]) -> String {
@@ -219,7 +230,7 @@ mod tests {
         desk.end(&jobs, true);
         assert_eq!(desk.run(), "");
         desk.pause();
-        assert_eq!(desk.run(), "a quick, a whole");
+        assert_eq!(desk.run(), "a quick, a whole, a callers");
         assert_eq!(desk.schedule.next(desk.now), Next::Nothing);
     }
 
@@ -238,7 +249,7 @@ mod tests {
         }
         assert_eq!(desk.schedule.next(desk.now), Next::At(desk.now + PAUSE));
         desk.pause();
-        assert_eq!(desk.run(), "b quick, b whole");
+        assert_eq!(desk.run(), "b quick, a callers, b whole, b callers");
     }
 
     #[test]

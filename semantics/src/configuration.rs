@@ -24,12 +24,14 @@ pub struct Configuration {
     pub row: Option<u32>,
     /// The place among [`launches_of`] the kernel; `None` if its arguments are assumed.
     launch: Option<usize>,
+    /// The place among [`host::called`] of the launch that says them then, if another file makes one.
+    called: Option<usize>,
 }
 
 impl Configuration {
     /// Without a launch, under Triton's defaults.
     pub fn assumed(instance: Instance) -> Configuration {
-        Configuration { instance, options: LaunchOptions::default(), row: None, launch: None }
+        Configuration { instance, options: LaunchOptions::default(), row: None, launch: None, called: None }
     }
 
     pub fn launch(self, db: &dyn Db) -> Option<&Launch> {
@@ -53,8 +55,10 @@ impl Configuration {
     /// One phrase for hovers: which launch, or that it is assumed.
     pub fn describe(self, db: &dyn Db) -> String {
         let row = self.row.map(|row| format!(", configuration {row}")).unwrap_or_default();
+        let called = self.called.and_then(|called| host::called(db, self.instance.function(db)).get(called));
         match self.launch(db) {
             Some(launch) => format!("launch `{}`{row}", launch.name),
+            None if let Some(called) = called => format!("a launch from {}{row}", host::name_beside(db, called)),
             None => format!("assumed arguments (no launch of it is known){row}"),
         }
     }
@@ -71,6 +75,7 @@ pub fn configurations(db: &dyn Db, kernel: Function) -> Vec<Configuration> {
         options: launch.options,
         row: launch.config,
         launch: Some(index),
+        called: None,
     });
     let launched: Vec<Configuration> = launched.collect();
     if !launched.is_empty() {
@@ -79,7 +84,7 @@ pub fn configurations(db: &dyn Db, kernel: Function) -> Vec<Configuration> {
     let assumed = assumed(db, kernel);
     let Some(first) = assumed.first() else { return vec![] };
     let configs = host::configs(db, kernel);
-    let given = first.partial.and_then(|index| partial_launches(db, kernel).get(index).map(|launch| launch.options));
+    let given = first.partial.and_then(|index| partial_launches(db, kernel).get(index).map(|written| written.launch.options));
     let rows = rows(db, kernel).into_iter().map(|row| {
         let known = assumed.iter().find(|one| one.config == row).map(|one| one.instance);
         let config = row.and_then(|index| configs.get(index as usize));
@@ -89,6 +94,7 @@ pub fn configurations(db: &dyn Db, kernel: Function) -> Vec<Configuration> {
             options: config.map_or(options, |config| config.options.over(options)),
             row,
             launch: None,
+            called: first.called,
         }
     });
     rows.collect()

@@ -18,7 +18,7 @@ use salsa::Setter as _;
 use serde::{Deserialize, Serialize};
 use tritium_syntax::{Chunk, Split, SyntaxError, TextRange};
 
-use crate::{items, notebook};
+use crate::{host::Called, items, notebook};
 
 /// A file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,6 +111,10 @@ pub struct Settings {
     /// Counts up whenever files may have come or gone: what looked for a file looks again.
     #[returns(copy)]
     pub tree: u64,
+    /// What other files' host code launches of a file's kernels, by the file's path: worked out beside everything else, as far as it was
+    /// looked for.
+    #[returns(ref)]
+    pub called: BTreeMap<PathBuf, Vec<Called>>,
 }
 
 #[salsa::db]
@@ -174,7 +178,7 @@ impl Database {
         };
         let storage = salsa::Storage::new(Some(Box::new(count)));
         let db = Database { storage, system, files: Arc::default(), strings: Arc::default(), splits: Arc::default(), keys };
-        Settings::new(&db, Chosen::default(), 0);
+        Settings::new(&db, Chosen::default(), 0, BTreeMap::new());
         db
     }
 
@@ -270,6 +274,19 @@ impl Database {
         if settings.chosen(self) != &chosen {
             settings.set_chosen(self).to(chosen);
         }
+    }
+
+    /// Says what other files launch of the kernels of one; whether that is anything new.
+    pub fn set_called(&mut self, path: &Path, called: Vec<Called>) -> bool {
+        let path = self.system.absolute(path);
+        let settings = self.settings();
+        let mut all = settings.called(self).clone();
+        let before = if called.is_empty() { all.remove(&path) } else { all.insert(path.clone(), called) };
+        let is_new = before.as_ref() != all.get(&path);
+        if is_new {
+            settings.set_called(self).to(all);
+        }
+        is_new
     }
 
     /// A file that was asked for before.

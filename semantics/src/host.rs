@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod budget;
+mod callers;
 mod calls;
 mod checks;
 mod contents;
@@ -36,6 +37,8 @@ mod tensors;
 mod torch;
 mod value;
 
+pub(crate) use callers::name_beside;
+pub use callers::{Called, called, launches_elsewhere};
 pub(crate) use launch::descriptor_problem;
 pub use value::row_major;
 pub use value::{Config, IndexMapOf, Kind};
@@ -142,7 +145,8 @@ fn is_long(_: &dyn Db, _: salsa::Id, _: SourceFile) -> bool {
 #[salsa::tracked(returns(copy))]
 pub(crate) fn lone_axes(db: &dyn Db, kernel: Function) -> [bool; 3] {
     let sites = host_launches(db, kernel.file(db)).sites.iter().filter(|site| site.partial.kernel == kernel);
-    let grids: Option<Vec<[u64; 3]>> = sites.map(|site| site.grid).collect();
+    let elsewhere = called(db, kernel).iter().map(|called| called.grid);
+    let grids: Option<Vec<[u64; 3]>> = sites.map(|site| site.grid).chain(elsewhere).collect();
     let grids = grids.filter(|grids| !grids.is_empty());
     [0, 1, 2].map(|axis| grids.as_ref().is_some_and(|grids| grids.iter().all(|grid| grid[axis] == 1)))
 }

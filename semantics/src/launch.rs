@@ -106,9 +106,28 @@ impl Given {
             Given::OneOf(_) | Given::Open { .. } => false,
         }
     }
-}
 
-impl Given {
+    /// Whether what is known of an argument allows for what is known of it elsewhere.
+    pub(crate) fn admits(&self, other: &Given) -> bool {
+        let Given::Open { kind, may_be_none, .. } = self else {
+            return match (self, other) {
+                (Given::OneOf(all), Given::Known(one)) => all.contains(one),
+                (Given::OneOf(all), Given::OneOf(some)) => some.iter().all(|one| all.contains(one)),
+                (Given::Tuple(all), Given::Tuple(others)) => {
+                    all.len() == others.len() && all.iter().zip(others).all(|(one, other)| one.admits(other))
+                }
+                _ => self == other,
+            };
+        };
+        let takes = |of: Kind| *kind == Kind::Any || *kind == of || matches!((kind, of), (Kind::Tensor(None), Kind::Tensor(_)));
+        match other {
+            Given::Known(Const::None) => *may_be_none,
+            Given::Known(value) => takes(Kind::of(value)),
+            Given::OneOf(all) => all.iter().all(|one| self.admits(&Given::Known(one.clone()))),
+            Given::Open { kind: of, may_be_none: or_none, .. } => takes(*of) && (*may_be_none || !or_none),
+            Given::Tuple(_) | Given::Descriptor { .. } => *kind == Kind::Any,
+        }
+    }
     /// What is known of it, in words.
     pub fn description(&self) -> &'static str {
         match self {

@@ -120,7 +120,7 @@ fn whole(elaborated: &Elaborated) -> Option<Cow<'_, tritium_tile::Function>> {
 /// What is known of the launches of a specialisation.
 pub fn launched(db: &dyn Db, specialisation: &Specialisation) -> Launched {
     let kernel = specialisation.instance.function(db);
-    if specialisation.is_assumed() {
+    if specialisation.launches.is_empty() {
         let grid = host::lone_axes(db, kernel).map(|is_lone| is_lone.then_some(Range::new(1, 1)));
         return Launched { grid, ..Launched::default() };
     }

@@ -35,8 +35,12 @@ pub(crate) use repair::hangs_on_arguments;
 /// Rows of a tuning that are checked without a launch.
 const MAX_ASSUMED_ROWS: usize = 6;
 
-/// Launches of a kernel that are known in part and that it is checked under.
+/// Launches of a kernel in its own file that are known in part and that it is checked under.
 const MAX_PARTIAL_LAUNCHES: usize = 4;
+/// Launches of a kernel by other files that it is checked under.
+const MAX_CALLED: usize = 6;
+/// Of these, those that may not run.
+const MAX_CONDITIONAL: usize = 2;
 
 /// One specialisation of a kernel, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,11 +54,15 @@ pub struct Specialisation {
     pub open: Vec<usize>,
     /// The place among the kernel's partly known launches of the one that says the others.
     pub partial: Option<usize>,
+    /// The place among [`host::called`] of the launch that another file makes for certain and that says all of it.
+    pub called: Option<usize>,
+    /// It is that of a launch by another file that may not run: nothing is wrong for that alone.
+    pub is_conditional: bool,
 }
 
 impl Specialisation {
     pub fn is_assumed(&self) -> bool {
-        self.launches.is_empty()
+        self.launches.is_empty() && self.called.is_none()
     }
 }
 
@@ -73,6 +81,8 @@ pub fn specialisations(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     config: configuration.row,
                     open: vec![],
                     partial: None,
+                    called: None,
+                    is_conditional: false,
                 });
             }
             None => {}
@@ -310,9 +320,10 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::new(!partial.is_empty());
     for launch in launches {
-        let given = launch.and_then(|launch| partial.get(launch)).map(|launch| launch.given.as_slice());
+        let written = launch.and_then(|launch| partial.get(launch));
+        let given = written.map(|written| written.launch.given.as_slice());
         // What one launch leaves open is tried in every way; the others show what they say differently.
-        let sets = if out.is_empty() { ASSUMPTIONS.len() } else { 1 };
+        let sets = if out.iter().all(|s| s.open.is_empty()) { ASSUMPTIONS.len() } else { 1 };
         for &assumption in ASSUMPTIONS.iter().take(sets) {
             // A tuning gives the blocks; all its rows are tried under the first assumption alone.
             let rows_tried = if out.is_empty() { MAX_ASSUMED_ROWS } else { 1 };
@@ -335,7 +346,17 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                 let is_free = |i: usize, argument: &Argument| open.contains(&i) && guess.may_be(i, argument);
                 let instance = Instance::new(db, kernel, arguments, version(db, kernel));
                 let instance = repairs.repair(db, instance, flow, &is_free);
-                out.push(Specialisation { instance, launches: vec![], config: row, open, partial: launch });
+                let called = written.and_then(|written| written.called).filter(|_| open.is_empty());
+                let is_conditional = written.is_some_and(|written| written.is_conditional);
+                out.push(Specialisation {
+                    instance,
+                    launches: vec![],
+                    config: row,
+                    open,
+                    partial: launch,
+                    called,
+                    is_conditional,
+                });
                 // What one set of guesses does not bring to an end the others need not try.
                 if elaborate(db, instance).exhausted {
                     return out;
@@ -350,17 +371,86 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     out
 }
 
-/// The launches of a kernel that host code writes, as far as they are known, without those that say no more than another.
-pub(crate) fn partial_launches(db: &dyn Db, kernel: Function) -> Vec<&PartialLaunch> {
-    let all = host::partial_launches(db, kernel);
+/// A launch that host code writes, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written<'db> {
+    pub(crate) launch: &'db PartialLaunch,
+    /// The place among [`host::called`], where another file makes it for certain.
+    pub(crate) called: Option<usize>,
+    /// Another file makes it under a condition that is not known.
+    pub(crate) is_conditional: bool,
+}
+
+/// The launches of a kernel that host code writes, those of other files first, without those that say no more than another.
+pub(crate) fn partial_launches(db: &dyn Db, kernel: Function) -> Vec<Written<'_>> {
+    let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
+    let called = host::called(db, kernel);
+    let mut out: Vec<Written<'_>> = Vec::new();
+    let mut left: Vec<usize> = Vec::new();
+    let mut order: Vec<usize> = (0..called.len()).collect();
+    order.sort_by_key(|&index| (called[index].is_conditional, !called[index].is_certain, called[index].open.len()));
+    for index in order {
+        if !left.iter().any(|&known| says_all_of(item, &called[known].partial, &called[index].partial)) {
+            left.push(index);
+        }
+    }
+    // Each says something that those before it do not: more than any other does.
+    while !left.is_empty() && out.len() < MAX_CALLED {
+        let is_new = |index: usize, at: &usize| {
+            let seen =
+                |known: &Written<'_>| is_same(item, *at, known.launch.given.get(*at), called[index].partial.given.get(*at));
+            !out.iter().any(seen)
+        };
+        let news = |&index: &usize| (0..item.params.len()).filter(|at| is_new(index, at)).count();
+        let is_full = out.iter().filter(|known| known.is_conditional).count() >= MAX_CONDITIONAL;
+        left.retain(|&index| !is_full || !called[index].is_conditional);
+        let most = left.iter().map(news).max();
+        let Some(next) = left.iter().position(|index| Some(news(index)) == most) else { break };
+        let index = left.remove(next);
+        out.push(Written {
+            launch: &called[index].partial,
+            called: called[index].is_certain.then_some(index),
+            is_conditional: called[index].is_conditional,
+        });
+    }
+    let own = host::partial_launches(db, kernel);
     let is_covered = |index: usize| {
-        let one = &all[index];
-        all.iter().enumerate().any(|(other, more)| {
-            let says_more = one.given.iter().zip(&more.given).all(|(a, b)| a == b || *a == Given::UNKNOWN);
-            other != index && says_more && one.options == more.options && (one.given != more.given || other < index)
-        })
+        let one = &own[index];
+        // Who calls the function around it knows what it is called with.
+        called.iter().any(|called| !called.is_conditional && says_all_of(item, &called.partial, one))
+            || own.iter().enumerate().any(|(other, more)| {
+                let says_more = one.given.iter().zip(&more.given).all(|(a, b)| a == b || *a == Given::UNKNOWN);
+                other != index && says_more && one.options == more.options && (one.given != more.given || other < index)
+            })
     };
-    (0..all.len()).filter(|&index| !is_covered(index)).take(MAX_PARTIAL_LAUNCHES).map(|index| &all[index]).collect()
+    let left = (0..own.len()).filter(|&index| !is_covered(index)).take(MAX_PARTIAL_LAUNCHES);
+    out.extend(left.map(|index| Written { launch: &own[index], called: None, is_conditional: false }));
+    out
+}
+
+/// Whether Triton compiles the same for two arguments, as it does for most integers.
+fn is_same(item: &FunctionItem, at: usize, one: Option<&Given>, other: Option<&Given>) -> bool {
+    match (one, other, item.params.get(at)) {
+        (Some(Given::Known(one)), Some(Given::Known(other)), Some(param)) => {
+            let special = !item.unspecialised.contains(&at);
+            argument_of(one, param.annotation, special) == argument_of(other, param.annotation, special)
+        }
+        (one, other, _) => one == other,
+    }
+}
+
+/// Whether a launch says everything that another does, and nothing that speaks against it.
+fn says_all_of(item: &FunctionItem, more: &PartialLaunch, less: &PartialLaunch) -> bool {
+    let options = [
+        (more.options.num_warps, less.options.num_warps),
+        (more.options.num_stages, less.options.num_stages),
+        (more.options.max_registers, less.options.max_registers),
+    ];
+    let says = |at: usize| {
+        let (more, less) = (more.given.get(at), less.given.get(at));
+        is_same(item, at, more, less) || more.zip(less).is_some_and(|(more, less)| less.admits(more))
+    };
+    options.iter().all(|(more, less)| less.is_none() || more == less) && (0..item.params.len()).all(says)
 }
 
 impl Guess<'_> {

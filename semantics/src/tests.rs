@@ -20,7 +20,7 @@ use std::{
 };
 
 use crate::{
-    Database, SourceFile, System,
+    Database, Db as _, SourceFile, System,
     launch::{Given, Launch, LaunchArg, LaunchSource, launches},
 };
 
@@ -83,20 +83,49 @@ pub(crate) fn sites_of(text: &str) -> String {
     let mut out = String::new();
     for site in &crate::host::host_launches(&db, file).sites {
         let item = crate::items::items(&db, file).function(site.partial.kernel).expect("a kernel");
-        let given = item.params.iter().zip(&site.partial.given).map(|(param, given)| {
-            let said = match given {
-                Given::Known(value) => value.to_string(),
-                Given::OneOf(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"),
-                Given::Open { kind, may_be_none, .. } => format!("{kind:?}{}", if *may_be_none { "?" } else { "" }),
-                other => other.description().to_owned(),
-            };
-            format!("{}={said}", param.name)
-        });
-        let given: Vec<String> = given.collect();
-        let left = crate::specialise::left_open(&db, site);
-        let _ = writeln!(out, "{} {} leaves {left:?} open", site.partial.kernel.name(&db), given.join(" "));
+        let left = crate::specialise::left_open(&db, &site.partial, &site.open);
+        let given = said(&item.params, &site.partial.given);
+        let _ = writeln!(out, "{} {given} leaves {left:?} open", site.partial.kernel.name(&db));
     }
     out
+}
+
+/// What the last of some files launches in the others.
+pub(crate) fn launches_elsewhere_of(files: &[(&str, &str)]) -> String {
+    let db = Database::new(Files::new(files));
+    let caller = db.file(Path::new(files[files.len() - 1].0)).expect("it is there");
+    let line =
+        |place: crate::host::HostPlace| crate::items::line_number(&db, place.file, place.range(&db).expect("a place").start);
+    let mut out = String::new();
+    for called in crate::host::launches_elsewhere(&db, caller) {
+        let item = crate::items::items(&db, called.partial.kernel.file(&db)).function(called.partial.kernel).expect("a kernel");
+        let file = called.at.file.path(&db).file_name().expect("a name").display();
+        let facts = [(called.is_certain, ", certain"), (called.is_whole, ", whole"), (called.is_conditional, ", perhaps")];
+        let facts: String = facts.iter().filter(|(holds, _)| *holds).map(|(_, word)| *word).collect();
+        let _ = writeln!(
+            out,
+            "{} at line {} of {file} from line {}: {}{facts}",
+            called.partial.kernel.name(&db),
+            line(called.at),
+            line(called.from),
+            said(&item.params, &called.partial.given),
+        );
+    }
+    out
+}
+
+/// What a launch gives, by parameter.
+fn said(params: &[crate::items::ParamItem], given: &[Given]) -> String {
+    let given = params.iter().zip(given).map(|(param, given)| {
+        let said = match given {
+            Given::Known(value) => value.to_string(),
+            Given::OneOf(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"),
+            Given::Open { kind, may_be_none, .. } => format!("{kind:?}{}", if *may_be_none { "?" } else { "" }),
+            other => other.description().to_owned(),
+        };
+        format!("{}={said}", param.name)
+    });
+    given.collect::<Vec<_>>().join(" ")
 }
 
 fn show(db: &Database, launch: &Launch, source: LaunchSource) -> String {

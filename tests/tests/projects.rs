@@ -733,3 +733,145 @@ fn the_editor_follows_files_on_disk() {
     assert!(told["message"].as_str().is_some_and(|m| m.contains("unknown key `tool.tritium.ignored`")), "{told}");
     client.stop();
 }
+
+/// A kernel that shifts what a function of a library is given: right for integers, wrong for floats.
+const SHIFT: &str = "import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def shifted(out, x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    tl.store(out + at, tl.load(x + at, mask=inside) << 1, mask=inside)
+
+
+def shift(x: torch.Tensor):
+    out = torch.empty_like(x)
+    shifted[(triton.cdiv(x.numel(), 64),)](out, x, x.numel(), BLOCK=64)
+    return out
+";
+
+/// A test that calls it with an element type.
+fn test_of_shift(body: &str) -> String {
+    format!("import pytest\nimport torch\n\nfrom lib import shift\n\n\n{body}")
+}
+
+impl Project {
+    /// What `check` finds in a file, one line each, with what it points at beside it.
+    fn pointed(&self, file: &str) -> String {
+        let said = self.say(&["check", file, "--output-format", "json"]);
+        assert!(said.status < 2, "{}", said.stderr);
+        let line = |of: &Value| of["range"]["start"]["line"].as_u64().expect("a line") + 1;
+        let mut out = String::new();
+        for found in said.json()["diagnostics"].as_array().expect("diagnostics") {
+            out += &format!("{} {}\n", line(found), found["code"].as_str().expect("a code"));
+            for related in found["related"].as_array().expect("a list") {
+                out += &format!("  {} {}\n", line(related), related["message"].as_str().expect("a message"));
+            }
+        }
+        out
+    }
+}
+
+/// Nothing is said of a library's kernel as long as nobody calls it with what is wrong; a test that does is named.
+#[test]
+fn tests_of_a_library_say_what_its_kernels_are_given() {
+    let project = Project::new(&[
+        ("pyproject.toml", "[project]\nname = \"lib\"\n"),
+        ("lib/__init__.py", "from .ops import shift\n"),
+        ("lib/ops.py", SHIFT),
+    ]);
+    check(&project.pointed("lib/ops.py"), expect![""]);
+    let call = |dtype: &str| format!("shift(torch.ones(100, dtype=torch.{dtype}, device='cuda'))\n");
+    let of = |dtypes: &str| {
+        let given = "shift(torch.ones(100, dtype=dtype, device='cuda'))";
+        test_of_shift(&format!("@pytest.mark.parametrize('dtype', [{dtypes}])\ndef test_shift(dtype):\n    {given}\n"))
+    };
+    for right in [
+        of("torch.int32, torch.int64"),
+        test_of_shift(&format!("def test_refused():\n    with pytest.raises(Exception):\n        {}", call("float32"))),
+        test_of_shift(&format!("@pytest.mark.xfail\ndef test_wrong():\n    {}", call("float32"))),
+        test_of_shift(&format!("def test_perhaps(new):\n    if new:\n        {}", call("float32"))),
+    ] {
+        project.write("tests/test_ops.py", &right);
+        check(&project.pointed("lib/ops.py"), expect![""]);
+    }
+    project.write("tests/test_ops.py", &of("torch.int32, torch.float32"));
+    check(
+        &project.pointed("lib/ops.py"),
+        expect![[r#"
+        10 LNG005
+          15 for this launch: `out` is *f32, `x` is *f32, launched from tests/test_ops.py:9
+    "#]],
+    );
+    // The same, whichever files are named.
+    check(
+        &project.found(&[]),
+        expect![[r#"
+        lib/ops.py:10 LNG005 under test_ops.py#2
+    "#]],
+    );
+    // A kernel that the test launches itself is what is pointed at.
+    project.write(
+        "tests/test_ops.py",
+        "import torch\nfrom lib.ops import shifted\n\n\ndef test_shifted():\n    x = torch.ones(64, device='cuda')\n    \
+         shifted[(1,)](torch.empty_like(x), x, 64, BLOCK=64)\n",
+    );
+    check(
+        &project.pointed("lib/ops.py"),
+        expect![[r#"
+        10 LNG005
+          7 for this launch: `out` is *f32, `x` is *f32, launched from tests/test_ops.py:7
+    "#]],
+    );
+}
+
+/// What other files launch counts in `stats`, at the place that launches.
+#[test]
+fn stats_count_what_callers_say() {
+    let project = Project::new(&[("lib/__init__.py", "from .ops import shift\n"), ("lib/ops.py", SHIFT)]);
+    let counted = || {
+        let launches = project.say(&["stats", ".", "--output-format", "json"]).json()["launches"].clone();
+        ["all", "whole", "arguments", "but_values", "but_element_types"].map(|tier| launches[tier].as_u64().expect("a number"))
+    };
+    assert_eq!(counted(), [1, 0, 0, 0, 1]);
+    project.write("test_ops.py", &test_of_shift("def test_size(n):\n    shift(torch.ones(n, device='cuda'))\n"));
+    assert_eq!(counted(), [1, 0, 0, 1, 0]);
+    project.write("test_ops.py", &test_of_shift("def test_whole():\n    shift(torch.ones(10, device='cuda'))\n"));
+    assert_eq!(counted(), [1, 1, 0, 0, 0]);
+}
+
+/// An editor hears of what a test calls a library with after the first diagnostics, and again when the test changes, open or not.
+#[test]
+fn callers_are_followed_while_they_are_edited() {
+    let wrong = test_of_shift("def test_shift():\n    shift(torch.ones(8, device='cuda'))\n");
+    let right = wrong.replace("torch.ones(8", "torch.ones(8, dtype=torch.int32");
+    let project = Project::new(&[
+        ("pyproject.toml", "[project]\nname = \"lib\"\n"),
+        ("lib/__init__.py", "from .ops import shift\n"),
+        ("lib/ops.py", SHIFT),
+        ("tests/test_ops.py", &wrong),
+    ]);
+    let mut client = Client::start(&[("TRITIUM_CACHE", "off")], &json!({}));
+    let uri = client.open(&project.root().join("lib/ops.py"), SHIFT);
+    let until = |client: &mut Client, is_wrong: bool| {
+        client.notification("textDocument/publishDiagnostics", |push| {
+            push["uri"] == json!(uri) && push["diagnostics"].as_array().is_some_and(|all| all.is_empty() != is_wrong)
+        })
+    };
+    until(&mut client, false);
+    let found = until(&mut client, true);
+    let related = found["diagnostics"][0]["relatedInformation"][0]["message"].as_str().expect("a message").to_owned();
+    assert!(related.contains("launched from tests/test_ops.py:8"), "{related}");
+    let test = client.open(&project.root().join("tests/test_ops.py"), &right);
+    until(&mut client, false);
+    client.change(&test, 2, &wrong);
+    until(&mut client, true);
+    // On disk it is right.
+    project.write("tests/test_ops.py", &right);
+    client.notify("textDocument/didClose", json!({ "textDocument": { "uri": test } }));
+    until(&mut client, false);
+    client.stop();
+}

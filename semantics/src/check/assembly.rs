@@ -10,17 +10,19 @@ use smol_str::SmolStr;
 
 use super::{
     Diagnostic, FileEdit, FileFix, Related,
-    findings::{Finding, Seen},
+    findings::{Blamed, Finding, Seen},
     suppressions::with_line,
 };
 use crate::{
     Db, Function, SourceFile,
     diagnostics::{Code, Severity},
-    globals, items,
+    globals,
+    host::{self, Called},
+    items,
     launch::{LaunchSource, source_of},
     lints,
     places::range_of,
-    problem::{Applicability, Edit, Fix, Piece, Place, Problem},
+    problem::{Applicability, At, Edit, Fix, Piece, Place, Problem},
 };
 
 /// One problem of a file, as many kernels as have it.
@@ -50,9 +52,12 @@ impl Found {
             None => entry.kernels.push((kernel, seen.clone())),
         }
         if entry.launch.is_none() {
-            entry.launch = finding.launch.as_ref().and_then(|(index, message)| {
-                let LaunchSource::Host(place) = source_of(db, kernel, *index)? else { return None };
-                Some(Related { file: place.file, range: place.range(db)?, message: message.clone() })
+            entry.launch = finding.launch.as_ref().and_then(|(index, message)| match index {
+                Blamed::Launch(index) => {
+                    let LaunchSource::Host(place) = source_of(db, kernel, *index)? else { return None };
+                    Some(Related { file: place.file, range: place.range(db)?, message: message.clone() })
+                }
+                Blamed::Called(index) => blame_caller(db, kernel, host::called(db, kernel).get(*index)?, message),
             });
         }
     }
@@ -60,7 +65,15 @@ impl Found {
     /// A problem that no specialisation decides.
     pub(super) fn add_certain(&mut self, db: &dyn Db, kernel: Function, problem: Problem) {
         let Some((_, range)) = range_of(db, problem.place) else { return };
-        let seen = Seen { is_assumed: false, labels: IndexSet::new(), reach: 0, refuted: false, rests_on: IndexSet::new() };
+        let seen = Seen {
+            is_assumed: false,
+            is_called: false,
+            may_run: true,
+            labels: IndexSet::new(),
+            reach: 0,
+            refuted: false,
+            rests_on: IndexSet::new(),
+        };
         let key = (range.start, range.end, problem.code);
         let entry = || Entry { place: problem.place, problem, kernels: vec![(kernel, seen)], launch: None };
         self.entries.entry(key).or_insert_with(entry);
@@ -126,7 +139,7 @@ impl Entry {
             related.extend(self.launch.clone());
         }
         // What only assumed arguments show may be no mistake at all.
-        let is_known = certain && self.seen().all(|s| !s.is_assumed);
+        let is_known = certain && self.seen().all(|s| !s.is_assumed && !s.is_called);
         let mut fixes: Vec<FileFix> = problem.fixes.iter().filter_map(|fix| file_fix(db, file, fix)).collect();
         if !is_known {
             fixes.iter_mut().for_each(|fix| fix.applicability = Applicability::Suggested);
@@ -146,6 +159,17 @@ impl Entry {
             fixes,
         })
     }
+}
+
+/// Names a launch that another file makes: at the launch, or at the kernel where it is the other file that launches it.
+fn blame_caller(db: &dyn Db, kernel: Function, called: &Called, message: &str) -> Option<Related> {
+    let file = kernel.file(db);
+    let range = match called.at.file == file {
+        true => called.at.range(db)?,
+        false => range_of(db, Place { function: kernel, at: At::Name })?.1,
+    };
+    let line = items::line_number(db, called.from.file, called.from.range(db)?.start);
+    Some(Related { file, range, message: format!("{message}, launched from {}:{line}", host::name_beside(db, called)) })
 }
 
 /// Remarks on types and extents, which other arguments decide.

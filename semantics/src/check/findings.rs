@@ -13,7 +13,7 @@ use crate::{
     diagnostics::{Code, Severity},
     dtype::DType,
     elaborate::{Elaborated, elaborate},
-    globals,
+    globals, host,
     items::{self, ParamItem, items as items_of},
     launch::{Launch, launches, launches_of},
     lints::{self, launched, lint},
@@ -111,14 +111,27 @@ pub(super) struct Finding {
     pub problem: Problem,
     pub place: Place,
     pub seen: Seen,
-    /// The launch that brings element types without which it is right, and what to say of it.
-    pub launch: Option<(usize, String)>,
+    /// The launch that brings what it comes from, and what to say of it.
+    pub launch: Option<(Blamed, String)>,
+}
+
+/// A launch of a kernel, by its place among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blamed {
+    /// Among [`launches_of`].
+    Launch(usize),
+    /// Among [`host::called`].
+    Called(usize),
 }
 
 /// How one kernel's specialisations stand to a problem.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seen {
     pub is_assumed: bool,
+    /// Other files launch it so, beside those that are not known.
+    pub is_called: bool,
+    /// Some launch that has it may run, as far as is known.
+    pub may_run: bool,
     /// Those that have it, and how many reach its place.
     pub labels: IndexSet<String>,
     pub reach: usize,
@@ -131,7 +144,7 @@ pub(super) struct Seen {
 impl Seen {
     /// Whether all that reach its place have it, or a launch does.
     pub(super) fn is_certain(&self) -> bool {
-        !self.is_assumed || (self.labels.len() >= self.reach && !self.refuted)
+        !self.is_assumed || (self.labels.len() >= self.reach && !self.refuted && self.may_run)
     }
 }
 
@@ -222,7 +235,9 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
                     _ => hangs_on_elements(problem.code) && !refuting.is_empty() && !refuting.iter().any(|e| e.has(problem)),
                 };
                 let seen = Seen {
-                    is_assumed: specialisation.is_assumed(),
+                    is_assumed: true,
+                    is_called: false,
+                    may_run: false,
                     labels: IndexSet::new(),
                     reach,
                     refuted,
@@ -238,6 +253,11 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
             if finding.launch.is_none() && is_error(problem) && visit.elaborated.has(problem) {
                 finding.launch = launch_to_blame(db, kernel, specialisation, problem);
             }
+            // The tuner passes over rows under which an assertion fails.
+            let is_row = specialisation.called.is_some() && specialisation.config.is_some();
+            finding.seen.is_assumed &= specialisation.is_assumed() || is_row && problem.code == Code::LNG017;
+            finding.seen.is_called |= specialisation.called.is_some();
+            finding.seen.may_run |= !specialisation.is_conditional;
             finding.seen.labels.insert(visit.label.to_owned());
         }
     }
@@ -287,15 +307,21 @@ fn names_of(db: &dyn Db, kernel: Function, specialisation: &Specialisation, prob
 const MAX_NAMED_TENSORS: usize = 6;
 
 /// The launch of a specialisation, where tensors of other element types would not have a problem.
-fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisation, problem: &Problem) -> Option<(usize, String)> {
-    let launch = *specialisation.launches.first()?;
+fn launch_to_blame(
+    db: &dyn Db,
+    kernel: Function,
+    specialisation: &Specialisation,
+    problem: &Problem,
+) -> Option<(Blamed, String)> {
+    let blamed = specialisation.called.map(Blamed::Called);
+    let blamed = blamed.or(specialisation.launches.first().map(|&index| Blamed::Launch(index)))?;
     let others = with_elements(db, specialisation.instance, &[DType::F32, DType::F16, DType::I32, DType::I8]);
     let refutes = |instance| {
         let other = elaborate(db, instance);
         other.reaches(db, problem) && !other.has(problem)
     };
     if !others.into_iter().any(refutes) {
-        return None;
+        return matches!(blamed, Blamed::Called(_)).then(|| (blamed, "for this launch".to_owned()));
     }
     let pointers =
         params(db, kernel)?.iter().zip(specialisation.instance.arguments(db)).filter_map(|(param, argument)| match argument {
@@ -311,7 +337,7 @@ fn launch_to_blame(db: &dyn Db, kernel: Function, specialisation: &Specialisatio
         named.truncate(MAX_NAMED_TENSORS);
         named.push("…".to_owned());
     }
-    Some((launch, format!("for this launch: {}", named.join(", "))))
+    Some((blamed, format!("for this launch: {}", named.join(", "))))
 }
 
 /// Whether other arguments make what a problem is about right: they come to its place, and nothing is wrong there.
@@ -336,9 +362,13 @@ pub fn label_of(launch: &Launch) -> String {
 
 fn label(db: &dyn Db, kernel: Function, specialisation: &Specialisation, index: usize) -> String {
     let first = specialisation.launches.first();
-    match first.and_then(|first| launches_of(db, kernel).get(*first)) {
-        Some(launch) => label_of(launch),
-        // Assumed ones have no name of their own: their order tells them apart.
+    if let Some(launch) = first.and_then(|first| launches_of(db, kernel).get(*first)) {
+        return label_of(launch);
+    }
+    // The others have no name of their own: their order tells them apart.
+    let called = specialisation.called.and_then(|called| host::called(db, kernel).get(called));
+    match called.and_then(|called| called.from.file.path(db).file_name()) {
+        Some(caller) => format!("{}#{}", caller.to_string_lossy(), index + 1),
         None => format!("assumed#{}", index + 1),
     }
 }

@@ -199,7 +199,8 @@ impl Host<'_> {
                 match class.members.get("forward") {
                     Some(Value::Closure(forward)) => {
                         let result = self.call_closure(&forward.clone(), args, std::slice::from_ref(&context));
-                        self.applied(class, context, args, &result);
+                        self.applied(class, context.clone(), args, &result);
+                        self.differentiate(class, context, &result);
                         Some(result)
                     }
                     _ => None,
@@ -212,6 +213,16 @@ impl Host<'_> {
                 }
                 _ => None,
             },
+            // Of `torch.nn.Module`: its parameters are others then.
+            Value::Object(object) if MOVES.contains(&name) && is_module(object) => {
+                self.move_module(object, name, args, 0);
+                Some(receiver.clone())
+            }
+            // Of `unittest`.
+            Value::Object(_) if matches!(name, "skipTest" | "fail") => {
+                self.raised = Some("the test ends here".into());
+                Some(Value::NONE)
+            }
             Value::Object(object) => match object.class.as_ref().map(|c| c.members.get(name)) {
                 Some(Some(Value::Closure(method))) => {
                     let first = match (method.method, &object.class) {
@@ -319,6 +330,48 @@ impl Host<'_> {
         })
     }
 
+    /// Makes others of a module's parameters; floats alone change their type.
+    fn move_module(&mut self, object: &Object, name: &str, args: &Args, depth: usize) {
+        let fields: Vec<(SmolStr, Value)> =
+            object.fields.borrow().iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        for (field, value) in fields {
+            let moved = match &value {
+                Value::Tensor(tensor) if tensor.dtype.is_float() => self.tensor_method(tensor, name, args),
+                Value::Unknown(doubt) => match doubt.kind {
+                    Kind::Tensor(Some(dtype)) if !dtype.is_float() => None,
+                    Kind::Tensor(_) => Some(Value::Unknown(Doubt { kind: Kind::Tensor(None), ..doubt.clone() })),
+                    _ => None,
+                },
+                Value::Object(inner) if depth < MAX_MODULE_DEPTH && is_module(inner) => {
+                    self.move_module(inner, name, args, depth + 1);
+                    None
+                }
+                _ => None,
+            };
+            if let Some(moved) = moved {
+                object.fields.borrow_mut().insert(field, moved);
+            }
+        }
+    }
+
+    /// Runs what a gradient needs, under gradients of which no more is known than their types: it runs if somebody asks for it.
+    fn differentiate(&mut self, class: &Class, context: Value, made: &Value) {
+        let Some(Value::Closure(backward)) = class.members.get("backward").filter(|_| self.called.is_some()) else { return };
+        let gradient = |made: &Value| match made.kind() {
+            kind @ Kind::Tensor(_) => Value::some(kind, "a gradient is not known"),
+            _ => Value::NONE,
+        };
+        let gradients = match made {
+            Value::Tuple(all) => all.iter().map(gradient).collect(),
+            made => vec![gradient(made)],
+        };
+        let raised = self.raised.take();
+        self.path_conditions.push("whether a gradient is wanted is not known".into());
+        self.call_closure(&backward.clone(), &Args { positional: gradients, keywords: vec![] }, &[context]);
+        self.path_conditions.pop();
+        self.raised = raised;
+    }
+
     /// What somebody gives for a parameter of a function that is entered without a call: anything that it takes.
     fn open_argument(&mut self, closure: &Closure, param: &Param, used: &HashMap<SmolStr, Kind>) -> Value {
         let why = SmolStr::from(format!("`{}` is not known", param.name));
@@ -388,6 +441,15 @@ impl Closure {
             wraps: None,
         }
     }
+}
+
+/// Methods that give a module of a network back, with other parameters or none.
+const MOVES: &[&str] = &["to", "cuda", "cpu", "half", "bfloat16", "float", "double", "train", "eval", "requires_grad_"];
+/// Modules within modules that are moved.
+const MAX_MODULE_DEPTH: usize = 16;
+
+fn is_module(object: &Object) -> bool {
+    object.class.as_ref().is_some_and(|class| class.members.get("forward").is_some() && class.members.get("backward").is_none())
 }
 
 fn string_method(text: &str, name: &str, args: &Args) -> Option<Value> {

@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 
 use super::{
-    HostPlace, Site,
+    Called, HostPlace, Site,
     budget::{self, Evaluation},
     calls::MAX_TEXT_BYTES,
     contents::Recorder,
@@ -67,6 +67,10 @@ pub(crate) struct Host<'db> {
     /// What tensors hold.
     pub(super) recorder: Recorder,
     pub(super) autograd: Autograd,
+    /// What is launched in other files, where that is what is asked for.
+    pub(super) called: Option<Vec<Called>>,
+    /// Blocks around what runs now that are expected to fail.
+    pub(super) expected_failures: usize,
     /// An exception that an expression raises for sure.
     pub(super) raised: Option<SmolStr>,
     /// What is made without a device is on the CPU for certain.
@@ -77,8 +81,10 @@ pub(crate) struct Host<'db> {
     pub(super) is_survey: bool,
     /// The next function that is entered may get anything.
     pub(super) is_open_call: bool,
+    /// The function that was entered got anything: the first of the path's conditions.
+    pub(super) is_open_entry: bool,
     /// The calls being evaluated, outermost first.
-    calls: Vec<HostPlace>,
+    pub(super) calls: Vec<HostPlace>,
     /// Functions being run, by whatever calls them.
     pub(super) entered_now: usize,
     /// Names being looked up lazily, so that one defined by itself ends.
@@ -125,11 +131,14 @@ impl<'db> Host<'db> {
             sites: vec![],
             recorder: Recorder::default(),
             autograd: Autograd::default(),
+            called: None,
+            expected_failures: 0,
             raised: None,
             default_is_cpu: false,
             takes_cpu_tensors: device::facts(db, file).runs_on_host,
             is_survey: false,
             is_open_call: false,
+            is_open_entry: false,
             calls: vec![],
             entered_now: 0,
             looking_up: vec![],

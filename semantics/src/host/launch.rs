@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use smol_str::SmolStr;
 
 use super::{
-    Config, HostPlace, Site,
+    Called, Config, HostPlace, Site,
     interpret::{Host, reason},
     torch::Args,
     value::{Kind, Storage, TensorValue, Value},
@@ -221,8 +221,20 @@ impl Host<'_> {
             return self.refuse(place, kernel, LaunchError::Unresolved("the file launches too often".into()));
         }
         let tuning = self.tuning(kernel);
+        if self.expected_failures > 0 {
+            return self.perhaps_written(args);
+        }
         let (partial, open) = self.partial(&item, &tuning, args);
         let sizes = grid_sizes(grid).ok().and_then(|sizes| launch::grid(&sizes).ok()).map(|(sizes, _)| sizes);
+        if self.called.is_some() {
+            let row = tuning.configs.iter().find(|row| !row.is_impossible()).cloned().unwrap_or_default();
+            let made = self.launch_under(&item, place, grid, args, &tuning, &row);
+            let is_certain = self.path_conditions.is_empty() && !matches!(made, Err(LaunchError::Invalid(..)));
+            let is_whole = is_certain && made.is_ok() && (!tuning.is_tuned || !tuning.configs.is_empty());
+            let grid = made.map_or(sizes, |(launch, _)| Some(launch.grid));
+            self.perhaps_written(args);
+            return self.call_elsewhere(partial, open, grid, (is_certain, is_whole));
+        }
         // Under a condition that is not known, the condition may be about the device.
         if self.path_conditions.len() <= usize::from(self.is_survey)
             && let Some(message) = self.cpu_tensors(&item, args)
@@ -247,6 +259,24 @@ impl Host<'_> {
         self.site(Site { place, partial, grid: sizes, open, is_resolved });
     }
 
+    /// Remembers a launch of another file's kernel.
+    fn call_elsewhere(
+        &mut self,
+        partial: PartialLaunch,
+        open: Vec<(usize, SmolStr)>,
+        grid: Option<[u64; 3]>,
+        (is_certain, is_whole): (bool, bool),
+    ) {
+        let (Some(from), Some(&at)) = (self.place(), self.calls.last()) else { return };
+        let (true, Some(all)) = (partial.kernel.file(self.db) != self.file, &mut self.called) else { return };
+        let is_conditional = self.path_conditions.len() > usize::from(self.is_open_entry);
+        let called = Called { partial, open, grid, is_certain, is_conditional, is_whole, at, from };
+        let is_same = |other: &Called| *other == Called { from: other.from, open: other.open.clone(), ..called.clone() };
+        if all.len() < MAX_LAUNCHES && !all.iter().any(is_same) {
+            all.push(called);
+        }
+    }
+
     fn site(&mut self, site: Site) {
         if self.sites.len() < MAX_LAUNCHES && !self.sites.contains(&site) {
             self.sites.push(site);
@@ -258,7 +288,13 @@ impl Host<'_> {
         let Some(place) = self.place() else { return };
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
         let tuning = self.tuning(kernel);
+        if self.expected_failures > 0 {
+            return self.perhaps_written(args);
+        }
         let (partial, open) = self.partial(&item, &tuning, args);
+        if self.called.is_some() {
+            return self.call_elsewhere(partial, open, None, (false, false));
+        }
         self.site(Site { place, partial, grid: None, open, is_resolved: false });
     }
 
@@ -357,6 +393,9 @@ impl Host<'_> {
 
     /// Says once what is wrong at a place.
     pub(super) fn tell(&mut self, place: HostPlace, found: Impossible) {
+        if self.expected_failures > 0 {
+            return;
+        }
         let Impossible { code, severity, message } = found;
         let problem = place.problem(code, severity, message);
         if !self.found.problems.contains(&problem) {
@@ -625,8 +664,7 @@ impl Tensors {
 
     fn index(&mut self, t: &TensorValue, param: &SmolStr) -> usize {
         let is_same = |seen: &TensorValue| {
-            Rc::ptr_eq(&seen.storage, &t.storage)
-                && (&seen.shape, &seen.strides, seen.offset) == (&t.shape, &t.strides, t.offset)
+            Rc::ptr_eq(&seen.storage, &t.storage) && (&seen.shape, &seen.strides, seen.offset) == (&t.shape, &t.strides, t.offset)
         };
         if let Some(index) = self.seen.iter().position(is_same) {
             return index;

@@ -11,6 +11,7 @@ use super::{
     interpret::{Host, MAX_LIST_ITEMS, reason},
     kinds,
     operations::{distinct, python_str},
+    statements::ENDS,
     torch::{self, Args},
     value::{Config, DescriptorValue, IndexMapOf, Kind, Value},
 };
@@ -50,7 +51,7 @@ impl Host<'_> {
             });
         }
         if let Some(name) = path.strip_prefix("torch.").filter(|n| *n != "cuda.get_device_capability") {
-            if let ("torch.nn.Parameter", Some(Value::Tensor(t))) = (path, args.get(0, "data")) {
+            if let ("torch.nn.Parameter" | "torch.nn.parameter.Parameter", Some(Value::Tensor(t))) = (path, args.get(0, "data")) {
                 self.needs_gradient(t);
                 return Value::Tensor(t.clone());
             }
@@ -141,7 +142,12 @@ impl Host<'_> {
                 args.positional.is_empty().then(|| Value::dict(entries.collect()))
             }
             "builtins.print" => Some(Value::NONE),
-            // A row of `@pytest.mark.parametrize(…)`.
+            _ if ENDS.contains(&path) => {
+                self.raised = Some("nothing comes after it".into());
+                Some(Value::NONE)
+            }
+            // A row of `@pytest.mark.parametrize(…)`; nobody vouches for one that is expected to fail.
+            "pytest.param" if args.keyword("marks").is_some_and(is_not_run) => None,
             "pytest.param" => match &args.positional[..] {
                 [one] => Some(one.clone()),
                 many => Some(Value::tuple(many.to_vec())),
@@ -277,6 +283,16 @@ impl Host<'_> {
         };
         found.unwrap_or_else(unknown)
     }
+}
+
+/// Whether marks of pytest say that a test fails, or is not run.
+fn is_not_run(marks: &Value) -> bool {
+    let why = |mark: &Value| match mark {
+        Value::Path(path) => path.ends_with(".xfail") || path.ends_with(".skip"),
+        Value::Unknown(doubt) => [".xfail`", ".skip`"].iter().any(|word| doubt.why.contains(word)),
+        _ => false,
+    };
+    marks.items().map_or_else(|| why(marks), |all| all.iter().any(why))
 }
 
 impl Host<'_> {

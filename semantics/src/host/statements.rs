@@ -34,6 +34,9 @@ pub(super) enum Flow {
     Abandon(SmolStr),
 }
 
+/// Functions that do not return.
+pub(super) const ENDS: &[&str] = &["pytest.exit", "pytest.fail", "pytest.skip", "pytest.xfail", "sys.exit"];
+
 /// Alternatives of one value that are kept apart.
 const MAX_ALTERNATIVES: usize = 8;
 
@@ -71,6 +74,10 @@ impl Host<'_> {
                 let value = self.expr(frame, *test);
                 self.asserted(place, &value, || body.text_of(*test));
                 self.raised = None;
+                // A test that is to show what is refused.
+                if self.called.is_some() && value.truth() == Some(false) {
+                    return Flow::Abandon("an assertion fails".into());
+                }
                 self.narrow(frame, *test, true);
             }
             Stmt::Expr(e) => {
@@ -160,11 +167,23 @@ impl Host<'_> {
                         self.assign(frame, *target, Value::unknown("what `with` binds is not followed"));
                     }
                 }
-                return self.block(frame, inner);
+                if !items.iter().any(|(context, _)| self.expects_failure(frame, *context)) {
+                    return self.block(frame, inner);
+                }
+                self.expected_failures += 1;
+                let flow = self.block(frame, inner);
+                self.expected_failures -= 1;
+                return if let Flow::Abandon(_) = flow { Flow::Next } else { flow };
             }
             Stmt::Try { body: inner, handlers, otherwise, finally } => {
                 // What is tried is taken to succeed, unless it raises outright: then a handler runs, and nobody knows which.
-                let flow = match self.block(frame, inner) {
+                let level = self.path_conditions.len();
+                if self.called.is_some() && !handlers.is_empty() {
+                    self.path_conditions.push("what is tried may fail".into());
+                }
+                let tried = self.block(frame, inner);
+                self.path_conditions.truncate(level);
+                let flow = match tried {
                     Flow::Next => self.block(frame, otherwise),
                     Flow::Abandon(why) => {
                         let blocks: Vec<&[StmtId]> = handlers.iter().map(|h| h.1.as_slice()).collect();
@@ -229,11 +248,18 @@ impl Host<'_> {
         let mut ends: Vec<State> = Vec::new();
         let mut raised = 0;
         // A block that only raises is a check of the arguments: it is taken to pass.
-        let checks =
-            |block: &[StmtId]| matches!(block, [only] if matches!(frame.body.stmt(*only), Stmt::Other { keyword: "raise", .. }));
-        let doubtful = ways.iter().filter(|way| !checks(way.0)).count() > 1;
+        let checks = |block: &[StmtId]| match block {
+            [only] => match frame.body.stmt(*only) {
+                Stmt::Other { keyword, .. } => *keyword == "raise",
+                Stmt::Expr(call) => self.ends_test(frame, *call),
+                _ => false,
+            },
+            _ => false,
+        };
+        let checks: Vec<bool> = ways.iter().map(|way| checks(way.0)).collect();
+        let doubtful = checks.iter().filter(|checks| !**checks).count() > 1;
         let mut leaves = false;
-        for (block, condition) in ways {
+        for ((block, condition), checks) in ways.iter().zip(checks) {
             if let Some((condition, holds)) = condition {
                 self.narrow(frame, *condition, *holds);
             }
@@ -249,7 +275,7 @@ impl Host<'_> {
                 }
                 Flow::Abandon(_) => {
                     raised += 1;
-                    leaves |= !checks(block);
+                    leaves |= !checks;
                 }
                 Flow::Break | Flow::Continue => {
                     frame.may_have_exited.set(true);
@@ -280,6 +306,20 @@ impl Host<'_> {
             self.path_conditions.push(why.into());
         }
         Flow::Next
+    }
+
+    /// `with pytest.raises(…):`
+    fn expects_failure(&self, frame: &Frame, context: ExprId) -> bool {
+        let Expr::Call { callee, .. } = frame.body.expr(context) else { return false };
+        matches!(frame.body.expr(*callee), Expr::Attribute { name, .. } if name.starts_with("assertRaises"))
+            || items::path(self.db, frame.file, &frame.body, *callee).is_some_and(|path| path == "pytest.raises")
+    }
+
+    /// `pytest.skip(…)`
+    fn ends_test(&self, frame: &Frame, call: ExprId) -> bool {
+        let Expr::Call { callee, .. } = frame.body.expr(call) else { return false };
+        matches!(frame.body.expr(*callee), Expr::Attribute { name, .. } if name == "skipTest")
+            || items::path(self.db, frame.file, &frame.body, *callee).is_some_and(|path| ENDS.contains(&path.as_str()))
     }
 
     /// What is known of names where a condition holds, or does not: `x is None`, `x is not None`, `x`.

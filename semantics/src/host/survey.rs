@@ -11,16 +11,18 @@ use super::{
     budget,
     interpret::{FUEL, Frame, Host, written_method},
     torch::Args,
-    value::{Closure, Method, Object, Value},
+    value::{Closure, Doubt, Kind, Method, Object, Value},
 };
 use crate::{
-    body::{Body, Expr, FunctionDef, Param, Stmt, StmtId},
+    body::{Body, Expr, ExprId, FunctionDef, Param, Stmt, StmtId},
     constant::Const,
-    items::{self, Node, chunk_body, items as items_of},
+    items::{self, Meaning, Node, chunk_body, items as items_of},
 };
 
 /// Statements and expressions of one function that are evaluated before the rest of it is unknown.
 const SURVEY_FUEL: u32 = 20_000;
+/// The same of one that is entered for what it launches elsewhere: a test calls the whole of an operator.
+const CALLER_FUEL: u32 = 60_000;
 /// Sets of arguments with which a test is entered.
 const MAX_PARAMETER_SETS: usize = 8;
 
@@ -35,6 +37,8 @@ impl Host<'_> {
         let mut fuel_left = FUEL;
         // Who calls them may have chosen a default device.
         self.default_is_cpu = false;
+        let is_caller = self.called.is_some();
+        let most = if is_caller { CALLER_FUEL } else { SURVEY_FUEL };
         let definitions = &items::declared(self.db, self.file).definitions;
         let of_definition = &items_of(self.db, self.file).of_definition;
         let has_kernels = of_definition.iter().any(Option::is_some);
@@ -49,8 +53,10 @@ impl Host<'_> {
             let Some(body) = chunk_body(self.db, self.file, definition.chunk) else { continue };
             let Stmt::Function(def) = body.stmt(definition.stmt) else { continue };
             // Most functions of a library launch nothing.
-            let is_test = has_kernels && def.name.starts_with("test");
-            if !is_test && !may_launch(&body, definition.stmt) {
+            let is_test = (has_kernels || is_caller) && def.name.starts_with("test");
+            let is_wanted = is_test
+                || if is_caller { self.calls_elsewhere(&body, definition.stmt) } else { may_launch(&body, definition.stmt) };
+            if !is_wanted || is_test && self.is_not_run(&body, def) {
                 continue;
             }
             self.db.unwind_if_revision_cancelled();
@@ -59,23 +65,61 @@ impl Host<'_> {
             let closure = Closure::of_definition(&frame, definition.stmt, Method::Plain);
             let sets = if is_test { self.parameter_sets(&frame, def) } else { vec![vec![]] };
             for keywords in sets {
-                self.fuel = SURVEY_FUEL.min(fuel_left);
+                self.fuel = most.min(fuel_left);
                 let before = self.fuel;
                 let is_given = |param: &Param| {
                     keywords.iter().any(|(keyword, _)| *keyword == param.name) || param.name == "self" || param.default.is_some()
                 };
-                let is_known = is_test && def.params.iter().all(is_given);
-                if !is_known {
+                let is_open = !is_test || !def.params.iter().all(is_given);
+                if is_open {
                     self.path_conditions = vec!["the arguments of the function around it are not known".into()];
                 }
                 let first = definition.class.and_then(|class| self.receiver(definition.chunk, class, definition.stmt));
-                self.is_open_call = !is_known;
+                (self.is_open_call, self.is_open_entry) = (is_open, is_open);
                 self.call_closure(&closure, &Args { positional: vec![], keywords }, first.as_slice());
                 self.is_open_call = false;
                 fuel_left -= before - self.fuel;
                 self.path_conditions.clear();
+                (self.raised, self.is_open_entry) = (None, false);
             }
         }
+    }
+
+    /// Whether nobody runs a test, or it is expected to fail.
+    fn is_not_run(&self, body: &Body, def: &FunctionDef) -> bool {
+        let says_so = |&decorator: &ExprId| {
+            let of = match body.expr(decorator) {
+                Expr::Call { callee, .. } => *callee,
+                _ => decorator,
+            };
+            let path = items::path(self.db, self.file, body, of).unwrap_or_default();
+            matches!(&*path, "pytest.mark.skip" | "pytest.mark.xfail" | "unittest.skip" | "unittest.expectedFailure")
+        };
+        def.decorators.iter().any(says_so)
+    }
+
+    /// Whether a function calls what another file of the workspace has.
+    fn calls_elsewhere(&self, body: &Body, stmt: StmtId) -> bool {
+        let mut found = false;
+        items::walk(body, &[stmt], &mut |node| {
+            let Node::Expr(id) = node else { return };
+            let Expr::Call { callee, .. } = body.expr(id) else { return };
+            if found {
+                return;
+            }
+            let mut of = *callee;
+            while let Expr::Attribute { receiver, .. } | Expr::Subscript { receiver, .. } = body.expr(of) {
+                of = *receiver;
+            }
+            let Expr::Name(name) = body.expr(of) else { return };
+            found = items::meanings::<items::Folding>(self.db, self.file, name.clone()).iter().any(|meaning| match meaning {
+                Meaning::File(file) | Meaning::Definition(file, _) | Meaning::Class(file, ..) | Meaning::Value(file, ..) => {
+                    *file != self.file
+                }
+                Meaning::Path(_) | Meaning::Opaque => false,
+            });
+        });
+        found
     }
 
     /// What `@pytest.mark.parametrize(…)` gives a test: every value of every parameter at least once, as far as they are known.
@@ -86,7 +130,8 @@ impl Host<'_> {
             let Expr::Call { callee, args } = body.expr(decorator) else { continue };
             let path = items::path(self.db, frame.file, &body, *callee).unwrap_or_default();
             let [names, values, ..] = &args[..] else { continue };
-            if path != "pytest.mark.parametrize" {
+            // Of pytest, and of PyTorch's own tests.
+            if !path.ends_with(".parametrize") {
                 continue;
             }
             let names: Vec<SmolStr> = match self.expr(frame, names.value) {
@@ -146,7 +191,14 @@ impl Host<'_> {
         // An attribute is whatever it was set to last, here or elsewhere.
         if !is_context {
             for (name, value) in made.fields.borrow_mut().iter_mut() {
-                *value = value.clone().usually(&format!("`.{name}` is not known"));
+                let unknown = value.clone().usually(&format!("`.{name}` is not known"));
+                // `module.half()` makes others of its parameters.
+                *value = match unknown {
+                    Value::Unknown(doubt) if matches!(doubt.kind, Kind::Tensor(Some(dtype)) if dtype.is_float()) => {
+                        Value::Unknown(Doubt { kind: Kind::Tensor(None), ..doubt })
+                    }
+                    other => other,
+                };
             }
         }
         Some(Value::Object(made))

@@ -256,11 +256,7 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
         "transpose" => swap(axis(args.get(0, "dim0")?, rank)?, axis(args.get(1, "dim1")?, rank)?),
         "permute" => {
             let order = Value::as_order(&args.positional, rank)?;
-            tensor(t.view(
-                order.iter().map(|&a| t.shape[a]).collect(),
-                order.iter().map(|&a| t.strides[a]).collect(),
-                t.offset,
-            ))
+            tensor(t.view(order.iter().map(|&a| t.shape[a]).collect(), order.iter().map(|&a| t.strides[a]).collect(), t.offset))
         }
         "view" | "reshape" => {
             let shape = with_free_size(&args.positional, t.numel())?;

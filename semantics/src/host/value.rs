@@ -97,6 +97,11 @@ impl Kind {
         }
     }
 
+    /// What a value is.
+    pub(crate) fn of(value: &Const) -> Kind {
+        Value::from_const(value.clone()).kind()
+    }
+
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Kind::Int | Kind::Float | Kind::Bool)
     }

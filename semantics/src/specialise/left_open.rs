@@ -1,11 +1,13 @@
 //! How much host code says of a launch.
 
+use smol_str::SmolStr;
+
 use super::flow::{self, Role};
 use crate::{
     Db, Function,
-    host::{Kind, Site},
+    host::Kind,
     items::{Annotation, items},
-    launch::Given,
+    launch::{Given, PartialLaunch},
 };
 
 /// What is left open of a launch, from nothing to everything.
@@ -24,10 +26,10 @@ pub enum LeftOpen {
 }
 
 /// What a launch in host code leaves open.
-pub fn left_open(db: &dyn Db, site: &Site) -> LeftOpen {
-    let kernel = site.partial.kernel;
-    let open = site.open.iter().map(|(index, _)| {
-        let given = site.partial.given.get(*index).unwrap_or(&Given::UNKNOWN);
+pub fn left_open(db: &dyn Db, partial: &PartialLaunch, open: &[(usize, SmolStr)]) -> LeftOpen {
+    let kernel = partial.kernel;
+    let open = open.iter().map(|(index, _)| {
+        let given = partial.given.get(*index).unwrap_or(&Given::UNKNOWN);
         left_open_of(db, kernel, *index, given)
     });
     open.max().unwrap_or(LeftOpen::Nothing)
@@ -55,6 +57,6 @@ fn left_open_of(db: &dyn Db, kernel: Function, index: usize, given: &Given) -> L
 }
 
 /// Whether of some argument of a launch the type is known.
-pub fn says_some_type(site: &Site) -> bool {
-    site.partial.given.iter().any(|given| !matches!(given, Given::Open { kind: Kind::Any | Kind::Tensor(None), .. }))
+pub fn says_some_type(partial: &PartialLaunch) -> bool {
+    partial.given.iter().any(|given| !matches!(given, Given::Open { kind: Kind::Any | Kind::Tensor(None), .. }))
 }

@@ -347,7 +347,7 @@ class Layer(torch.nn.Module):
         expect![[r#"
             rows out=Tensor(Some(F32)) x=Tensor(None)? stride=Float n=Int BLOCK=Any? leaves Kinds open
             rows out=Tensor(Some(F32)) x=Tensor(None)? stride=Float n=Int BLOCK=Any? leaves Kinds open
-            rows out=Tensor(None) x=Tensor(Some(F32)) stride=Float? n=Int BLOCK=64 leaves ElementTypes open
+            rows out=Tensor(None) x=Tensor(None) stride=Float? n=Int BLOCK=64 leaves ElementTypes open
         "#]],
     );
 }
@@ -450,6 +450,132 @@ def test_with_fixture(device):
             rows#3 = rows[4, 1, 1] out=out:f16[64]/[1]=Empty x=x:f16[64]/[1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=64 BLOCK:128 warps=4 stages=3
             rows#4 = rows[4, 1, 1] out=out:i8[8]/[1]=Empty x=x:i8[8]/[1]=Normal { mean: 0.0, std: 1.0 } stride=1 n=8 BLOCK:64 warps=4 stages=3
             unknown: the arguments of the function around it are not known at "rows[(4,)](torch.empty_like(x), x, x.stride(0), n, BLOCK=block)"
+        "#]],
+    );
+}
+
+const OPS: &str = "
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def scaled(out, x, factor, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    pass
+
+def scale(x: torch.Tensor, factor=2.0):
+    if x.dim() != 2:
+        raise ValueError('a matrix')
+    out = torch.empty_like(x)
+    n = x.numel()
+    scaled[(triton.cdiv(n, 128),)](out, x, factor, n, BLOCK=128, EVEN=n % 128 == 0)
+    return out
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return scale(x, factor)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return scale(gradient, ctx.factor), None
+";
+
+fn calls(caller: &str, expected: Expect) {
+    let files = [("lib/ops.py", OPS), ("lib/__init__.py", "from .ops import Scale, scale\n"), ("caller.py", caller)];
+    expected.assert_eq(&super::launches_elsewhere_of(&files));
+}
+
+#[test]
+fn tests_call_a_library() {
+    calls(
+        "
+import pytest, torch
+from lib import scale
+
+@pytest.mark.parametrize('rows, dtype', [(64, torch.float16), pytest.param(3, torch.bfloat16, marks=pytest.mark.skipif(False)),
+                                         pytest.param(5, torch.float64, marks=pytest.mark.xfail)])
+def test_scale(rows, dtype, factor=0.5):
+    if not has_enough_memory():
+        pytest.skip('too small')
+    scale(torch.randn(rows, 32, dtype=dtype, device='cuda'), factor)
+
+def test_of_whatever(width):
+    scale(torch.zeros(width, 8, device='cuda'))
+",
+        expect![[r#"
+            scaled at line 14 of ops.py from line 10: out=Tensor(Some(F16)) x=Tensor(Some(F16)) factor=0.5 n=2048 BLOCK=128 EVEN=True, certain, whole
+            scaled at line 14 of ops.py from line 10: out=Tensor(Some(BF16)) x=Tensor(Some(BF16)) factor=0.5 n=96 BLOCK=128 EVEN=False, certain, whole
+            scaled at line 14 of ops.py from line 13: out=Tensor(Some(F32)) x=Tensor(Some(F32)) factor=2.0 n=Int BLOCK=128 EVEN=Bool
+        "#]],
+    );
+}
+
+/// What is refused, or expected to be, launches nothing.
+#[test]
+fn tests_of_what_fails() {
+    calls(
+        "
+import pytest, torch, unittest
+from lib import scale
+
+def test_refused():
+    with pytest.raises(ValueError):
+        scale(torch.zeros(8, device='cuda'))
+    with pytest.raises(RuntimeError):
+        scale(torch.zeros(8, 8, device='cuda'), 'two')
+
+@pytest.mark.xfail
+def test_expected_to_fail():
+    scale(torch.zeros(8, 8, device='cuda'), 'three')
+
+def test_left_out():
+    pytest.skip('not now')
+    scale(torch.zeros(8, 8, device='cuda'), 'four')
+
+def test_tried():
+    try:
+        scale(torch.zeros(8, 8, device='cuda'), 5.0)
+    except RuntimeError:
+        pass
+
+class Tests(unittest.TestCase):
+    def test_raises(self):
+        with self.assertRaisesRegex(ValueError, 'a matrix'):
+            scale(torch.zeros(8, 8, device='cuda'), 'six')
+",
+        expect![[r#"
+            scaled at line 14 of ops.py from line 21: out=Tensor(Some(F32)) x=Tensor(Some(F32)) factor=5.0 n=64 BLOCK=128 EVEN=False, perhaps
+        "#]],
+    );
+}
+
+/// A module of a network is called for its `forward`, and what `.half()` makes of its parameters is known where it is; whoever has one may
+/// have made others of them.
+#[test]
+fn modules_call_a_library() {
+    calls(
+        "
+import torch
+from torch import nn
+import lib
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width, 4))
+
+    def forward(self, x: torch.Tensor):
+        return lib.Scale.apply(self.weight, 1.0)
+
+def test_layer():
+    Layer(16).to('cuda').half()(torch.ones(2))
+",
+        expect![[r#"
+            scaled at line 14 of ops.py from line 12: out=Tensor(None) x=Tensor(None) factor=1.0 n=Int BLOCK=128 EVEN=Bool
+            scaled at line 14 of ops.py from line 12: out=Tensor(None) x=Tensor(None) factor=1.0 n=Int BLOCK=128 EVEN=Bool, perhaps
+            scaled at line 14 of ops.py from line 12: out=Tensor(Some(F16)) x=Tensor(Some(F16)) factor=1.0 n=64 BLOCK=128 EVEN=False, certain, whole
+            scaled at line 14 of ops.py from line 12: out=Tensor(Some(F16)) x=Tensor(Some(F16)) factor=1.0 n=Int BLOCK=128 EVEN=Bool, perhaps
         "#]],
     );
 }

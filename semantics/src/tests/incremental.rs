@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::Files;
-use crate::{Database, check::check};
+use crate::{Database, Db as _, check::check, host::launches_elsewhere};
 
 const TWO: &str = "
 import triton
@@ -110,6 +110,46 @@ fn an_edit_in_a_kernel_runs_no_host_code_and_parses_one_chunk() {
     let edited = TWO.replace("1.0", "3.0");
     assert_eq!(ran(TWO, &edited, &["host_launches"]), Vec::<String>::new());
     assert_eq!(ran(TWO, &edited, &["chunk_tree"]).len(), 1);
+}
+
+/// Typing in a kernel asks what other files launch no more than it runs the file's own host code; typing in what they call does.
+#[test]
+fn an_edit_in_a_kernel_runs_no_host_code_of_callers() {
+    const OPS: &str = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def first(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, 1.0, mask=i < n)
+
+def fill(x):
+    first[(1,)](x, 64, 64)
+";
+    const CALLER: &str = "import torch\nfrom ops import fill\ndef test_fill():\n    fill(torch.empty(64, device='cuda'))\n";
+    let log: Arc<Mutex<usize>> = Arc::default();
+    let runs = log.clone();
+    let on_event = move |event: salsa::Event| {
+        if let salsa::EventKind::WillExecute { database_key } = event.kind
+            && format!("{database_key:?}").starts_with("launches_elsewhere")
+        {
+            *runs.lock().expect("no test panics while it holds the log") += 1;
+        }
+    };
+    let files = Files::new(&[("ops.py", OPS), ("test_ops.py", CALLER)]);
+    let mut db = Database::with_events(files, Some(Box::new(on_event)));
+    let mut look = |text: String| {
+        let file = db.set_text(Path::new("ops.py"), text);
+        let caller = db.file(Path::new("test_ops.py")).expect("it is there");
+        let called = launches_elsewhere(&db, caller).clone();
+        db.set_called(Path::new("ops.py"), called);
+        check(&db, file);
+        std::mem::take(&mut *log.lock().expect("no test panics while it holds the log"))
+    };
+    assert_eq!(look(OPS.to_owned()), 1);
+    assert_eq!(look(OPS.replace("1.0", "3.0")), 0);
+    assert_eq!(look(OPS.replace("x, 64, 64", "x, 32, 64")), 1);
 }
 
 #[test]
