@@ -271,6 +271,40 @@ pub(crate) enum Command {
         #[command(flatten)]
         analysing: Analysing,
     },
+    /// Run a file's launches under checks and say what is wrong although they run.
+    ///
+    /// Finds, by element and at its place in the source: accesses outside of a tensor or of its view and misaligned ones; values that a mask left
+    /// undefined, or that nobody has written, where they decide what is stored, an address, a mask or a condition; races in global memory, between
+    /// programs and within a store; outputs that are written in part; integers that wrap on the way to an address; where a NaN or an infinity that
+    /// is stored begins; integer divisions by 0; assertions that fail. A finding does not stop the run. Each is told once for its place, with
+    /// how many programs and elements have it; `tritium explain SAN001` and so on tell more. `# tritium: ignore[SAN006] why` silences a line.
+    /// Ends with 1 if something is found or a launch could not be checked.
+    #[command(verbatim_doc_comment)]
+    Sanitize {
+        file: PathBuf,
+        /// Only this launch, or this row of its tuner (`rows`, `matmul:3`).
+        #[arg(long)]
+        launch: Option<String>,
+        /// `cpu`.
+        #[arg(long, default_value = "cpu")]
+        device: String,
+        /// Only these codes or families (`SAN004`, `SAN`).
+        #[arg(long, value_delimiter = ',')]
+        select: Vec<String>,
+        /// Not these codes or families.
+        #[arg(long, value_delimiter = ',')]
+        ignore: Vec<String>,
+        /// Stop after this long, and tell what was found until then.
+        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+        timeout: f64,
+        /// Stop a run that takes more memory (`512MiB`, `8GiB`). Half of the machine's, if not given.
+        #[arg(long, value_name = "SIZE")]
+        memory: Option<MemorySize>,
+        #[arg(long, value_enum, default_value_t = CheckFormat::Full)]
+        output_format: CheckFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
     /// Measure how much of a body of code is understood.
     Stats {
         #[arg(required = true)]

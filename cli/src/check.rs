@@ -7,32 +7,33 @@ use std::{
     process::ExitCode,
 };
 
-use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use tritium_ide::{
-    Analysis, Applicability, Diagnostic, Host, Severity, TextEdit,
+    Analysis, Diagnostic, Host, Severity,
     baseline::Baseline,
     code_actions::{Fixable, applied},
     guarded,
 };
 use tritium_runtime::files;
 use tritium_semantics::{items::Unchecked, notebook};
-use tritium_syntax::{Encoding, LineIndex, TextSize};
 
 use crate::{
     args::CheckFormat,
+    printing::{self, Told, plural},
     session::{self, Failure, Failures},
 };
 
 struct Checked {
-    path: PathBuf,
-    text: String,
+    told: Told,
     kernels: usize,
     /// Distinct ones of its kernels that were looked at.
     specialisations: usize,
     unchecked: BTreeMap<Unchecked, usize>,
-    diagnostics: Vec<Diagnostic>,
+}
+
+fn told(checked: &[Checked]) -> impl Iterator<Item = &Told> {
+    checked.iter().map(|file| &file.told)
 }
 
 pub(crate) struct Request {
@@ -62,8 +63,8 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
     if let (Some(path), Some(baseline)) = (&request.baseline, &mut baseline) {
         let mut looked_at = Vec::new();
         for file in &mut checked {
-            let name = beside(path, &file.path);
-            hidden += baseline.hide(&name, &file.text, &mut file.diagnostics);
+            let name = beside(path, &file.told.path);
+            hidden += baseline.hide(&name, &file.told.text, &mut file.told.diagnostics);
             looked_at.push(name);
         }
         for stale in baseline.stale(&looked_at) {
@@ -76,11 +77,11 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
         }
     }
     let text = match format {
-        CheckFormat::Full => full(&checked),
-        CheckFormat::Concise => concise(&checked),
         CheckFormat::Json => session::pretty(&to_json(&checked)),
-        CheckFormat::Sarif => session::pretty(&sarif(&checked)),
-        CheckFormat::Github => github(&checked),
+        CheckFormat::Full => printing::full(told(&checked)),
+        CheckFormat::Concise => printing::concise(told(&checked)),
+        CheckFormat::Sarif => session::pretty(&printing::sarif(told(&checked))),
+        CheckFormat::Github => printing::github(told(&checked)),
     };
     session::print(&text)?;
     if matches!(format, CheckFormat::Full | CheckFormat::Concise) {
@@ -95,7 +96,7 @@ pub(crate) fn check(mut host: Host, request: &Request) -> Result<ExitCode, Failu
     // The process ends here: taking the database apart object by object would only delay that.
     std::mem::forget(host);
     let remaining =
-        checked.iter().flat_map(|c| &c.diagnostics).any(|d| matches!(d.severity, Severity::Error | Severity::Warning));
+        checked.iter().flat_map(|c| &c.told.diagnostics).any(|d| matches!(d.severity, Severity::Error | Severity::Warning));
     Ok(failures.tell(if remaining { ExitCode::from(1) } else { ExitCode::SUCCESS }))
 }
 
@@ -157,7 +158,8 @@ fn check_file(analysis: Analysis, path: &Path, is_named: bool) -> Result<Checked
     let diagnostics = if is_wanted { analysis.diagnostics(path) } else { Vec::new() };
     let (kernels, specialisations) = (analysis.kernel_count(path), analysis.specialisation_count(path));
     let unchecked = analysis.unchecked_kernels(path);
-    Ok(Checked { path: path.to_owned(), kernels, specialisations, unchecked, text, diagnostics })
+    let told = Told { path: path.to_owned(), text, diagnostics };
+    Ok(Checked { told, kernels, specialisations, unchecked })
 }
 
 /// A new text of a file in the encoding that the file has; `None` if its bytes are no text, which a fix would lose.
@@ -175,27 +177,27 @@ fn encoded(path: &Path, text: &str) -> Result<Option<Vec<u8>>, Failure> {
 /// never becomes one with an error. How many fixes were made.
 fn fix_file(host: &mut Host, file: &mut Checked) -> Result<usize, Failure> {
     // Its text is not the file's.
-    if notebook::is_notebook(&file.path) {
+    if notebook::is_notebook(&file.told.path) {
         return Ok(0);
     }
-    let mut left = Fixable::of(&file.diagnostics);
+    let mut left = Fixable::of(&file.told.diagnostics);
     let mut fixed = 0;
     loop {
         // Of fixes that overlap one is made, and the others when their places are known anew.
-        let (edits, count) = left.take(&file.diagnostics);
+        let (edits, count) = left.take(&file.told.diagnostics);
         if count == 0 {
             return Ok(fixed);
         }
-        let text = applied(&file.text, &edits);
-        let Some(bytes) = encoded(&file.path, &text)? else { return Ok(fixed) };
-        host.set_text(&file.path, text);
-        let after = check_file(host.snapshot(), &file.path, true)?;
-        if let (None, Some(new)) = (error_of(&file.diagnostics), error_of(&after.diagnostics)) {
-            host.set_text(&file.path, file.text.clone());
-            eprintln!("{}: left as it is, as its fixes bring an error: {}", file.path.display(), new.message);
+        let text = applied(&file.told.text, &edits);
+        let Some(bytes) = encoded(&file.told.path, &text)? else { return Ok(fixed) };
+        host.set_text(&file.told.path, text);
+        let after = check_file(host.snapshot(), &file.told.path, true)?;
+        if let (None, Some(new)) = (error_of(&file.told.diagnostics), error_of(&after.told.diagnostics)) {
+            host.set_text(&file.told.path, file.told.text.clone());
+            eprintln!("{}: left as it is, as its fixes bring an error: {}", file.told.path.display(), new.message);
             return Ok(fixed);
         }
-        files::write(&file.path, bytes).map_err(|e| Failure::io(&file.path, &e))?;
+        files::write(&file.told.path, bytes).map_err(|e| Failure::io(&file.told.path, &e))?;
         fixed += count;
         *file = after;
     }
@@ -203,10 +205,6 @@ fn fix_file(host: &mut Host, file: &mut Checked) -> Result<usize, Failure> {
 
 fn error_of(diagnostics: &[Diagnostic]) -> Option<&Diagnostic> {
     diagnostics.iter().find(|d| d.severity == Severity::Error)
-}
-
-fn plural(n: usize, one: &str) -> String {
-    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
 fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
@@ -217,10 +215,10 @@ fn read_baseline(path: &Path) -> Result<Baseline, Failure> {
 fn write_baseline(path: &Path, checked: &[Checked]) -> Result<ExitCode, Failure> {
     let mut baseline = Baseline { version: 1, findings: vec![] };
     for file in checked {
-        baseline.add(&beside(path, &file.path), &file.text, &file.diagnostics);
+        baseline.add(&beside(path, &file.told.path), &file.told.text, &file.told.diagnostics);
     }
     files::write(path, session::pretty(&baseline)).map_err(|e| Failure::io(path, &e))?;
-    let count = checked.iter().map(|c| c.diagnostics.len()).sum();
+    let count = checked.iter().map(|c| c.told.diagnostics.len()).sum();
     eprintln!("{} written to {}", plural(count, "finding"), path.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -234,7 +232,7 @@ fn beside(baseline: &Path, file: &Path) -> String {
 }
 
 fn summary(checked: &[Checked]) -> String {
-    let count = |s: Severity| checked.iter().flat_map(|c| &c.diagnostics).filter(|d| d.severity == s).count();
+    let count = |s: Severity| checked.iter().flat_map(|c| &c.told.diagnostics).filter(|d| d.severity == s).count();
     let kernels: usize = checked.iter().map(|c| c.kernels).sum();
     let mut parts = Vec::new();
     for (severity, name) in [
@@ -262,144 +260,8 @@ fn unchecked(checked: &[Checked]) -> BTreeMap<Unchecked, usize> {
     all
 }
 
-/// What a place is told in: a file, or a cell of a notebook.
-struct Holder {
-    cell: Option<u32>,
-    range: std::ops::Range<usize>,
-    /// Lines of the text before it.
-    lines: u32,
-}
-
-impl Holder {
-    fn of(file: &Checked, index: &LineIndex, offset: usize) -> Holder {
-        let cell = if notebook::is_notebook(&file.path) { notebook::cell_at(&file.text, offset) } else { None };
-        match cell {
-            Some(cell) => Holder { cell: Some(cell.number), lines: point(index, cell.range.start).0, range: cell.range },
-            None => Holder { cell: None, range: 0..file.text.len(), lines: 0 },
-        }
-    }
-
-    /// `x.py`, `x.ipynb:cell 3`
-    fn name(&self, file: &Checked) -> String {
-        match self.cell {
-            Some(cell) => format!("{}:cell {cell}", file.path.display()),
-            None => file.path.display().to_string(),
-        }
-    }
-
-    /// A range as its own text counts.
-    fn inside(&self, range: &std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
-        let Holder { range: own, .. } = self;
-        (own.start <= range.start && range.end <= own.end).then(|| range.start - own.start..range.end - own.start)
-    }
-
-    /// 0-based line and code point.
-    fn point(&self, index: &LineIndex, offset: usize) -> (u32, u32) {
-        let (line, column) = point(index, offset);
-        (line.saturating_sub(self.lines), column)
-    }
-}
-
-fn full(checked: &[Checked]) -> String {
-    let renderer = if session::colour() { Renderer::styled() } else { Renderer::plain() };
-    let mut out = String::new();
-    for file in checked {
-        let index = LineIndex::new(&file.text);
-        for d in &file.diagnostics {
-            let holder = Holder::of(file, &index, d.range.start);
-            let (path, text) = (holder.name(file), &file.text[holder.range.clone()]);
-            let Some(range) = holder.inside(&d.range) else { continue };
-            let level = match d.severity {
-                Severity::Error => Level::ERROR,
-                Severity::Warning => Level::WARNING,
-                Severity::Performance => Level::WARNING.with_name("performance"),
-                Severity::Hint => Level::HELP.with_name("hint"),
-            };
-            let mut snippet = Snippet::source(text).path(&path).annotation(AnnotationKind::Primary.span(range));
-            for related in &d.related {
-                let Some(range) = holder.inside(&related.range) else { continue };
-                snippet = snippet.annotation(AnnotationKind::Context.span(range).label(&related.message));
-            }
-            let mut groups = vec![level.primary_title(&d.message).id(d.code).element(snippet)];
-            if let Some(note) = d.note() {
-                let title = Level::NOTE.secondary_title(note);
-                groups.push(Group::with_title(title));
-            }
-            for fix in &d.fixes {
-                let mut patched = Snippet::source(text).path(&path);
-                for edit in &fix.edits {
-                    let Some(range) = holder.inside(&edit.range) else { continue };
-                    patched = patched.patch(Patch::new(range, edit.new_text.as_str()));
-                }
-                groups.push(Level::HELP.secondary_title(fix.title.as_str()).element(patched));
-            }
-            out.push_str(&renderer.render(&groups));
-            out.push_str("\n\n");
-        }
-    }
-    out
-}
-
-fn concise(checked: &[Checked]) -> String {
-    let mut out = String::new();
-    for file in checked {
-        let index = LineIndex::new(&file.text);
-        for d in &file.diagnostics {
-            let holder = Holder::of(file, &index, d.range.start);
-            let (line, column) = holder.point(&index, d.range.start);
-            out.push_str(&format!("{}:{}:{}: {} {}\n", holder.name(file), line + 1, column + 1, d.code, d.message));
-        }
-    }
-    out
-}
-
-/// 0-based line and code point.
-fn point(index: &LineIndex, offset: usize) -> (u32, u32) {
-    let at = index.line_column(TextSize::try_from(offset).unwrap_or_default(), Encoding::CodePoints);
-    (at.line, at.column)
-}
-
-/// With the cell that the lines are counted in, in a notebook.
-fn json_range(file: &Checked, index: &LineIndex, range: &std::ops::Range<usize>) -> Value {
-    let holder = Holder::of(file, index, range.start);
-    let at = |offset| {
-        let (line, character) = holder.point(index, offset);
-        json!({ "line": line, "character": character })
-    };
-    let mut out = json!({ "start": at(range.start), "end": at(range.end) });
-    if let Some(cell) = holder.cell {
-        out["cell"] = cell.into();
-    }
-    out
-}
-
 fn to_json(checked: &[Checked]) -> Value {
-    let mut diagnostics = Vec::new();
-    for file in checked {
-        let index = LineIndex::new(&file.text);
-        let path = file.path.display().to_string();
-        let range = |r: &std::ops::Range<usize>| json_range(file, &index, r);
-        for d in &file.diagnostics {
-            let related: Vec<Value> =
-                d.related.iter().map(|r| json!({ "message": r.message, "file": path, "range": range(&r.range) })).collect();
-            let edits = |edits: &[TextEdit]| -> Vec<Value> {
-                edits.iter().map(|e| json!({ "file": path, "range": range(&e.range), "new_text": e.new_text })).collect()
-            };
-            let fixes: Vec<Value> = d
-                .fixes
-                .iter()
-                .map(|f| {
-                    let safe = f.applicability == Applicability::Safe;
-                    json!({ "title": f.title, "safe": safe, "edits": edits(&f.edits) })
-                })
-                .collect();
-            diagnostics.push(json!({
-                "code": d.code, "name": d.name, "severity": d.severity.name(), "message": d.message,
-                "file": path, "range": range(&d.range), "kernel": d.kernel, "configs": d.configs, "in_string": d.in_string, "assumed": d.assumed, "rests_on": d.rests_on,
-                "related": related, "fixes": fixes,
-            }));
-        }
-    }
+    let diagnostics: Vec<Value> = told(checked).flat_map(printing::to_json).collect();
     let kernels: usize = checked.iter().map(|c| c.kernels).sum();
     let specialisations: usize = checked.iter().map(|c| c.specialisations).sum();
     let unchecked: BTreeMap<&str, usize> = unchecked(checked).into_iter().map(|(why, count)| (why.name(), count)).collect();
@@ -407,113 +269,4 @@ fn to_json(checked: &[Checked]) -> Value {
         "version": 1, "files": checked.len(), "kernels": kernels, "unchecked": unchecked, "specialisations": specialisations,
         "diagnostics": diagnostics,
     })
-}
-
-fn sarif(checked: &[Checked]) -> Value {
-    let mut rules: Vec<(&str, &Diagnostic)> = Vec::new();
-    let mut results = Vec::new();
-    for file in checked {
-        let index = LineIndex::new(&file.text);
-        for d in &file.diagnostics {
-            if rules.iter().all(|(code, _)| *code != d.code) {
-                rules.push((d.code, d));
-            }
-            let region = |range: &std::ops::Range<usize>| {
-                let holder = Holder::of(file, &index, range.start);
-                let ((l0, c0), (l1, c1)) = (holder.point(&index, range.start), holder.point(&index, range.end));
-                json!({ "startLine": l0 + 1, "startColumn": c0 + 1, "endLine": l1 + 1, "endColumn": c1 + 1 })
-            };
-            let location = |range: &std::ops::Range<usize>| {
-                let artifact = json!({ "uri": file.path.display().to_string() });
-                let mut out = json!({ "physicalLocation": { "artifactLocation": artifact, "region": region(range) } });
-                if let Some(cell) = Holder::of(file, &index, range.start).cell {
-                    out["logicalLocations"] = json!([{ "name": format!("cell {cell}"), "kind": "cell" }]);
-                }
-                out
-            };
-            let related: Vec<Value> = d
-                .related
-                .iter()
-                .map(|r| {
-                    let mut at = location(&r.range);
-                    at["message"] = json!({ "text": r.message });
-                    at
-                })
-                .collect();
-            results.push(json!({
-                "ruleId": d.code,
-                "level": sarif_level(d.severity),
-                "message": { "text": d.message },
-                "locations": [location(&d.range)],
-                "relatedLocations": related,
-            }));
-        }
-    }
-    rules.sort_unstable_by_key(|(code, _)| *code);
-    let rules: Vec<Value> = rules.into_iter().map(|(_, d)| sarif_rule(d)).collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": { "name": "tritium", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    })
-}
-
-fn sarif_level(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Performance | Severity::Hint => "note",
-    }
-}
-
-/// What a code means, for those who show results without Tritium at hand.
-fn sarif_rule(diagnostic: &Diagnostic) -> Value {
-    let page = tritium_ide::diagnostics::page(diagnostic.code).unwrap_or_default();
-    let summary = page.split("\n\n").nth(1).unwrap_or_default().replace('\n', " ");
-    let severity = tritium_ide::diagnostics::severity(diagnostic.code).unwrap_or(diagnostic.severity);
-    json!({
-        "id": diagnostic.code,
-        "name": diagnostic.name,
-        "shortDescription": { "text": summary },
-        "help": { "text": page, "markdown": page },
-        "helpUri": diagnostic.href,
-        "defaultConfiguration": { "level": sarif_level(severity) },
-    })
-}
-
-fn github(checked: &[Checked]) -> String {
-    // GitHub's workflow commands escape these in messages, and two more in properties.
-    let escape = |s: &str| s.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    let property = |s: &str| escape(s).replace(':', "%3A").replace(',', "%2C");
-    let mut out = String::new();
-    for file in checked {
-        let index = LineIndex::new(&file.text);
-        for d in &file.diagnostics {
-            let holder = Holder::of(file, &index, d.range.start);
-            let ((line, column), (end_line, end_column)) =
-                (holder.point(&index, d.range.start), holder.point(&index, d.range.end));
-            let cell = holder.cell.map(|cell| format!("cell {cell}: ")).unwrap_or_default();
-            let command = match d.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Performance | Severity::Hint => "notice",
-            };
-            out.push_str(&format!(
-                "::{command} file={},line={},col={},endLine={},endColumn={},title={} {}::{cell}{}\n",
-                property(&file.path.display().to_string()),
-                line + 1,
-                column + 1,
-                end_line + 1,
-                end_column + 1,
-                d.code,
-                d.name,
-                escape(&d.message)
-            ));
-        }
-    }
-    out
 }

@@ -10,9 +10,11 @@ mod charts;
 mod check;
 mod emit;
 mod gpus;
+mod printing;
 mod report;
 mod roofline;
 mod run;
+mod sanitize;
 mod session;
 mod stats;
 
@@ -110,6 +112,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let memory_bytes = memory.map(|memory| memory.bytes);
             let request = run::Request { file, launch, device, verify, expect, save, timeout, memory_bytes, launcher };
             run::run(request, output_format, &analysing)
+        }
+        Command::Sanitize { file, launch, device, select, ignore, timeout, memory, output_format, analysing } => {
+            let memory_bytes = memory.map(|memory| memory.bytes);
+            let request = sanitize::Request { file, launch, device, timeout, memory_bytes, select, ignore };
+            sanitize::sanitize(request, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {
             stats::stats(session::host(&analysing)?, &paths, through, output_format)

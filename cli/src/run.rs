@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use tritium_runtime::{
-    exec::{self, Cancel, ExecError, Job, Verify},
+    exec::{self, Cancel, ExecError, Job, Task, Verify},
     watch::Limits,
 };
 
@@ -42,6 +42,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let job = Job {
         path: request.file,
         text,
+        task: Task::Run,
         launch: request.launch,
         device: request.device,
         verify: if request.verify { Verify::Required } else { Verify::Never },

@@ -72,6 +72,11 @@ pub struct TextEdit {
 /// Where the pages of the codes are read.
 const PAGES: &str = "https://tritium.invalid/diagnostics";
 
+/// Where the page of a code is read.
+pub(crate) fn href(code: Code) -> String {
+    format!("{PAGES}/{}", code.as_str())
+}
+
 /// The page of a code, as Markdown.
 pub fn page(code: &str) -> Option<&'static str> {
     Code::find(code).map(Code::page)
@@ -157,7 +162,8 @@ impl Analysis {
         found.extend(remarks.of(file));
         found.sort_by_key(|d| (d.range.start, d.range.end, d.code));
         // A comment that silences a remark that is not at hand is no idle one.
-        let is_not_looked_for = if remarks.is_whole { |_| false } else { Code::is_resource };
+        let is_not_looked_for =
+            if remarks.is_whole { Code::is_of_runs } else { |code: Code| code.is_resource() || code.is_of_runs() };
         check::silence(self.db(), file, &mut found, is_not_looked_for);
         found
     }
@@ -240,7 +246,7 @@ impl Analysis {
     }
 
     /// Whether a code is selected for a file: by what was chosen, else by its project; per-file ignores always hold.
-    fn wants(&self, path: &Path, code: Code) -> bool {
+    pub(crate) fn wants(&self, path: &Path, code: Code) -> bool {
         let named = |list: &[Selector]| list.iter().any(|s| s.matches(code));
         let options = self.options();
         let Some(project) = self.project(path) else { return true };
@@ -287,7 +293,7 @@ fn from_change(change: &upgrade::Change) -> Diagnostic {
         rests_on: vec![],
         related: vec![],
         fixes: change.fix.iter().map(fix_of).collect(),
-        href: format!("{PAGES}/{}", code.as_str()),
+        href: href(code),
     }
 }
 
@@ -313,6 +319,6 @@ fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
         rests_on: found.rests_on.iter().map(ToString::to_string).collect(),
         related: related.map(|r| Related { range: r.range.clone(), message: r.message.clone() }).collect(),
         fixes: fixes.map(fix_of).collect(),
-        href: format!("{PAGES}/{}", found.code.as_str()),
+        href: href(found.code),
     }
 }

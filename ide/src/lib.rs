@@ -34,6 +34,7 @@ pub mod request;
 mod resource_diagnostics;
 mod resources;
 pub mod roofline;
+pub mod sanitize;
 pub mod semantic_tokens;
 pub mod signature_help;
 pub mod stats;

@@ -45,6 +45,7 @@ pub(crate) async fn run(
     let job = exec::Job {
         path,
         text,
+        task: exec::Task::Run,
         launch,
         device: options.device.clone(),
         verify: exec::Verify::WherePossible,

@@ -11,7 +11,7 @@ use tritium_semantics::{
 };
 
 use crate::{
-    exec::{self, Cancel, Job, Verify},
+    exec::{self, Cancel, Job, Task, Verify},
     files,
     run::LaunchReport,
     watch::Limits,
@@ -85,6 +85,7 @@ fn best(device: &str, launch: &str, sms: u32) -> Result<LaunchReport, String> {
     let job = Job {
         path: PathBuf::from("calibration.py"),
         text: kernels(sms),
+        task: Task::Run,
         launch: Some(launch.to_owned()),
         device: device.to_owned(),
         verify: Verify::Never,

@@ -70,6 +70,21 @@ impl DeviceName {
     }
 }
 
+impl DeviceName {
+    /// What is looked for where a launch runs under checks.
+    pub fn sanitized(self) -> &'static str {
+        match self {
+            DeviceName::Cpu => {
+                "accesses outside of tensors and misaligned ones, undefined and uninitialised values that decide something, races in global \
+                 memory, outputs never written, integers that wrap on the way to an address, where NaN and infinities begin, integer \
+                 divisions by 0, assertions"
+            }
+            DeviceName::Sim => self.checks(),
+            DeviceName::Cuda(_) => "what compute-sanitizer finds: invalid and uninitialised accesses, races in shared memory",
+        }
+    }
+}
+
 impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -22,7 +22,7 @@ use tritium_semantics::Chosen;
 
 use crate::{
     child,
-    run::{self, Ended, Report},
+    run::{self, Ended, Findings, Report},
     watch::{self, Limit, Limits, Stopped, Watched},
 };
 
@@ -72,11 +72,23 @@ pub enum Verify {
     Required,
 }
 
+/// What is asked of a job's launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    #[default]
+    Run,
+    /// To run under checks.
+    Sanitize,
+}
+
 /// Everything a run depends on; the text travels, so an unsaved buffer runs as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     pub path: PathBuf,
     pub text: String,
+    #[serde(default)]
+    pub task: Task,
     /// By name, alone or with the row of its tuner (`matmul:3`); all launches of the file otherwise.
     pub launch: Option<String>,
     /// `cpu` or `cuda:N`
@@ -113,6 +125,7 @@ impl Cancel {
 #[serde(rename_all = "snake_case")]
 enum Answer {
     Report(Box<Report>),
+    Findings(Box<Findings>),
     /// The run could not be made; the message is complete.
     Refused(run::Refusal),
     Stopped(Stopped),
@@ -157,8 +170,12 @@ pub fn serve(input: impl io::Read + Send + 'static, output: impl io::Write + Sen
     let watched = Arc::<Watched>::default();
     let out = Arc::clone(&outlet);
     watch::start(Arc::clone(&watched), job.limits, move |stopped| drop(out.say(&Answer::Stopped(stopped))));
-    outlet.say(&match run::run(&job, &watched) {
-        Ok(report) => Answer::Report(Box::new(report)),
+    let answer = match job.task {
+        Task::Run => run::run(&job, &watched).map(|report| Answer::Report(Box::new(report))),
+        Task::Sanitize => run::sanitize(&job, &watched).map(|findings| Answer::Findings(Box::new(findings))),
+    };
+    outlet.say(&match answer {
+        Ok(answer) => answer,
         Err(Ended::Refused(refusal)) => Answer::Refused(refusal),
         Err(Ended::Stopped(stopped)) => Answer::Stopped(stopped),
     })
@@ -179,20 +196,49 @@ impl<W: io::Write> Outlet<W> {
 
 /// Runs a job in a child of this process.
 pub fn in_child(job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
+    report(answer_of(own_child()?, job, cancel)?)
+}
+
+/// Runs a job's launches under checks in a child of this process.
+pub fn sanitize_in_child(job: &Job, cancel: &Cancel) -> Result<Findings, ExecError> {
+    let job = Job { task: Task::Sanitize, ..job.clone() };
+    match answer_of(own_child()?, &job, cancel)? {
+        Answer::Findings(findings) => Ok(*findings),
+        other => Err(not_an_answer(&other)),
+    }
+}
+
+fn own_child() -> Result<Command, ExecError> {
     let program = crate::worker::binary().map_err(|e| ExecError::NotStarted(e.to_string()))?;
     let mut command = Command::new(program);
     command.arg("exec");
-    answer_of(command, job, cancel)
+    Ok(command)
+}
+
+fn report(answer: Answer) -> Result<Report, ExecError> {
+    match answer {
+        Answer::Report(report) => Ok(*report),
+        other => Err(not_an_answer(&other)),
+    }
+}
+
+fn not_an_answer(answer: &Answer) -> ExecError {
+    let status = match answer {
+        Answer::Report(_) => "it ran the job",
+        Answer::Findings(_) => "it checked the job",
+        Answer::Refused(_) | Answer::Stopped(_) => "it gave another answer",
+    };
+    ExecError::Died { status: status.to_owned(), stderr: String::new() }
 }
 
 /// Runs a job on the other side of a command, for example `ssh gpu-box tritium exec`.
 pub fn through_launcher(launcher: &str, job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(launcher);
-    answer_of(command, job, cancel)
+    report(answer_of(command, job, cancel)?)
 }
 
-fn answer_of(mut command: Command, job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
+fn answer_of(mut command: Command, job: &Job, cancel: &Cancel) -> Result<Answer, ExecError> {
     child::ends_with_this_process(&mut command);
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|e| ExecError::NotStarted(e.to_string()))?;
@@ -230,9 +276,9 @@ fn answer_of(mut command: Command, job: &Job, cancel: &Cancel) -> Result<Report,
     };
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
     match serde_json::from_slice(&stdout) {
-        Ok(Answer::Report(report)) => Ok(*report),
         Ok(Answer::Refused(refusal)) => Err(ExecError::Refused(refusal)),
         Ok(Answer::Stopped(stopped)) => Err(ExecError::Stopped(stopped)),
+        Ok(answer) => Ok(answer),
         Err(_) => Err(ExecError::Died { status: status.to_string(), stderr: String::from_utf8_lossy(&stderr).into_owned() }),
     }
 }

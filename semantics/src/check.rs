@@ -29,7 +29,7 @@ use assembly::Found;
 pub(crate) use assembly::file_fix;
 pub use assembly::{place_of_row, removal_of_row};
 pub use findings::{Look, label_of, look_at, visited, work_out_rest};
-pub use suppressions::{Suppression, silence, suppressions};
+pub use suppressions::{Suppression, is_silenced, silence, suppressions};
 
 /// A problem with its place in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct FileEdit {
 #[salsa::tracked(returns(ref))]
 pub fn check(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut out = unsilenced(db, file).clone();
-    silence(db, file, &mut out, Code::is_resource);
+    silence(db, file, &mut out, |code| code.is_resource() || code.is_of_runs());
     out
 }
 

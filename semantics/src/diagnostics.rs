@@ -61,6 +61,11 @@ macro_rules! diagnostics {
                 match self { $(Code::$code => diagnostics!(@resource $($mark)?)),* }
             }
 
+            /// Found by running launches under checks (`tritium sanitize`), and by nothing else.
+            pub fn is_of_runs(self) -> bool {
+                match self { $(Code::$code => diagnostics!(@run $($mark)?)),* }
+            }
+
             /// The page, as Markdown.
             pub fn page(self) -> &'static str {
                 match self { $(Code::$code => include_str!(concat!("diagnostics/", stringify!($code), ".md"))),* }
@@ -71,6 +76,8 @@ macro_rules! diagnostics {
     (@default $($resource:ident)?) => { true };
     (@resource resource) => { true };
     (@resource $($off:ident)?) => { false };
+    (@run run) => { true };
+    (@run $($other:ident)?) => { false };
 }
 
 diagnostics! {
@@ -223,6 +230,18 @@ diagnostics! {
     VER002 "not-yet-available" Error;
     VER003 "deprecated-api" Hint;
     VER004 "behaviour-changes-on-upgrade" Hint;
+    // what runs under checks find
+    SAN001 "out-of-bounds" Error run;
+    SAN002 "misaligned-access" Error run;
+    SAN003 "undefined-value-used" Warning run;
+    SAN004 "global-race" Error run;
+    SAN005 "uninitialised-read" Warning run;
+    SAN006 "partly-written" Warning run;
+    SAN007 "integer-wraps" Error run;
+    SAN008 "nan-origin" Warning run;
+    SAN009 "division-by-zero" Error run;
+    SAN010 "assertion-fails" Error run;
+    SAN011 "zero-fill-needed" Hint run;
     // suppressions
     SUP001 "unused-suppression" Hint;
     SUP002 "suppression-without-reason" Hint off;

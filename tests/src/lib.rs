@@ -5,6 +5,7 @@ pub mod limits;
 pub mod mutants;
 pub mod numerics;
 pub mod pages;
+pub mod twins;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

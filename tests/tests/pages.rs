@@ -23,7 +23,7 @@ struct Examples {
 /// All wrong examples. What must be selected is selected alone.
 fn wrong_examples() -> Vec<Examples> {
     let mut groups: Vec<Examples> = Vec::new();
-    for &code in Code::ALL {
+    for &code in Code::ALL.iter().filter(|code| !code.is_of_runs()) {
         let example = example(code, "Wrong");
         let mut options = example.flag;
         if !code.is_default() {
@@ -61,17 +61,18 @@ impl Examples {
     }
 }
 
-/// Those that are found where code is generated: the wrong example fires its code once and nothing else, the right one nothing.
+/// Those that are found where code is generated, or where launches run under checks: the wrong example fires its code once and nothing else, the right one nothing.
 #[test]
-fn resource_examples_do_what_they_say() {
+fn examples_of_resources_and_runs_do_what_they_say() {
     let mut wrong = String::new();
-    for &code in Code::ALL.iter().filter(|code| code.is_resource()) {
+    for &code in Code::ALL.iter().filter(|code| code.is_resource() || code.is_of_runs()) {
+        let command = if code.is_of_runs() { "sanitize" } else { "check" };
         for (heading, wanted) in [("Wrong", vec![code.as_str()]), ("Right", vec![])] {
             let example = example(code, heading);
             let folder = tempfile::tempdir().expect("a temporary folder");
             let path = folder.path().join("example.py");
             fs::write(&path, &example.text).expect("the folder is ours");
-            let mut arguments = vec!["check", path.to_str().expect("a plain path"), "--output-format", "json"];
+            let mut arguments = vec![command, path.to_str().expect("a plain path"), "--output-format", "json"];
             arguments.extend(example.flag.iter().map(String::as_str));
             let report = say(&arguments).json();
             let all = report["diagnostics"].as_array().expect("diagnostics");
@@ -152,6 +153,14 @@ fn messages_are_as_they_were_read() {
         }
         all += &examples.check(&[]).stdout.replace(&folder, "");
     }
+    all += "Of runs under checks:\n\n";
+    for &code in Code::ALL.iter().filter(|code| code.is_of_runs()) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(format!("{code}.py"));
+        fs::write(&path, example(code, "Wrong").text).expect("the folder is ours");
+        let said = say(&["sanitize", path.to_str().expect("a plain path")]);
+        all += &said.stdout.replace(&format!("{}/", folder.path().display()), "");
+    }
     expect_file![repository().join("tests/data/messages.txt")].assert_eq(&all);
 }
 
@@ -168,8 +177,8 @@ fn errors_and_warnings_end_with_1() {
 #[test]
 fn the_index_is_fresh() {
     let mut text = String::from(
-        "# Diagnostics\n\nEvery code that `tritium check` can tell, with what it is about; `tritium explain CODE` prints its page. Errors and warnings make \
-         `check` end with 1. Codes marked “selected” are told only where they are asked for (`--select CODE`).\n\nThis file is made from the table \
+        "# Diagnostics\n\nEvery code that `tritium check` can tell, and `SAN` that `tritium sanitize` tells, with what it is about; `tritium explain CODE` prints its page. \
+         Errors and warnings make both end with 1. Codes marked “selected” are told only where they are asked for (`--select CODE`).\n\nThis file is made from the table \
          in `semantics/src/diagnostics.rs` and its pages.\n\n| code | name | severity | what it means |\n|---|---|---|---|\n",
     );
     let mut codes = Code::ALL.to_vec();

@@ -6,6 +6,7 @@
 
 pub(crate) mod access;
 mod asynchronous;
+mod checked;
 mod collective;
 mod dot;
 pub(crate) mod elementwise;
@@ -36,11 +37,12 @@ use crate::{
     module::{BlockId, Function, FunctionId, Module, OpId, ValueDef, ValueId},
     ops::{Constant, DotPrecision, OpKind, Origin, SpecialRegister},
     rewrite,
+    sanitize::{Labels, Sanitizer},
     types::{Elem, Scalar, Shape, Type},
 };
 use access::Failure;
 use asynchronous::Copies;
-use value::{Slot, map_data};
+use value::{Slot, Tile, map_data};
 
 /// Regions and calls together nest at most this deep while running.
 const MAX_DEPTH: usize = 256;
@@ -194,6 +196,32 @@ impl<'m> Interpreter<'m> {
         memory: &Memory,
         limits: &Limits<'_>,
     ) -> Result<Vec<Data>, Fault> {
+        self.start(function, args, [program_id, num_programs], memory, limits, None)
+    }
+
+    /// Runs one program of a kernel under checks; what they find does not stop it.
+    pub fn run_checked(
+        &self,
+        args: &[Arg],
+        program_id: [u32; 3],
+        num_programs: [u32; 3],
+        memory: &Memory,
+        limits: &Limits<'_>,
+        sanitizer: &mut Sanitizer,
+    ) -> Result<(), Fault> {
+        sanitizer.begin(program_id, num_programs);
+        self.start(FunctionId(0), args, [program_id, num_programs], memory, limits, Some(sanitizer)).map(drop)
+    }
+
+    fn start(
+        &self,
+        function: FunctionId,
+        args: &[Arg],
+        [program_id, num_programs]: [[u32; 3]; 2],
+        memory: &Memory,
+        limits: &Limits<'_>,
+        sanitizer: Option<&mut Sanitizer>,
+    ) -> Result<Vec<Data>, Fault> {
         let malformed =
             |message: String| Fault { kind: FaultKind::Malformed, origin: Origin::NONE, function, op: None, program_id, message };
         let Some(callee) = self.module.functions.get(function.index()) else {
@@ -215,7 +243,7 @@ impl<'m> Interpreter<'m> {
             if !ty.is_scalar() {
                 return Err(malformed(format!("`{}` is {ty}; only scalars come from outside", param.name)));
             }
-            slots.push(Slot::Tile(Rc::new(data)));
+            slots.push(Slot::of(data));
         }
         let mut machine = Machine {
             module: self.module,
@@ -229,12 +257,13 @@ impl<'m> Interpreter<'m> {
             bytes_left: limits.bytes,
             depth: 0,
             copies: Copies::default(),
+            sanitizer,
         };
         let results = machine.call(function, slots, 1)?;
         Ok(results
             .into_iter()
             .map(|slot| match slot {
-                Slot::Tile(data) => (*data).clone(),
+                Slot::Tile(data, _) => (*data).clone(),
                 Slot::Shared(data) => data.borrow().clone(),
                 Slot::Ring(_) | Slot::Empty => Data::I1(Vec::new()),
             })
@@ -255,6 +284,7 @@ struct Machine<'r> {
     bytes_left: u64,
     depth: usize,
     copies: Copies,
+    sanitizer: Option<&'r mut Sanitizer>,
 }
 
 /// One call of one function.
@@ -320,7 +350,7 @@ impl<'r> Machine<'r> {
 
     fn tile(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Result<Rc<Data>, Fault> {
         match &frame.values[value.index()] {
-            Slot::Tile(data) => Ok(data.clone()),
+            Slot::Tile(data, _) => Ok(data.clone()),
             Slot::Shared(_) | Slot::Ring(_) | Slot::Empty => Err(self.malformed(frame, op)),
         }
     }
@@ -328,7 +358,7 @@ impl<'r> Machine<'r> {
     fn shared(&self, frame: &Frame<'r>, op: OpId, value: ValueId) -> Result<Rc<RefCell<Data>>, Fault> {
         match &frame.values[value.index()] {
             Slot::Shared(data) => Ok(data.clone()),
-            Slot::Tile(_) | Slot::Ring(_) | Slot::Empty => Err(self.malformed(frame, op)),
+            Slot::Tile(..) | Slot::Ring(_) | Slot::Empty => Err(self.malformed(frame, op)),
         }
     }
 
@@ -348,7 +378,7 @@ impl<'r> Machine<'r> {
                 }
                 return Ok(passed);
             }
-            let results = self.op(frame, id)?;
+            let results = if self.sanitizer.is_some() { self.checked_op(frame, id)? } else { self.op(frame, id)? };
             if results.len() != op.results.len() {
                 return Err(self.malformed(frame, id));
             }
@@ -409,9 +439,9 @@ impl<'r> Machine<'r> {
         let optional = |machine: &Machine<'r>, frame: &Frame<'r>, index: usize| {
             op.operands.get(index).map(|&v| machine.tile(frame, id, v)).transpose()
         };
-        let one = |data: Data| SmallVec::from_iter([Slot::Tile(Rc::new(data))]);
-        let many = |data: Vec<Data>| data.into_iter().map(|d| Slot::Tile(Rc::new(d))).collect();
-        let same = |data: Rc<Data>| SmallVec::from_iter([Slot::Tile(data)]);
+        let one = |data: Data| SmallVec::from_iter([Slot::of(data)]);
+        let many = |data: Vec<Tile>| data.into_iter().map(Slot::from).collect();
+        let same = |data: Rc<Data>| SmallVec::from_iter([Slot::Tile(data, Labels::CLEAN)]);
         let pointee = || ty(0).elem().pointee().unwrap_or(Scalar::I8);
         let computed: Option<Data> = match &op.kind {
             OpKind::Constant(Constant::Int(value)) => Some(Data::ints(elem, *value, len)),
@@ -447,7 +477,7 @@ impl<'r> Machine<'r> {
             OpKind::Map { pack } => return self.map(frame, id, *pack as usize).map(many),
             OpKind::AtomicCas { sem: _, scope: _ } => {
                 let (pointers, expected, value) = (tile(self, frame, 0)?, tile(self, frame, 1)?, tile(self, frame, 2)?);
-                let old = access::compare_and_swap(self.memory, pointee(), &pointers, &expected, &value);
+                let old = access::compare_and_swap(self.memory, pointee(), &pointers, None, &expected, &value);
                 Some(old.map_err(|failure| self.fault(frame, id, failure))?)
             }
             OpKind::Gather { axis } => {
@@ -671,7 +701,7 @@ impl<'r> Machine<'r> {
         let mut at = lower;
         while at < upper {
             self.charge(frame, id)?;
-            self.set(frame, id, args.induction, Slot::Tile(Rc::new(Data::ints(elem, at, 1))))?;
+            self.set(frame, id, args.induction, Slot::of(Data::ints(elem, at, 1)))?;
             for (&arg, slot) in args.carried.iter().zip(std::mem::take(&mut carried)) {
                 self.set(frame, id, arg, slot)?;
             }
@@ -696,7 +726,8 @@ impl<'r> Machine<'r> {
             if passed.is_empty() {
                 return Err(self.malformed(frame, id));
             }
-            let Slot::Tile(condition) = passed.remove(0) else { return Err(self.malformed(frame, id)) };
+            let Slot::Tile(condition, labels) = passed.remove(0) else { return Err(self.malformed(frame, id)) };
+            self.decided(frame, id, &labels);
             if condition.first_int() == 0 {
                 return Ok(SmallVec::from_vec(passed));
             }

@@ -21,6 +21,7 @@ pub mod ops;
 pub mod parse;
 pub mod print;
 pub mod rewrite;
+pub mod sanitize;
 pub mod scratch;
 pub mod simplify;
 pub mod simulate;

@@ -17,6 +17,7 @@ use tritium_tile::{
     Elem, FunctionId, Module, OpId, Origin, Scalar,
     interpret::{Arg, Fault, FaultKind, Interpreter, Limits, Memory},
     rewrite,
+    sanitize::Sanitizer,
     simulate::Simulator,
 };
 
@@ -83,43 +84,19 @@ fn all(
     bounds: Bounds<'_>,
     run: Run<'_>,
 ) -> Result<Stores, DeviceError> {
-    let programs = grid.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent)).filter(|&n| n <= MAX_PROGRAMS);
-    let fits = grid.iter().all(|&extent| u32::try_from(extent).is_ok());
-    let Some(programs) = programs.filter(|_| fits) else {
-        return Err(DeviceError::Fault { origin: None, message: format!("a grid of {grid:?} programs is too large") });
-    };
-    let mut memory = Memory::new();
-    let bases: Vec<u64> = tensors.iter().map(|t| memory.allocate_from(&t.name, &t.bytes)).collect();
-    for (tensor, base) in tensors.iter().zip(&bases) {
-        memory.watch_stores(*base, tensor.dtype.bytes() as usize);
-    }
-    let entry = module.entry();
-    let args: Vec<Arg> = entry
-        .params
-        .iter()
-        .zip(values)
-        .map(|(param, &value)| match (value, entry.ty(param.value).elem()) {
-            (LaunchValue::Tensor { index, byte_offset }, _) => Arg::Pointer(bases[index] + byte_offset),
-            (LaunchValue::Scalar { bits, .. }, Elem::Scalar(scalar)) => scalar_arg(scalar, bits),
-            (LaunchValue::Scalar { bits, .. }, Elem::Ptr(_)) => Arg::Pointer(bits),
-        })
-        .collect();
+    let Prepared { programs, memory, bases, args, limits } = Prepared::new(module, grid, values, tensors, bounds)?;
     let stop = Arc::new(AtomicBool::new(false));
     if let Some(watched) = bounds.watched {
         watched.programs(&stop);
     }
     let first = Mutex::new(None);
     let stopped = Mutex::new(None);
-    let defaults = Limits::default();
-    let bytes = defaults.bytes.min(bounds.memory_bytes / rayon::current_num_threads() as u64);
-    let counts = grid.map(|extent| extent as u32);
     (0..programs).into_par_iter().for_each(|linear| {
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        let id = [(linear % grid[0]) as u32, (linear / grid[0] % grid[1]) as u32, (linear / grid[0] / grid[1]) as u32];
-        let limits = Limits { cancel: Some(&stop), bytes, ..defaults };
-        if let Err(fault) = run(&args, id, counts, &memory, &limits) {
+        let limits = Limits { cancel: Some(&stop), ..limits };
+        if let Err(fault) = run(&args, program_at(grid, linear), grid.map(|extent| extent as u32), &memory, &limits) {
             stop.store(true, Ordering::Relaxed);
             let first = if fault.kind == FaultKind::Cancelled { &stopped } else { &first };
             let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,14 +108,7 @@ fn all(
     if let Some(watched) = bounds.watched {
         watched.programs_ended();
     }
-    let printed = memory.printed();
-    if !printed.is_empty() {
-        // Nobody may be listening: that is no failure of the launch.
-        let _ = writeln!(std::io::stderr().lock(), "{}", printed.join("\n"));
-    }
-    for (tensor, base) in tensors.iter_mut().zip(&bases) {
-        tensor.bytes = memory.bytes(*base);
-    }
+    finish(&memory, &bases, tensors);
     if let Some((_, fault)) = first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(DeviceError::Fault { origin: origin_of(module, &fault), message: fault.to_string() });
     }
@@ -147,15 +117,124 @@ fn all(
     if stopped.is_some() || stop.load(Ordering::Relaxed) {
         return Err(DeviceError::Stopped { origin: stopped.and_then(|(_, fault): (u64, Fault)| origin_of(module, &fault)) });
     }
-    Ok(Stores::Seen(bases.iter().map(|base| memory.stored(*base).unwrap_or_default()).collect()))
+    Ok(stores(&memory, &bases))
+}
+
+/// Runs the programs of a grid under checks, one after another: what is found is the same every time. The answer also says how many ran
+/// to their end; a fault is what the checks cannot go on after.
+pub fn sanitize(
+    module: &Module,
+    grid: [u64; 3],
+    values: &[LaunchValue],
+    tensors: &mut [Tensor],
+    bounds: Bounds<'_>,
+    sanitizer: &mut Sanitizer,
+) -> (u64, Result<Stores, DeviceError>) {
+    let Prepared { programs, memory, bases, args, limits } = match Prepared::new(module, grid, values, tensors, bounds) {
+        Ok(prepared) => prepared,
+        Err(error) => return (0, Err(error)),
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    if let Some(watched) = bounds.watched {
+        watched.programs(&stop);
+    }
+    let interpreter = Interpreter::new(module);
+    let limits = Limits { cancel: Some(&stop), ..limits };
+    let counts = grid.map(|extent| extent as u32);
+    let mut outcome = Ok(());
+    let mut ended = 0;
+    while ended < programs && outcome.is_ok() {
+        outcome = interpreter.run_checked(&args, program_at(grid, ended), counts, &memory, &limits, sanitizer);
+        ended += u64::from(outcome.is_ok());
+    }
+    if let Some(watched) = bounds.watched {
+        watched.programs_ended();
+    }
+    finish(&memory, &bases, tensors);
+    let outcome = outcome.map(|()| stores(&memory, &bases)).map_err(|fault| match fault.kind {
+        FaultKind::Cancelled => DeviceError::Stopped { origin: origin_of(module, &fault) },
+        _ => DeviceError::Fault { origin: origin_of(module, &fault), message: fault.to_string() },
+    });
+    (ended, outcome)
+}
+
+/// A launch before its first program.
+struct Prepared<'a> {
+    programs: u64,
+    memory: Memory,
+    /// By tensor.
+    bases: Vec<u64>,
+    args: Vec<Arg>,
+    /// Of each program.
+    limits: Limits<'a>,
+}
+
+impl Prepared<'_> {
+    fn new(
+        module: &Module,
+        grid: [u64; 3],
+        values: &[LaunchValue],
+        tensors: &[Tensor],
+        bounds: Bounds<'_>,
+    ) -> Result<Self, DeviceError> {
+        let programs = grid.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent)).filter(|&n| n <= MAX_PROGRAMS);
+        let fits = grid.iter().all(|&extent| u32::try_from(extent).is_ok());
+        let Some(programs) = programs.filter(|_| fits) else {
+            return Err(DeviceError::Fault { origin: None, message: format!("a grid of {grid:?} programs is too large") });
+        };
+        let mut memory = Memory::new();
+        let bases: Vec<u64> = tensors.iter().map(|t| memory.allocate_from(&t.name, &t.bytes)).collect();
+        for (tensor, base) in tensors.iter().zip(&bases) {
+            memory.watch_stores(*base, tensor.dtype.bytes() as usize);
+        }
+        let entry = module.entry();
+        let args: Vec<Arg> = entry
+            .params
+            .iter()
+            .zip(values)
+            .map(|(param, &value)| match (value, entry.ty(param.value).elem()) {
+                (LaunchValue::Tensor { index, byte_offset }, _) => Arg::Pointer(bases[index] + byte_offset),
+                (LaunchValue::Scalar { bits, .. }, Elem::Scalar(scalar)) => scalar_arg(scalar, bits),
+                (LaunchValue::Scalar { bits, .. }, Elem::Ptr(_)) => Arg::Pointer(bits),
+            })
+            .collect();
+        let defaults = Limits::default();
+        let bytes = defaults.bytes.min(bounds.memory_bytes / rayon::current_num_threads() as u64);
+        Ok(Prepared { programs, memory, bases, args, limits: Limits { bytes, ..defaults } })
+    }
+}
+
+fn program_at(grid: [u64; 3], linear: u64) -> [u32; 3] {
+    [(linear % grid[0]) as u32, (linear / grid[0] % grid[1]) as u32, (linear / grid[0] / grid[1]) as u32]
+}
+
+/// What the programs printed, and what they left in the tensors.
+fn finish(memory: &Memory, bases: &[u64], tensors: &mut [Tensor]) {
+    let printed = memory.printed();
+    if !printed.is_empty() {
+        // Nobody may be listening: that is no failure of the launch.
+        let _ = writeln!(std::io::stderr().lock(), "{}", printed.join("\n"));
+    }
+    for (tensor, base) in tensors.iter_mut().zip(bases) {
+        tensor.bytes = memory.bytes(*base);
+    }
+}
+
+fn stores(memory: &Memory, bases: &[u64]) -> Stores {
+    Stores::Seen(bases.iter().map(|base| memory.stored(*base).unwrap_or_default()).collect())
 }
 
 /// The place of an operation; of one that the compiler has added, that of what stands before it or around it.
 fn origin_of(module: &Module, fault: &Fault) -> Option<u32> {
-    let function = &module.functions[fault.function.index()];
+    origin_at(module, fault.function, fault.op)
+}
+
+/// The same of any operation.
+pub(crate) fn origin_at(module: &Module, function: FunctionId, op: Option<OpId>) -> Option<u32> {
+    let function = &module.functions[function.index()];
     let (owners, parents) = (rewrite::owner_ops(function), rewrite::parent_blocks(function));
     let known = |id: OpId| Some(function.op(id).origin).filter(|origin| *origin != Origin::NONE).map(|origin| origin.0);
-    let mut at = fault.op;
+    let mut at = op;
     while let Some(id) = at {
         let block = parents[id.index()]?;
         let ops = &function.block(block).ops;

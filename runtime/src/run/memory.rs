@@ -26,6 +26,12 @@ fn storage_bytes(tensor: &Tensor) -> Option<u64> {
     elements.checked_mul(u64::from(tensor.dtype.bytes()))
 }
 
+/// What the checks of [`super::sanitize`] remember of a launch's tensors: of each element who has touched it, and whether it is of a view and
+/// holds anything.
+pub(super) fn shadow_bytes(memories: &[crate::tensor::Tensor]) -> u64 {
+    memories.iter().map(|memory| memory.bytes.len() as u64 / u64::from(memory.dtype.bytes().max(1)) * 10).sum()
+}
+
 /// What the limit leaves for references, or why the launch does not fit.
 pub(super) fn room(launch: &Launch, device: DeviceName, sides: u64, memory_bytes: u64) -> Result<u64, String> {
     let copies = copies(device, sides);

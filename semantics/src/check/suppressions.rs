@@ -14,6 +14,12 @@ pub fn silence(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_no
     tell_once(file, found);
 }
 
+/// Whether a comment silences a code at a place of a text.
+pub fn is_silenced(text: &str, code: Code, offset: usize) -> bool {
+    let is_meant = |s: &Suppression| s.lines.contains(&offset) && s.codes.iter().any(|name| Code::find(name) == Some(code));
+    suppressions(text).iter().any(is_meant)
+}
+
 fn silence_lines(db: &dyn Db, file: SourceFile, found: &mut Vec<Diagnostic>, is_not_looked_for: fn(Code) -> bool) {
     let text = file.text(db);
     if !is_triton_file(db, file) {

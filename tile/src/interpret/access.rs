@@ -69,10 +69,7 @@ impl<'a> Access<'a> {
     fn outside(&self, index: usize, address: u64) -> Failure {
         let size = u64::from(self.scalar.bytes());
         let what = format!("{} of {}", self.verb, self.scalar);
-        // An index below 0 leaves the front of the allocation behind the one it is nearest to.
-        let behind = self.memory.allocations().iter().find(|a| a.base() > address && a.base() - address < 1 << 31);
-        let owner = behind.or(self.memory.nearest(address));
-        let message = match owner {
+        let message = match self.memory.left_by(address) {
             Some(a) => {
                 let offset = address.wrapping_sub(a.base()) as i64;
                 let elements = a.len() as u64 / size;
@@ -105,7 +102,7 @@ pub(crate) fn malformed() -> Failure {
     (FaultKind::Malformed, "the module does not verify".into())
 }
 
-pub(super) fn load(
+pub(crate) fn load(
     memory: &Memory,
     scalar: Scalar,
     pointers: &Data,
@@ -130,7 +127,7 @@ pub(super) fn load(
     Ok(out)
 }
 
-pub(super) fn store(memory: &Memory, scalar: Scalar, pointers: &Data, value: &Data, mask: Option<&Data>) -> Result<(), Failure> {
+pub(crate) fn store(memory: &Memory, scalar: Scalar, pointers: &Data, value: &Data, mask: Option<&Data>) -> Result<(), Failure> {
     let access = Access::new(memory, pointers, mask, scalar, "store")?;
     match value {
         Data::I1(v) => access.each::<1>(|i, a, o| a.store::<1>(o, u64::from(v[i]))),
@@ -149,7 +146,7 @@ pub(super) fn store(memory: &Memory, scalar: Scalar, pointers: &Data, value: &Da
 }
 
 /// Every atomic is at least as strong as asked for: acquire and release, for the whole machine.
-pub(super) fn atomic(
+pub(crate) fn atomic(
     memory: &Memory,
     op: AtomicOp,
     scalar: Scalar,
@@ -172,14 +169,15 @@ pub(super) fn atomic(
 }
 
 /// Stores where the old bits are the expected ones.
-pub(super) fn compare_and_swap(
+pub(crate) fn compare_and_swap(
     memory: &Memory,
     scalar: Scalar,
     pointers: &Data,
+    mask: Option<&Data>,
     expected: &Data,
     value: &Data,
 ) -> Result<Data, Failure> {
-    let access = Access::new(memory, pointers, None, scalar, "atomic")?;
+    let access = Access::new(memory, pointers, mask, scalar, "atomic")?;
     let mut old = vec![0u64; value.len()];
     let next = |i: usize, x: u64| if x == expected.bits(scalar, i) { value.bits(scalar, i) } else { x };
     match scalar.bytes() {

@@ -10,11 +10,12 @@ use std::rc::Rc;
 use super::{
     Fault, Frame, Machine,
     elementwise::gather,
-    value::{Data, Slot, map_data},
+    value::{Data, Slot, Tile, map_data},
 };
 use crate::{
-    module::{BlockId, Function, Module, OpId},
+    module::{BlockId, Function, Module, OpId, ValueId},
     ops::OpKind,
+    sanitize::Labels,
     types::Shape,
 };
 
@@ -33,7 +34,7 @@ impl Axis {
     }
 
     /// The flat indices of the elements whose place along the axis is among `places`.
-    fn at(&self, places: impl Iterator<Item = usize> + Clone) -> impl Iterator<Item = usize> {
+    fn at(&self, places: impl Iterator<Item = usize> + Clone) -> impl Iterator<Item = usize> + Clone {
         let (extent, inner) = (self.extent, self.inner);
         (0..self.outer).flat_map(move |o| {
             places.clone().flat_map(move |p| {
@@ -59,21 +60,21 @@ pub(super) fn is_straight(module: &Module, function: &Function, block: BlockId, 
 }
 
 impl<'r> Machine<'r> {
-    pub(super) fn reduce(&mut self, frame: &mut Frame<'r>, op: OpId, axis: u8) -> Result<Vec<Data>, Fault> {
+    pub(super) fn reduce(&mut self, frame: &mut Frame<'r>, op: OpId, axis: u8) -> Result<Vec<Tile>, Fault> {
         let function = frame.function;
         let source = function.op(op);
         let mut axis = Axis::new(function.ty(source.operands[0]).shape(), axis);
         let mut tiles = self.operand_tiles(frame, op)?;
         while axis.extent > 1 {
-            let left = tiles.iter().map(|t| gather(t, axis.at((0..axis.extent).step_by(2)))).collect();
-            let right = tiles.iter().map(|t| gather(t, axis.at((1..axis.extent).step_by(2)))).collect();
+            let left = tiles.iter().map(|t| t.gather(axis.at((0..axis.extent).step_by(2)))).collect();
+            let right = tiles.iter().map(|t| t.gather(axis.at((1..axis.extent).step_by(2)))).collect();
             tiles = self.combine(frame, op, left, right)?;
             axis.extent /= 2;
         }
         Ok(tiles)
     }
 
-    pub(super) fn scan(&mut self, frame: &mut Frame<'r>, op: OpId, axis: u8, reverse: bool) -> Result<Vec<Data>, Fault> {
+    pub(super) fn scan(&mut self, frame: &mut Frame<'r>, op: OpId, axis: u8, reverse: bool) -> Result<Vec<Tile>, Fault> {
         let function = frame.function;
         let source = function.op(op);
         let axis = Axis::new(function.ty(source.operands[0]).shape(), axis);
@@ -85,11 +86,11 @@ impl<'r> Machine<'r> {
             } else {
                 (0..axis.extent - distance, distance..axis.extent)
             };
-            let left = tiles.iter().map(|t| gather(t, axis.at(from.clone()))).collect();
-            let right = tiles.iter().map(|t| gather(t, axis.at(to.clone()))).collect();
+            let left = tiles.iter().map(|t| t.gather(axis.at(from.clone()))).collect();
+            let right = tiles.iter().map(|t| t.gather(axis.at(to.clone()))).collect();
             let combined = self.combine(frame, op, left, right)?;
             for (tile, combined) in tiles.iter_mut().zip(&combined) {
-                scatter(tile, combined, axis.at(to.clone()));
+                tile.scatter(combined, axis.at(to.clone()));
             }
             distance *= 2;
         }
@@ -97,59 +98,68 @@ impl<'r> Machine<'r> {
     }
 
     /// The region on groups of `pack` neighbouring elements: all groups at once where it is free of branches.
-    pub(super) fn map(&mut self, frame: &mut Frame<'r>, op: OpId, pack: usize) -> Result<Vec<Data>, Fault> {
+    pub(super) fn map(&mut self, frame: &mut Frame<'r>, op: OpId, pack: usize) -> Result<Vec<Tile>, Fault> {
         let function = frame.function;
         let region = function.op(op).regions[0];
         let tiles = self.operand_tiles(frame, op)?;
-        let len = tiles.first().map_or(0, Data::len);
+        let len = tiles.first().map_or(0, |tile| tile.data.len());
         let groups = len / pack.max(1);
         let width = if frame.plan.straight[op.index()] { groups } else { 1 };
         let outer = std::mem::replace(&mut frame.width, width);
         let args = &function.block(region).args;
-        let mut results: Vec<Option<Data>> = vec![None; function.op(op).results.len()];
+        let mut results: Vec<Option<Tile>> = vec![None; function.op(op).results.len()];
         for start in (0..groups).step_by(width.max(1)) {
             let lane = |j: usize| (start..start + width).map(move |group| group * pack + j);
             for (number, &arg) in args.iter().enumerate() {
-                let part = gather(&tiles[number / pack], lane(number % pack));
-                self.set(frame, op, arg, Slot::Tile(Rc::new(part)))?;
+                let part = tiles[number / pack].gather(lane(number % pack));
+                self.set(frame, op, arg, part.into())?;
             }
             let yielded = self.block(frame, region)?;
             for (number, slot) in yielded.into_iter().enumerate() {
-                let Slot::Tile(part) = slot else { return Err(self.malformed(frame, op)) };
+                let Slot::Tile(data, labels) = slot else { return Err(self.malformed(frame, op)) };
+                let part = Tile { data: Rc::unwrap_or_clone(data), labels };
                 let Some(result) = results.get_mut(number / pack) else { return Err(self.malformed(frame, op)) };
-                let result = result.get_or_insert_with(|| map_data!(&*part, v => vec![v[0]; len]));
-                scatter(result, &part, lane(number % pack));
+                let result = result.get_or_insert_with(|| {
+                    let data = map_data!(&part.data, v => vec![v[0]; len]);
+                    Tile { data, labels: Labels::CLEAN }
+                });
+                result.scatter(&part, lane(number % pack));
             }
         }
         frame.width = outer;
         results.into_iter().collect::<Option<_>>().ok_or_else(|| self.malformed(frame, op))
     }
 
-    fn operand_tiles(&mut self, frame: &Frame<'r>, op: OpId) -> Result<Vec<Data>, Fault> {
+    fn operand_tiles(&mut self, frame: &Frame<'r>, op: OpId) -> Result<Vec<Tile>, Fault> {
         let operands = &frame.function.op(op).operands;
-        operands.iter().map(|&v| self.tile(frame, op, v).map(|t| (*t).clone())).collect()
+        let tile = |&v: &ValueId| match &frame.values[v.index()] {
+            Slot::Tile(data, labels) => Ok(Tile { data: (**data).clone(), labels: labels.clone() }),
+            Slot::Shared(_) | Slot::Ring(_) | Slot::Empty => Err(self.malformed(frame, op)),
+        };
+        operands.iter().map(tile).collect()
     }
 
     /// The region applied to every pair of elements of equal number.
-    fn combine(&mut self, frame: &mut Frame<'r>, op: OpId, left: Vec<Data>, right: Vec<Data>) -> Result<Vec<Data>, Fault> {
+    fn combine(&mut self, frame: &mut Frame<'r>, op: OpId, left: Vec<Tile>, right: Vec<Tile>) -> Result<Vec<Tile>, Fault> {
         let region = frame.function.op(op).regions[0];
-        let len = left[0].len();
+        let len = left[0].data.len();
         let straight = frame.plan.straight[op.index()];
         let width = if straight { len } else { 1 };
         let outer = std::mem::replace(&mut frame.width, width);
         let args = &frame.function.block(region).args;
-        let mut results: Vec<Data> = Vec::new();
+        let mut results: Vec<Tile> = Vec::new();
         for start in (0..len).step_by(width.max(1)) {
             for (&arg, tile) in args.iter().zip(left.iter().chain(&right)) {
-                let part = if straight { tile.clone() } else { gather(tile, start..start + 1) };
-                self.set(frame, op, arg, Slot::Tile(Rc::new(part)))?;
+                let part = if straight { tile.clone() } else { tile.gather(start..start + 1) };
+                self.set(frame, op, arg, part.into())?;
             }
             let yielded = self.block(frame, region)?;
             for (index, slot) in yielded.into_iter().enumerate() {
-                let Slot::Tile(part) = slot else { return Err(self.malformed(frame, op)) };
+                let Slot::Tile(data, labels) = slot else { return Err(self.malformed(frame, op)) };
+                let part = Tile { data: Rc::unwrap_or_clone(data), labels };
                 match results.get_mut(index) {
-                    Some(result) => append(result, &part),
-                    None => results.push(Rc::try_unwrap(part).unwrap_or_else(|shared| (*shared).clone())),
+                    Some(result) => result.append(&part),
+                    None => results.push(part),
                 }
             }
         }
@@ -174,10 +184,21 @@ macro_rules! pairwise {
     };
 }
 
-fn append(to: &mut Data, from: &Data) {
-    pairwise!(to, from, x, y => x.extend_from_slice(y));
-}
+impl Tile {
+    /// The elements at `indices`, in that order.
+    fn gather(&self, indices: impl Iterator<Item = usize> + Clone) -> Tile {
+        Tile { data: gather(&self.data, indices.clone()), labels: self.labels.map(|labels| gather(labels, indices)) }
+    }
 
-fn scatter(to: &mut Data, from: &Data, indices: impl Iterator<Item = usize>) {
-    pairwise!(to, from, x, y => indices.zip(y).for_each(|(i, &value)| x[i] = value));
+    fn append(&mut self, from: &Tile) {
+        let (before, added) = (self.data.len(), from.data.len());
+        pairwise!(&mut self.data, &from.data, x, y => x.extend_from_slice(y));
+        self.labels.append(before, &from.labels, added);
+    }
+
+    fn scatter(&mut self, from: &Tile, indices: impl Iterator<Item = usize> + Clone) {
+        let len = self.data.len();
+        pairwise!(&mut self.data, &from.data, x, y => indices.clone().zip(y).for_each(|(i, &value)| x[i] = value));
+        self.labels.scatter(len, &from.labels, indices);
+    }
 }

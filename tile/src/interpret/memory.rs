@@ -136,8 +136,18 @@ impl Memory {
 
     /// The last allocation that begins at or before `address`.
     pub(crate) fn nearest(&self, address: u64) -> Option<&Allocation> {
-        let behind = self.allocations.partition_point(|a| a.base <= address);
-        self.allocations[..behind].last()
+        self.allocations.get(self.nearest_index(address)?)
+    }
+
+    /// Its place among the allocations.
+    pub(crate) fn nearest_index(&self, address: u64) -> Option<usize> {
+        self.allocations.partition_point(|a| a.base <= address).checked_sub(1)
+    }
+
+    /// The allocation that an address outside of all allocations is about. An index below 0 leaves the front of the one behind.
+    pub(crate) fn left_by(&self, address: u64) -> Option<&Allocation> {
+        let behind = self.allocations.iter().find(|a| a.base > address && a.base - address < 1 << 31);
+        behind.or(self.nearest(address))
     }
 }
 
@@ -193,6 +203,16 @@ impl Allocation {
                 4 => u64::from(AtomicU32::from_ptr(cell.cast()).load(Relaxed)),
                 _ => AtomicU64::from_ptr(cell.cast()).load(Relaxed),
             }
+        }
+    }
+
+    /// An element of some bytes at an offset that is a multiple of them, inside the allocation.
+    pub(crate) fn read(&self, offset: usize, bytes: usize) -> u64 {
+        match bytes {
+            1 => self.load::<1>(offset),
+            2 => self.load::<2>(offset),
+            4 => self.load::<4>(offset),
+            _ => self.load::<8>(offset),
         }
     }
 

@@ -5,7 +5,10 @@
 use std::{cell::RefCell, rc::Rc};
 
 use super::float;
-use crate::types::{Elem, Scalar};
+use crate::{
+    sanitize::Labels,
+    types::{Elem, Scalar},
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
@@ -24,21 +27,38 @@ pub enum Data {
 pub(crate) enum Slot {
     #[default]
     Empty,
-    Tile(Rc<Data>),
+    Tile(Rc<Data>, Labels),
     Shared(Rc<RefCell<Data>>),
     /// One buffer a slot.
     Ring(Rc<[Rc<RefCell<Data>>]>),
 }
 
 impl Slot {
+    pub(crate) fn of(data: Data) -> Slot {
+        Slot::Tile(Rc::new(data), Labels::CLEAN)
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Slot::Empty => 0,
-            Slot::Tile(data) => data.bytes(),
+            Slot::Tile(data, labels) => data.bytes() + labels.bytes(),
             Slot::Shared(data) => data.borrow().bytes(),
             Slot::Ring(slots) => slots.iter().map(|data| data.borrow().bytes()).sum(),
         }
     }
+}
+
+impl From<Tile> for Slot {
+    fn from(tile: Tile) -> Slot {
+        Slot::Tile(Rc::new(tile.data), tile.labels)
+    }
+}
+
+/// The elements of a value, and what is known to be wrong with them.
+#[derive(Debug, Clone)]
+pub(crate) struct Tile {
+    pub(crate) data: Data,
+    pub(crate) labels: Labels,
 }
 
 /// The same expression over the vector of every variant, giving `Data` of the same variant.

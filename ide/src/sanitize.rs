@@ -1,0 +1,67 @@
+// Feature: Findings of runs under checks
+//
+//! What runs under checks have found, as diagnostics of the files that it stands in.
+
+use std::path::{Path, PathBuf};
+
+use tritium_runtime::run::{Findings, Found};
+use tritium_semantics::{check, diagnostics::Code};
+
+use crate::{Analysis, Diagnostic, Related, diagnostics::href};
+
+/// A file with findings.
+pub struct FoundIn {
+    pub path: PathBuf,
+    pub text: String,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Analysis {
+    /// The findings that are wanted and that no comment silences, and where they stand: the file that was run first, in text order. What has no
+    /// place in a source stands at the file's first byte.
+    pub fn located(&self, path: &Path, mut findings: Findings) -> (Findings, Vec<FoundIn>) {
+        findings.findings.retain(|found| {
+            let Some(code) = Code::find(&found.code) else { return false };
+            let file = found.place.as_ref().map_or(path, |place| &place.file);
+            let start = found.place.as_ref().map_or(0, |place| place.start);
+            let is_silenced = || self.text(file).is_some_and(|text| check::is_silenced(&text, code, start));
+            self.wants(file, code) && !is_silenced()
+        });
+        let mut files: Vec<FoundIn> = Vec::new();
+        for found in &findings.findings {
+            let file = found.place.as_ref().map_or(path, |place| &place.file);
+            let Some(diagnostic) = diagnostic(found, file) else { continue };
+            match files.iter_mut().find(|known| known.path == *file) {
+                Some(known) => known.diagnostics.push(diagnostic),
+                None => {
+                    let Some(text) = self.text(file) else { continue };
+                    files.push(FoundIn { path: file.to_owned(), text, diagnostics: vec![diagnostic] });
+                }
+            }
+        }
+        files.sort_by_key(|file| (file.path != *path, file.path.clone()));
+        files.iter_mut().for_each(|file| file.diagnostics.sort_by_key(|d| (d.range.start, d.range.end, d.code)));
+        (findings, files)
+    }
+}
+
+fn diagnostic(found: &Found, file: &Path) -> Option<Diagnostic> {
+    let code = Code::find(&found.code)?;
+    let range = found.place.as_ref().map_or(0..0, |place| place.start..place.end);
+    let related = found.related.iter().filter(|(place, _)| place.file == *file);
+    Some(Diagnostic {
+        code: code.as_str(),
+        name: code.name(),
+        severity: code.severity(),
+        message: found.sentence(),
+        range,
+        kernel: Some(found.kernel.clone()),
+        configs: vec![],
+        assumed: false,
+        in_string: false,
+        rests_on: vec![],
+        related: related.map(|(place, message)| Related { range: place.start..place.end, message: message.clone() }).collect(),
+        fixes: vec![],
+        href: href(code),
+    })
+}

@@ -1,0 +1,419 @@
+//! Launches under checks: what [`tritium_tile::sanitize`] finds, at its places in the source.
+//!
+//! **Invariant:** a finding is one for each place and code, over all launches, and the same every time; a launch that cannot be run, or that a
+//! limit stops, is told and keeps no other from being checked.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, HashMap},
+    fmt,
+    path::PathBuf,
+};
+
+use serde::{Deserialize, Serialize};
+use tritium_semantics::{
+    Database, Instance,
+    diagnostics::{Code, Severity},
+    elaborate, host, items,
+    launch::{self, Init, Launch},
+    places,
+    program::{NodeId, Op},
+};
+use tritium_tile::{
+    Function, FunctionId, Module, OpId, OpKind, ValueId,
+    sanitize::{At, Check, Finding, MemoryShape, Sanitizer, TensorShape, Unwritten},
+};
+
+use super::{Ended, LaunchReport, Launched, Refusal, Run, elaborated, launch_values, memory};
+use crate::{
+    device::{DeviceError, DeviceName, LaunchValue, cpu},
+    exec::Job,
+    tensor::Tensor,
+    watch::{self, Stopped, Watched},
+};
+
+/// What the checks of a file's launches found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    pub version: u32,
+    pub file: PathBuf,
+    pub launches: Vec<CheckedLaunch>,
+    /// In the order in which they were met.
+    pub findings: Vec<Found>,
+    /// What the device has looked for.
+    pub checked: String,
+}
+
+/// A launch, and how far it was checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckedLaunch {
+    pub launch: String,
+    pub kernel: String,
+    pub device: String,
+    pub grid: [u64; 3],
+    /// Programs that have run to their end.
+    pub programs: u64,
+    /// Why not all of it was checked.
+    pub gap: Option<String>,
+}
+
+/// What is wrong at one place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// `SAN001`
+    pub code: String,
+    pub severity: String,
+    pub message: String,
+    /// `None` where the compiler has made the operation.
+    pub place: Option<Place>,
+    pub related: Vec<(Place, String)>,
+    pub kernel: String,
+    /// Those that have it; the rest is about the first element in the first of them.
+    pub launches: Vec<String>,
+    pub program: [u32; 3],
+    pub tile_index: Vec<u32>,
+    pub tensor: Option<String>,
+    pub index: Vec<u64>,
+    /// Of all launches.
+    pub programs: u64,
+    pub elements: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    pub file: PathBuf,
+    /// Bytes of its text.
+    pub start: usize,
+    pub end: usize,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+impl Findings {
+    /// Nothing is wrong, and every launch was checked to its end.
+    pub fn ok(&self) -> bool {
+        let hint = Severity::Hint.name();
+        self.findings.iter().all(|found| found.severity == hint) && self.launches.iter().all(|launch| launch.gap.is_none())
+    }
+
+    /// One line.
+    pub fn summary(&self) -> String {
+        let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        let checked = self.launches.iter().filter(|launch| launch.gap.is_none()).count();
+        let partly = self.launches.len() - checked;
+        let partly = if partly == 0 { String::new() } else { format!(", {partly} not or not wholly") };
+        let found = if self.findings.is_empty() { "nothing found".to_owned() } else { count(self.findings.len(), "finding") };
+        format!("{found} ({} checked{partly})", count(checked, "launch").replace("launchs", "launches"))
+    }
+}
+
+impl fmt::Display for CheckedLaunch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CheckedLaunch { launch, kernel, device, grid, programs, gap } = self;
+        let of = grid.iter().product::<u64>();
+        let all = if of == 1 { "1 program".to_owned() } else { format!("{of} programs") };
+        match gap {
+            Some(gap) => write!(f, "{launch}  {kernel} on {device}, {programs} of {all} checked: {gap}"),
+            None => write!(f, "{launch}  {kernel} on {device}, {all} checked"),
+        }
+    }
+}
+
+impl Found {
+    /// The message with the first element and how many there are.
+    pub fn sentence(&self) -> String {
+        let Found { message, tensor, index, program: [x, y, z], tile_index, programs, elements, launches, .. } = self;
+        let tensor = tensor.as_ref().map_or_else(String::new, |name| format!("`{name}`{index:?}, "));
+        let tile = if tile_index.is_empty() { String::new() } else { format!(", tile element {tile_index:?}") };
+        let count = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        let program = if *programs == 0 { String::new() } else { format!("program ({x}, {y}, {z})") };
+        let counts = match (*elements, *programs) {
+            (0 | 1, _) | (_, 0) => String::new(),
+            (n, p) => format!("; {} in {}", count(n, "element"), count(p, "program")),
+        };
+        let others = if launches.len() > 1 { format!(" and {} more", launches.len() - 1) } else { String::new() };
+        let launch = launches.first().map_or("", String::as_str);
+        let place = format!("{tensor}{program}{tile}{counts}");
+        format!("{message} ({}; launch `{launch}`{others})", place.trim_end_matches(", "))
+    }
+}
+
+fn code(check: Check) -> Code {
+    match check {
+        Check::OutOfBounds => Code::SAN001,
+        Check::Misaligned => Code::SAN002,
+        Check::Undefined => Code::SAN003,
+        Check::Race => Code::SAN004,
+        Check::Uninitialised => Code::SAN005,
+        Check::IntegerWrap => Code::SAN007,
+        Check::NotFinite => Code::SAN008,
+        Check::DivisionByZero => Code::SAN009,
+        Check::Assertion => Code::SAN010,
+        Check::ZeroFill => Code::SAN011,
+    }
+}
+
+/// Runs a job's launches under checks in this process.
+pub fn sanitize(job: &Job, watched: &Watched) -> Result<Findings, Ended> {
+    let checks = RefCell::<Collected>::default();
+    let report = super::all(job, watched, Some(&checks))?;
+    let Collected { mut launches, findings, .. } = checks.into_inner();
+    // What could not be launched at all has not come so far.
+    for report in report.launches {
+        if launches.iter().all(|known| known.launch != report.launch) {
+            let LaunchReport { launch, kernel, device, grid, fault, .. } = report;
+            launches.push(CheckedLaunch { launch, kernel, device, grid, programs: 0, gap: fault });
+        }
+    }
+    let device = DeviceName::parse(&job.device).unwrap_or(DeviceName::Cpu);
+    Ok(Findings { version: 1, file: job.path.clone(), launches, findings, checked: device.sanitized().to_owned() })
+}
+
+/// What the launches of a job have given so far.
+#[derive(Default)]
+pub(super) struct Collected {
+    launches: Vec<CheckedLaunch>,
+    findings: Vec<Found>,
+    /// By code and place.
+    known: HashMap<(String, Option<Place>), usize>,
+}
+
+impl Collected {
+    fn add(&mut self, found: Found) {
+        let key = (found.code.clone(), found.place.clone());
+        if let Some(&index) = self.known.get(&key) {
+            let known = &mut self.findings[index];
+            known.programs += found.programs;
+            known.elements += found.elements;
+            if known.launches.last() != found.launches.last() {
+                known.launches.extend(found.launches);
+            }
+            return;
+        }
+        self.known.insert(key, self.findings.len());
+        self.findings.push(found);
+    }
+}
+
+/// A launch that has run under checks.
+struct Checked {
+    programs: u64,
+    gap: Option<String>,
+    after: Option<Vec<Tensor>>,
+}
+
+impl Run<'_> {
+    /// `memories` as [`Run::launch`] takes them.
+    pub(super) fn under_checks(
+        &self,
+        launch: &Launch,
+        memories: &[launch::Tensor],
+        before: Vec<Tensor>,
+        checks: &RefCell<Collected>,
+    ) -> Launched {
+        let mut all = checks.borrow_mut();
+        let checked = self.check(launch, memories, before, &mut all);
+        let Checked { programs, gap, after } =
+            checked.unwrap_or_else(|refusal| Checked { programs: 0, gap: Some(refusal.message), after: None });
+        let report = report_of(launch, self.db, self.device, gap.clone());
+        let name = launch.id().to_string();
+        // A launch in a loop is one.
+        if all.launches.last().is_none_or(|last| last.launch != name || last.gap.is_some()) {
+            let (kernel, device) = (report.kernel.clone(), report.device.clone());
+            all.launches.push(CheckedLaunch { launch: name, kernel, device, grid: launch.grid, programs, gap });
+        }
+        Launched { report, after, reduction: 1 }
+    }
+
+    fn check(
+        &self,
+        launch: &Launch,
+        memories: &[launch::Tensor],
+        before: Vec<Tensor>,
+        all: &mut Collected,
+    ) -> Result<Checked, Refusal> {
+        self.enter(launch, "understanding");
+        let (instance, module) = elaborated(self.db, launch)?;
+        let values = launch_values(self.db, launch, &module)?;
+        let left = memory::room(launch, DeviceName::Cpu, 1, self.memory_bytes).map_err(Refusal::new)?;
+        if memory::shadow_bytes(&before) > left {
+            return Err(Refusal::new(
+                "what the checks remember of its tensors takes more memory than a run may: `--memory` sets the limit",
+            ));
+        }
+        let mut after = before;
+        let mut sanitizer = Sanitizer::new(
+            memories.iter().zip(&after).enumerate().map(|(index, (spec, held))| shape_of(launch, index, spec, held)).collect(),
+        );
+        self.enter(launch, "checking");
+        let (programs, outcome) = cpu::sanitize(&module, launch.grid, &values, &mut after, self.bounds(), &mut sanitizer);
+        let place = |at: At| self.place_at(instance, &module, at);
+        for finding in sanitizer.findings() {
+            all.add(self.found(launch, finding, &place));
+        }
+        let gap = match outcome {
+            Ok(_) => {
+                for (index, memory) in memories.iter().enumerate() {
+                    let is_judged = memory.init == Init::Empty && !self.goes_on(launch, index);
+                    let unwritten = sanitizer.unwritten(index).filter(|_| is_judged);
+                    let store = || {
+                        let param =
+                            values.iter().position(|v| matches!(v, LaunchValue::Tensor { index: i, .. } if *i == index))?;
+                        let op = store_through(module.entry(), module.entry().params[param].value)?;
+                        Some(At { function: FunctionId(0), op })
+                    };
+                    // A memory that is not meant to be written is no output.
+                    if let Some(unwritten) = unwritten
+                        && let Some(at) = sanitizer.writers(index).last().copied().or_else(store)
+                    {
+                        all.add(self.unwritten(launch, &unwritten, place(at)));
+                    }
+                }
+                sanitizer.has_untold_races().then(|| "races of programs beyond the first four million are not told".to_owned())
+            }
+            Err(DeviceError::Stopped { .. }) => {
+                let limit = self.watched.stopped().unwrap_or(watch::Limit::Seconds(self.job.limits.seconds));
+                Some(Stopped { limit, place: None }.to_string())
+            }
+            Err(error) => Some(self.located(instance, &error)),
+        };
+        Ok(Checked { programs, gap, after: Some(after) })
+    }
+
+    /// Whether something writes into a memory after a launch of host code has.
+    fn goes_on(&self, launch: &Launch, memory: usize) -> bool {
+        let all = &launch::launches(self.db, self.file).launches;
+        let host = host::host_launches(self.db, self.file);
+        let of_host = all.len() - host.found.launches.len();
+        let Some(index) = all.iter().skip(of_host).position(|l| l.kernel == launch.kernel && l.id() == launch.id()) else {
+            return false;
+        };
+        let program = &host.program;
+        let made =
+            program.steps.iter().filter(|step| step.launches.contains(&index)).filter_map(|step| step.results().nth(memory));
+        made.map(|node| NodeId(node as u32)).any(|node| {
+            let is_written = |op: &Op| matches!(op, Op::Store { into, .. } if into.node == node);
+            program.steps.iter().any(|step| step.before.contains(&node)) || program.nodes.iter().any(|node| is_written(&node.op))
+        })
+    }
+
+    fn found(&self, launch: &Launch, finding: &Finding, place: &dyn Fn(At) -> Option<Place>) -> Found {
+        let code = code(finding.check);
+        let (tensor, index) = finding.first.tensor.clone().map_or((None, Vec::new()), |(name, index)| (Some(name), index));
+        let own = place(finding.at);
+        // A place that is told is not told again beside itself.
+        let mut told: BTreeSet<(usize, usize)> = own.iter().map(|place| (place.start, place.end)).collect();
+        let related = finding.related.iter().filter_map(|(at, text)| Some((place(*at)?, text.clone())));
+        let related = related.filter(|(place, _)| told.insert((place.start, place.end))).collect();
+        Found {
+            code: code.as_str().to_owned(),
+            severity: code.severity().name().to_owned(),
+            message: finding.message.clone(),
+            place: own,
+            related,
+            kernel: launch.kernel.name(self.db).to_string(),
+            launches: vec![launch.id().to_string()],
+            program: finding.first.program_id,
+            tile_index: finding.first.tile_index.clone(),
+            tensor,
+            index,
+            programs: finding.programs,
+            elements: finding.elements,
+        }
+    }
+
+    /// An output that nobody has written, or not all of.
+    fn unwritten(&self, launch: &Launch, unwritten: &Unwritten, place: Option<Place>) -> Found {
+        let Unwritten { first: (tensor, index), count, of } = unwritten;
+        let code = Code::SAN006;
+        Found {
+            code: code.as_str().to_owned(),
+            severity: code.severity().name().to_owned(),
+            message: format!("`{tensor}` held nothing before the launch, and {count} of its {of} elements were never written"),
+            place,
+            related: Vec::new(),
+            kernel: launch.kernel.name(self.db).to_string(),
+            launches: vec![launch.id().to_string()],
+            program: [0; 3],
+            tile_index: Vec::new(),
+            tensor: Some(tensor.clone()),
+            index: index.clone(),
+            programs: 0,
+            elements: *count,
+        }
+    }
+
+    fn place_at(&self, instance: Instance, module: &Module, at: At) -> Option<Place> {
+        let origin = cpu::origin_at(module, at.function, Some(at.op))?;
+        let origin = elaborate::elaborate(self.db, instance).origins.get(origin as usize)?;
+        let (file, range) = places::range_of(self.db, origin.place)?;
+        let path = if file == self.file { self.job.path.clone() } else { file.path(self.db).to_path_buf() };
+        Some(Place { file: path, start: range.start, end: range.end, line: items::line_number(self.db, file, range.start) })
+    }
+}
+
+/// What the host program goes on with.
+pub(super) fn report_of(launch: &Launch, db: &Database, device: DeviceName, fault: Option<String>) -> LaunchReport {
+    LaunchReport {
+        launch: launch.id().to_string(),
+        kernel: launch.kernel.name(db).to_string(),
+        device: device.to_string(),
+        grid: launch.grid,
+        num_warps: launch.options.num_warps,
+        seconds: 0.0,
+        outputs: Vec::new(),
+        comparisons: Vec::new(),
+        note: None,
+        fault,
+    }
+}
+
+/// A memory as the checks see it. What is allocated and not made holds nothing; what a launch before has left holds nothing where it still has the
+/// pattern of that, of types in which hardly anything else has.
+fn shape_of(launch: &Launch, index: usize, spec: &launch::Tensor, held: &Tensor) -> MemoryShape {
+    let element_bytes = held.dtype.bytes();
+    let elements = held.bytes.len() / element_bytes.max(1) as usize;
+    let initialised = match spec.init {
+        Init::Empty => Some(vec![false; elements]),
+        Init::Computed if element_bytes >= 4 => Some((0..elements).map(|at| held.slot(at) != held.pattern()).collect()),
+        _ => None,
+    };
+    let views = launch.tensors.iter().filter(|tensor| tensor.memory.index == index).map(|tensor| TensorShape {
+        name: tensor.name.to_string(),
+        shape: tensor.shape.clone(),
+        strides: tensor.strides.clone(),
+        offset: tensor.memory.offset,
+    });
+    MemoryShape { element_bytes, elements, views: views.collect(), initialised }
+}
+
+/// A store whose address is made of a parameter.
+fn store_through(function: &Function, param: ValueId) -> Option<OpId> {
+    let mut derived = vec![false; function.values.len()];
+    derived[param.index()] = true;
+    let mut store = None;
+    // Values that a loop carries are met before what they come from: twice reaches all.
+    for _ in 0..2 {
+        function.walk(|_, id| {
+            let op = function.op(id);
+            let takes = op.operands.iter().any(|value| derived[value.index()] && is_pointer(function, *value));
+            if !takes {
+                return;
+            }
+            match op.kind {
+                OpKind::Store(_) if derived[op.operands[0].index()] => store = Some(id),
+                _ => {
+                    let arguments = op.regions.iter().flat_map(|&region| &function.block(region).args);
+                    for &value in op.results.iter().chain(arguments).filter(|value| is_pointer(function, **value)) {
+                        derived[value.index()] = true;
+                    }
+                }
+            }
+        });
+    }
+    store
+}
+
+fn is_pointer(function: &Function, value: ValueId) -> bool {
+    function.ty(value).elem().pointee().is_some()
+}
