@@ -71,7 +71,9 @@ impl<'p> Contents<'p> {
         self.bytes += held.bytes();
         if self.bytes > self.max_bytes {
             let most = files::size(self.max_bytes);
-            return Err(format!("what the host program computes takes more than {most} (`--memory` sets how much a run may take)"));
+            return Err(format!(
+                "what the host program computes takes more than {most} (`--memory` sets how much a run may take)"
+            ));
         }
         self.held[id.index()] = Some(held);
         Ok(())
@@ -80,13 +82,6 @@ impl<'p> Contents<'p> {
     /// What a launch has left in a memory.
     pub(crate) fn set(&mut self, id: NodeId, bytes: Vec<u8>) -> Result<(), String> {
         self.hold(id, Held::Bytes(Arc::new(bytes)))
-    }
-
-    /// Forgets what only nodes before have read.
-    pub(crate) fn forget(&mut self, id: NodeId) {
-        if let Some(held) = self.held[id.index()].take() {
-            self.bytes -= held.bytes();
-        }
     }
 
     /// A memory as a device is given it: with the geometry of a tensor that begins with it, or as a row of elements.
@@ -106,18 +101,20 @@ impl<'p> Contents<'p> {
     /// The elements of a view, row by row.
     pub(crate) fn values(&self, view: &View) -> Option<Vec<f64>> {
         let dtype = self.node(view.node).dtype;
-        let count: u64 = view.shape.iter().product();
+        let count = view.shape.iter().product::<u64>() as usize;
+        let (from, width) = (view.offset as usize, dtype.bytes() as usize);
         let is_row = view.strides == row_major(&view.shape);
-        let width = dtype.bytes() as usize;
-        Some(match self.held[view.node.index()].as_ref()? {
-            Held::Values(values) if is_row => values[view.offset as usize..][..count as usize].to_vec(),
-            Held::Values(values) => positions(view).map(|at| values[at]).collect(),
+        match self.held[view.node.index()].as_ref()? {
+            Held::Values(values) if is_row => values.get(from..from + count).map(<[f64]>::to_vec),
+            Held::Values(values) => positions(view).map(|at| values.get(at).copied()).collect(),
             Held::Bytes(bytes) if is_row => {
-                let slots = &bytes[view.offset as usize * width..][..count as usize * width];
-                slots.par_chunks(width).map(|slot| decode(dtype, slot)).collect()
+                let slots = bytes.get(from * width..(from + count) * width)?;
+                Some(slots.par_chunks(width).map(|slot| decode(dtype, slot)).collect())
             }
-            Held::Bytes(bytes) => positions(view).map(|at| decode(dtype, &bytes[at * width..][..width])).collect(),
-        })
+            Held::Bytes(bytes) => {
+                positions(view).map(|at| Some(decode(dtype, bytes.get(at * width..(at + 1) * width)?))).collect()
+            }
+        }
     }
 
     fn compute(&self, id: NodeId) -> Result<Held, String> {
@@ -147,15 +144,10 @@ impl<'p> Contents<'p> {
                 Held::Bytes(Arc::new(encoded(node.dtype, &x)))
             }
             Op::Store { into, value } => {
-                let before = View {
-                    node: into.node,
-                    shape: vec![node.numel()],
-                    strides: vec![1],
-                    offset: 0,
-                };
+                let before = View { node: into.node, shape: vec![node.numel()], strides: vec![1], offset: 0 };
                 let mut all = values(&before)?;
                 for (at, value) in positions(into).zip(values(value)?) {
-                    all[at] = value;
+                    *all.get_mut(at).ok_or("a store is outside of its memory")? = value;
                 }
                 Held::Bytes(Arc::new(encoded(node.dtype, &all)))
             }
@@ -163,7 +155,7 @@ impl<'p> Contents<'p> {
                 let to = View { node: id, shape: shape.clone(), strides: strides.clone(), offset: *offset };
                 let mut all = vec![0.0; node.numel() as usize];
                 for (at, value) in positions(&to).zip(values(value)?) {
-                    all[at] += value;
+                    *all.get_mut(at).ok_or("a part is outside of its memory")? += value;
                 }
                 Held::Values(Arc::new(all))
             }

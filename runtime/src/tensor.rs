@@ -315,7 +315,14 @@ mod tests {
     }
 
     fn spec(shape: &[u64], strides: &[u64], init: Init) -> launch::Tensor {
-        launch::Tensor { name: "x".into(), dtype: DType::F32, shape: shape.into(), strides: strides.into(), init, memory: launch::MemoryPlace::default() }
+        launch::Tensor {
+            name: "x".into(),
+            dtype: DType::F32,
+            shape: shape.into(),
+            strides: strides.into(),
+            init,
+            memory: launch::MemoryPlace::default(),
+        }
     }
 
     #[test]

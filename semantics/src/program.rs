@@ -104,7 +104,12 @@ impl Op {
     pub fn reads(&self) -> Vec<&View> {
         match self {
             Op::Init(..) | Op::Listed(_) | Op::Launched { .. } => vec![],
-            Op::Unary(_, x) | Op::Reduce(_, x, _) | Op::Scan(_, x) | Op::Copy(x) | Op::Detached(x) | Op::Argsort { of: x, .. } => vec![x],
+            Op::Unary(_, x)
+            | Op::Reduce(_, x, _)
+            | Op::Scan(_, x)
+            | Op::Copy(x)
+            | Op::Detached(x)
+            | Op::Argsort { of: x, .. } => vec![x],
             Op::Binary(_, a, b) | Op::MatMul(a, b) => vec![a, b],
             Op::Select(a, b, c) => vec![a, b, c],
             Op::Store { into, value } => vec![into, value],

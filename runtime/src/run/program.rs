@@ -86,7 +86,13 @@ impl Run<'_> {
     }
 
     /// Launches that no step makes, as it is not known what their tensors hold.
-    fn unsteady(&self, program: &Program, of_host: usize, chosen: &[usize], reports: &mut Vec<LaunchReport>) -> Result<(), Ended> {
+    fn unsteady(
+        &self,
+        program: &Program,
+        of_host: usize,
+        chosen: &[usize],
+        reports: &mut Vec<LaunchReport>,
+    ) -> Result<(), Ended> {
         for &row in chosen {
             if program.steps.iter().any(|step| step.launches.contains(&row)) {
                 continue;
@@ -133,9 +139,8 @@ impl Run<'_> {
                     Err(message) => failed(text, "", message),
                     Ok(values) => {
                         let holds = values.is_some_and(|values| values.iter().all(|&value| value != 0.0));
-                        let mut comparison = failed(text, "", if holds { "it holds" } else { "it does not hold" }.to_owned());
-                        comparison.ok = holds;
-                        comparison
+                        let comparison = failed(text, "", "it holds".to_owned());
+                        Comparison { ok: holds, note: comparison.note.filter(|_| holds), ..comparison }
                     }
                 }
             }

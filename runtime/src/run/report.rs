@@ -122,9 +122,16 @@ impl Comparison {
         if let Some(note) = &self.note {
             return note.clone();
         }
+        if self.reference.is_empty() {
+            return "it does not hold".to_owned();
+        }
         let found = match &self.tolerance {
             Some([relative, absolute]) => {
-                format!("relative error {error:.2e}; the program allows {} + {}·|reference| of an element", short(*absolute), short(*relative))
+                format!(
+                    "relative error {error:.2e}; the program allows {} + {}·|reference| of an element",
+                    short(*absolute),
+                    short(*relative)
+                )
             }
             None => format!("relative error {error:.2e}, allowed {bound:.2e}"),
         };

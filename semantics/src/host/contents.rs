@@ -265,7 +265,7 @@ impl Host<'_> {
     /// A tensor of its own that was made by copying another.
     pub(super) fn hold_copy(&mut self, made: &TensorValue, from: &TensorValue) {
         let op = self.contents(from).map(Op::Copy).filter(|_| made.is_contiguous() && made.numel() == from.numel());
-        let node = op.and_then(|op| self.node(made.dtype, vec![made.storage.len], op, &made.storage));
+        let node = op.and_then(|op| self.node(made.dtype, made.shape.clone(), op, &made.storage));
         *made.storage.contents.borrow_mut() = node.map_or(Contents::Unknown, Contents::Node);
     }
 
@@ -346,7 +346,17 @@ fn to_last(x: &TensorValue, axis: usize) -> TensorValue {
 
 fn from_last(x: &TensorValue, axis: usize) -> TensorValue {
     let last = x.shape.len() - 1;
-    let order: Vec<usize> = (0..last + 1).map(|a| if a < axis { a } else if a == axis { last } else { a - 1 }).collect();
+    let order: Vec<usize> = (0..last + 1)
+        .map(|a| {
+            if a < axis {
+                a
+            } else if a == axis {
+                last
+            } else {
+                a - 1
+            }
+        })
+        .collect();
     permuted(x, &order)
 }
 

@@ -83,7 +83,20 @@ const BINARY: &[(&str, Binary)] = &[
 
 /// Those that a `_` behind makes change their tensor: `x.add_(y)`.
 const IN_PLACE: &[&str] = &[
-    "add_", "sub_", "mul_", "div_", "exp_", "neg_", "abs_", "sqrt_", "relu_", "sigmoid_", "tanh_", "clamp_", "masked_fill_", "pow_",
+    "add_",
+    "sub_",
+    "mul_",
+    "div_",
+    "exp_",
+    "neg_",
+    "abs_",
+    "sqrt_",
+    "relu_",
+    "sigmoid_",
+    "tanh_",
+    "clamp_",
+    "masked_fill_",
+    "pow_",
 ];
 
 impl Host<'_> {
@@ -112,10 +125,8 @@ impl Host<'_> {
         if let Some(value) = self.two(name, args) {
             return Some(value);
         }
-        let made = self
-            .pointwise(name, &x, args)
-            .or_else(|| self.normalised(name, &x, args))
-            .or_else(|| self.arranged(name, &x, args));
+        let made =
+            self.pointwise(name, &x, args).or_else(|| self.normalised(name, &x, args)).or_else(|| self.arranged(name, &x, args));
         match made {
             Some(made) => Some(Value::Tensor(made)),
             None => self.divided(name, &x, args).or_else(|| self.reduced(name, &x, args)),
@@ -164,7 +175,8 @@ impl Host<'_> {
         };
         let like = dtype_of(a).or(dtype_of(b))?;
         let (x, y) = (self.operand(a, like)?, self.operand(b, like)?);
-        let weak = |value: &Value, own: DType| !matches!(value, Value::Tensor(_)) && (own.is_float() == like.is_float() || own.is_int());
+        let weak =
+            |value: &Value, own: DType| !matches!(value, Value::Tensor(_)) && (own.is_float() == like.is_float() || own.is_int());
         let dtype = if weak(a, x.dtype) {
             y.dtype
         } else if weak(b, y.dtype) {
@@ -260,7 +272,9 @@ impl Host<'_> {
         let n = |host: &mut Self, value: f64| host.number(value, x.dtype);
         let (half, one) = (n(self, 0.5), n(self, 1.0));
         let inner = match args.keyword("approximate") {
-            None | Some(Value::Const(Const::Str(_))) if args.keyword("approximate").is_none_or(|a| a.to_const() == Some(Const::Str("none".into()))) => {
+            None | Some(Value::Const(Const::Str(_)))
+                if args.keyword("approximate").is_none_or(|a| a.to_const() == Some(Const::Str("none".into()))) =>
+            {
                 let scale = n(self, std::f64::consts::FRAC_1_SQRT_2);
                 let scaled = self.binary_of(Binary::Mul, x, &scale)?;
                 self.unary(Unary::Erf, &scaled)
@@ -402,7 +416,11 @@ impl Host<'_> {
             "cross_entropy" => {
                 let Value::Tensor(target) = args.get(1, "target")? else { return None };
                 let target = target.clone();
-                if rank != 2 || target.shape.len() != 1 || args.keyword("label_smoothing").is_some() || args.keyword("weight").is_some() {
+                if rank != 2
+                    || target.shape.len() != 1
+                    || args.keyword("label_smoothing").is_some()
+                    || args.keyword("weight").is_some()
+                {
                     return None;
                 }
                 let log = self.log_softmax(x, 1)?;
@@ -618,8 +636,7 @@ impl Host<'_> {
             "any" => tensor(self.reduce(Reduce::Max, x, &axes, keep)),
             "all" => tensor(self.reduce(Reduce::Min, x, &axes, keep)),
             "max" | "min" => {
-                let (value, index) =
-                    if name == "max" { (Reduce::Max, Reduce::ArgMax) } else { (Reduce::Min, Reduce::ArgMin) };
+                let (value, index) = if name == "max" { (Reduce::Max, Reduce::ArgMax) } else { (Reduce::Min, Reduce::ArgMin) };
                 match given {
                     Some(Value::Tensor(_)) => None,
                     None => tensor(self.reduce(value, x, &axes, false)),
@@ -672,7 +689,11 @@ impl Host<'_> {
                     }
                     _ => {
                         let at = args.get(2, "dim").map_or(rank.checked_sub(1), |d| axis(d, rank))?;
-                        (at, u64::try_from(args.get(1, "k")?.as_int()?).ok()?, args.get(3, "largest").is_none_or(|l| l.truth() == Some(true)))
+                        (
+                            at,
+                            u64::try_from(args.get(1, "k")?.as_int()?).ok()?,
+                            args.get(3, "largest").is_none_or(|l| l.truth() == Some(true)),
+                        )
                     }
                 };
                 (count <= x.shape[at]).then_some(())?;
@@ -691,7 +712,8 @@ impl Host<'_> {
                         Value::as_shape(std::slice::from_ref(args.get(1, "split_size")?))?
                     }
                     _ => {
-                        let given = u64::try_from(args.get(1, if name == "chunk" { "chunks" } else { "split_size" })?.as_int()?).ok()?;
+                        let given =
+                            u64::try_from(args.get(1, if name == "chunk" { "chunks" } else { "split_size" })?.as_int()?).ok()?;
                         let len = if name == "split" { given } else { extent.div_ceil(given.max(1)) };
                         (len > 0 && extent.div_ceil(len) <= 1 << 10).then_some(())?;
                         (0..extent.div_ceil(len)).map(|i| len.min(extent - i * len)).collect()
@@ -702,7 +724,11 @@ impl Host<'_> {
                 let parts = lens.iter().map(|&len| {
                     let part = narrowed(x, at, from, len);
                     from += len;
-                    let part = if name == "unbind" { permuted(&part, &(0..rank).filter(|&a| a != at).collect::<Vec<_>>()) } else { part };
+                    let part = if name == "unbind" {
+                        permuted(&part, &(0..rank).filter(|&a| a != at).collect::<Vec<_>>())
+                    } else {
+                        part
+                    };
                     Value::Tensor(part)
                 });
                 Some(Value::tuple(parts.collect()))
@@ -747,10 +773,15 @@ impl Host<'_> {
                 self.reshaped(&rows, shape)
             }
             "cat" | "concat" | "concatenate" | "stack" => {
-                let parts: Option<Vec<TensorValue>> = args.get(0, "tensors")?.items()?.into_iter().map(|part| match part {
-                    Value::Tensor(t) => Some(t),
-                    _ => None,
-                }).collect();
+                let parts: Option<Vec<TensorValue>> = args
+                    .get(0, "tensors")?
+                    .items()?
+                    .into_iter()
+                    .map(|part| match part {
+                        Value::Tensor(t) => Some(t),
+                        _ => None,
+                    })
+                    .collect();
                 let mut parts = parts?;
                 let rank = parts.first()?.shape.len() + usize::from(name == "stack");
                 let at = args.get(1, "dim").map_or(Some(0), |dim| axis(dim, rank))?;

@@ -70,7 +70,7 @@ impl Host<'_> {
 
     /// `t.detach()`: of its own node where somebody asks for gradients, so that none goes back through it.
     pub(super) fn detached(&mut self, t: &TensorValue) -> TensorValue {
-        if self.autograd.leaves.is_empty() || self.leaf(t).is_some() {
+        if self.autograd.leaves.is_empty() {
             return t.clone();
         }
         let made = self.copy(t, t.dtype);
@@ -163,7 +163,9 @@ impl Host<'_> {
         let strides = row_major(&view.shape);
         let is_whole = view.offset == 0 && view.strides == strides && view.shape.iter().product::<u64>() == len;
         let spread = if is_whole {
-            self.reshaped(&value, shape)
+            let whole = self.reshaped(&value, shape);
+            // A gradient fills a memory as its node does.
+            if whole.is_contiguous() && whole.offset == 0 { whole } else { self.copy(&whole, dtype) }
         } else {
             let (to, strides, offset) = (view.shape.clone(), view.strides.clone(), view.offset);
             let op = self.contents(&value).map(|value| Op::Spread { shape: to, strides, offset, value });
@@ -227,7 +229,9 @@ impl Host<'_> {
         let made = self.recorder.program.nodes[node.index()].clone();
         let y = self.at(&View { node, strides: row_major(&made.shape), shape: made.shape.clone(), offset: 0 });
         match &made.op {
-            Op::Init(..) | Op::Listed(_) | Op::Launched { .. } | Op::Detached(_) | Op::Argsort { .. } | Op::Spread { .. } => Some(()),
+            Op::Init(..) | Op::Listed(_) | Op::Launched { .. } | Op::Detached(_) | Op::Argsort { .. } | Op::Spread { .. } => {
+                Some(())
+            }
             Op::Copy(x) => self.flow_into(pending, x, g),
             Op::Unary(f, x) => {
                 let of = self.at(x);

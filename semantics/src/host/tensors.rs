@@ -14,7 +14,21 @@ use crate::{
 
 /// Methods whose result holds the same elements in a memory of its own, unless it is the tensor itself.
 const COPIES: &[&str] = &[
-    "clone", "contiguous", "to", "type", "type_as", "half", "bfloat16", "float", "double", "int", "long", "bool", "cpu", "cuda", "reshape",
+    "clone",
+    "contiguous",
+    "to",
+    "type",
+    "type_as",
+    "half",
+    "bfloat16",
+    "float",
+    "double",
+    "int",
+    "long",
+    "bool",
+    "cpu",
+    "cuda",
+    "reshape",
 ];
 
 impl Host<'_> {

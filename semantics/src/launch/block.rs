@@ -14,8 +14,7 @@ use toml::{
 };
 
 use super::{
-    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchPlace, LaunchProblem, LaunchSource, Launches, MemoryPlace,
-    Tensor,
+    GivenOptions, Impossible, Init, Launch, LaunchArg, LaunchPlace, LaunchProblem, LaunchSource, Launches, MemoryPlace, Tensor,
     arithmetic::{Reader, evaluate},
     limits,
 };
@@ -608,9 +607,7 @@ fn compound(
             Ok(LaunchArg::Descriptor { tensor: add(tensors, tensor), block: sides, nan })
         }
         _ => match argument(name, value, sizes)? {
-            Given::Tensor(tensor) => {
-                Ok(LaunchArg::Tensor(add(tensors, tensor)))
-            }
+            Given::Tensor(tensor) => Ok(LaunchArg::Tensor(add(tensors, tensor))),
             Given::Value(arg) => Ok(arg),
         },
     }
@@ -661,7 +658,8 @@ fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Ten
     }
     let init = if reader.eat("=") { initialiser(&mut reader, &names)? } else { Init::Empty };
     reader.end()?;
-    let tensor = Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init, memory: MemoryPlace::default() };
+    let tensor =
+        Tensor { name: name.into(), dtype, strides: host::row_major(&shape), shape, init, memory: MemoryPlace::default() };
     limits::impossible_tensor(&tensor).map_or(Ok(tensor), Err)
 }
 

@@ -100,7 +100,7 @@ f(*a, b=1, **c)[1:2, ::3, ...][None]
             (a + (((b * (-(c ** 2))) @ d) // (~e)))
             (x if c else (lambda a, *b, k = 1: (yield a)))
             ([i for i in x if i], {i for i in x}, {k: v for (k, v) in x}, (i for i in x), {1, 2}, {1: 2, **d}, [], ())
-            f(*a, b=1, **c)[(1:2, ::3, ...)][None]
+            f(*a, b=1, **c)[1:2, ::3, ...][None]
             (f"ab{x!r:>{n}}{{}}\n", b"\x00a", 1000, 1000.0, 2.0j, <huge>)
             (((n := 1) is not None), (a not in b), (1,))
         "#]],

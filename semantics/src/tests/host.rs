@@ -111,9 +111,9 @@ rows[(n,)](x, x, 1, 16, BLOCK=16)
 rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)
 ",
         expect![[r#"
+            rows = rows[1, 1, 1] out=x:f32[16, 16]/[16, 1]=Zeros x=x:f32[16, 16]/[16, 1]=Computed stride=1 n=16 BLOCK:16 warps=4 stages=3
             unknown: an element is not known at "rows[(1,)](x, x, 1, 16, BLOCK=16)"
             unknown: an element is not known at "rows[(n,)](x, x, 1, 16, BLOCK=16)"
-            unknown: the contents of `x` are computed by the host at "rows[(1,)](x, torch.softmax(x, dim=1), 1, 16, BLOCK=16)"
         "#]],
     );
 }
