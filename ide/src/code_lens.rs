@@ -1,6 +1,6 @@
 // Feature: Code lens
 //
-//! ▶ Run over every kernel that the file launches: one lens a launch, which runs the row of the active configuration.
+//! ▶ Run and Sanitize over every kernel that the file launches: two lenses a launch, about the row of the active configuration.
 
 use std::{ops::Range, path::Path};
 
@@ -12,9 +12,18 @@ use crate::{Analysis, kernels::Kernel};
 pub struct Lens {
     pub range: Range<usize>,
     pub title: String,
+    pub deed: Deed,
     pub kernel: String,
     /// `rows`, `matmul:3`
     pub launch: String,
+}
+
+/// What a lens does with its launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    Run,
+    /// Under checks.
+    Sanitize,
 }
 
 impl Analysis {
@@ -27,8 +36,17 @@ impl Analysis {
             let runnable = self.runnable(&kernel);
             for launch in &runnable {
                 let id = launch.id();
-                let title = if runnable.len() == 1 && id.row.is_none() { "▶ Run".to_owned() } else { format!("▶ Run {id}") };
-                lenses.push(Lens { range: kernel.range.clone(), title, kernel: kernel.name.clone(), launch: id.to_string() });
+                let is_only = runnable.len() == 1 && id.row.is_none();
+                for (deed, word) in [(Deed::Run, "▶ Run"), (Deed::Sanitize, "Sanitize")] {
+                    let title = if is_only { word.to_owned() } else { format!("{word} {id}") };
+                    lenses.push(Lens {
+                        range: kernel.range.clone(),
+                        title,
+                        deed,
+                        kernel: kernel.name.clone(),
+                        launch: id.to_string(),
+                    });
+                }
             }
         }
         lenses

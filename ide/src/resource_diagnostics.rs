@@ -40,6 +40,15 @@ impl ResourceDiagnostics {
         })
     }
 
+    /// These, and those of runs that are about the same text.
+    #[must_use]
+    pub fn with_findings(mut self, findings: &ResourceDiagnostics) -> ResourceDiagnostics {
+        if self.text.is_empty() || *self.text == *findings.text {
+            self.found.extend(findings.found.iter().cloned());
+        }
+        self
+    }
+
     /// The same in a newer text.
     #[must_use]
     pub fn in_text(mut self, text: &str) -> ResourceDiagnostics {
@@ -87,6 +96,11 @@ impl Change {
     }
 
     fn apply(&self, mut remark: Diagnostic) -> Option<Diagnostic> {
+        // What a run has found is about exactly the text that ran.
+        let touches = |range: &Range<usize>| range.start <= self.range.end && self.range.start <= range.end;
+        if remark.code.is_of_runs() && (touches(&remark.range) || remark.related.iter().any(|related| touches(&related.range))) {
+            return None;
+        }
         remark.range = self.moved(&remark.range)?;
         remark.related.retain_mut(|related| self.moved(&related.range).map(|range| related.range = range).is_some());
         remark.fixes.retain_mut(|fix| {

@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tritium_runtime::run::{Findings, Found};
+use tritium_runtime::run::{Findings, Found, Place};
 use tritium_semantics::{check, diagnostics::Code};
 
-use crate::{Analysis, Diagnostic, Related, diagnostics::href};
+use crate::{Analysis, Diagnostic, Related, ResourceDiagnostics, diagnostics::href};
 
 /// A file with findings.
 pub struct FoundIn {
@@ -17,6 +17,32 @@ pub struct FoundIn {
 }
 
 impl Analysis {
+    /// What was found in a file, to be shown with what else is wrong in it.
+    pub fn held_findings(&self, path: &Path, text: &str, findings: &Findings) -> ResourceDiagnostics {
+        let Some(file) = self.file(path) else { return ResourceDiagnostics::default() };
+        let here = |place: &&Place| place.file == *path && text.get(place.start..place.end).is_some();
+        let found = findings.findings.iter().filter_map(|found| {
+            let (code, place) = (Code::find(&found.code)?, found.place.as_ref().filter(here)?);
+            let related = found.related.iter().filter(|(place, _)| here(&place));
+            let related =
+                related.map(|(place, message)| check::Related { file, range: place.start..place.end, message: message.clone() });
+            Some(check::Diagnostic {
+                code,
+                severity: code.severity(),
+                message: found.sentence(),
+                range: place.start..place.end,
+                kernel: Some(found.kernel.as_str().into()),
+                configs: vec![],
+                in_string: false,
+                assumed: false,
+                rests_on: vec![],
+                related: related.collect(),
+                fixes: vec![],
+            })
+        });
+        ResourceDiagnostics::new(file, text, found.collect())
+    }
+
     /// The findings that are wanted and that no comment silences, and where they stand: the file that was run first, in text order. What has no
     /// place in a source stands at the file's first byte.
     pub fn located(&self, path: &Path, mut findings: Findings) -> (Findings, Vec<FoundIn>) {

@@ -19,10 +19,10 @@ use tower_lsp::{
     jsonrpc::{Error, Result},
     ls_types as lsp,
 };
-use tritium_runtime::exec::Runs;
+use tritium_runtime::{exec::Runs, run::Findings};
 use tritium_syntax::Encoding;
 
-use tritium_ide::{self as ide, Host, Options, Python};
+use tritium_ide::{self as ide, Host, Options, Python, code_lens::Deed};
 
 use crate::{
     analysis::{Owner, ReadError, Refresh, Task},
@@ -44,8 +44,12 @@ pub(super) use crate::document::Document;
 
 /// The server's own command: runs a kernel's launch and answers with what it printed.
 pub(crate) const RUN: &str = "tritium.server.run";
+/// The same under checks: what is found is also among the diagnostics.
+pub(crate) const SANITIZE: &str = "tritium.server.sanitize";
 /// The client's command behind the ▶ Run lens.
 pub(crate) const RUN_LENS: &str = "tritium.run";
+/// That behind the lens beside it.
+pub(crate) const SANITIZE_LENS: &str = "tritium.sanitize";
 
 /// How long a hover holds back for an exact figure: an editor shows no hover at once anyway, and few kernels take longer. The wait holds no
 /// snapshot, so nobody's typing waits for it.
@@ -154,6 +158,19 @@ impl Backend {
                 let _ = client.workspace_diagnostic_refresh().await;
             }
         });
+    }
+
+    /// Shows what a run under checks has found, as long as the text that it is about is there.
+    async fn hold_findings(&self, path: PathBuf, text: String, findings: Findings) {
+        let (cache, files) = (Arc::clone(&self.cache), Arc::clone(&self.files));
+        let held = self.owner.read(move |analysis| {
+            let held = analysis.held_findings(&path, &text, &findings);
+            cache.keep(&path, || files.is_open(&path), |remembered| remembered.findings = held);
+        });
+        // Where a newer text came in between, it is looked at anyway and marks are moved with it.
+        if held.await.is_ok() {
+            self.owner.send(Task::Reload { paths: vec![], tree_changed: false });
+        }
     }
 
     pub(super) fn encoding(&self) -> Encoding {
@@ -434,7 +451,11 @@ impl LanguageServer for Backend {
             let lenses = document.analysis.code_lenses(&document.path).into_iter();
             let lens = |lens: ide::Lens| {
                 let argument = serde_json::json!({ "uri": uri.as_str(), "launch": lens.launch, "kernel": lens.kernel });
-                let command = lsp::Command { title: lens.title, command: RUN_LENS.to_owned(), arguments: Some(vec![argument]) };
+                let command = match lens.deed {
+                    Deed::Run => RUN_LENS,
+                    Deed::Sanitize => SANITIZE_LENS,
+                };
+                let command = lsp::Command { title: lens.title, command: command.to_owned(), arguments: Some(vec![argument]) };
                 Some(lsp::CodeLens { range: document.range(&lens.range)?, command: Some(command), data: None })
             };
             lenses.filter_map(lens).collect()
@@ -450,7 +471,8 @@ impl LanguageServer for Backend {
         if params.command == views::ACTIVATE {
             return self.activate(params.arguments.into_iter().next().unwrap_or_default());
         }
-        if params.command != RUN {
+        let is_checked = params.command == SANITIZE;
+        if params.command != RUN && !is_checked {
             return Err(Error::invalid_params(format!("unknown command {}", params.command)));
         }
         let argument = params.arguments.first().cloned().unwrap_or_default();
@@ -465,9 +487,18 @@ impl LanguageServer for Backend {
         let found = found.await.map_err(to_error)?;
         let (text, launch, chosen, options) =
             found.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
-        let title = format!("Running {}", launch.as_deref().unwrap_or("a kernel"));
+        let doing = if is_checked { "Checking" } else { "Running" };
+        let title = format!("{doing} {}", launch.as_deref().unwrap_or("a kernel"));
         let progress = shown(&self.client, params.work_done_progress_params.work_done_token, &title, |plain| plain).await;
-        let outcome = run::run(path, text, launch, chosen, &options, &self.runs).await;
+        let outcome = if is_checked {
+            let (outcome, findings) = run::sanitize(path.clone(), text.clone(), launch, chosen, &options, &self.runs).await;
+            if let Some(findings) = findings {
+                self.hold_findings(path, text, findings).await;
+            }
+            outcome
+        } else {
+            run::run(path, text, launch, chosen, &options, &self.runs).await
+        };
         progress.finish().await;
         Ok(Some(outcome))
     }

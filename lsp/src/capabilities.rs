@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use tower_lsp::ls_types as lsp;
 use tritium_syntax::Encoding;
 
-use super::{backend::RUN, convert, editing, views::ACTIVATE};
+use super::{
+    backend::{RUN, SANITIZE},
+    convert, editing,
+    views::ACTIVATE,
+};
 use tritium_ide::{Feature, Options, Python};
 
 /// What the client can do.
@@ -136,7 +140,7 @@ pub(super) fn offered(encoding: Encoding, client: &Client, options: &Options) ->
             })
         }),
         execute_command_provider: Some(lsp::ExecuteCommandOptions {
-            commands: vec![RUN.to_owned(), ACTIVATE.to_owned()],
+            commands: vec![RUN.to_owned(), SANITIZE.to_owned(), ACTIVATE.to_owned()],
             ..Default::default()
         }),
         workspace: Some(lsp::WorkspaceServerCapabilities {

@@ -65,10 +65,19 @@ impl Diagnosing {
         if !is_looked_at(analysis, job) {
             return self.publish(analysis, job, &[], false);
         }
-        let CachedDiagnostics { mut known, remarks } = self.cache.of(path);
-        let held = remarks.in_text(&analysis.text(path).unwrap_or_default());
+        let CachedDiagnostics { mut known, remarks, findings } = self.cache.of(path);
+        let text = analysis.text(path).unwrap_or_default();
+        let (held, findings) = (remarks.in_text(&text), findings.in_text(&text));
         // Before anything is heard of this text: the next one may come at once.
-        self.cache.keep(path, || self.is_current(job), |remembered| remembered.remarks = held.clone());
+        self.cache.keep(
+            path,
+            || self.is_current(job),
+            |remembered| {
+                remembered.remarks = held.clone();
+                remembered.findings = findings.clone();
+            },
+        );
+        let held = held.with_findings(&findings);
         if let Some(first) = analysis.first_diagnostics(path, &known, &held) {
             self.publish(analysis, job, &analysis.to_show(path, first), true);
         }
@@ -94,7 +103,9 @@ impl Diagnosing {
             return;
         }
         let remarks = analysis.remarks(&job.path);
-        let all = analysis.to_show(&job.path, analysis.diagnostics_with(&job.path, &remarks));
+        let findings = self.cache.of(&job.path).findings.in_text(&analysis.text(&job.path).unwrap_or_default());
+        let beside = remarks.clone().with_findings(&findings);
+        let all = analysis.to_show(&job.path, analysis.diagnostics_with(&job.path, &beside));
         // Whoever hears of a remark may ask at once what can be done about it.
         self.cache.keep(&job.path, || self.is_current(job), |remembered| remembered.remarks = remarks);
         self.publish(analysis, job, &all, true);

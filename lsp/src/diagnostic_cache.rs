@@ -14,6 +14,8 @@ use tritium_ide::{ResourceDiagnostics, diagnostics::Known};
 pub(super) struct CachedDiagnostics {
     pub(super) known: Known,
     pub(super) remarks: ResourceDiagnostics,
+    /// What the last run under checks has found.
+    pub(super) findings: ResourceDiagnostics,
 }
 
 #[derive(Default)]

@@ -7,9 +7,11 @@
 use std::{path::PathBuf, str::FromStr};
 
 use serde_json::{Value, json};
+use tokio::task::JoinError;
 use tower_lsp::ls_types::Uri;
 use tritium_runtime::{
     exec::{self, Cancel, Runs},
+    run::Findings,
     watch::Limits,
 };
 use tritium_semantics::Chosen;
@@ -42,23 +44,8 @@ pub(crate) async fn run(
     options: &Options,
     runs: &Runs,
 ) -> Value {
-    let job = exec::Job {
-        path,
-        text,
-        task: exec::Task::Run,
-        launch,
-        device: options.device.clone(),
-        verify: exec::Verify::WherePossible,
-        save: None,
-        chosen,
-        expect: Vec::new(),
-        limits: Limits { seconds: options.run_timeout_seconds as f64, memory_bytes: None },
-        attended: true,
-    };
-    let own = Ends(runs.begin());
-    let cancel = own.0.clone();
-    let outcome = tokio::task::spawn_blocking(move || exec::in_child(&job, &cancel)).await;
-    drop(own);
+    let job = job(path, text, launch, options.device.clone(), chosen, options);
+    let outcome = watched(runs, move |cancel| exec::in_child(&job, cancel)).await;
     match outcome {
         Ok(Ok(report)) => {
             let mut value = serde_json::to_value(&report).unwrap_or_default();
@@ -72,6 +59,69 @@ pub(crate) async fn run(
         Ok(Err(error)) => failed(error.to_string()),
         Err(error) => failed(format!("the run could not be started: {error}")),
     }
+}
+
+/// The same under checks, with what they found; the fields are those of `tritium sanitize --output-format json` but for places in lines.
+pub(crate) async fn sanitize(
+    path: PathBuf,
+    text: String,
+    launch: Option<String>,
+    chosen: Chosen,
+    options: &Options,
+    runs: &Runs,
+) -> (Value, Option<Findings>) {
+    let job = job(path, text, launch, "cpu".to_owned(), chosen, options);
+    let outcome = watched(runs, move |cancel| exec::sanitize_in_child(&job, cancel)).await;
+    match outcome {
+        Ok(Ok(findings)) => {
+            let mut value = serde_json::to_value(&findings).unwrap_or_default();
+            if let Value::Object(fields) = &mut value {
+                fields.insert("ok".to_owned(), json!(findings.ok()));
+                fields.insert("summary".to_owned(), json!(findings.summary()));
+                fields.insert("text".to_owned(), json!(account(&findings)));
+            }
+            (value, Some(findings))
+        }
+        Ok(Err(error)) => (failed(error.to_string()), None),
+        Err(error) => (failed(format!("the run could not be started: {error}")), None),
+    }
+}
+
+/// A line for each finding, and how far the launches came.
+fn account(findings: &Findings) -> String {
+    let mut lines = Vec::new();
+    for found in &findings.findings {
+        let place = found.place.as_ref().map_or_else(String::new, |place| format!("{}:{}: ", place.file.display(), place.line));
+        lines.push(format!("{place}{} {}", found.code, found.sentence()));
+    }
+    lines.extend(findings.launches.iter().map(ToString::to_string));
+    lines.push(findings.summary());
+    lines.join("\n") + "\n"
+}
+
+fn job(path: PathBuf, text: String, launch: Option<String>, device: String, chosen: Chosen, options: &Options) -> exec::Job {
+    exec::Job {
+        path,
+        text,
+        task: exec::Task::Run,
+        launch,
+        device,
+        verify: exec::Verify::WherePossible,
+        save: None,
+        chosen,
+        expect: Vec::new(),
+        limits: Limits { seconds: options.run_timeout_seconds as f64, memory_bytes: None },
+        attended: true,
+    }
+}
+
+/// Runs a job beside the server, for as long as somebody waits for it.
+async fn watched<T: Send + 'static>(runs: &Runs, work: impl FnOnce(&Cancel) -> T + Send + 'static) -> Result<T, JoinError> {
+    let own = Ends(runs.begin());
+    let cancel = own.0.clone();
+    let outcome = tokio::task::spawn_blocking(move || work(&cancel)).await;
+    drop(own);
+    outcome
 }
 
 /// Ends its run when dropped: with the future of a request that is cancelled.

@@ -178,6 +178,35 @@ fn hover_hints_and_lenses_of_softmax() {
     client.stop();
 }
 
+/// What a run under checks finds is shown beside the rest, until the text that it is about changes.
+#[test]
+fn findings_of_a_run_are_diagnostics() {
+    let mut client = Client::start(&[], &json!({}));
+    let (path, text) = example("softmax.py");
+    let unmasked = text.replace("M = 583, N = 931", "M = 5, N = 931");
+    let store = unmasked.lines().position(|line| line.contains("tl.store(")).expect("it stores");
+    let line = unmasked.lines().nth(store).expect("it is there");
+    let open = line.rfind(", mask=").map_or(line.to_owned(), |at| format!("{})", &line[..at]));
+    let unmasked = unmasked.replace(line, &open);
+    let uri = client.open(&path, &unmasked);
+    client.diagnostics(&uri, 1);
+    let argument = json!({ "uri": uri, "kernel": "softmax", "launch": "announcement" });
+    let params = json!({ "command": "tritium.server.sanitize", "arguments": [argument] });
+    let outcome = client.request("workspace/executeCommand", params);
+    assert_eq!(outcome["ok"], json!(false), "{outcome}");
+    assert!(outcome["text"].as_str().is_some_and(|text| text.contains("SAN001")), "{outcome}");
+    let is_told = |params: &Value| {
+        let all = params["diagnostics"].as_array().expect("diagnostics");
+        all.iter().any(|d| d["code"] == "SAN001" && d["range"]["start"]["line"] == json!(store))
+    };
+    let of_file = |params: &Value| params["uri"] == json!(uri);
+    client.notification("textDocument/publishDiagnostics", |params| of_file(params) && is_told(params));
+    let whole = json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": text }] });
+    client.notify("textDocument/didChange", whole);
+    client.notification("textDocument/publishDiagnostics", |params| of_file(params) && !is_told(params));
+    client.stop();
+}
+
 /// The lens of a tuner's kernel names the row it runs: that of the configuration that the person looks at.
 #[test]
 fn the_lens_runs_the_active_configuration() {
@@ -203,7 +232,8 @@ def scale(X, BLOCK: tl.constexpr):
     let uri = client.open(Path::new("/nowhere/scale.py"), text);
     let lenses = |client: &mut Client| -> Vec<Value> {
         let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
-        lenses.as_array().expect("lenses").iter().map(|lens| lens["command"].clone()).collect()
+        let commands = lenses.as_array().expect("lenses").iter().map(|lens| lens["command"].clone());
+        commands.filter(|command| command["command"] == "tritium.run").collect()
     };
     let titles = |client: &mut Client| -> Vec<Value> { lenses(client).iter().map(|command| command["title"].clone()).collect() };
     let execute = |client: &mut Client, command: &str, argument: &Value| {

@@ -12,5 +12,8 @@ return {
     ['tritium.run'] = function(command, context)
       require('tritium').execute((command.arguments or {})[1], context.bufnr)
     end,
+    ['tritium.sanitize'] = function(command, context)
+      require('tritium').execute((command.arguments or {})[1], context.bufnr, nil, 'sanitize')
+    end,
   },
 }

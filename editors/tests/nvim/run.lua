@@ -141,7 +141,13 @@ check('a lens runs the launch and the result is verified', function()
   expect(lens.command.title == '▶ Run' and lens.command.command == 'tritium.run', vim.inspect(lens))
   vim.api.nvim_win_set_cursor(0, { lens.range.start.line + 1, 0 })
   close_floats()
+  -- Two lenses stand there.
+  local select = vim.ui.select
+  vim.ui.select = function(items, _, chosen)
+    chosen(items[1], 1)
+  end
   vim.lsp.codelens.run()
+  vim.ui.select = select
   local text = wait('the result opens', float_text)
   expect(text:lower():find('verified', 1, true), text)
   close_floats()
@@ -417,6 +423,29 @@ check(':Tritium run is what :TritiumRun is', function()
   vim.cmd.Tritium('run')
   expect(wait('the result opens', float_text):lower():find('verified', 1, true), 'it is verified')
   close_floats()
+end)
+
+check(':Tritium sanitize marks what a run finds, until it is mended', function()
+  local buffer = edit('softmax.py')
+  local row = go(buffer, 'tl.store')
+  local before = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1]
+  vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { (before:gsub(', mask=[^)]*%)', ')')) })
+  close_floats()
+  vim.cmd.Tritium('sanitize')
+  local text = wait('the result opens', float_text)
+  expect(text:find('SAN', 1, true), text)
+  close_floats()
+  local function found()
+    return vim.iter(vim.diagnostic.get(buffer)):any(function(one)
+      return one.code == 'SAN001' and one.lnum == row
+    end)
+  end
+  wait('it is marked', found)
+  vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, { before })
+  wait('it goes', function()
+    return not found()
+  end)
+  edit('softmax.py')
 end)
 
 check("Triton's own stages say when it has not run here", function()

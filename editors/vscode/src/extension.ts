@@ -28,6 +28,7 @@ export function activate(context: ExtensionContext): Tritium {
   const current = new Server(log, context.extensionPath);
   server = current;
   const run = (launch?: unknown): Promise<Outcome | undefined> => runKernel(current, output, isLaunch(launch) ? launch : undefined);
+  const sanitize = (launch?: unknown): Promise<Outcome | undefined> => runKernel(current, output, isLaunch(launch) ? launch : undefined, 'sanitize');
 
   const looks = new Looks(current, context);
   const views = new Views(current, looks);
@@ -50,6 +51,8 @@ export function activate(context: ExtensionContext): Tritium {
     // One deed under two names: the lenses that the server sends name the first, people find the second in the palette.
     commands.registerCommand('tritium.run', run),
     commands.registerCommand('tritium.runKernel', run),
+    commands.registerCommand('tritium.sanitize', sanitize),
+    commands.registerCommand('tritium.sanitizeKernel', sanitize),
     workspace.onDidOpenTextDocument((document) => current.consider(document)),
     workspace.onDidChangeTextDocument((event) => current.consider(event.document)),
     workspace.onDidChangeConfiguration((event) => {

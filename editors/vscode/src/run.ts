@@ -1,5 +1,5 @@
 /**
- * Running a launch: what ▶ Run above a kernel and the command *Tritium: Run Kernel* do.
+ * Running a launch, also under checks: what the lenses above a kernel and the commands *Tritium: Run Kernel* and *Sanitize Kernel* do.
  *
  * The server executes; this file asks, shows progress and prints. **Nothing runs in a workspace that is not trusted.**
  */
@@ -23,7 +23,15 @@ export interface Outcome {
   summary?: string;
 }
 
-export async function runKernel(server: Server, output: OutputChannel, given: Launch | undefined): Promise<Outcome | undefined> {
+/** What can be done with a launch: the command of its lens, the server's, and its words. */
+const deeds = {
+  run: { lens: 'tritium.run', command: 'tritium.server.run', doing: 'Running', question: 'Run which launch?' },
+  sanitize: { lens: 'tritium.sanitize', command: 'tritium.server.sanitize', doing: 'Checking', question: 'Check which launch?' },
+};
+
+export type Deed = keyof typeof deeds;
+
+export async function runKernel(server: Server, output: OutputChannel, given: Launch | undefined, deed: Deed = 'run'): Promise<Outcome | undefined> {
   if (!workspace.isTrusted) {
     void window.showWarningMessage('Tritium runs kernels only in a trusted workspace.', 'Manage Trust').then((choice) => {
       if (choice !== undefined) void commands.executeCommand('workbench.trust.manage');
@@ -35,11 +43,11 @@ export async function runKernel(server: Server, output: OutputChannel, given: La
     void window.showErrorMessage('Tritium: no server is running. See the Tritium log.');
     return undefined;
   }
-  const launch = given ?? (await nearestLaunch());
+  const launch = given ?? (await nearestLaunch(deed));
   if (launch === undefined) return undefined;
   const name = launch.launch ?? launch.kernel ?? 'kernel';
-  const outcome = await window.withProgress({ location: ProgressLocation.Notification, title: `Running ${name}`, cancellable: true }, (_, token) =>
-    request(client, launch, token),
+  const outcome = await window.withProgress({ location: ProgressLocation.Notification, title: `${deeds[deed].doing} ${name}`, cancellable: true }, (_, token) =>
+    request(client, launch, deed, token),
   );
   if (outcome === undefined) return undefined;
   output.append(`${outcome.text.trimEnd()}\n\n`);
@@ -51,9 +59,9 @@ export async function runKernel(server: Server, output: OutputChannel, given: La
   return outcome;
 }
 
-async function request(client: LanguageClient, launch: Launch, token: CancellationToken): Promise<Outcome | undefined> {
+async function request(client: LanguageClient, launch: Launch, deed: Deed, token: CancellationToken): Promise<Outcome | undefined> {
   try {
-    return (await client.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.run', arguments: [launch] }, token)) as Outcome;
+    return (await client.sendRequest(ExecuteCommandRequest.type, { command: deeds[deed].command, arguments: [launch] }, token)) as Outcome;
   } catch (error) {
     if (token.isCancellationRequested) return undefined;
     return { ok: false, text: error instanceof Error ? error.message : String(error) };
@@ -61,14 +69,14 @@ async function request(client: LanguageClient, launch: Launch, token: Cancellati
 }
 
 /** The launch whose lens stands last above the cursor, or the first of the file; the person chooses among several. */
-async function nearestLaunch(): Promise<Launch | undefined> {
+async function nearestLaunch(deed: Deed): Promise<Launch | undefined> {
   const editor = window.activeTextEditor;
   if (editor === undefined || editor.document.languageId !== 'python') {
     void window.showInformationMessage('Open a Python file with a Triton kernel to run one.');
     return undefined;
   }
   const lenses = ((await commands.executeCommand<CodeLens[]>('vscode.executeCodeLensProvider', editor.document.uri, 1000)) ?? []).filter(
-    (lens) => lens.command?.command === 'tritium.run',
+    (lens) => lens.command?.command === deeds[deed].lens,
   );
   const first = lenses[0];
   if (first === undefined) {
@@ -83,7 +91,7 @@ async function nearestLaunch(): Promise<Launch | undefined> {
   if (choices.length === 1) return choices[0];
   const picked = await window.showQuickPick(
     choices.map((launch) => ({ label: launch.launch ?? launch.kernel ?? 'kernel', description: launch.kernel ?? '', launch })),
-    { title: 'Run which launch?' },
+    { title: deeds[deed].question },
   );
   return picked?.launch;
 }

@@ -101,6 +101,11 @@ M.commands = {
       require('tritium').run()
     end,
   },
+  sanitize = {
+    act = function()
+      require('tritium').sanitize()
+    end,
+  },
   sum = {
     act = function(_, first, last)
       require('tritium.sum').open(first, last)

@@ -33,19 +33,27 @@ local function first_line(text)
   return vim.trim(text:match('[^\n]*%S[^\n]*') or text)
 end
 
---- Runs one launch. `launch` is what a lens carries: `{ uri, launch, kernel }`.
+--- What can be done with a launch: the command that the lens carries, the server's, and its words.
+M.deeds = {
+  run = { lens = 'tritium.run', command = 'tritium.server.run', doing = 'running', question = 'Run which launch?' },
+  sanitize = { lens = 'tritium.sanitize', command = 'tritium.server.sanitize', doing = 'checking', question = 'Check which launch?' },
+}
+
+--- Runs one launch, or runs it under checks. `launch` is what a lens carries: `{ uri, launch, kernel }`.
 ---@param launch table
 ---@param buffer? integer
 ---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
-function M.execute(launch, buffer, done)
+---@param deed? 'run'|'sanitize'
+function M.execute(launch, buffer, done, deed)
+  deed = M.deeds[deed or 'run']
   local client = client_of(buffer)
   if not client then
     vim.notify('Tritium: no server is attached to this buffer. See :checkhealth tritium', vim.log.levels.ERROR)
     return
   end
-  vim.notify(('Tritium: running %s …'):format(launch.launch and launch.launch ~= vim.NIL and launch.launch or launch.kernel))
+  vim.notify(('Tritium: %s %s …'):format(deed.doing, launch.launch and launch.launch ~= vim.NIL and launch.launch or launch.kernel))
   turn = turn + 1
-  local params = { command = 'tritium.server.run', arguments = { launch }, workDoneToken = 'tritium.run.' .. turn }
+  local params = { command = deed.command, arguments = { launch }, workDoneToken = 'tritium.run.' .. turn }
   client:request('workspace/executeCommand', params, function(err, outcome)
     if err then
       outcome = { ok = false, text = err.message }
@@ -58,9 +66,17 @@ function M.execute(launch, buffer, done)
   end, buffer)
 end
 
+--- Runs the launch under checks whose lens stands last above the cursor, or the file's first; what is found is marked in the buffer.
+---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
+function M.sanitize(done)
+  M.run(done, 'sanitize')
+end
+
 --- Runs the launch whose lens stands last above the cursor, or the file's first; asks when one kernel has several.
 ---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
-function M.run(done)
+---@param deed? 'run'|'sanitize'
+function M.run(done, deed)
+  deed = deed or 'run'
   local buffer = vim.api.nvim_get_current_buf()
   local client = client_of(buffer)
   if not client then
@@ -75,7 +91,7 @@ function M.run(done)
       return
     end
     local all = vim.tbl_filter(function(lens)
-      return lens.command ~= nil and lens.command.command == 'tritium.run'
+      return lens.command ~= nil and lens.command.command == M.deeds[deed].lens
     end, lenses or {})
     if #all == 0 then
       vim.notify('Tritium: no kernel in this file has a launch. See :help tritium-launches', vim.log.levels.WARN)
@@ -96,14 +112,14 @@ function M.run(done)
     end
     local function go(lens)
       if lens then
-        M.execute(lens.command.arguments[1], buffer, done)
+        M.execute(lens.command.arguments[1], buffer, done, deed)
       end
     end
     if #near == 1 then
       go(near[1])
     else
       vim.ui.select(near, {
-        prompt = 'Run which launch?',
+        prompt = M.deeds[deed].question,
         format_item = function(lens)
           local launch = lens.command.arguments[1]
           return launch.launch and launch.launch ~= vim.NIL and launch.launch or launch.kernel

@@ -185,6 +185,22 @@ const trusted = {
     const { ok, text: told } = await until('it has run', () => ask('tritium.runKernel'));
     assert.equal(ok, true, told);
   },
+  'what a run under checks finds is marked, until it is mended': async () => {
+    const { uri, document, editor } = await show('softmax.py');
+    const line = place(document, 'tl.store').line;
+    const before = document.lineAt(line).text;
+    const whole = () => document.lineAt(line).range;
+    await editor.edit((edit) => edit.replace(whole(), before.replace(/, mask=[^)]*\)/, ')')));
+    const position = new vscode.Position(line, 4);
+    editor.selection = new vscode.Selection(position, position);
+    const { ok, text: told } = await until('it has run', () => ask('tritium.sanitizeKernel'));
+    assert.equal(ok, false, told);
+    const found = () => vscode.languages.getDiagnostics(uri).some((one) => (one.code?.value ?? one.code) === 'SAN001' && one.range.start.line === line);
+    await until('it is marked', async () => found());
+    await editor.edit((edit) => edit.replace(whole(), before));
+    await until('it goes', async () => !found());
+    await vscode.commands.executeCommand('workbench.action.files.revert');
+  },
   'switches turn features off': async () => {
     const file = await show('softmax.py');
     const settings = vscode.workspace.getConfiguration('tritium');
