@@ -88,6 +88,12 @@ impl std::str::FromStr for MemorySize {
     }
 }
 
+/// `5` or `5%`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| format!("`{text}` is no share; `5%` is"))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
     /// Source excerpts with the message, its origins and its fixes.
@@ -103,6 +109,13 @@ pub(crate) enum CheckFormat {
 pub(crate) enum TableFormat {
     Table,
     Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchFormat {
+    Table,
+    Json,
+    Csv,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -302,6 +315,38 @@ pub(crate) enum Command {
         memory: Option<MemorySize>,
         #[arg(long, value_enum, default_value_t = CheckFormat::Full)]
         output_format: CheckFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Time a file's launches, and hold the times against the model's and against earlier ones.
+    Bench {
+        file: PathBuf,
+        /// Only this launch, or this row of its tuner (`rows`, `matmul:3`).
+        #[arg(long)]
+        launch: Option<String>,
+        /// `cuda:N`, or `cpu`, whose interpreter says nothing about a GPU.
+        #[arg(long, default_value = "cuda:0")]
+        device: String,
+        /// Print where a launch takes longer than in this file (`--write-baseline`), on the same device.
+        #[arg(long, value_name = "FILE")]
+        baseline: Option<PathBuf>,
+        /// Write the times into this file.
+        #[arg(long, value_name = "FILE")]
+        write_baseline: Option<PathBuf>,
+        /// Exit with status 1 if a launch takes longer than in the baseline by more than this, and by more than the times spread.
+        #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = percent)]
+        fail_if_slower: Option<f64>,
+        /// Stop after this long.
+        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+        timeout: f64,
+        /// Stop a run that takes more memory of the machine (`512MiB`, `8GiB`). Half of it, if not given.
+        #[arg(long, value_name = "SIZE")]
+        memory: Option<MemorySize>,
+        /// Run on the other side of this command, which must start `tritium exec` there: `--launcher "ssh box tritium exec"`.
+        #[arg(long, value_name = "COMMAND")]
+        launcher: Option<String>,
+        #[arg(long, value_enum, default_value_t = BenchFormat::Table)]
+        output_format: BenchFormat,
         #[command(flatten)]
         analysing: Analysing,
     },

@@ -5,6 +5,7 @@
 
 mod args;
 mod batch;
+mod bench;
 mod calibrate;
 mod charts;
 mod check;
@@ -117,6 +118,33 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let memory_bytes = memory.map(|memory| memory.bytes);
             let request = sanitize::Request { file, launch, device, timeout, memory_bytes, select, ignore };
             sanitize::sanitize(request, output_format, &analysing)
+        }
+        Command::Bench {
+            file,
+            launch,
+            device,
+            baseline,
+            write_baseline,
+            fail_if_slower,
+            timeout,
+            memory,
+            launcher,
+            output_format,
+            analysing,
+        } => {
+            let memory_bytes = memory.map(|memory| memory.bytes);
+            let request = bench::Request {
+                file,
+                launch,
+                device,
+                timeout,
+                memory_bytes,
+                launcher,
+                baseline,
+                write_baseline,
+                fail_if_slower,
+            };
+            bench::bench(request, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {
             stats::stats(session::host(&analysing)?, &paths, through, output_format)

@@ -5,6 +5,7 @@
 
 pub mod baseline;
 pub mod batch;
+pub mod bench;
 mod call_at;
 pub mod call_hierarchy;
 pub mod callers;

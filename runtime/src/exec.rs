@@ -80,6 +80,8 @@ pub enum Task {
     Run,
     /// To run under checks.
     Sanitize,
+    /// To run again and again, and be timed.
+    Bench,
 }
 
 /// Everything a run depends on; the text travels, so an unsaved buffer runs as it is.
@@ -171,7 +173,7 @@ pub fn serve(input: impl io::Read + Send + 'static, output: impl io::Write + Sen
     let out = Arc::clone(&outlet);
     watch::start(Arc::clone(&watched), job.limits, move |stopped| drop(out.say(&Answer::Stopped(stopped))));
     let answer = match job.task {
-        Task::Run => run::run(&job, &watched).map(|report| Answer::Report(Box::new(report))),
+        Task::Run | Task::Bench => run::run(&job, &watched).map(|report| Answer::Report(Box::new(report))),
         Task::Sanitize => run::sanitize(&job, &watched).map(|findings| Answer::Findings(Box::new(findings))),
     };
     outlet.say(&match answer {

@@ -13,5 +13,6 @@ pub mod random;
 pub mod run;
 pub mod store;
 pub mod tensor;
+pub mod timing;
 pub mod watch;
 pub mod worker;

@@ -11,12 +11,14 @@ mod sanitize;
 
 use std::{
     cell::RefCell,
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use smol_str::SmolStr;
 use tritium_codegen::{self as codegen, CompileOptions};
 use tritium_semantics::{
     Chosen, Database, Instance, SourceFile,
@@ -39,10 +41,11 @@ use self::{
 use crate::{
     device::{DeviceError, DeviceName, LaunchValue, Stores, cpu, cuda},
     exact,
-    exec::{Job, Verify},
+    exec::{Job, Task, Verify},
     files::Disk,
     store::Store,
     tensor::Tensor,
+    timing::{self, Timing},
     watch::{self, Stopped, Watched},
     worker::{self, Pool, PtxRequest},
 };
@@ -95,6 +98,8 @@ struct Run<'a> {
     memory_bytes: u64,
     /// Where launches run under checks: what these find.
     checks: Option<&'a RefCell<Collected>>,
+    /// Launches that have been timed.
+    timed: RefCell<HashSet<(SmolStr, Option<u32>)>>,
 }
 
 /// Runs a job's launches in this process.
@@ -117,7 +122,7 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
         return Err(Ended::Refused(Refusal::new(format!("unknown GPU `{name}`"))));
     }
     let gpu = project.target();
-    let run = Run { job, db: &db, file, device, gpu, watched, memory_bytes, checks };
+    let run = Run { job, db: &db, file, device, gpu, watched, memory_bytes, checks, timed: RefCell::default() };
     let chosen = run.chosen()?;
     let host = host::host_launches(&db, file);
     let has_reference = chosen.iter().any(|index| !run.with_expect(*index).expect.is_empty()) || !host.program.checks.is_empty();
@@ -151,6 +156,13 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
         false => run.program(&host.program, of_host, &of_program, &mut launches)?,
     };
     Ok(Report { version: 1, file: job.path.clone(), launches, checks, checked: device.checks().to_owned() })
+}
+
+/// A launch on a device.
+struct Done {
+    seconds: f64,
+    timing: Option<Timing>,
+    stores: Stores,
 }
 
 /// A launch that has run, or faulted.
@@ -297,14 +309,16 @@ impl Run<'_> {
             grid: launch.grid,
             num_warps: launch.options.num_warps,
             seconds: 0.0,
+            timing: None,
+            row: launch.config,
             outputs: Vec::new(),
             comparisons: Vec::new(),
             note: None,
             fault: None,
         };
         let stores = match outcome {
-            Ok((seconds, stores)) => {
-                report.seconds = seconds;
+            Ok(Done { seconds, timing, stores }) => {
+                (report.seconds, report.timing) = (seconds, timing);
                 stores
             }
             Err(DeviceError::Stopped { origin }) => return Err(self.stopped(launch, self.place_of(instance, origin))),
@@ -329,7 +343,7 @@ impl Run<'_> {
         if device != DeviceName::Cpu {
             let mut reference = before.clone();
             match self.on_cpu(&module, launch, &values, &mut reference) {
-                Ok((_, stores)) => {
+                Ok(Done { stores, .. }) => {
                     let cpu = Ran { launch, memories, before: &before, after: &reference, stores: &stores };
                     report.comparisons.extend(ran.against_cpu(&cpu, reduction));
                 }
@@ -373,6 +387,11 @@ impl Run<'_> {
         Some((path, items::line_number(self.db, file, range.start)))
     }
 
+    /// Whether a launch is timed: once, however often the program makes it.
+    fn is_to_time(&self, launch: &Launch) -> bool {
+        self.job.task == Task::Bench && self.timed.borrow_mut().insert((launch.name.clone(), launch.config))
+    }
+
     fn bounds(&self) -> cpu::Bounds<'_> {
         cpu::Bounds { watched: Some(self.watched), memory_bytes: self.memory_bytes }
     }
@@ -383,11 +402,21 @@ impl Run<'_> {
         launch: &Launch,
         values: &[LaunchValue],
         tensors: &mut [Tensor],
-    ) -> Result<(f64, Stores), DeviceError> {
+    ) -> Result<Done, DeviceError> {
         self.enter(launch, "running");
+        let before = (self.job.task == Task::Bench).then(|| tensors.to_vec());
         let start = Instant::now();
         let stores = cpu::launch(module, launch.grid, values, tensors, self.bounds())?;
-        Ok((start.elapsed().as_secs_f64(), stores))
+        let seconds = start.elapsed().as_secs_f64();
+        let again = |before: &Vec<Tensor>| {
+            let mut tensors = before.clone();
+            cpu::launch(module, launch.grid, values, &mut tensors, self.bounds()).map(drop)
+        };
+        let timing = match before.filter(|_| self.device == DeviceName::Cpu && self.is_to_time(launch)) {
+            Some(before) => Some(timing::by_clock(|| again(&before))?),
+            None => None,
+        };
+        Ok(Done { seconds, timing, stores })
     }
 
     fn on_sim(
@@ -396,14 +425,14 @@ impl Run<'_> {
         launch: &Launch,
         values: &[LaunchValue],
         tensors: &mut [Tensor],
-    ) -> Result<Result<(f64, Stores), DeviceError>, Refusal> {
+    ) -> Result<Result<Done, DeviceError>, Refusal> {
         self.enter(launch, "compiling");
         let options = CompileOptions { sm: self.gpu.sm, launch: launch.options };
         let module = codegen::optimised(self.db, instance, options).as_ref().map_err(|e| Refusal::kernel(e.message.clone()))?;
         self.enter(launch, "running");
         let start = Instant::now();
         let done = cpu::simulate(module, launch.grid, values, tensors, self.bounds());
-        Ok(done.map(|stores| (start.elapsed().as_secs_f64(), stores)))
+        Ok(done.map(|stores| Done { seconds: start.elapsed().as_secs_f64(), timing: None, stores }))
     }
 
     fn on_cuda(
@@ -414,7 +443,7 @@ impl Run<'_> {
         launch: &Launch,
         values: &[LaunchValue],
         tensors: &mut [Tensor],
-    ) -> Result<Result<(f64, Stores), DeviceError>, Refusal> {
+    ) -> Result<Result<Done, DeviceError>, Refusal> {
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         let grid = cuda_grid(launch.grid).map_err(refused)?;
         self.enter(launch, "compiling");
@@ -422,7 +451,7 @@ impl Run<'_> {
             Refusal::kernel(format!("{}: kernel `{}`: {message}", self.name_of(launch), launch.kernel.name(self.db)))
         })?;
         self.enter(launch, &format!("on {}, running", device.name));
-        let mut attempt = || -> Result<(f64, Stores), DeviceError> {
+        let mut attempt = || -> Result<Done, DeviceError> {
             let kernel = device.load(&compiled.image, &compiled.kernel, compiled.shared_bytes)?;
             let buffers = device.upload_all(tensors)?;
             let geometry = cuda::Geometry { grid, threads: launch.options.threads(), shared_bytes: compiled.shared_bytes };
@@ -433,7 +462,11 @@ impl Run<'_> {
             for (buffer, tensor) in buffers.iter().zip(tensors.iter_mut()) {
                 device.download(buffer, &mut tensor.bytes)?;
             }
-            Ok((seconds, Stores::Unseen))
+            let timing = match self.is_to_time(launch) {
+                true => Some(device.time(&kernel, geometry, &buffers, values, &maps)?),
+                false => None,
+            };
+            Ok(Done { seconds, timing, stores: Stores::Unseen })
         };
         Ok(attempt())
     }

@@ -60,3 +60,53 @@ fn programs_that_are_wrong_say_where() {
         .collect();
     expect_file![repository().join("tests/data/programs/wrong.txt")].assert_eq(&all);
 }
+
+fn bench(arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(tritium());
+    let done =
+        command.args(["bench", "--device", "cpu"]).args(arguments).current_dir(repository()).output().expect("tritium starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (done.status.code().unwrap_or(-1), text(&done.stdout), text(&done.stderr))
+}
+
+/// Every launch and every row of a tuner once, with its time; a baseline in which they took no time fails the run, one in which they took
+/// for ever does not.
+#[test]
+fn times_are_measured_and_held_against_a_baseline() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let baseline = folder.path().join("times.json");
+    let place = baseline.to_str().expect("a plain path");
+    let file = "examples/programs/grouped_matmul.py";
+    let (status, out, _) = bench(&[file, "--launch", "matmul_kernel", "--output-format", "csv", "--write-baseline", place]);
+    assert_eq!(status, 0, "{out}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 4, "{out}");
+    for (row, line) in lines[1..].iter().enumerate() {
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!(fields[..3], ["matmul_kernel", &format!("\"matmul_kernel:{row}\""), "\"cpu\""], "{line}");
+        assert!(fields[6].parse::<f64>().is_ok_and(|us| us > 0.0) && fields[3].is_empty(), "{line}");
+    }
+    let scaled = |by: f64| {
+        let text = fs::read_to_string(&baseline).expect("it was written");
+        let mut value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+        for row in value["rows"].as_array_mut().expect("there are rows") {
+            for figure in ["median_us", "p20_us", "p80_us"] {
+                let us = row["timing"]["warm"][figure].as_f64().expect("a time");
+                row["timing"]["warm"][figure] = (us * by).into();
+            }
+        }
+        let path = folder.path().join(format!("{by}.json"));
+        fs::write(&path, value.to_string()).expect("it can be written");
+        path.to_str().expect("a plain path").to_owned()
+    };
+    let held = |by: f64| {
+        let other = scaled(by);
+        bench(&[file, "--launch", "matmul_kernel", "--baseline", &other, "--fail-if-slower", "5%"])
+    };
+    let (status, _, said) = held(1e-6);
+    assert!(status == 1 && said.matches("slower: matmul_kernel:").count() == 3, "{said}");
+    let (status, out, said) = held(1e6);
+    assert!(status == 0 && said.is_empty() && out.contains("warm µs"), "{said}{out}");
+    let (status, _, said) = bench(&[file, "--baseline", "examples/add.py"]);
+    assert!(status == 2 && said.contains("--baseline"), "{said}");
+}

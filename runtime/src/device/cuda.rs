@@ -3,6 +3,8 @@
 //! **Invariant:** nothing here is called before [`Cuda::open`] has seen that the driver library is there, so a machine without a GPU
 //! builds and runs everything else. The only file that names cudarc.
 
+mod timing;
+
 use std::{ffi::CString, ffi::c_void, fmt, ptr};
 
 use cudarc::driver::{
@@ -220,6 +222,19 @@ impl Cuda {
         args: &[LaunchValue],
         maps: &Maps,
     ) -> Result<(), DeviceError> {
+        self.enqueue(kernel, geometry, buffers, args, maps)?;
+        result::ctx::synchronize().map_err(|e| failed("running the kernel", e))
+    }
+
+    /// Launches.
+    fn enqueue(
+        &self,
+        kernel: &Kernel,
+        geometry: Geometry,
+        buffers: &[Buffer],
+        args: &[LaunchValue],
+        maps: &Maps,
+    ) -> Result<(), DeviceError> {
         // Every parameter is at most 8 bytes and little-endian, so a pointer to 8 bytes serves all sizes.
         let mut words: Vec<u64> = args
             .iter()
@@ -242,8 +257,7 @@ impl Cuda {
                 &mut pointers,
             )
         }
-        .map_err(|e| failed("launching the kernel", e))?;
-        result::ctx::synchronize().map_err(|e| failed("running the kernel", e))
+        .map_err(|e| failed("launching the kernel", e))
     }
 
     /// What a launch passes behind its arguments.

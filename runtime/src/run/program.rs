@@ -117,6 +117,8 @@ impl Run<'_> {
             grid: launch.grid,
             num_warps: launch.options.num_warps,
             seconds: 0.0,
+            timing: None,
+            row: launch.config,
             outputs: vec![],
             comparisons: vec![],
             note: None,

@@ -7,6 +7,8 @@ use std::{fmt, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::timing::Timing;
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub version: u32,
@@ -29,6 +31,12 @@ pub struct LaunchReport {
     pub num_warps: u32,
     /// Seconds from launch to finish, copies not counted; on a GPU the first launch, not a benchmark.
     pub seconds: f64,
+    /// Where it was asked for.
+    #[serde(default)]
+    pub timing: Option<Timing>,
+    /// The row of its tuner.
+    #[serde(default)]
+    pub row: Option<u32>,
     /// Tensors the launch changed.
     pub outputs: Vec<Output>,
     pub comparisons: Vec<Comparison>,

@@ -361,6 +361,8 @@ pub(super) fn report_of(launch: &Launch, db: &Database, device: DeviceName, faul
         grid: launch.grid,
         num_warps: launch.options.num_warps,
         seconds: 0.0,
+        timing: None,
+        row: launch.config,
         outputs: Vec::new(),
         comparisons: Vec::new(),
         note: None,
