@@ -246,8 +246,9 @@ impl Host {
     }
 
     pub fn set_text(&mut self, path: &Path, text: String) {
-        callers::locked(&self.scan).text_changed(path);
         self.db.set_text(path, text);
+        // No snapshot of the text before is left that could be read as the new one.
+        callers::locked(&self.scan).text_changed(path);
         if !self.open.contains(path) {
             self.open.insert(path.to_owned());
         }
@@ -271,14 +272,14 @@ impl Host {
     /// The file on disk is the truth, again or still.
     pub fn reload(&mut self, path: &Path) {
         self.open.remove(path);
-        callers::locked(&self.scan).text_changed(path);
         self.db.reload(path);
+        callers::locked(&self.scan).text_changed(path);
     }
 
     /// Files have come or gone: imports and configuration are looked for again.
     pub fn tree_changed(&mut self) {
-        callers::locked(&self.scan).tree_changed();
         self.db.tree_changed();
+        callers::locked(&self.scan).tree_changed();
     }
 
     pub fn configure(&mut self, options: Options) {

@@ -280,13 +280,17 @@ impl Database {
     pub fn set_called(&mut self, path: &Path, called: Vec<Called>) -> bool {
         let path = self.system.absolute(path);
         let settings = self.settings();
-        let mut all = settings.called(self).clone();
-        let before = if called.is_empty() { all.remove(&path) } else { all.insert(path.clone(), called) };
-        let is_new = before.as_ref() != all.get(&path);
-        if is_new {
-            settings.set_called(self).to(all);
+        if settings.called(self).get(&path).map_or(called.is_empty(), |known| *known == called) {
+            return false;
         }
-        is_new
+        let mut all = settings.called(self).clone();
+        if called.is_empty() {
+            all.remove(&path);
+        } else {
+            all.insert(path, called);
+        }
+        settings.set_called(self).to(all);
+        true
     }
 
     /// A file that was asked for before.

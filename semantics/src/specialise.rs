@@ -222,7 +222,7 @@ fn integer(value: i128, annotation: Annotation, special: bool) -> Argument {
 /// passed.
 pub(crate) fn with_other_elements(db: &dyn Db, specialisation: &Specialisation) -> Vec<Instance> {
     let is_open = |i: usize| specialisation.open.contains(&i);
-    with_elements_where(db, specialisation.instance, &[DType::F16, DType::I32, DType::I8, DType::I64, DType::I1], &is_open)
+    with_elements_where(db, specialisation.instance, &[DType::F16, DType::I32, DType::I8, DType::U8, DType::I64, DType::I1], &is_open)
 }
 
 /// An instance with each of some element types behind all of its pointers that no annotation types; without itself.
@@ -338,7 +338,9 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     assumption,
                 };
                 let arguments = guess.arguments(rules.as_mut());
-                if tried.contains(&arguments) {
+                let is_conditional = written.is_some_and(|written| written.is_conditional);
+                if let Some(known) = tried.iter().position(|known| *known == arguments) {
+                    out[known].is_conditional &= is_conditional;
                     continue;
                 }
                 tried.push(arguments.clone());
@@ -347,7 +349,6 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                 let instance = Instance::new(db, kernel, arguments, version(db, kernel));
                 let instance = repairs.repair(db, instance, flow, &is_free);
                 let called = written.and_then(|written| written.called).filter(|_| open.is_empty());
-                let is_conditional = written.is_some_and(|written| written.is_conditional);
                 out.push(Specialisation {
                     instance,
                     launches: vec![],

@@ -828,6 +828,24 @@ fn tests_of_a_library_say_what_its_kernels_are_given() {
     );
 }
 
+/// What is wrong whoever calls it is told, whether or not a launch that may not run has it too.
+#[test]
+fn callers_that_may_not_run_hide_nothing() {
+    let wrong = SHIFT.replace("<< 1", "+ tl.arange(0, 32)");
+    let project = Project::new(&[("lib/__init__.py", "from .ops import shift\n"), ("lib/ops.py", &wrong)]);
+    let alone = project.found(&[]);
+    check(&alone, expect![[r#"
+        lib/ops.py:10 SHP001
+    "#]]);
+    for body in [
+        "def test_perhaps(x, new):\n    if new:\n        shift(x)\n",
+        "def test_shift():\n    try:\n        shift(torch.ones(8))\n    except Exception:\n        pass\n",
+    ] {
+        project.write("test_ops.py", &test_of_shift(body));
+        assert_eq!(project.found(&[]), alone, "{body}");
+    }
+}
+
 /// What other files launch counts in `stats`, at the place that launches.
 #[test]
 fn stats_count_what_callers_say() {
