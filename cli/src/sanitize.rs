@@ -32,6 +32,10 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
     let host = session::host_with(options);
     Duration::try_from_secs_f64(request.timeout)
         .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
+    if request.device != "cpu" {
+        let other = "`tritium run --device sim` looks for races in shared memory, and compute-sanitizer for what a GPU does";
+        return Err(Failure(format!("checks run on `cpu`, not on `{}`; {other}", request.device)));
+    }
     let analysis = session::readable(&host, &request.file)?;
     let chosen = analysis.chosen_elsewhere(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
     let text = analysis.text(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;

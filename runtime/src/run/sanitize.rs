@@ -195,6 +195,27 @@ impl Collected {
     }
 }
 
+/// What is known of the memories of a launch before and after it.
+enum Judged {
+    /// It stands by itself, in a launch block.
+    Alone,
+    /// It is a step of a host program. By memory: whether something writes there after it.
+    InOrder { goes_on: Vec<bool> },
+    /// It stands in host code that is not followed.
+    Unknown,
+}
+
+impl Judged {
+    /// Whether nothing writes into a memory after the launch.
+    fn is_last(&self, memory: usize) -> bool {
+        match self {
+            Judged::Alone => true,
+            Judged::InOrder { goes_on } => !goes_on.get(memory).copied().unwrap_or(false),
+            Judged::Unknown => false,
+        }
+    }
+}
+
 /// A launch that has run under checks.
 struct Checked {
     programs: u64,
@@ -242,8 +263,14 @@ impl Run<'_> {
             ));
         }
         let mut after = before;
+        let judged = self.judged(launch);
         let mut sanitizer = Sanitizer::new(
-            memories.iter().zip(&after).enumerate().map(|(index, (spec, held))| shape_of(launch, index, spec, held)).collect(),
+            memories
+                .iter()
+                .zip(&after)
+                .enumerate()
+                .map(|(index, (spec, held))| shape_of(launch, index, spec, held, &judged))
+                .collect(),
         );
         self.enter(launch, "checking");
         let (programs, outcome) = cpu::sanitize(&module, launch.grid, &values, &mut after, self.bounds(), &mut sanitizer);
@@ -254,7 +281,7 @@ impl Run<'_> {
         let gap = match outcome {
             Ok(_) => {
                 for (index, memory) in memories.iter().enumerate() {
-                    let is_judged = memory.init == Init::Empty && !self.goes_on(launch, index);
+                    let is_judged = memory.init == Init::Empty && judged.is_last(index);
                     let unwritten = sanitizer.unwritten(index).filter(|_| is_judged);
                     let store = || {
                         let param =
@@ -280,21 +307,26 @@ impl Run<'_> {
         Ok(Checked { programs, gap, after: Some(after) })
     }
 
-    /// Whether something writes into a memory after a launch of host code has.
-    fn goes_on(&self, launch: &Launch, memory: usize) -> bool {
+    /// What of a launch's memories is judged: whether it holds anything, and whether all of it was written in the end.
+    fn judged(&self, launch: &Launch) -> Judged {
         let all = &launch::launches(self.db, self.file).launches;
         let host = host::host_launches(self.db, self.file);
         let of_host = all.len() - host.found.launches.len();
-        let Some(index) = all.iter().skip(of_host).position(|l| l.kernel == launch.kernel && l.id() == launch.id()) else {
-            return false;
-        };
+        let is_same = |other: &Launch| other.kernel == launch.kernel && other.id() == launch.id();
+        let Some(index) = all.iter().skip(of_host).position(is_same) else { return Judged::Alone };
         let program = &host.program;
-        let made =
-            program.steps.iter().filter(|step| step.launches.contains(&index)).filter_map(|step| step.results().nth(memory));
-        made.map(|node| NodeId(node as u32)).any(|node| {
+        let steps: Vec<_> = program.steps.iter().filter(|step| step.launches.contains(&index)).collect();
+        if steps.is_empty() {
+            return Judged::Unknown;
+        }
+        let goes_on = |node: NodeId| {
             let is_written = |op: &Op| matches!(op, Op::Store { into, .. } if into.node == node);
             program.steps.iter().any(|step| step.before.contains(&node)) || program.nodes.iter().any(|node| is_written(&node.op))
-        })
+        };
+        let left =
+            |memory: usize| steps.iter().filter_map(move |step| step.results().nth(memory)).map(|node| NodeId(node as u32));
+        let memories = steps.iter().map(|step| step.before.len()).max().unwrap_or(0);
+        Judged::InOrder { goes_on: (0..memories).map(|memory| left(memory).any(goes_on)).collect() }
     }
 
     fn found(&self, launch: &Launch, finding: &Finding, place: &dyn Fn(At) -> Option<Place>) -> Found {
@@ -372,10 +404,12 @@ pub(super) fn report_of(launch: &Launch, db: &Database, device: DeviceName, faul
 
 /// A memory as the checks see it. What is allocated and not made holds nothing; what a launch before has left holds nothing where it still has the
 /// pattern of that, of types in which hardly anything else has.
-fn shape_of(launch: &Launch, index: usize, spec: &launch::Tensor, held: &Tensor) -> MemoryShape {
+fn shape_of(launch: &Launch, index: usize, spec: &launch::Tensor, held: &Tensor, judged: &Judged) -> MemoryShape {
     let element_bytes = held.dtype.bytes();
     let elements = held.bytes.len() / element_bytes.max(1) as usize;
     let initialised = match spec.init {
+        // Something that is not followed may have written it.
+        _ if matches!(judged, Judged::Unknown) => None,
         Init::Empty => Some(vec![false; elements]),
         Init::Computed if element_bytes >= 4 => Some((0..elements).map(|at| held.slot(at) != held.pattern()).collect()),
         _ => None,
