@@ -265,17 +265,14 @@ impl Run<'_> {
         let mut after = before;
         let judged = self.judged(launch);
         let mut sanitizer = Sanitizer::new(
-            memories
-                .iter()
-                .zip(&after)
-                .enumerate()
-                .map(|(index, (spec, held))| shape_of(launch, index, spec, held, &judged))
-                .collect(),
+            memories.iter().zip(&after).enumerate().map(|(index, (spec, held))| shape_of(launch, index, spec, held)).collect(),
         );
         self.enter(launch, "checking");
         let (programs, outcome) = cpu::sanitize(&module, launch.grid, &values, &mut after, self.bounds(), &mut sanitizer);
         let place = |at: At| self.place_at(instance, &module, at);
-        for finding in sanitizer.findings() {
+        // What looks as if nobody had written it may have been written by what is not followed; nothing else is judged by it either.
+        let is_judged = |finding: &&Finding| finding.check != Check::Uninitialised || !matches!(judged, Judged::Unknown);
+        for finding in sanitizer.findings().iter().filter(is_judged) {
             all.add(self.found(launch, finding, &place));
         }
         let gap = match outcome {
@@ -404,12 +401,10 @@ pub(super) fn report_of(launch: &Launch, db: &Database, device: DeviceName, faul
 
 /// A memory as the checks see it. What is allocated and not made holds nothing; what a launch before has left holds nothing where it still has the
 /// pattern of that, of types in which hardly anything else has.
-fn shape_of(launch: &Launch, index: usize, spec: &launch::Tensor, held: &Tensor, judged: &Judged) -> MemoryShape {
+fn shape_of(launch: &Launch, index: usize, spec: &launch::Tensor, held: &Tensor) -> MemoryShape {
     let element_bytes = held.dtype.bytes();
     let elements = held.bytes.len() / element_bytes.max(1) as usize;
     let initialised = match spec.init {
-        // Something that is not followed may have written it.
-        _ if matches!(judged, Judged::Unknown) => None,
         Init::Empty => Some(vec![false; elements]),
         Init::Computed if element_bytes >= 4 => Some((0..elements).map(|at| held.slot(at) != held.pattern()).collect()),
         _ => None,
