@@ -1,3 +1,5 @@
+// Feature: Measured times beside predicted ones
+//
 //! Measured times of launches beside what was predicted of them.
 
 use std::path::Path;

@@ -222,7 +222,12 @@ fn integer(value: i128, annotation: Annotation, special: bool) -> Argument {
 /// passed.
 pub(crate) fn with_other_elements(db: &dyn Db, specialisation: &Specialisation) -> Vec<Instance> {
     let is_open = |i: usize| specialisation.open.contains(&i);
-    with_elements_where(db, specialisation.instance, &[DType::F16, DType::I32, DType::I8, DType::U8, DType::I64, DType::I1], &is_open)
+    with_elements_where(
+        db,
+        specialisation.instance,
+        &[DType::F16, DType::I32, DType::I8, DType::U8, DType::I64, DType::I1],
+        &is_open,
+    )
 }
 
 /// An instance with each of some element types behind all of its pointers that no annotation types; without itself.

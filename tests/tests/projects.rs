@@ -834,9 +834,12 @@ fn callers_that_may_not_run_hide_nothing() {
     let wrong = SHIFT.replace("<< 1", "+ tl.arange(0, 32)");
     let project = Project::new(&[("lib/__init__.py", "from .ops import shift\n"), ("lib/ops.py", &wrong)]);
     let alone = project.found(&[]);
-    check(&alone, expect![[r#"
+    check(
+        &alone,
+        expect![[r#"
         lib/ops.py:10 SHP001
-    "#]]);
+    "#]],
+    );
     for body in [
         "def test_perhaps(x, new):\n    if new:\n        shift(x)\n",
         "def test_shift():\n    try:\n        shift(torch.ones(8))\n    except Exception:\n        pass\n",

@@ -12,6 +12,9 @@ fn examples() -> Vec<(String, Vec<(String, String)>)> {
     let mut out = Vec::new();
     for entry in fs::read_dir(repository().join("examples")).expect("the examples are there") {
         let path = entry.expect("a file").path();
+        if path.is_dir() {
+            continue;
+        }
         let text = fs::read_to_string(&path).expect("the example is a text");
         let named = |start: &str, end: &str| -> Vec<String> {
             text.lines().filter_map(|line| line.strip_prefix(start)?.strip_suffix(end)).map(str::to_owned).collect()
