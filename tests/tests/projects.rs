@@ -890,6 +890,13 @@ fn callers_are_followed_while_they_are_edited() {
     until(&mut client, false);
     client.change(&test, 2, &wrong);
     until(&mut client, true);
+    // What it imports changes too. A push of before may come late, so each state has a line of its own.
+    client.change(&test, 3, "x = 1\n");
+    until(&mut client, false);
+    client.change(&test, 4, &format!("\n{wrong}"));
+    client.notification("textDocument/publishDiagnostics", |push| {
+        push["uri"] == json!(uri) && push.to_string().contains("launched from tests/test_ops.py:9")
+    });
     // On disk it is right.
     project.write("tests/test_ops.py", &right);
     client.notify("textDocument/didClose", json!({ "textDocument": { "uri": test } }));
