@@ -134,12 +134,12 @@ impl Comparison {
             return "it does not hold".to_owned();
         }
         let found = match &self.tolerance {
+            Some([0.0, 0.0]) if self.ok => "equal, as the program asks".to_owned(),
+            Some([0.0, 0.0]) => format!("relative error {error:.2e}, and the program asks that they are equal"),
             Some([relative, absolute]) => {
-                format!(
-                    "relative error {error:.2e}; the program allows {} + {}·|reference| of an element",
-                    short(*absolute),
-                    short(*relative)
-                )
+                let side = if self.ok { "within" } else { "beyond" };
+                let (relative, absolute) = (short(*relative), short(*absolute));
+                format!("relative error {error:.2e}, {side} the program's rtol={relative}, atol={absolute}")
             }
             None => format!("relative error {error:.2e}, allowed {bound:.2e}"),
         };

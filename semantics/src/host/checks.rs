@@ -12,15 +12,35 @@ use crate::{
     program::{Check, Checked, Tolerance},
 };
 
-/// Functions that compare two tensors: the names of their arguments, and which of their tolerances comes first.
-const COMPARISONS: &[(&str, [&str; 4])] = &[
-    ("torch.allclose", ["input", "other", "rtol", "atol"]),
-    ("torch.equal", ["input", "other", "", ""]),
-    ("torch.testing.assert_close", ["actual", "expected", "", ""]),
-    ("torch.testing.assert_allclose", ["actual", "expected", "rtol", "atol"]),
-    ("triton.testing.assert_close", ["x", "y", "atol", "rtol"]),
-    ("numpy.testing.assert_allclose", ["actual", "desired", "rtol", "atol"]),
-    ("numpy.allclose", ["a", "b", "rtol", "atol"]),
+/// A function that compares two tensors.
+struct Comparison {
+    path: &'static str,
+    /// Its arguments, the last two where they may stand by place.
+    params: [&'static str; 4],
+    /// The relative and the absolute difference that it allows where the call says only the other.
+    usual: [f64; 2],
+    /// It answers instead of raising.
+    answers: bool,
+}
+
+const COMPARISONS: &[Comparison] = &[
+    Comparison { path: "torch.allclose", params: ["input", "other", "rtol", "atol"], usual: [1e-5, 1e-8], answers: true },
+    Comparison { path: "torch.equal", params: ["input", "other", "", ""], usual: [0.0, 0.0], answers: true },
+    Comparison { path: "torch.testing.assert_close", params: ["actual", "expected", "", ""], usual: [0.0, 0.0], answers: false },
+    Comparison {
+        path: "torch.testing.assert_allclose",
+        params: ["actual", "expected", "rtol", "atol"],
+        usual: [0.0, 0.0],
+        answers: false,
+    },
+    Comparison { path: "triton.testing.assert_close", params: ["x", "y", "atol", "rtol"], usual: [0.0, 1e-2], answers: false },
+    Comparison {
+        path: "numpy.testing.assert_allclose",
+        params: ["actual", "desired", "rtol", "atol"],
+        usual: [1e-7, 0.0],
+        answers: false,
+    },
+    Comparison { path: "numpy.allclose", params: ["a", "b", "rtol", "atol"], usual: [1e-5, 1e-8], answers: true },
 ];
 /// Checks of one file that are followed.
 const MAX_CHECKS: usize = 512;
@@ -28,8 +48,9 @@ const MAX_CHECKS: usize = 512;
 impl Host<'_> {
     /// A call that compares; `None` where `path` is no such function.
     pub(super) fn check(&mut self, path: &str, args: &Args) -> Option<Value> {
-        let (_, [first, second, third, fourth]) = COMPARISONS.iter().find(|(other, _)| *other == path)?;
-        let answer = match path.ends_with("close") && !path.contains("assert") || path == "torch.equal" {
+        let Comparison { params: [first, second, third, fourth], usual, answers, .. } =
+            COMPARISONS.iter().find(|comparison| comparison.path == path)?;
+        let answer = match answers {
             true => Value::some(Kind::Bool, "it is known when the program runs"),
             false => Value::NONE,
         };
@@ -44,7 +65,7 @@ impl Host<'_> {
         let exactly = (path == "torch.equal").then_some(0.0);
         let (relative, absolute) = (relative.or(exactly), absolute.or(exactly));
         let tolerance = (relative.is_some() || absolute.is_some())
-            .then(|| Tolerance { relative: relative.unwrap_or(0.0), absolute: absolute.unwrap_or(0.0) });
+            .then(|| Tolerance { relative: relative.unwrap_or(usual[0]), absolute: absolute.unwrap_or(usual[1]) });
         let names = self.argument_texts(place);
         let what = match (left, right) {
             (Value::Tensor(l), Value::Tensor(r)) => {

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use super::{
     HostPlace,
     interpret::Host,
-    torch::{broadcast, promote},
+    torch::{broadcast, is_countable, promote},
     value::{Contents, Storage, TensorValue, row_major},
 };
 use crate::{
@@ -303,7 +303,8 @@ impl Host<'_> {
         if axis >= shape.len() || !parts.iter().all(agrees) {
             return None;
         }
-        shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
+        shape[axis] = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.shape[axis]))?;
+        is_countable(&shape).then_some(())?;
         let zero = self.number(0.0, dtype);
         let zeros = zero.view(shape.clone(), vec![0; shape.len()], 0);
         let whole = self.copy(&zeros, dtype);
@@ -322,7 +323,7 @@ impl Host<'_> {
 
 /// A view in which axes of extent 1, and those that are missing in front, repeat.
 pub(super) fn expanded(x: &TensorValue, shape: &[u64]) -> Option<TensorValue> {
-    let missing = shape.len().checked_sub(x.shape.len())?;
+    let missing = shape.len().checked_sub(x.shape.len()).filter(|_| is_countable(shape))?;
     let mut strides = vec![0; missing];
     for (axis, (&extent, &stride)) in x.shape.iter().zip(&x.strides).enumerate() {
         strides.push(match (extent, shape[missing + axis]) {

@@ -6,7 +6,7 @@
 use super::{
     contents::{expanded, inserted, narrowed, permuted},
     interpret::Host,
-    torch::{Args, axis, promote},
+    torch::{Args, axis, is_countable, promote},
     value::{TensorValue, Value},
 };
 use crate::{
@@ -549,6 +549,7 @@ impl Host<'_> {
                     strides.extend([0, stride]);
                     merged.push(n.checked_mul(extent)?);
                 }
+                is_countable(&merged).then_some(())?;
                 let wide = x.view(shape, strides, x.offset);
                 self.reshaped(&wide, merged)
             }
@@ -559,6 +560,7 @@ impl Host<'_> {
                 wide.strides[at + 1] = 0;
                 let mut merged = x.shape.clone();
                 merged[at] = merged[at].checked_mul(n)?;
+                is_countable(&merged).then_some(())?;
                 self.reshaped(&wide, merged)
             }
             "tril" | "triu" => {
@@ -834,6 +836,7 @@ impl Host<'_> {
             }
             aligned.push(x.view(shape, strides, x.offset));
         }
+        is_countable(&extents).then_some(())?;
         // Two operands that share summed letters only are a matrix product.
         if let [a, b] = &aligned[..] {
             let is_batch = |l: usize| l < output.len() && a.shape[l] == b.shape[l];

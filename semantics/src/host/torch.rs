@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use super::{
     device,
-    value::{TensorValue, Value, row_major},
+    value::{LARGEST, TensorValue, Value, row_major},
 };
 use crate::{body::BinaryOp, constant::Const, dtype::DType, launch::Init};
 
@@ -386,12 +386,18 @@ pub(super) fn promote(a: DType, b: DType) -> DType {
 pub(super) fn broadcast(a: &[u64], b: &[u64]) -> Option<Vec<u64>> {
     let rank = a.len().max(b.len());
     let dim = |shape: &[u64], i: usize| (i + shape.len()).checked_sub(rank).map_or(1, |i| shape[i]);
-    (0..rank)
-        .map(|i| match (dim(a, i), dim(b, i)) {
-            (x, y) if x == y => Some(x),
-            (1, y) => Some(y),
-            (x, 1) => Some(x),
-            _ => None,
-        })
-        .collect()
+    let one = |i: usize| match (dim(a, i), dim(b, i)) {
+        (x, y) if x == y => Some(x),
+        (1, y) => Some(y),
+        (x, 1) => Some(x),
+        _ => None,
+    };
+    let shape: Vec<u64> = (0..rank).map(one).collect::<Option<_>>()?;
+    is_countable(&shape).then_some(shape)
+}
+
+/// Whether some memory could hold a tensor of this shape.
+pub(super) fn is_countable(shape: &[u64]) -> bool {
+    shape.len() <= MAX_RANK
+        && shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent.max(1)).filter(|&n| n <= LARGEST)).is_some()
 }

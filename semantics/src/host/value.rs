@@ -276,7 +276,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) const TOO_LARGE: &str = "host code makes more than is followed";
 
 /// Elements of a tensor: beyond any device's memory, and far from overflow.
-const LARGEST: u64 = 1 << 44;
+pub(super) const LARGEST: u64 = 1 << 44;
 
 /// Strides of a row-major tensor.
 pub fn row_major(shape: &[u64]) -> Vec<u64> {
