@@ -6,7 +6,7 @@ import triton.language as tl
 
 
 @triton.jit
-def rotary_kernel(x_ptr, cos_ptr, sin_ptr, stride_row, n_heads, HALF: tl.constexpr, BACKWARD: tl.constexpr):
+def rotary_kernel(x_ptr, cos_ptr, sin_ptr, stride_row, HALF: tl.constexpr, BACKWARD: tl.constexpr):
     position = tl.program_id(0)
     head = tl.program_id(1)
     d = tl.arange(0, HALF)
@@ -23,7 +23,7 @@ def rotary_kernel(x_ptr, cos_ptr, sin_ptr, stride_row, n_heads, HALF: tl.constex
 
 def rotate(x, cos, sin, backward=False):
     seq, heads, dim = x.shape
-    rotary_kernel[(seq, heads)](x, cos, sin, x.stride(0), heads, HALF=dim // 2, BACKWARD=backward)
+    rotary_kernel[(seq, heads)](x, cos, sin, x.stride(0), HALF=dim // 2, BACKWARD=backward)
     return x
 
 

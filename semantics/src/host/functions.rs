@@ -5,6 +5,7 @@
 
 use super::{
     contents::{expanded, inserted, narrowed, permuted},
+    device,
     interpret::Host,
     torch::{Args, axis, is_countable, promote},
     value::{TensorValue, Value},
@@ -802,6 +803,7 @@ impl Host<'_> {
                 let count = self.counted(n);
                 let diagonal = self.binary_of(Binary::Equal, &inserted(&count, 1), &inserted(&count, 0))?;
                 self.copy(&diagonal, args.keyword("dtype").map_or(Some(DType::F32), Value::as_dtype)?)
+                    .on_cpu(device::makes_on_cpu(args, self.default_is_cpu))
             }
             _ => return None,
         };

@@ -117,7 +117,7 @@ impl Host<'_> {
             // What is left out of a sum makes it wrong.
             for leaf in 0..self.autograd.leaves.len() {
                 let tensor = self.autograd.leaves[leaf].tensor.clone();
-                let unknown = self.computed(tensor.dtype, tensor.shape.clone(), None);
+                let unknown = self.computed(tensor.dtype, tensor.shape.clone(), None).on_cpu(tensor.on_cpu);
                 self.autograd.leaves[leaf].gradient = Some(unknown);
             }
         }
@@ -137,7 +137,8 @@ impl Host<'_> {
                     Some(before) => self.binary_as(Binary::Add, &before, &own, tensor.dtype)?,
                     None => own,
                 };
-                self.autograd.leaves[at].gradient = Some(sum);
+                // It lies where its tensor does.
+                self.autograd.leaves[at].gradient = Some(sum.on_cpu(tensor.on_cpu));
                 continue;
             }
             let made_by = |applied: &Applied| applied.outputs.iter().any(|(_, output)| *output == node);
@@ -189,7 +190,7 @@ impl Host<'_> {
                 Some(gradient) => gradient.view(output.shape.clone(), output.strides.clone(), output.offset),
                 None => self.filled(0.0, output.dtype, &output.shape),
             };
-            gradients.push(Value::Tensor(gradient));
+            gradients.push(Value::Tensor(gradient.on_cpu(output.on_cpu)));
         }
         if let Value::Object(object) = &context {
             let asked = inputs.iter().map(|input| Value::bool(matches!(input, Value::Tensor(t) if t.dtype.is_float())));

@@ -304,7 +304,9 @@ impl Host<'_> {
             }
             Some(Value::Tensor(t)) => {
                 let known = t.init().as_ref().and_then(launch::impossible_init);
-                known.or_else(|| launch::impossible_size(name, &t.shape, t.dtype.bytes()))
+                // What repeats takes no more memory.
+                let shape = if t.numel() > t.storage.len { std::slice::from_ref(&t.storage.len) } else { &t.shape[..] };
+                known.or_else(|| launch::impossible_size(name, shape, t.dtype.bytes()))
             }
             None => torch::oversized(name, args).and_then(|shape| launch::impossible_size(name, &shape, 1)),
             _ => None,
