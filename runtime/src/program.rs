@@ -84,6 +84,22 @@ impl<'p> Contents<'p> {
         self.hold(id, Held::Bytes(Arc::new(bytes)))
     }
 
+    /// Lets go of what nothing that is still wanted reads.
+    pub(crate) fn forget_unread(&mut self, wanted: impl IntoIterator<Item = NodeId>) {
+        let mut seen = vec![false; self.held.len()];
+        let mut pending: Vec<NodeId> = wanted.into_iter().collect();
+        while let Some(id) = pending.pop() {
+            if !std::mem::replace(&mut seen[id.index()], true) && self.held[id.index()].is_none() {
+                pending.extend(self.node(id).op.reads().iter().map(|view| view.node));
+            }
+        }
+        for (held, is_read) in self.held.iter_mut().zip(seen) {
+            if let Some(unread) = held.take_if(|_| !is_read) {
+                self.bytes -= unread.bytes();
+            }
+        }
+    }
+
     /// A memory as a device is given it: with the geometry of a tensor that begins with it, or as a row of elements.
     pub(crate) fn memory(&self, id: NodeId, spec: &launch::Tensor) -> Option<Tensor> {
         let node = self.node(id);

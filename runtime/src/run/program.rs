@@ -40,6 +40,7 @@ impl Run<'_> {
             // What stands on no launch that was asked for is not asked either.
             all_launches || (steps.iter().all(|step| needed.contains(step)) && steps.iter().any(|step| wanted.contains(step)))
         });
+        let checks: Vec<_> = checks.collect();
         for (number, step) in program.steps.iter().enumerate().filter(|(number, _)| needed.contains(number)) {
             let rows: Vec<usize> = step.launches.iter().copied().filter(|row| chosen.contains(row)).collect();
             let rows = if rows.is_empty() { step.launches[..1].to_vec() } else { rows };
@@ -75,6 +76,9 @@ impl Run<'_> {
                 }
                 is_first = false;
             }
+            let later = program.steps.iter().enumerate().filter(|(later, _)| *later > number && needed.contains(later));
+            let asked = checks.iter().flat_map(|check| nodes_of(&check.what));
+            contents.forget_unread(later.flat_map(|(_, step)| step.before.iter().copied()).chain(asked));
         }
         let mut out = Vec::new();
         for check in checks {
