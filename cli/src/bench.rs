@@ -1,29 +1,25 @@
 //! `tritium bench`.
 
-use std::{fs, path::PathBuf, process::ExitCode, time::Duration};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::json;
 use tritium_ide::bench::{self, Row};
 use tritium_runtime::{
     calibrate,
-    exec::{self, Cancel, ExecError, Job, Task, Verify},
+    exec::{self, Cancel, Task},
     files,
     timing::Spread,
-    watch::Limits,
 };
 
 use crate::{
     args::{Analysing, BenchFormat},
+    job,
     session::{self, Failure},
 };
 
 pub(crate) struct Request {
-    pub(crate) file: PathBuf,
-    pub(crate) launch: Option<String>,
-    pub(crate) device: String,
-    pub(crate) timeout: f64,
-    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) job: job::Request,
     pub(crate) launcher: Option<String>,
     pub(crate) baseline: Option<PathBuf>,
     pub(crate) write_baseline: Option<PathBuf>,
@@ -31,50 +27,30 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    Duration::try_from_secs_f64(request.timeout)
-        .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
     let before: Option<Vec<Row>> = request.baseline.as_ref().map(read).transpose()?;
     let host = session::host(analysing)?;
-    let analysis = session::readable(&host, &request.file)?;
-    let chosen = analysis.chosen_elsewhere(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
-    let text = analysis.text(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
-    let job = Job {
-        path: request.file.clone(),
-        text,
-        task: Task::Bench,
-        launch: request.launch,
-        device: request.device,
-        verify: Verify::Never,
-        save: None,
-        chosen,
-        expect: Vec::new(),
-        limits: Limits { seconds: request.timeout, memory_bytes: request.memory_bytes },
-        attended: true,
-    };
+    let file = request.job.file();
+    let job = request.job.job(&session::readable(&host, file)?, Task::Bench)?;
     let outcome = match &request.launcher {
         Some(launcher) => exec::through_launcher(launcher, &job, &Cancel::default()),
         None => exec::in_child(&job, &Cancel::default()),
     };
-    let report = match outcome {
+    let report = match job::outcome(outcome)? {
         Ok(report) => report,
-        Err(ExecError::Refused(refusal)) if refusal.usage => return Err(Failure(refusal.message)),
-        Err(error) => {
-            eprintln!("tritium: {error}");
-            return Ok(ExitCode::from(1));
-        }
+        Err(status) => return Ok(status),
     };
     // What is predicted is predicted of the board that has run it.
     let board = report.launches.first().and_then(|launch| calibrate::board_of(&launch.device));
     let of_board = Analysing { gpu: board.map(|board| board.name.to_owned()).or(analysing.gpu.clone()), ..analysing.clone() };
     let host = session::host(&of_board)?;
-    let rows = session::readable(&host, &request.file)?.bench(&request.file, &report);
+    let rows = session::readable(&host, file)?.bench(file, &report);
     session::print(&match format {
         BenchFormat::Table => table(&rows),
-        BenchFormat::Json => session::pretty(&json!({ "version": 1, "file": request.file, "rows": rows })),
+        BenchFormat::Json => session::pretty(&json!({ "version": 1, "file": file, "rows": rows })),
         BenchFormat::Csv => csv(&rows),
     })?;
     if let Some(path) = &request.write_baseline {
-        let text = session::pretty(&json!({ "version": 1, "file": request.file, "rows": rows }));
+        let text = session::pretty(&json!({ "version": 1, "file": file, "rows": rows }));
         files::replace(path, |out| std::io::Write::write_all(out, text.as_bytes()))
             .map_err(|e| Failure(format!("{}: {e}", path.display())))?;
     }

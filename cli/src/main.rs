@@ -11,6 +11,7 @@ mod charts;
 mod check;
 mod emit;
 mod gpus;
+mod job;
 mod printing;
 mod report;
 mod roofline;
@@ -110,13 +111,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)
         }
         Command::Run { file, launch, device, verify, expect, save, timeout, memory, launcher, output_format, analysing } => {
-            let memory_bytes = memory.map(|memory| memory.bytes);
-            let request = run::Request { file, launch, device, verify, expect, save, timeout, memory_bytes, launcher };
+            let job = job::Request { file, launch, device, timeout, memory_bytes: memory.map(|memory| memory.bytes) };
+            let request = run::Request { job, verify, expect, save, launcher };
             run::run(request, output_format, &analysing)
         }
         Command::Sanitize { file, launch, device, select, ignore, timeout, memory, output_format, analysing } => {
-            let memory_bytes = memory.map(|memory| memory.bytes);
-            let request = sanitize::Request { file, launch, device, timeout, memory_bytes, select, ignore };
+            let job = job::Request { file, launch, device, timeout, memory_bytes: memory.map(|memory| memory.bytes) };
+            let request = sanitize::Request { job, select, ignore };
             sanitize::sanitize(request, output_format, &analysing)
         }
         Command::Bench {
@@ -132,18 +133,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             output_format,
             analysing,
         } => {
-            let memory_bytes = memory.map(|memory| memory.bytes);
-            let request = bench::Request {
-                file,
-                launch,
-                device,
-                timeout,
-                memory_bytes,
-                launcher,
-                baseline,
-                write_baseline,
-                fail_if_slower,
-            };
+            let job = job::Request { file, launch, device, timeout, memory_bytes: memory.map(|memory| memory.bytes) };
+            let request = bench::Request { job, launcher, baseline, write_baseline, fail_if_slower };
             bench::bench(request, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {

@@ -1,26 +1,22 @@
 //! `tritium sanitize`.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tritium_runtime::{
-    exec::{self, Cancel, ExecError, Job, Task, Verify},
+    exec::{self, Cancel, Task},
     run::Findings,
-    watch::Limits,
 };
 
 use crate::{
     args::{Analysing, CheckFormat},
+    job,
     printing::{self, Told},
     session::{self, Failure},
 };
 
 pub(crate) struct Request {
-    pub(crate) file: PathBuf,
-    pub(crate) launch: Option<String>,
-    pub(crate) device: String,
-    pub(crate) timeout: f64,
-    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) job: job::Request,
     pub(crate) select: Vec<String>,
     pub(crate) ignore: Vec<String>,
 }
@@ -30,38 +26,15 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
     options.select = if request.select.is_empty() { None } else { Some(session::selectors(&request.select)?) };
     options.ignore = session::selectors(&request.ignore)?;
     let host = session::host_with(options);
-    Duration::try_from_secs_f64(request.timeout)
-        .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", request.timeout)))?;
-    if request.device != "cpu" {
-        let other = "`tritium run --device sim` looks for races in shared memory, and compute-sanitizer for what a GPU does";
-        return Err(Failure(format!("checks run on `cpu`, not on `{}`; {other}", request.device)));
-    }
-    let analysis = session::readable(&host, &request.file)?;
-    let chosen = analysis.chosen_elsewhere(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
-    let text = analysis.text(&request.file).ok_or_else(|| Failure::unreadable(&request.file))?;
-    let job = Job {
-        path: request.file.clone(),
-        text,
-        task: Task::Sanitize,
-        launch: request.launch,
-        device: request.device,
-        verify: Verify::Never,
-        save: None,
-        chosen,
-        expect: Vec::new(),
-        limits: Limits { seconds: request.timeout, memory_bytes: request.memory_bytes },
-        attended: true,
-    };
+    let file = request.job.file();
+    let analysis = session::readable(&host, file)?;
+    let job = request.job.job(&analysis, Task::Sanitize)?;
     // Ctrl-C ends this process, and the child with it.
-    let findings = match exec::sanitize_in_child(&job, &Cancel::default()) {
+    let findings = match job::outcome(exec::sanitize_in_child(&job, &Cancel::default()))? {
         Ok(findings) => findings,
-        Err(ExecError::Refused(refusal)) if refusal.usage => return Err(Failure(refusal.message)),
-        Err(error) => {
-            eprintln!("tritium: {error}");
-            return Ok(ExitCode::from(1));
-        }
+        Err(status) => return Ok(status),
     };
-    let (findings, found) = analysis.located(&request.file, findings);
+    let (findings, found) = analysis.located(file, findings);
     let told: Vec<Told> =
         found.into_iter().map(|file| Told { path: file.path, text: file.text, diagnostics: file.diagnostics }).collect();
     session::print(&match format {

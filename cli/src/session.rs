@@ -7,8 +7,8 @@ use std::{
     process::ExitCode,
 };
 
-use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
-use tritium_ide::{Analysis, Host, Options, guarded, workspace::FolderWalk};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tritium_ide::{Analysis, Host, Options, workspace::FolderWalk};
 use tritium_runtime::files::{MAX_SOURCE_BYTES, read_regular};
 use tritium_semantics::{Db as _, project::Selector, target::Gpu};
 
@@ -143,31 +143,8 @@ pub(crate) fn pool() -> Result<ThreadPool, Failure> {
 /// Finds out what other files launch of the kernels of these.
 pub(crate) fn find_callers(host: &mut Host, files: &[PathBuf], named: &[PathBuf], pool: &ThreadPool) {
     let folders: Vec<PathBuf> = named.iter().filter(|path| path.is_dir()).cloned().collect();
-    let snapshot = host.snapshot();
-    let generation = snapshot.generation();
-    let found = pool.install(move || {
-        let has_kernels =
-            |analysis: &mut Analysis, path: &&PathBuf| guarded(|| analysis.kernel_count(path)).is_ok_and(|count| count > 0);
-        let with_kernels =
-            files.par_iter().map_with(snapshot.clone(), |analysis, path| has_kernels(analysis, &path).then_some(path));
-        let with_kernels: Vec<PathBuf> = with_kernels.flatten().cloned().collect();
-        if with_kernels.is_empty() {
-            return Vec::new();
-        }
-        let graph = snapshot.import_graph(&with_kernels, &folders);
-        if graph.is_cut {
-            eprintln!("tritium: there are more Python files around than are looked through for callers of kernels");
-        }
-        let of_file = |analysis: &mut Analysis, path: PathBuf| {
-            let absolute = analysis.db().system().absolute(&path);
-            let (callers, _) = graph.callers(&absolute);
-            let called = guarded(|| analysis.called(&path, &callers)).unwrap_or_default();
-            (path, called)
-        };
-        with_kernels.into_par_iter().map_with(snapshot, of_file).collect::<Vec<_>>()
-    });
-    for (path, called) in found {
-        host.set_called(generation, &path, called);
+    if !pool.install(|| host.find_callers(files, &folders)) {
+        eprintln!("tritium: there are more Python files around than are looked through for callers of kernels");
     }
 }
 

@@ -13,12 +13,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rayon::prelude::*;
 use tritium_semantics::{
     Db as _,
     host::{self, Called},
 };
 
-use crate::{Analysis, workspace::FolderWalk};
+use crate::{Analysis, Host, guarded, workspace::FolderWalk};
 
 use imports::Imports;
 
@@ -212,6 +213,34 @@ fn module_parts(path: &Path) -> Vec<&str> {
 
 /// What says that a folder is a project's.
 const MARKS: &[&str] = &["pyproject.toml", "setup.py", "setup.cfg", ".git/HEAD"];
+
+impl Host {
+    /// Finds out what other files launch of the kernels of these, file by file on the threads of the pool that it is called in. Whether all
+    /// files around were looked through.
+    pub fn find_callers(&mut self, files: &[PathBuf], folders: &[PathBuf]) -> bool {
+        let snapshot = self.snapshot();
+        let generation = snapshot.generation();
+        let has_kernels = |analysis: &mut Analysis, path: &PathBuf| {
+            let has = guarded(|| analysis.kernel_count(path)).is_ok_and(|count| count > 0);
+            has.then(|| path.clone())
+        };
+        let with_kernels: Vec<PathBuf> = files.par_iter().map_with(snapshot.clone(), has_kernels).flatten().collect();
+        if with_kernels.is_empty() {
+            return true;
+        }
+        let graph = snapshot.import_graph(&with_kernels, folders);
+        let of_file = |analysis: &mut Analysis, path: PathBuf| {
+            let (callers, _) = graph.callers(&analysis.db().system().absolute(&path));
+            let called = guarded(|| analysis.called(&path, &callers)).unwrap_or_default();
+            (path, called)
+        };
+        let found: Vec<_> = with_kernels.into_par_iter().map_with(snapshot, of_file).collect();
+        for (path, called) in found {
+            self.set_called(generation, &path, called);
+        }
+        !graph.is_cut
+    }
+}
 
 impl Analysis {
     /// Who imports whom around some files: in the folders that the editor has open, in these, and in the files' projects.

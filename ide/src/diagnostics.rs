@@ -73,7 +73,7 @@ pub struct TextEdit {
 const PAGES: &str = "https://tritium.invalid/diagnostics";
 
 /// Where the page of a code is read.
-pub(crate) fn href(code: Code) -> String {
+fn href(code: Code) -> String {
     format!("{PAGES}/{}", code.as_str())
 }
 
@@ -303,7 +303,7 @@ fn fix_of(fix: &check::FileFix) -> Fix {
 }
 
 /// What lies in other files (a helper's own line) is told there.
-fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
+pub(crate) fn from_check(file: SourceFile, found: &check::Diagnostic) -> Diagnostic {
     let related = found.related.iter().filter(|r| r.file == file);
     let fixes = found.fixes.iter().filter(|f| f.edits.iter().all(|e| e.file == file));
     Diagnostic {

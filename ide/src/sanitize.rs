@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tritium_runtime::run::{Findings, Found, Place};
-use tritium_semantics::{check, diagnostics::Code};
+use tritium_runtime::run::{Findings, Found};
+use tritium_semantics::{SourceFile, check, diagnostics::Code};
 
-use crate::{Analysis, Diagnostic, Related, ResourceDiagnostics, diagnostics::href};
+use crate::{Analysis, Diagnostic, ResourceDiagnostics, diagnostics::from_check};
 
 /// A file with findings.
 pub struct FoundIn {
@@ -20,26 +20,10 @@ impl Analysis {
     /// What was found in a file, to be shown with what else is wrong in it.
     pub fn held_findings(&self, path: &Path, text: &str, findings: &Findings) -> ResourceDiagnostics {
         let Some(file) = self.file(path) else { return ResourceDiagnostics::default() };
-        let here = |place: &&Place| place.file == *path && text.get(place.start..place.end).is_some();
-        let found = findings.findings.iter().filter_map(|found| {
-            let (code, place) = (Code::find(&found.code)?, found.place.as_ref().filter(here)?);
-            let related = found.related.iter().filter(|(place, _)| here(&place));
-            let related =
-                related.map(|(place, message)| check::Related { file, range: place.start..place.end, message: message.clone() });
-            Some(check::Diagnostic {
-                code,
-                severity: code.severity(),
-                message: found.sentence(),
-                range: place.start..place.end,
-                kernel: Some(found.kernel.as_str().into()),
-                configs: vec![],
-                in_string: false,
-                assumed: false,
-                rests_on: vec![],
-                related: related.collect(),
-                fixes: vec![],
-            })
-        });
+        let is_here = |found: &&Found| {
+            found.place.as_ref().is_some_and(|place| place.file == *path && text.get(place.start..place.end).is_some())
+        };
+        let found = findings.findings.iter().filter(is_here).filter_map(|found| as_check(found, file, path));
         ResourceDiagnostics::new(file, text, found.collect())
     }
 
@@ -56,7 +40,8 @@ impl Analysis {
         let mut files: Vec<FoundIn> = Vec::new();
         for found in &findings.findings {
             let file = found.place.as_ref().map_or(path, |place| &place.file);
-            let Some(diagnostic) = diagnostic(found, file) else { continue };
+            let Some(source) = self.file(file) else { continue };
+            let Some(diagnostic) = as_check(found, source, file).map(|found| from_check(source, &found)) else { continue };
             match files.iter_mut().find(|known| known.path == *file) {
                 Some(known) => known.diagnostics.push(diagnostic),
                 None => {
@@ -71,23 +56,23 @@ impl Analysis {
     }
 }
 
-fn diagnostic(found: &Found, file: &Path) -> Option<Diagnostic> {
+/// A finding as one of a check of the file that it stands in; what has no place stands at its first byte.
+fn as_check(found: &Found, file: SourceFile, path: &Path) -> Option<check::Diagnostic> {
     let code = Code::find(&found.code)?;
-    let range = found.place.as_ref().map_or(0..0, |place| place.start..place.end);
-    let related = found.related.iter().filter(|(place, _)| place.file == *file);
-    Some(Diagnostic {
-        code: code.as_str(),
-        name: code.name(),
+    let related = found.related.iter().filter(|(place, _)| place.file == *path);
+    Some(check::Diagnostic {
+        code,
         severity: code.severity(),
         message: found.sentence(),
-        range,
-        kernel: Some(found.kernel.clone()),
+        range: found.place.as_ref().map_or(0..0, |place| place.start..place.end),
+        kernel: Some(found.kernel.as_str().into()),
         configs: vec![],
-        assumed: false,
         in_string: false,
+        assumed: false,
         rests_on: vec![],
-        related: related.map(|(place, message)| Related { range: place.start..place.end, message: message.clone() }).collect(),
+        related: related
+            .map(|(place, message)| check::Related { file, range: place.start..place.end, message: message.clone() })
+            .collect(),
         fixes: vec![],
-        href: href(code),
     })
 }

@@ -6,6 +6,7 @@
 
 use std::{path::PathBuf, str::FromStr};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinError;
 use tower_lsp::ls_types::Uri;
@@ -46,19 +47,28 @@ pub(crate) async fn run(
 ) -> Value {
     let job = job(path, text, launch, options.device.clone(), chosen, options);
     let outcome = watched(runs, move |cancel| exec::in_child(&job, cancel)).await;
-    match outcome {
-        Ok(Ok(report)) => {
-            let mut value = serde_json::to_value(&report).unwrap_or_default();
-            if let Value::Object(fields) = &mut value {
-                fields.insert("ok".to_owned(), json!(report.ok()));
-                fields.insert("summary".to_owned(), json!(report.summary()));
-                fields.insert("text".to_owned(), json!(report.to_string()));
-            }
-            value
-        }
-        Ok(Err(error)) => failed(error.to_string()),
-        Err(error) => failed(format!("the run could not be started: {error}")),
+    match given(outcome) {
+        Ok(report) => answer(&report, report.ok(), report.summary(), report.to_string()),
+        Err(failure) => failure,
     }
+}
+
+/// What a job has given, or what is said instead.
+fn given<T>(outcome: Result<Result<T, exec::ExecError>, JoinError>) -> Result<T, Value> {
+    match outcome {
+        Ok(Ok(given)) => Ok(given),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(error) => Err(failed(format!("the run could not be started: {error}"))),
+    }
+}
+
+/// What a job has given as JSON, with what people read of it.
+fn answer(given: &impl Serialize, ok: bool, summary: String, text: String) -> Value {
+    let mut value = serde_json::to_value(given).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.extend([("ok".to_owned(), json!(ok)), ("summary".to_owned(), json!(summary)), ("text".to_owned(), json!(text))]);
+    }
+    value
 }
 
 /// The same under checks, with what they found; the fields are those of `tritium sanitize --output-format json` but for places in lines.
@@ -72,18 +82,9 @@ pub(crate) async fn sanitize(
 ) -> (Value, Option<Findings>) {
     let job = job(path, text, launch, "cpu".to_owned(), chosen, options);
     let outcome = watched(runs, move |cancel| exec::sanitize_in_child(&job, cancel)).await;
-    match outcome {
-        Ok(Ok(findings)) => {
-            let mut value = serde_json::to_value(&findings).unwrap_or_default();
-            if let Value::Object(fields) = &mut value {
-                fields.insert("ok".to_owned(), json!(findings.ok()));
-                fields.insert("summary".to_owned(), json!(findings.summary()));
-                fields.insert("text".to_owned(), json!(account(&findings)));
-            }
-            (value, Some(findings))
-        }
-        Ok(Err(error)) => (failed(error.to_string()), None),
-        Err(error) => (failed(format!("the run could not be started: {error}")), None),
+    match given(outcome) {
+        Ok(findings) => (answer(&findings, findings.ok(), findings.summary(), account(&findings)), Some(findings)),
+        Err(failure) => (failure, None),
     }
 }
 

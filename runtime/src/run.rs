@@ -142,7 +142,7 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
                 let before = match run.made(&launch) {
                     // Others may be checked all the same.
                     Err(refusal) if checks.is_some() => {
-                        launches.push(sanitize::report_of(&launch, &db, device, Some(refusal.message)));
+                        launches.push(LaunchReport::of(&db, &launch, device.to_string(), Some(refusal.message)));
                         continue;
                     }
                     before => before?,
@@ -302,20 +302,7 @@ impl Run<'_> {
                 (name, self.on_cuda(&open, instance, target, launch, &values, &mut after)?)
             }
         };
-        let mut report = LaunchReport {
-            launch: launch.name.to_string(),
-            kernel: launch.kernel.name(db).to_string(),
-            device: name,
-            grid: launch.grid,
-            num_warps: launch.options.num_warps,
-            seconds: 0.0,
-            timing: None,
-            row: launch.config,
-            outputs: Vec::new(),
-            comparisons: Vec::new(),
-            note: None,
-            fault: None,
-        };
+        let mut report = LaunchReport::of(db, launch, name, None);
         let stores = match outcome {
             Ok(Done { seconds, timing, stores }) => {
                 (report.seconds, report.timing) = (seconds, timing);

@@ -45,11 +45,7 @@ impl Tensor {
     /// Allocates and fills a tensor. `directory`: what `file("x.npy")` is relative to.
     pub fn make(spec: &launch::Tensor, directory: &Path) -> Result<Tensor, TensorError> {
         let fail = |message: String| TensorError { tensor: spec.name.to_string(), message };
-        let span = spec.shape.iter().zip(&spec.strides).try_fold(1u64, |span, (&extent, &stride)| {
-            if extent == 0 { Some(span) } else { (extent - 1).checked_mul(stride)?.checked_add(span) }
-        });
-        let elements = if spec.shape.contains(&0) { Some(0) } else { span };
-        let size = elements.and_then(|n| n.checked_mul(u64::from(spec.dtype.bytes()))).filter(|&b| b <= MAX_BYTES);
+        let size = spec.span().and_then(|n| n.checked_mul(u64::from(spec.dtype.bytes()))).filter(|&b| b <= MAX_BYTES);
         let Some(size) = size else { return Err(fail(format!("shape {:?} takes more than {MAX_BYTES} bytes", spec.shape))) };
         let mut tensor = Tensor {
             name: spec.name.to_string(),

@@ -39,7 +39,7 @@ F.cross_entropy(x, i[:3], reduction="sum"); F.cross_entropy(x, i[:3], reduction=
 F.scaled_dot_product_attention(t, t, t, is_causal=True); F.scaled_dot_product_attention(t, t, t, scale=0.3)
 x.sum(); x.sum(0); x.sum(dim=1, keepdim=True); x.sum((0, 1)); t.sum((0, 2)); n.sum(); n.sum(1); x.mean(); x.mean(-1); t.mean((1, 2), keepdim=True)
 x.prod(1); x.max(); x.min(); x.amax(1); x.amin(dim=(0, 1)); x.argmax(1); x.argmin(dim=0); x.max(1).values; x.max(dim=1)[1]; x.min(0).indices
-x.var(); x.var(1); x.var(1, unbiased=False); x.std(0); torch.var(x, dim=1, correction=0); x.norm(); torch.linalg.norm(x); m.any(); m.all(1); m.sum(); m.float().mean(0)
+x.var(); x.var(1); x.var(1, True); x.var(0, False, True); x.norm(dim=1); x.norm(2, 1); torch.norm(x, dim=0); x.swapaxes(0, 1); x.var(1, unbiased=False); x.std(0); torch.var(x, dim=1, correction=0); x.norm(); torch.linalg.norm(x); m.any(); m.all(1); m.sum(); m.float().mean(0)
 torch.logsumexp(x, 1); x.logsumexp(dim=0, keepdim=True); torch.cumsum(x, dim=1); x.cumsum(0); n.cumsum(1); torch.cumprod(x, 1); torch.logcumsumexp(x, 1)
 x.t(); x.T; t.permute(2, 0, 1); t.transpose(0, 2); t.mT; x.reshape(4, 3); x.t().reshape(-1); x.view(2, 6); t.flatten(1); t.flatten(0, 1); x.unsqueeze(1); x[:, None].squeeze(1)
 x.expand(2, 3, 4); v.expand_as(x); x.repeat(2, 1); v.repeat(2, 3); x.repeat_interleave(2, dim=1); x.flip(1); x.flip((0, 1)); torch.tril(x); torch.triu(x, 1); x.tril(-1)

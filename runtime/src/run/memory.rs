@@ -15,15 +15,7 @@ fn copies(device: DeviceName, sides: u64) -> u64 {
 
 /// Bytes of a tensor's storage; `None` where the number has no meaning.
 fn storage_bytes(tensor: &Tensor) -> Option<u64> {
-    if tensor.shape.contains(&0) {
-        return Some(0);
-    }
-    let elements = tensor
-        .shape
-        .iter()
-        .zip(&tensor.strides)
-        .try_fold(1u64, |span, (&extent, &stride)| (extent - 1).checked_mul(stride)?.checked_add(span))?;
-    elements.checked_mul(u64::from(tensor.dtype.bytes()))
+    tensor.span()?.checked_mul(u64::from(tensor.dtype.bytes()))
 }
 
 /// What the checks of [`super::sanitize`] remember of a launch's tensors: of each element who has touched it, and whether it is of a view and

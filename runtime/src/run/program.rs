@@ -29,7 +29,7 @@ impl Run<'_> {
         let is_chosen = |step: &&Step| step.launches.iter().any(|launch| chosen.contains(launch));
         let all_launches = chosen.len() == launch::launches(self.db, self.file).launches.len() - of_host;
         let wanted: Vec<usize> = (0..program.steps.len()).filter(|&step| is_chosen(&&program.steps[step])).collect();
-        self.unsteady(program, of_host, chosen, reports)?;
+        self.launches_alone(program, of_host, chosen, reports)?;
         let needed = closure(program, wanted.iter().copied());
         let directory = self.job.path.parent().unwrap_or(std::path::Path::new("."));
         let mut contents = Contents::new(program, directory, self.memory_bytes);
@@ -50,7 +50,7 @@ impl Run<'_> {
                 self.enter(&launch, "making the tensors of");
                 if let Err(message) = contents.need(step.before.iter().copied()) {
                     let fault = format!("not launched: {message}");
-                    reports.push(self.unlaunched(&launch, fault));
+                    reports.push(LaunchReport::of(self.db, &launch, self.job.device.clone(), Some(fault)));
                     break;
                 }
                 let mut memories = first_tensors(&launch);
@@ -89,8 +89,8 @@ impl Run<'_> {
         Ok(out)
     }
 
-    /// Launches that no step makes, as it is not known what their tensors hold.
-    fn unsteady(
+    /// Runs the launches that no step makes, as it is not known what their tensors hold: with tensors of their own, where that says something.
+    fn launches_alone(
         &self,
         program: &Program,
         of_host: usize,
@@ -104,30 +104,13 @@ impl Run<'_> {
             let launch = self.with_expect(of_host + row);
             if launch.tensors.iter().any(|tensor| tensor.init == launch::Init::Computed || !tensor.is_whole()) {
                 let fault = "not launched: what its tensors hold is computed in a way that is not followed".to_owned();
-                reports.push(self.unlaunched(&launch, fault));
+                reports.push(LaunchReport::of(self.db, &launch, self.job.device.clone(), Some(fault)));
                 continue;
             }
             let before = self.made(&launch)?;
             reports.push(self.launch(&launch, &launch.tensors, before)?.report);
         }
         Ok(())
-    }
-
-    fn unlaunched(&self, launch: &launch::Launch, fault: String) -> LaunchReport {
-        LaunchReport {
-            launch: launch.name.to_string(),
-            kernel: launch.kernel.name(self.db).to_string(),
-            device: self.job.device.clone(),
-            grid: launch.grid,
-            num_warps: launch.options.num_warps,
-            seconds: 0.0,
-            timing: None,
-            row: launch.config,
-            outputs: vec![],
-            comparisons: vec![],
-            note: None,
-            fault: Some(fault),
-        }
     }
 
     fn line(&self, place: HostPlace) -> Option<(std::path::PathBuf, u32)> {

@@ -6,6 +6,7 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tritium_semantics::{Database, launch::Launch};
 
 use crate::timing::Timing;
 
@@ -44,6 +45,31 @@ pub struct LaunchReport {
     pub note: Option<String>,
     /// Nothing is said of tensors that neither changed nor were compared.
     pub fault: Option<String>,
+}
+
+impl LaunchReport {
+    /// Of a launch that has not run.
+    pub(super) fn of(db: &Database, launch: &Launch, device: String, fault: Option<String>) -> LaunchReport {
+        LaunchReport {
+            launch: launch.name.to_string(),
+            kernel: launch.kernel.name(db).to_string(),
+            device,
+            grid: launch.grid,
+            num_warps: launch.options.num_warps,
+            seconds: 0.0,
+            timing: None,
+            row: launch.config,
+            outputs: Vec::new(),
+            comparisons: Vec::new(),
+            note: None,
+            fault,
+        }
+    }
+
+    /// `matmul:3`, of a row of its tuner.
+    pub fn id(&self) -> String {
+        self.row.map_or_else(|| self.launch.clone(), |row| format!("{}:{row}", self.launch))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use tritium_semantics::{
-    Database, Instance,
+    Instance,
     diagnostics::{Code, Severity},
     elaborate, host, items,
     launch::{self, Init, Launch},
@@ -160,8 +160,9 @@ pub fn sanitize(job: &Job, watched: &Watched) -> Result<Findings, Ended> {
     let Collected { mut launches, findings, .. } = checks.into_inner();
     // What could not be launched at all has not come so far.
     for report in report.launches {
-        if launches.iter().all(|known| known.launch != report.launch) {
-            let LaunchReport { launch, kernel, device, grid, fault, .. } = report;
+        let launch = report.id();
+        if launches.iter().all(|known| known.launch != launch) {
+            let LaunchReport { kernel, device, grid, fault, .. } = report;
             launches.push(CheckedLaunch { launch, kernel, device, grid, programs: 0, gap: fault });
         }
     }
@@ -236,7 +237,7 @@ impl Run<'_> {
         let checked = self.check(launch, memories, before, &mut all);
         let Checked { programs, gap, after } =
             checked.unwrap_or_else(|refusal| Checked { programs: 0, gap: Some(refusal.message), after: None });
-        let report = report_of(launch, self.db, self.device, gap.clone());
+        let report = LaunchReport::of(self.db, launch, self.device.to_string(), gap.clone());
         let name = launch.id().to_string();
         // A launch in a loop is one.
         if all.launches.last().is_none_or(|last| last.launch != name || last.gap.is_some()) {
@@ -378,24 +379,6 @@ impl Run<'_> {
         let (file, range) = places::range_of(self.db, origin.place)?;
         let path = if file == self.file { self.job.path.clone() } else { file.path(self.db).to_path_buf() };
         Some(Place { file: path, start: range.start, end: range.end, line: items::line_number(self.db, file, range.start) })
-    }
-}
-
-/// What the host program goes on with.
-pub(super) fn report_of(launch: &Launch, db: &Database, device: DeviceName, fault: Option<String>) -> LaunchReport {
-    LaunchReport {
-        launch: launch.id().to_string(),
-        kernel: launch.kernel.name(db).to_string(),
-        device: device.to_string(),
-        grid: launch.grid,
-        num_warps: launch.options.num_warps,
-        seconds: 0.0,
-        timing: None,
-        row: launch.config,
-        outputs: Vec::new(),
-        comparisons: Vec::new(),
-        note: None,
-        fault,
     }
 }
 

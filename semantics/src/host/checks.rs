@@ -54,7 +54,7 @@ impl Host<'_> {
             true => Value::some(Kind::Bool, "it is known when the program runs"),
             false => Value::NONE,
         };
-        let (Some(left), Some(right), Some(place)) = (args.get(0, first), args.get(1, second), self.calls_last()) else {
+        let (Some(left), Some(right), Some(place)) = (args.get(0, first), args.get(1, second), self.innermost_call()) else {
             return Some(answer);
         };
         let tolerance = |name: &str| {

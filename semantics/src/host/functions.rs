@@ -82,6 +82,9 @@ const BINARY: &[(&str, Binary)] = &[
     ("bitwise_xor", Binary::Xor),
 ];
 
+/// Those whose result has the shape of their tensor even where their other arguments are not known.
+const SHAPED_AS_INPUT: &[&str] = &["clamp", "softmax", "log_softmax", "layer_norm", "rms_norm", "dropout", "cumsum"];
+
 /// Those that a `_` behind makes change their tensor: `x.add_(y)`.
 const IN_PLACE: &[&str] = &[
     "add_",
@@ -130,7 +133,10 @@ impl Host<'_> {
             self.pointwise(name, &x, args).or_else(|| self.normalised(name, &x, args)).or_else(|| self.arranged(name, &x, args));
         match made {
             Some(made) => Some(Value::Tensor(made)),
-            None => self.divided(name, &x, args).or_else(|| self.reduced(name, &x, args)),
+            None => self.divided(name, &x, args).or_else(|| self.reduced(name, &x, args)).or_else(|| {
+                let made = self.computed(x.dtype, x.shape.clone(), None).on_cpu(x.on_cpu);
+                SHAPED_AS_INPUT.contains(&name).then_some(Value::Tensor(made))
+            }),
         }
     }
 
@@ -272,15 +278,14 @@ impl Host<'_> {
     fn gelu(&mut self, x: &TensorValue, args: &Args) -> Option<TensorValue> {
         let n = |host: &mut Self, value: f64| host.number(value, x.dtype);
         let (half, one) = (n(self, 0.5), n(self, 1.0));
-        let inner = match args.keyword("approximate") {
-            None | Some(Value::Const(Const::Str(_)))
-                if args.keyword("approximate").is_none_or(|a| a.to_const() == Some(Const::Str("none".into()))) =>
-            {
+        let exact = args.keyword("approximate").is_none_or(|how| how.to_const() == Some(Const::Str("none".into())));
+        let inner = match exact {
+            true => {
                 let scale = n(self, std::f64::consts::FRAC_1_SQRT_2);
                 let scaled = self.binary_of(Binary::Mul, x, &scale)?;
                 self.unary(Unary::Erf, &scaled)
             }
-            _ => {
+            false => {
                 let (cubic, scale) = (n(self, 0.044715), n(self, (2.0 / std::f64::consts::PI).sqrt()));
                 let square = self.binary_of(Binary::Mul, x, x)?;
                 let cube = self.binary_of(Binary::Mul, &square, x)?;
@@ -401,6 +406,18 @@ impl Host<'_> {
                 let least = self.number(args.float(3, "eps", 1e-12)?, x.dtype);
                 let norm = self.binary_of(Binary::Maximum, &norm, &least)?;
                 self.binary_of(Binary::Div, x, &norm)?
+            }
+            "norm" | "vector_norm" => {
+                let order = args.get(1, "p").or_else(|| args.keyword("ord")).map_or(Some(2.0), Value::as_float)?;
+                let axes = match args.get(2, "dim") {
+                    None => (0..rank).collect(),
+                    Some(dim) => vec![axis(dim, rank)?],
+                };
+                (order == 2.0).then_some(())?;
+                let square = self.binary_of(Binary::Mul, x, x)?;
+                let keep = args.keyword("keepdim").is_some_and(|k| k.truth() == Some(true));
+                let sum = self.reduce(Reduce::Sum, &square, &axes, keep);
+                self.unary(Unary::Sqrt, &sum)
             }
             "cumsum" => self.scan(Scan::Sum, x, dim(1)?),
             "cumprod" => self.scan(Scan::Prod, x, dim(1)?),
@@ -585,8 +602,7 @@ impl Host<'_> {
                 let index = index.clone();
                 if name == "gather" { self.take(x, at, &index)? } else { self.indexed(x, at, &index)? }
             }
-            "t" if rank == 2 => permuted(x, &[1, 0]),
-            "movedim" | "swapaxes" | "swapdims" if name != "movedim" => {
+            "swapaxes" | "swapdims" => {
                 let (a, b) = (dim(1)?, args.get(2, "dim1").and_then(|d| axis(d, rank))?);
                 let mut order: Vec<usize> = (0..rank).collect();
                 order.swap(a, b);
@@ -618,15 +634,15 @@ impl Host<'_> {
             }
             Some(dim) => vec![axis(dim, rank)?],
         };
-        let keep = args.get(2, "keepdim").or_else(|| args.keyword("keepdims")).is_some_and(|k| k.truth() == Some(true));
+        let is_spread = matches!(name, "var" | "std");
+        let keep = args.get(if is_spread { 3 } else { 2 }, "keepdim").or_else(|| args.keyword("keepdims"));
+        let keep = keep.is_some_and(|k| k.truth() == Some(true));
         let cast = args.keyword("dtype").and_then(Value::as_dtype);
         let x = &cast.filter(|dtype| *dtype != x.dtype).map_or_else(|| x.clone(), |dtype| self.copy(x, dtype));
         let tensor = |t: TensorValue| Some(Value::Tensor(t));
-        let correction = || {
-            if args.get(2, "unbiased").or_else(|| args.keyword("unbiased")).is_some_and(|u| u.truth() == Some(false)) {
-                return Some(0.0);
-            }
-            args.float(9, "correction", 1.0)
+        let correction = || match args.get(2, "unbiased") {
+            Some(unbiased) => unbiased.truth().map(|unbiased| f64::from(u8::from(unbiased))),
+            None => args.keyword("correction").map_or(Some(1.0), Value::as_float),
         };
         match name {
             "sum" => tensor(self.reduce(Reduce::Sum, x, &axes, keep)),
@@ -653,19 +669,6 @@ impl Host<'_> {
             "std" => {
                 let variance = self.variance(x, &axes, keep, correction()?)?;
                 tensor(self.unary(Unary::Sqrt, &variance))
-            }
-            "norm" | "vector_norm" => {
-                // `x.norm(p, dim)` has the order first.
-                let axes: Vec<usize> = match args.keyword("dim").or_else(|| args.positional.get(2)) {
-                    None => (0..rank).collect(),
-                    Some(dim) => vec![axis(dim, rank)?],
-                };
-                let order = args.positional.get(1).or_else(|| args.keyword("p")).map_or(Some(2.0), Value::as_float)?;
-                (order == 2.0).then_some(())?;
-                let square = self.binary_of(Binary::Mul, x, x)?;
-                let keep = args.keyword("keepdim").is_some_and(|k| k.truth() == Some(true));
-                let sum = self.reduce(Reduce::Sum, &square, &axes, keep);
-                tensor(self.unary(Unary::Sqrt, &sum))
             }
             "logsumexp" => {
                 let most = self.reduce(Reduce::Max, x, &axes, true);

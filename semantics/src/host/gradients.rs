@@ -73,8 +73,9 @@ impl Host<'_> {
         if self.autograd.leaves.is_empty() {
             return t.clone();
         }
-        let made = self.copy(t, t.dtype);
-        self.hold_detached(&made);
+        let op = self.contents(t).map(Op::Detached);
+        let made = self.computed(t.dtype, t.shape.clone(), op).on_cpu(t.on_cpu);
+        *made.storage.init.borrow_mut() = t.like(t.dtype).init();
         made
     }
 
@@ -428,14 +429,5 @@ impl Host<'_> {
             Unary::Cosh => self.unary(Unary::Sinh, x),
             _ => return None,
         }))
-    }
-
-    /// Contents from which no gradient goes back.
-    fn hold_detached(&mut self, made: &TensorValue) {
-        if let Some(Op::Copy(from)) = self.memory(&made.storage).map(|node| self.recorder.program.nodes[node.index()].op.clone())
-            && let Some(node) = self.memory(&made.storage)
-        {
-            self.recorder.program.nodes[node.index()].op = Op::Detached(from);
-        }
     }
 }

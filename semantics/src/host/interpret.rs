@@ -695,7 +695,7 @@ impl<'db> Host<'db> {
     }
 
     /// Where the innermost call stands.
-    pub(super) fn calls_last(&self) -> Option<HostPlace> {
+    pub(super) fn innermost_call(&self) -> Option<HostPlace> {
         self.calls.last().copied()
     }
 

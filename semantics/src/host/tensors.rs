@@ -35,7 +35,7 @@ impl Host<'_> {
     /// `torch.<name>(…)`
     pub(super) fn tensor_function(&mut self, name: &str, args: &Args) -> Option<Value> {
         if let Some((Value::Tensor(t), rest)) = args.positional.split_first()
-            && matches!(name, "transpose" | "permute" | "reshape" | "clone" | "t")
+            && matches!(name, "transpose" | "permute" | "reshape" | "numel" | "clone" | "t")
         {
             return self.tensor_method(&t.clone(), name, &Args { positional: rest.to_vec(), keywords: args.keywords.clone() });
         }
@@ -111,27 +111,20 @@ impl Host<'_> {
             }
             _ => {}
         }
-        if let Some(made) = torch::method(t, name, args) {
-            if let Value::Tensor(copy) = &made
-                && COPIES.contains(&name)
-                && !Rc::ptr_eq(&copy.storage, &t.storage)
-            {
-                // Nobody reads the same from a copy of what nobody has written.
-                self.hold_copy(copy, t);
+        let made = torch::method(t, name, args);
+        if let Some(Value::Tensor(made)) = &made {
+            if COPIES.contains(&name) && !Rc::ptr_eq(&made.storage, &t.storage) {
+                self.hold_copy(made, t);
             }
-            if let (Value::Tensor(made), true) = (&made, name.starts_with("new_")) {
+            if name.starts_with("new_") {
                 self.made(made, args);
             }
-            // What is computed has contents here too.
-            let is_computed = matches!(&made, Value::Tensor(made) if !Rc::ptr_eq(&made.storage, &t.storage) && made.storage.init.borrow().is_none() && !COPIES.contains(&name));
-            if !is_computed {
-                return Some(made);
-            }
         }
-        let mut positional = vec![Value::Tensor(t.clone())];
-        positional.extend(args.positional.iter().cloned());
-        let all = Args { positional, keywords: args.keywords.clone() };
-        self.array_function(name, &all).or_else(|| torch::method(t, name, args))
+        made.or_else(|| {
+            let mut positional = vec![Value::Tensor(t.clone())];
+            positional.extend(args.positional.iter().cloned());
+            self.array_function(name, &Args { positional, keywords: args.keywords.clone() })
+        })
     }
 
     pub(super) fn tensor_arithmetic(&mut self, op: BinaryOp, lhs: &Value, rhs: &Value) -> Option<Value> {
@@ -150,14 +143,27 @@ impl Host<'_> {
             BinaryOp::BitAnd => Binary::And,
             BinaryOp::BitOr => Binary::Or,
             BinaryOp::BitXor => Binary::Xor,
-            _ => return torch::arithmetic(op, lhs, rhs),
+            _ => return self.shifted_bits(lhs, rhs),
         };
-        let made = self.binary_values(f, lhs, rhs);
-        // How it would be made for a launch alone.
-        if let (Some(Value::Tensor(made)), Some(Value::Tensor(alone))) = (&made, torch::arithmetic(op, lhs, rhs)) {
-            *made.storage.init.borrow_mut() = alone.init();
+        let made = self.binary_values(f, lhs, rhs)?;
+        if let Value::Tensor(made) = &made {
+            *made.storage.init.borrow_mut() = torch::scaled(op, lhs, rhs);
         }
-        made.or_else(|| torch::arithmetic(op, lhs, rhs))
+        Some(made)
+    }
+
+    /// `x << n`, whose numbers are not followed.
+    fn shifted_bits(&mut self, lhs: &Value, rhs: &Value) -> Option<Value> {
+        match (lhs, rhs) {
+            (Value::Tensor(a), Value::Tensor(b)) => {
+                let shape = torch::broadcast(&a.shape, &b.shape)?;
+                Some(Value::Tensor(self.computed(a.dtype, shape, None).on_cpu(a.on_cpu && b.on_cpu)))
+            }
+            (Value::Tensor(t), _) | (_, Value::Tensor(t)) => {
+                Some(Value::Tensor(self.computed(t.dtype, t.shape.clone(), None).on_cpu(t.on_cpu)))
+            }
+            _ => None,
+        }
     }
 
     /// A comparison in which a tensor takes part, element by element.

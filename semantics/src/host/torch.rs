@@ -1,11 +1,11 @@
-//! PyTorch as far as launches need it: how tensors are made, their shapes, strides and dtypes.
+//! PyTorch's functions that make tensors, and the methods that look at one from another side.
 //!
-//! **Invariant:** the contents of a tensor are known only as the initialiser that makes them; anything computed from them is a tensor of
-//! unknown contents, or unknown.
+//! **Invariant:** nothing here computes with what a tensor holds: that is in `functions.rs`.
 
 use smol_str::SmolStr;
 
 use super::{
+    contents::inserted,
     device,
     value::{LARGEST, TensorValue, Value, row_major},
 };
@@ -118,19 +118,10 @@ pub(crate) fn call(name: &str, args: &Args, default_is_cpu: bool) -> Option<Valu
             let init = if shape.iter().all(|&d| d == 1) { Some(Init::Full(value.as_float()?)) } else { None };
             Some(Value::Tensor(TensorValue::new(dtype(default)?, shape, init).on_cpu(on_cpu)))
         }
-        "exp" | "abs" | "sin" | "cos" | "relu" | "sigmoid" | "tanh" | "softmax" | "log" | "sqrt" | "rsqrt" | "clamp"
-        | "log_softmax" | "layer_norm" => match args.positional.first()? {
-            Value::Tensor(t) => Some(Value::Tensor(TensorValue::new(t.dtype, t.shape.clone(), None).on_cpu(t.on_cpu))),
-            _ => None,
-        },
         "manual_seed" | "cuda.synchronize" | "cuda.manual_seed" | "set_default_device" | "cuda.set_device" => Some(Value::NONE),
         "cuda.is_available" => Some(Value::bool(true)),
         "cuda.current_device" => Some(Value::int(0)),
         "cuda.device_count" => Some(Value::int(1)),
-        "transpose" | "permute" | "reshape" | "numel" | "clone" | "t" => match args.positional.split_first()? {
-            (Value::Tensor(t), rest) => method(t, name, &Args { positional: rest.to_vec(), keywords: args.keywords.clone() }),
-            _ => None,
-        },
         _ => None,
     }
 }
@@ -269,14 +260,7 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
                 None
             }
         }
-        "flatten" if args.positional.is_empty() && t.is_contiguous() => tensor(t.view(vec![t.numel()], vec![1], t.offset)),
-        "unsqueeze" => {
-            let at = axis(args.get(0, "dim")?, rank + 1)?;
-            let (mut shape, mut strides) = (t.shape.clone(), t.strides.clone());
-            strides.insert(at, strides.get(at).map_or(1, |s| s.saturating_mul(shape[at])));
-            shape.insert(at, 1);
-            tensor(t.view(shape, strides, t.offset))
-        }
+        "unsqueeze" => tensor(inserted(t, axis(args.get(0, "dim")?, rank + 1)?)),
         "zero_" => refill(Init::Zeros),
         "fill_" => refill(Init::Full(args.get(0, "value")?.as_float()?)),
         "normal_" => refill(Init::Normal { mean: args.float(0, "mean", 0.0)?, std: args.float(1, "std", 1.0)? }),
@@ -290,9 +274,6 @@ pub(crate) fn method(t: &TensorValue, name: &str, args: &Args) -> Option<Value> 
                 _ => Init::Ones,
             };
             tensor(TensorValue::new(dtype, shape, Some(init)).on_cpu(device::makes_on_cpu(args, t.on_cpu)))
-        }
-        "abs" | "exp" | "relu" | "sigmoid" | "tanh" | "clamp" | "softmax" => {
-            tensor(TensorValue::new(t.dtype, t.shape.clone(), None).on_cpu(t.on_cpu))
         }
         _ => None,
     }
@@ -325,26 +306,15 @@ pub(super) fn with_free_size(values: &[Value], numel: u64) -> Option<Vec<u64>> {
     (shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d))? == numel).then_some(shape)
 }
 
-/// Arithmetic in which a tensor takes part.
-pub(crate) fn arithmetic(op: BinaryOp, lhs: &Value, rhs: &Value) -> Option<Value> {
-    match (lhs, rhs) {
-        (Value::Tensor(a), Value::Tensor(b)) => {
-            let dtype = promote(a.dtype, b.dtype);
-            let made = TensorValue::new(dtype, broadcast(&a.shape, &b.shape)?, None);
-            Some(Value::Tensor(made.on_cpu(a.on_cpu && b.on_cpu)))
-        }
-        (Value::Tensor(t), number) | (number, Value::Tensor(t)) => {
-            let x = number.as_float()?;
-            let is_float = matches!(number, Value::Const(Const::Float(_))) || op == BinaryOp::Div;
-            let dtype = if is_float && t.dtype.is_int() { DType::F32 } else { t.dtype };
-            let init = t.init().and_then(|init| scale(op, init, x, matches!(lhs, Value::Tensor(_))));
-            let mut made = TensorValue::new(dtype, t.shape.clone(), if t.is_contiguous() { init } else { None });
-            made.strides = row_major(&t.shape);
-            made.on_cpu = t.on_cpu;
-            Some(Value::Tensor(made))
-        }
-        _ => None,
-    }
+/// How a tensor under arithmetic with a number would be made, if it were made for a launch alone.
+pub(super) fn scaled(op: BinaryOp, lhs: &Value, rhs: &Value) -> Option<Init> {
+    let (t, number) = match (lhs, rhs) {
+        (Value::Tensor(_), Value::Tensor(_)) => return None,
+        (Value::Tensor(t), number) | (number, Value::Tensor(t)) => (t, number),
+        _ => return None,
+    };
+    let init = t.init().filter(|_| t.is_contiguous())?;
+    scale(op, init, number.as_float()?, matches!(lhs, Value::Tensor(_)))
 }
 
 /// An initialiser under `tensor op x` (or `x op tensor`).
