@@ -30,6 +30,39 @@ pub(crate) struct Analysing {
     pub(crate) config: ConfigChoice,
 }
 
+/// What each command that runs launches takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Launching {
+    /// Files, or folders, of which every launch is meant.
+    #[arg(required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only this launch, or this row of its tuner (`rows`, `matmul:3`), or the launches of this kernel.
+    #[arg(long)]
+    pub(crate) launch: Option<String>,
+    /// A size, dtype or argument of the function around a launch that is not wholly known: `M=4096`, `x.dtype=f16`, `x=f16[M, N]`, `eps=1e-6`,
+    /// `bias=None`. What is not given has a default, and what is printed says which.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Also the launches that are not wholly known, each by entering the function around it with defaults.
+    #[arg(long)]
+    pub(crate) all_launches: bool,
+}
+
+/// Where each of them may run them.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Elsewhere {
+    /// Run on another machine.
+    ///
+    /// `ssh:box`, `ssh:user@box:/path/to/tritium`, `ssh://user@box:2222`, or a command that starts there what is added to it
+    /// (`tritium exec`): `srun --gres=gpu:1`, `kubectl exec -i pod --`, `docker run -i --rm --gpus all image /opt/tritium`. The file goes
+    /// there with everything that it imports, and what `--save` saves comes back. A tritium of this version must be there.
+    #[arg(long, value_name = "WHERE", verbatim_doc_comment)]
+    pub(crate) on: Option<String>,
+    /// Copy this program to that machine if it is not there yet, into ~/.cache/tritium/bin.
+    #[arg(long, requires = "on")]
+    pub(crate) send_program: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfigChoice {
     All,
@@ -248,10 +281,8 @@ pub(crate) enum Command {
     },
     /// Run a file's launches and verify what they wrote.
     Run {
-        file: PathBuf,
-        /// Only this launch, or this row of its tuner (`rows`, `matmul:3`).
-        #[arg(long)]
-        launch: Option<String>,
+        #[command(flatten)]
+        launching: Launching,
         /// `cpu`, `sim` or `cuda:N`.
         ///
         /// `cpu` runs what the kernel says, one program after another on each core. It finds accesses outside of a tensor or misaligned ones
@@ -276,9 +307,8 @@ pub(crate) enum Command {
         /// Stop a run that takes more memory (`512MiB`, `8GiB`); on a GPU, of the machine. Half of the machine's, if not given.
         #[arg(long, value_name = "SIZE")]
         memory: Option<MemorySize>,
-        /// Run on the other side of this command, which must start `tritium exec` there: `--launcher "ssh box tritium exec"`.
-        #[arg(long, value_name = "COMMAND")]
-        launcher: Option<String>,
+        #[command(flatten)]
+        elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = TextFormat::Text)]
         output_format: TextFormat,
         #[command(flatten)]
@@ -294,11 +324,9 @@ pub(crate) enum Command {
     /// Ends with 1 if something is found or a launch could not be checked.
     #[command(verbatim_doc_comment)]
     Sanitize {
-        file: PathBuf,
-        /// Only this launch, or this row of its tuner (`rows`, `matmul:3`).
-        #[arg(long)]
-        launch: Option<String>,
-        /// `cpu`.
+        #[command(flatten)]
+        launching: Launching,
+        /// `cpu`; `sim`, which runs the compiled program lane by lane: slower, and with warps and shared memory; or `cuda:N`, under compute-sanitizer.
         #[arg(long, default_value = "cpu")]
         device: String,
         /// Only these codes or families (`SAN004`, `SAN`).
@@ -313,6 +341,8 @@ pub(crate) enum Command {
         /// Stop a run that takes more memory (`512MiB`, `8GiB`). Half of the machine's, if not given.
         #[arg(long, value_name = "SIZE")]
         memory: Option<MemorySize>,
+        #[command(flatten)]
+        elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = CheckFormat::Full)]
         output_format: CheckFormat,
         #[command(flatten)]
@@ -320,13 +350,18 @@ pub(crate) enum Command {
     },
     /// Time a file's launches, and hold the times against the model's and against earlier ones.
     Bench {
-        file: PathBuf,
-        /// Only this launch, or this row of its tuner (`rows`, `matmul:3`).
-        #[arg(long)]
-        launch: Option<String>,
+        #[command(flatten)]
+        launching: Launching,
         /// `cuda:N`, or `cpu`, whose interpreter says nothing about a GPU.
         #[arg(long, default_value = "cuda:0")]
         device: String,
+        /// Hold each launch against the same one of another file, of this file at a revision (`git:main`), both timed in turn, or against `triton`,
+        /// which the Python of `--python-env` runs.
+        #[arg(long, value_name = "FILE|git:REV|triton")]
+        against: Option<String>,
+        /// How often both sides of `--against` are timed.
+        #[arg(long, value_name = "TIMES", default_value_t = 3, requires = "against")]
+        rounds: u32,
         /// Print where a launch takes longer than in this file (`--write-baseline`), on the same device.
         #[arg(long, value_name = "FILE")]
         baseline: Option<PathBuf>,
@@ -342,9 +377,48 @@ pub(crate) enum Command {
         /// Stop a run that takes more memory of the machine (`512MiB`, `8GiB`). Half of it, if not given.
         #[arg(long, value_name = "SIZE")]
         memory: Option<MemorySize>,
-        /// Run on the other side of this command, which must start `tritium exec` there: `--launcher "ssh box tritium exec"`.
-        #[arg(long, value_name = "COMMAND")]
-        launcher: Option<String>,
+        #[command(flatten)]
+        elsewhere: Elsewhere,
+        #[arg(long, value_enum, default_value_t = BenchFormat::Table)]
+        output_format: BenchFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
+    /// Find the fastest row of the tuner of each launch, with few measurements.
+    ///
+    /// Rows that cannot be launched, that spill, or that the model expects to be far slower than the best are put aside; the others are compiled side by
+    /// side and race: a row drops out once it is clearly slower, so those that are close are timed most. On `cpu` nothing is timed: the order is the
+    /// model's.
+    #[command(verbatim_doc_comment)]
+    Tune {
+        #[command(flatten)]
+        launching: Launching,
+        /// `cuda:N`, `cuda:all` for every GPU of the machine, or `cpu`.
+        #[arg(long, default_value = "cuda:0")]
+        device: String,
+        /// Try rows that the tuner does not have as well: those, at most so many, that the model thinks best of.
+        #[arg(long, value_name = "ROWS", num_args = 0..=1, default_missing_value = "8")]
+        propose: Option<u32>,
+        /// Time every row that can be launched in full.
+        #[arg(long)]
+        exhaustive: bool,
+        /// Hold the results of the best row against the file's references, and those of a GPU against the CPU device.
+        #[arg(long)]
+        verify: bool,
+        /// Write the best rows into the file, in place of its tuners' lists.
+        #[arg(long)]
+        write: bool,
+        /// Write functions here that pick the best rows by size under Triton, for `prune_configs_by={"early_config_prune": …}`.
+        #[arg(long, value_name = "FILE")]
+        prune: Option<PathBuf>,
+        /// Stop after this long.
+        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+        timeout: f64,
+        /// Stop a run that takes more memory of the machine (`512MiB`, `8GiB`). Half of it, if not given.
+        #[arg(long, value_name = "SIZE")]
+        memory: Option<MemorySize>,
+        #[command(flatten)]
+        elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = BenchFormat::Table)]
         output_format: BenchFormat,
         #[command(flatten)]

@@ -1,51 +1,122 @@
 //! `tritium bench`.
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde_json::json;
-use tritium_ide::bench::{self, Row};
+use tritium_ide::{
+    Options,
+    bench::{self, Row},
+    history,
+};
 use tritium_runtime::{
-    calibrate,
-    exec::{self, Cancel, Task},
-    files,
+    exec::{self, Job, Task},
+    files, git, peer,
     timing::Spread,
 };
 
 use crate::{
     args::{Analysing, BenchFormat},
-    job,
+    job::{self, Planned},
     session::{self, Failure},
 };
 
 pub(crate) struct Request {
     pub(crate) job: job::Request,
-    pub(crate) launcher: Option<String>,
     pub(crate) baseline: Option<PathBuf>,
     pub(crate) write_baseline: Option<PathBuf>,
     pub(crate) fail_if_slower: Option<f64>,
+    pub(crate) against: Option<String>,
+    pub(crate) rounds: u32,
+}
+
+/// What launches are held against.
+enum Other {
+    /// Triton, in the person's Python.
+    Triton,
+    /// A program that launches the same.
+    Program { what: String, path: PathBuf, text: String },
+}
+
+impl Other {
+    /// `triton`, `git:REVISION` or a file.
+    fn find(what: &str, file: &Path) -> Result<Other, Failure> {
+        let fail = |why: &str| Failure(format!("--against {what}: {}", why.trim()));
+        let what = what.to_owned();
+        match what.as_str() {
+            "triton" => Ok(Other::Triton),
+            _ => match what.strip_prefix("git:") {
+                Some(revision) => {
+                    let text = git::at_revision(file, revision).map_err(|why| fail(&why))?;
+                    Ok(Other::Program { what, path: file.to_owned(), text })
+                }
+                None => {
+                    let path = PathBuf::from(&what);
+                    let text = fs::read_to_string(&path).map_err(|error| fail(&error.to_string()))?;
+                    Ok(Other::Program { what, path, text })
+                }
+            },
+        }
+    }
 }
 
 pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let before: Option<Vec<Row>> = request.baseline.as_ref().map(read).transpose()?;
     let host = session::host(analysing)?;
-    let file = request.job.file();
-    let job = request.job.job(&session::readable(&host, file)?, Task::Bench)?;
-    let outcome = match &request.launcher {
-        Some(launcher) => exec::through_launcher(launcher, &job, &Cancel::default()),
-        None => exec::in_child(&job, &Cancel::default()),
-    };
-    let report = match job::outcome(outcome)? {
-        Ok(report) => report,
-        Err(status) => return Ok(status),
-    };
-    // What is predicted is predicted of the board that has run it.
-    let board = report.launches.first().and_then(|launch| calibrate::board_of(&launch.device));
-    let of_board = Analysing { gpu: board.map(|board| board.name.to_owned()).or(analysing.gpu.clone()), ..analysing.clone() };
-    let host = session::host(&of_board)?;
-    let rows = session::readable(&host, file)?.bench(file, &report);
+    let file = request.job.only_file()?;
+    let other = request.against.as_deref().map(|what| Other::find(what, file)).transpose()?;
+    if matches!(other, Some(Other::Triton)) && request.job.elsewhere.on.is_some() {
+        return Err(Failure("--against triton times Triton on this machine, and --on the launches on another".to_owned()));
+    }
+    let (jobs, stopped) = request.job.jobs(&session::readable(&host, file)?, file, Task::Bench)?;
+    stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+    let mut rows = Vec::new();
+    for Planned { job, entered } in jobs {
+        let options = Options { entry: job.chosen.entry.clone(), ..session::options(analysing)? };
+        let timed = |job: &Job| -> Result<Result<Vec<Row>, ExitCode>, Failure> {
+            let report = job::outcome(request.job.ask(|asking| exec::run(job, asking))?)?;
+            Ok(report.map(|report| bench::timed(options.clone(), &job.path, job.text.clone(), &report)))
+        };
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        // In turn, so that what changes on the machine meanwhile is everybody's.
+        let rounds = if matches!(other, Some(Other::Program { .. })) { request.rounds.max(1) } else { 1 };
+        for _ in 0..rounds {
+            match timed(&job)? {
+                Ok(rows) => own.push(rows),
+                Err(status) => return Ok(status),
+            }
+            if let Some(Other::Program { path, text, .. }) = &other {
+                match timed(&Job { path: path.clone(), text: text.clone(), ..job.clone() })? {
+                    Ok(rows) => others.push(rows),
+                    Err(status) => return Ok(status),
+                }
+            }
+        }
+        if let Some(entered) = &entered {
+            eprintln!("entered {entered}");
+        }
+        let mut own = bench::of_rounds(&own);
+        if let Some(Other::Program { what, .. }) = &other {
+            bench::hold_against(&mut own, what, &bench::of_rounds(&others));
+        }
+        rows.extend(own);
+    }
+    if let Some(Other::Triton) = other {
+        let environment = analysing.python_env.clone().or_else(|| std::env::var_os("VIRTUAL_ENV").map(PathBuf::from));
+        let python = peer::interpreter(environment.as_deref());
+        let found =
+            peer::under_triton(&python, file, request.job.timeout).map_err(|why| Failure(format!("--against triton: {why}")))?;
+        if let Some(error) = &found.error {
+            eprintln!("tritium: under Triton the program ended with {error}");
+        }
+        bench::hold_against_peer(&mut rows, &found);
+    }
+    history::keep_times(file, &rows);
     session::print(&match format {
-        BenchFormat::Table => table(&rows),
+        BenchFormat::Table => bench::table(&rows),
         BenchFormat::Json => session::pretty(&json!({ "version": 1, "file": file, "rows": rows })),
         BenchFormat::Csv => csv(&rows),
     })?;
@@ -59,7 +130,7 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
         let row = &slower.row;
         eprintln!(
             "slower: {}  {:.2} µs, {:.2} µs before (+{:.1} %)",
-            name(row),
+            row.name(),
             slower.now_us,
             slower.before_us,
             slower.percent()
@@ -78,43 +149,9 @@ fn read(path: &PathBuf) -> Result<Vec<Row>, Failure> {
     serde_json::from_value(rows).map_err(|error| fail(error.to_string()))
 }
 
-/// `matmul:3`
-fn name(row: &Row) -> String {
-    row.config.map_or_else(|| row.launch.clone(), |config| format!("{}:{config}", row.launch))
-}
-
-fn table(rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["kernel", "launch", "device", "cold µs", "warm µs", "predicted µs", "GB/s", "TFLOP/s"]);
-    let spread =
-        |of: Option<Spread>| of.map_or_else(String::new, |s| format!("{:.2} ({:.2}–{:.2})", s.median_us, s.p20_us, s.p80_us));
-    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("~{value:.1}"));
-    for row in rows {
-        let cold = match &row.fault {
-            Some(fault) => fault.clone(),
-            None => spread(row.timing.and_then(|timing| timing.cold)),
-        };
-        table.add_row([
-            row.kernel.clone(),
-            name(row),
-            row.device.clone(),
-            cold,
-            spread(row.timing.map(|timing| timing.warm)),
-            figure(row.predicted_us),
-            figure(row.bandwidth()),
-            figure(row.rate()),
-        ]);
-    }
-    format!(
-        "{table}\nTimes are measured: medians, in brackets the fifths below and above. Cold: nothing of the launch lies in L2; warm: one launch after \
-         the other.\nPredicted times, and the bytes and FLOP in the rates, are estimates (~) for a cold L2.\n"
-    )
-}
-
 fn csv(rows: &[Row]) -> String {
     let mut out =
-        "kernel,launch,device,cold_us,cold_p20_us,cold_p80_us,warm_us,warm_p20_us,warm_p80_us,predicted_us,gbps,tflops\n"
+        "kernel,launch,device,cold_us,cold_p20_us,cold_p80_us,warm_us,warm_p20_us,warm_p80_us,predicted_us,gbps,tflops,against_us\n"
             .to_owned();
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
     for row in rows {
@@ -123,15 +160,16 @@ fn csv(rows: &[Row]) -> String {
             |of: Option<Spread>| [of.map(|s| s.median_us), of.map(|s| s.p20_us), of.map(|s| s.p80_us)].map(number).join(",");
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         out += &format!(
-            "{},{},{},{},{},{},{},{}\n",
+            "{},{},{},{},{},{},{},{},{}\n",
             row.kernel,
-            quoted(&name(row)),
+            quoted(&row.name()),
             quoted(&row.device),
             spread(cold),
             spread(warm),
             number(row.predicted_us),
             number(row.bandwidth()),
-            number(row.rate())
+            number(row.rate()),
+            number(row.against.as_ref().map(|against| against.time.median_us))
         );
     }
     out

@@ -1,4 +1,4 @@
-//! What `run`, `sanitize` and `bench` ask to be run, and where.
+//! What `run`, `sanitize`, `bench` and `tune` ask to be run, and where.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,48 +6,141 @@ use std::{
     time::Duration,
 };
 
-use tritium_ide::Analysis;
+use tritium_ide::{Analysis, Host, enter::Wanted};
 use tritium_runtime::{
-    exec::{ExecError, Job, Task, Verify},
+    exec::{Asking, Cancel, ExecError, Job, On, Task, Told, Verify},
+    tune::TuneOptions,
     watch::Limits,
 };
+use tritium_semantics::{Chosen, host::EnteredWith};
 
-use crate::session::Failure;
+use crate::{
+    args::{Elsewhere, Launching},
+    session::{self, Failure, Failures},
+};
 
 /// What each of these commands takes.
 pub(crate) struct Request {
-    pub(crate) file: PathBuf,
-    pub(crate) launch: Option<String>,
+    pub(crate) launching: Launching,
     pub(crate) device: String,
     pub(crate) timeout: f64,
     pub(crate) memory_bytes: Option<u64>,
+    pub(crate) elsewhere: Elsewhere,
+}
+
+/// A job, and the function that it enters, if it enters one.
+pub(crate) struct Planned {
+    pub(crate) job: Job,
+    pub(crate) entered: Option<EnteredWith>,
 }
 
 impl Request {
-    /// The job that says it all, with the text as it is read here.
-    pub(crate) fn job(&self, analysis: &Analysis, task: Task) -> Result<Job, Failure> {
+    /// The files that are meant, and those that cannot be read.
+    pub(crate) fn files(&self, host: &Host) -> Result<(Vec<PathBuf>, Failures), Failure> {
+        let (files, failures) = session::python_files(host, &self.launching.paths)?;
+        failures.unless_all(files.len())?;
+        // Where nothing was run, nothing has succeeded.
+        if files.is_empty() {
+            let paths: Vec<String> = self.launching.paths.iter().map(|path| path.display().to_string()).collect();
+            return Err(Failure(format!("{}: no Python file lies in this folder", paths.join(", "))));
+        }
+        Ok((files, failures))
+    }
+
+    /// Whether only one file is meant, which is named.
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(&self.launching.paths[..], [path] if !path.is_dir())
+    }
+
+    /// The one file of a command that takes no others.
+    pub(crate) fn only_file(&self) -> Result<&Path, Failure> {
+        match &self.launching.paths[..] {
+            [path] if !path.is_dir() => Ok(path),
+            _ => Err(Failure("name one file".to_owned())),
+        }
+    }
+
+    /// The jobs that make the launches of a file, and what stops the others.
+    pub(crate) fn jobs(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<(Vec<Planned>, Vec<String>), Failure> {
+        let Launching { launch, set, all_launches, .. } = &self.launching;
+        let set = set.iter().map(|text| given(text)).collect::<Result<Vec<_>, _>>()?;
+        let wanted = Wanted { launch: launch.as_deref(), set: &set, all: *all_launches || !self.is_one() };
+        let plan = analysis.plan(file, wanted).map_err(|why| Failure(format!("--set: {why}")))?;
+        let own = self.job(analysis, file, task)?;
+        let mut jobs = Vec::new();
+        for entered in plan.entered {
+            // The launches of a kernel have its name and a number.
+            let names = entered.launches.found.launches.iter().map(|one| one.id());
+            let is_named = |name: &String| names.clone().any(|id| id.name == *name || id.to_string() == *name);
+            let launch = launch.clone().filter(is_named);
+            let chosen = Chosen { entry: Some(entered.entry.clone()), ..own.chosen.clone() };
+            jobs.push(Planned { entered: Some(entered.given()), job: Job { launch, chosen, ..own.clone() } });
+        }
+        let stopped: Vec<String> = plan
+            .stopped
+            .iter()
+            .map(|s| format!("{}:{}: `{}` is not launched: {}", file.display(), s.line, s.kernel, s.why))
+            .collect();
+        // A file that launches nothing says so itself, where it is the only one.
+        if plan.own || (self.is_one() && jobs.is_empty()) {
+            jobs.insert(0, Planned { job: own, entered: None });
+        }
+        Ok((jobs, stopped))
+    }
+
+    /// The job of a file's own launches, with the text as it is read here.
+    fn job(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<Job, Failure> {
         Duration::try_from_secs_f64(self.timeout)
             .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", self.timeout)))?;
-        let unreadable = || Failure::unreadable(&self.file);
+        let unreadable = || Failure::unreadable(file);
         Ok(Job {
-            path: self.file.clone(),
+            path: file.to_owned(),
             // Of a notebook, the Python of its cells.
-            text: analysis.text(&self.file).ok_or_else(unreadable)?,
+            text: analysis.text(file).ok_or_else(unreadable)?,
             task,
-            launch: self.launch.clone(),
+            launch: self.launching.launch.clone(),
             device: self.device.clone(),
             verify: Verify::Never,
             save: None,
-            chosen: analysis.chosen_elsewhere(&self.file).ok_or_else(unreadable)?,
+            chosen: analysis.chosen_elsewhere(file).ok_or_else(unreadable)?,
             expect: Vec::new(),
+            tune: TuneOptions::default(),
             limits: Limits { seconds: self.timeout, memory_bytes: self.memory_bytes },
             attended: true,
         })
     }
 
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
+    /// What comes of a job where it is to run. That there is no way to that place is wrong for all jobs.
+    pub(crate) fn ask<T>(&self, ask: impl FnOnce(&Asking) -> Result<T, ExecError>) -> Result<Result<T, ExecError>, Failure> {
+        let Elsewhere { on, send_program } = &self.elsewhere;
+        let on =
+            on.as_ref().map(|on| On::parse(on, *send_program).map_err(|e| Failure(format!("--on {on}: {e}")))).transpose()?;
+        let told = |told: Told| {
+            if let Told::Notice(text) = told {
+                eprintln!("tritium: {text}");
+            }
+        };
+        // Ctrl-C ends this process, and what it has asked with it.
+        match ask(&Asking { on: on.as_ref(), cancel: &Cancel::default(), told: &told }) {
+            Err(error @ ExecError::Far { .. }) => Err(Failure(error.to_string())),
+            outcome => Ok(outcome),
+        }
     }
+}
+
+/// `M=4096`
+fn given(text: &str) -> Result<(String, String), Failure> {
+    // A condition is named by its text, which may compare.
+    let bytes = text.as_bytes();
+    let is_sign = |at: &usize| {
+        let beside = |at: Option<usize>, signs: &[u8]| at.and_then(|at| bytes.get(at)).is_some_and(|sign| signs.contains(sign));
+        bytes[*at] == b'=' && !beside(at.checked_sub(1), b"=<>!") && !beside(Some(at + 1), b"=")
+    };
+    let (name, value) = (0..bytes.len())
+        .find(is_sign)
+        .map(|at| (&text[..at], &text[at + 1..]))
+        .ok_or_else(|| Failure(format!("--set {text}: a value is given as NAME=VALUE, for example M=4096 or x.dtype=f16")))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// What a job has given; or the exit status where it has given nothing, which is told.

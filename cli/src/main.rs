@@ -19,13 +19,15 @@ mod run;
 mod sanitize;
 mod session;
 mod stats;
+mod tune;
 
 use std::{io, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser as _};
 use tritium_ide::emit::Choice;
 use tritium_lsp::Ended;
-use tritium_semantics::launch::GivenOptions;
+use tritium_runtime::tune::TuneOptions;
+use tritium_semantics::{DEEP_STACK_BYTES, launch::GivenOptions};
 
 use crate::{
     args::{Cli, Command},
@@ -43,7 +45,7 @@ fn main() -> ExitCode {
         return tritium_runtime::worker::serve();
     }
     start_tracing();
-    let done = std::thread::Builder::new().stack_size(session::STACK).spawn(|| dispatch(Cli::parse()));
+    let done = std::thread::Builder::new().stack_size(DEEP_STACK_BYTES).spawn(|| dispatch(Cli::parse()));
     match done.map(|thread| thread.join()) {
         Ok(Ok(Ok(code))) => code,
         Ok(Ok(Err(Failure(message)))) => {
@@ -110,32 +112,54 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Roofline { file, kernel, output, output_format, analysing } => {
             roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)
         }
-        Command::Run { file, launch, device, verify, expect, save, timeout, memory, launcher, output_format, analysing } => {
-            let job = job::Request { file, launch, device, timeout, memory_bytes: memory.map(|memory| memory.bytes) };
-            let request = run::Request { job, verify, expect, save, launcher };
+        Command::Run { launching, device, verify, expect, save, timeout, memory, elsewhere, output_format, analysing } => {
+            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+            let request = run::Request { job, verify, expect, save };
             run::run(request, output_format, &analysing)
         }
-        Command::Sanitize { file, launch, device, select, ignore, timeout, memory, output_format, analysing } => {
-            let job = job::Request { file, launch, device, timeout, memory_bytes: memory.map(|memory| memory.bytes) };
+        Command::Sanitize { launching, device, select, ignore, timeout, memory, elsewhere, output_format, analysing } => {
+            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
             let request = sanitize::Request { job, select, ignore };
             sanitize::sanitize(request, output_format, &analysing)
         }
         Command::Bench {
-            file,
-            launch,
+            launching,
             device,
+            against,
+            rounds,
             baseline,
             write_baseline,
             fail_if_slower,
             timeout,
             memory,
-            launcher,
+            elsewhere,
             output_format,
             analysing,
         } => {
-            let job = job::Request { file, launch, device, timeout, memory_bytes: memory.map(|memory| memory.bytes) };
-            let request = bench::Request { job, launcher, baseline, write_baseline, fail_if_slower };
+            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+            let request = bench::Request { job, baseline, write_baseline, fail_if_slower, against, rounds };
             bench::bench(request, output_format, &analysing)
+        }
+        Command::Tune {
+            launching,
+            device,
+            propose,
+            exhaustive,
+            verify,
+            write,
+            prune,
+            timeout,
+            memory,
+            elsewhere,
+            output_format,
+            analysing,
+        } => {
+            // `cuda:all` is every GPU; what is shown is of the first.
+            let all_gpus = device == "cuda:all";
+            let device = if all_gpus { "cuda:0".to_owned() } else { device };
+            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+            let options = TuneOptions { propose: propose.unwrap_or(0), exhaustive, all_gpus };
+            tune::tune(tune::Request { job, options, verify, write, prune }, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {
             stats::stats(session::host(&analysing)?, &paths, through, output_format)

@@ -2,11 +2,15 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use tritium_runtime::exec::{self, Cancel, Job, Task, Verify};
+use serde_json::json;
+use tritium_runtime::{
+    exec::{self, Job, Task, Verify},
+    run::Report,
+};
 
 use crate::{
     args::{Analysing, TextFormat},
-    job,
+    job::{self, Planned},
     session::{self, Failure},
 };
 
@@ -15,7 +19,6 @@ pub(crate) struct Request {
     pub(crate) verify: bool,
     pub(crate) expect: Vec<String>,
     pub(crate) save: Option<PathBuf>,
-    pub(crate) launcher: Option<String>,
 }
 
 pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
@@ -26,23 +29,53 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
             Err(Failure(format!("--expect {text}: a reference is given as NAME=EXPRESSION, for example Y=softmax(X, axis=1)")))
         }
     };
-    let expect = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
-    let analysis = session::readable(&host, request.job.file())?;
+    let expect: Vec<(String, String)> = request.expect.iter().map(reference).collect::<Result<_, _>>()?;
     let verify = if request.verify { Verify::Required } else { Verify::Never };
-    let job = Job { verify, save: request.save, expect, ..request.job.job(&analysis, Task::Run)? };
-    // Ctrl-C ends this process, and the child with it.
-    let cancel = Cancel::default();
-    let outcome = match &request.launcher {
-        Some(launcher) => exec::through_launcher(launcher, &job, &cancel),
-        None => exec::in_child(&job, &cancel),
-    };
-    let report = match job::outcome(outcome)? {
-        Ok(report) => report,
-        Err(status) => return Ok(status),
-    };
-    match format {
-        TextFormat::Text => session::print(&report.to_string())?,
-        TextFormat::Json => session::print(&session::pretty(&report))?,
+    let (files, mut failures) = request.job.files(&host)?;
+    let mut reports: Vec<Report> = Vec::new();
+    let (mut is_ok, mut failed) = (true, 0);
+    let mut told = 0;
+    for file in &files {
+        let Some(analysis) = failures.keep(session::readable(&host, file)) else { continue };
+        let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Run)?;
+        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+        is_ok &= stopped.is_empty();
+        for Planned { job, entered } in jobs {
+            let job = Job { verify, save: request.save.clone(), expect: expect.clone(), ..job };
+            let report = match job::outcome(request.job.ask(|asking| exec::run(&job, asking))?) {
+                Ok(Ok(report)) => Report { entered, ..report },
+                Ok(Err(_)) => {
+                    (is_ok, failed) = (false, failed + 1);
+                    continue;
+                }
+                Err(failure) if request.job.is_one() => return Err(failure),
+                Err(Failure(why)) => {
+                    eprintln!("tritium: {}: {why}", file.display());
+                    (is_ok, failed) = (false, failed + 1);
+                    continue;
+                }
+            };
+            is_ok &= report.ok();
+            if format == TextFormat::Text {
+                let before = if told > 0 { "\n" } else { "" };
+                let name = if files.len() > 1 { format!("{}\n", file.display()) } else { String::new() };
+                session::print(&format!("{before}{name}{report}"))?;
+                told += 1;
+            }
+            reports.push(report);
+        }
     }
-    Ok(if report.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    match (format, &reports[..]) {
+        (TextFormat::Json, [report]) if request.job.is_one() => session::print(&session::pretty(report))?,
+        (TextFormat::Json, reports) if !reports.is_empty() || !request.job.is_one() => {
+            session::print(&session::pretty(&json!({ "version": 1, "reports": reports })))?;
+        }
+        _ => {}
+    }
+    if !request.job.is_one() {
+        let launches = reports.iter().flat_map(|report| &report.launches);
+        let faults = launches.clone().filter(|launch| launch.fault.is_some()).count();
+        eprintln!("{} launches ran, {faults} of them with a fault; {failed} jobs gave nothing", launches.count());
+    }
+    Ok(failures.tell(if is_ok { ExitCode::SUCCESS } else { ExitCode::from(1) }))
 }

@@ -1,16 +1,16 @@
 //! `tritium sanitize`.
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 use serde_json::{Value, json};
 use tritium_runtime::{
-    exec::{self, Cancel, Task},
+    exec::{self, Task},
     run::Findings,
 };
 
 use crate::{
     args::{Analysing, CheckFormat},
-    job,
+    job::{self, Planned},
     printing::{self, Told},
     session::{self, Failure},
 };
@@ -26,34 +26,124 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
     options.select = if request.select.is_empty() { None } else { Some(session::selectors(&request.select)?) };
     options.ignore = session::selectors(&request.ignore)?;
     let host = session::host_with(options);
-    let file = request.job.file();
-    let analysis = session::readable(&host, file)?;
-    let job = request.job.job(&analysis, Task::Sanitize)?;
-    // Ctrl-C ends this process, and the child with it.
-    let findings = match job::outcome(exec::sanitize_in_child(&job, &Cancel::default()))? {
-        Ok(findings) => findings,
-        Err(status) => return Ok(status),
-    };
-    let (findings, found) = analysis.located(file, findings);
-    let told: Vec<Told> =
-        found.into_iter().map(|file| Told { path: file.path, text: file.text, diagnostics: file.diagnostics }).collect();
-    session::print(&match format {
-        CheckFormat::Full => printing::full(told.iter()),
-        CheckFormat::Concise => printing::concise(told.iter()),
-        CheckFormat::Json => session::pretty(&to_json(&findings, &told)),
-        CheckFormat::Sarif => session::pretty(&printing::sarif(told.iter())),
-        CheckFormat::Github => printing::github(told.iter()),
-    })?;
-    if matches!(format, CheckFormat::Full | CheckFormat::Concise) {
-        findings.launches.iter().for_each(|launch| eprintln!("{launch}"));
-        eprintln!("{}", findings.summary());
+    let (files, mut failures) = request.job.files(&host)?;
+    let (mut told, mut answers): (Vec<Told>, Vec<Value>) = (vec![], vec![]);
+    let mut is_ok = true;
+    let mut tally = Tally::default();
+    for file in &files {
+        let Some(analysis) = failures.keep(session::readable(&host, file)) else { continue };
+        let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Sanitize)?;
+        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+        is_ok &= stopped.is_empty();
+        tally.stopped += stopped.len();
+        let mut all: Option<Findings> = None;
+        for Planned { job, entered } in jobs {
+            let findings = match job::outcome(request.job.ask(|asking| exec::sanitize(&job, asking))?) {
+                Ok(Ok(findings)) => findings,
+                Err(failure) if request.job.is_one() => return Err(failure),
+                other => {
+                    if let Err(Failure(why)) = other {
+                        eprintln!("tritium: {}: {why}", file.display());
+                    }
+                    is_ok = false;
+                    tally.failed += 1;
+                    continue;
+                }
+            };
+            if let Some(entered) = &entered {
+                eprintln!("{}: entered {entered}", file.display());
+            }
+            let findings = match entered {
+                Some(entered) => findings.of_entered(entered),
+                None => findings,
+            };
+            all = Some(match all {
+                None => findings,
+                Some(known) => known.and(findings),
+            });
+        }
+        let Some(findings) = all else { continue };
+        let (findings, found) = analysis.located(file, findings);
+        is_ok &= findings.ok();
+        tally.add(&findings);
+        let found: Vec<Told> =
+            found.into_iter().map(|file| Told { path: file.path, text: file.text, diagnostics: file.diagnostics }).collect();
+        answers.push(to_json(&findings, &found));
+        if matches!(format, CheckFormat::Full | CheckFormat::Concise) {
+            session::print(&match format {
+                CheckFormat::Full => printing::full(found.iter()),
+                _ => printing::concise(found.iter()),
+            })?;
+            findings.launches.iter().for_each(|launch| eprintln!("{launch}"));
+            eprintln!("{}", findings.summary());
+        }
+        told.extend(found);
     }
-    Ok(if findings.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    match format {
+        CheckFormat::Full | CheckFormat::Concise => {}
+        CheckFormat::Json => match &answers[..] {
+            [one] if request.job.is_one() => session::print(&session::pretty(one))?,
+            [] if request.job.is_one() => {}
+            files => session::print(&session::pretty(&json!({ "version": 1, "files": files })))?,
+        },
+        CheckFormat::Sarif => session::print(&session::pretty(&printing::sarif(told.iter())))?,
+        CheckFormat::Github => session::print(&printing::github(told.iter()))?,
+    }
+    if !request.job.is_one() {
+        eprintln!("{}", tally.summary());
+    }
+    Ok(failures.tell(if is_ok { ExitCode::SUCCESS } else { ExitCode::from(1) }))
+}
+
+/// What came of the launches of many files.
+#[derive(Default)]
+struct Tally {
+    clean: usize,
+    with_findings: usize,
+    with_gaps: usize,
+    /// Launches that are not known, and jobs that gave nothing.
+    stopped: usize,
+    failed: usize,
+    codes: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn add(&mut self, findings: &Findings) {
+        for launch in &findings.launches {
+            let has = findings.findings.iter().any(|found| found.launches.contains(&launch.launch));
+            *if launch.gap.is_some() {
+                &mut self.with_gaps
+            } else if has {
+                &mut self.with_findings
+            } else {
+                &mut self.clean
+            } += 1;
+        }
+        for found in &findings.findings {
+            *self.codes.entry(found.code.clone()).or_default() += 1;
+        }
+    }
+
+    fn summary(&self) -> String {
+        let Tally { clean, with_findings, with_gaps, stopped, failed, codes } = self;
+        let codes: Vec<String> = codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
+        let all = clean + with_findings + with_gaps;
+        format!(
+            "{all} launches: {clean} clean, {with_findings} with findings, {with_gaps} not checked to their end; {stopped} not known, {failed} \
+             jobs gave nothing{}{}",
+            if codes.is_empty() { "" } else { "; " },
+            codes.join(", ")
+        )
+    }
 }
 
 /// The findings with their places as `check` writes them.
 fn to_json(findings: &Findings, told: &[Told]) -> Value {
     let diagnostics: Vec<Value> = told.iter().flat_map(printing::to_json).collect();
-    json!({ "version": 1, "file": findings.file, "launches": findings.launches, "findings": findings.findings,
-        "diagnostics": diagnostics, "checked": findings.checked })
+    let mut answer = json!({ "version": 1, "file": findings.file, "launches": findings.launches, "findings": findings.findings,
+        "diagnostics": diagnostics, "checked": findings.checked });
+    if !findings.entered.is_empty() {
+        answer["entered"] = json!(findings.entered);
+    }
+    answer
 }

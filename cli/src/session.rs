@@ -10,12 +10,9 @@ use std::{
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tritium_ide::{Analysis, Host, Options, workspace::FolderWalk};
 use tritium_runtime::files::{MAX_SOURCE_BYTES, read_regular};
-use tritium_semantics::{Db as _, project::Selector, target::Gpu};
+use tritium_semantics::{DEEP_STACK_BYTES, Db as _, project::Selector, target::Gpu};
 
 use crate::args::{Analysing, ConfigChoice};
-
-/// Deeply nested programs recurse; the main thread's stack is whatever the shell allows.
-pub(crate) const STACK: usize = 64 << 20;
 
 /// Wrong use or failed I/O: exit status 2.
 #[derive(Debug)]
@@ -137,7 +134,7 @@ pub(crate) fn host_with(options: Options) -> Host {
 
 /// Deeply nested programs recurse.
 pub(crate) fn pool() -> Result<ThreadPool, Failure> {
-    ThreadPoolBuilder::new().stack_size(STACK).build().map_err(|e| Failure(format!("cannot start threads: {e}")))
+    ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).build().map_err(|e| Failure(format!("cannot start threads: {e}")))
 }
 
 /// Finds out what other files launch of the kernels of these.

@@ -42,6 +42,7 @@ fn text(stats: &Stats) -> String {
     let (elaborated, compiled) = (share(stats.elaborated, stats.kernels), share(stats.compiled, stats.kernels));
     let (typed, ms) = (share(stats.typed_expressions, reached), &stats.ms);
     let launches = &stats.launches;
+    let free = share(launches.whole + launches.arguments + launches.free, launches.all);
     let unchecked: Vec<String> = stats.unchecked.iter().map(|(why, count)| format!("{why} {count}")).collect();
     let mut out = [
         format!("files               {:>8}  ({} with syntax errors)\n", stats.files, stats.parse_errors),
@@ -57,12 +58,18 @@ fn text(stats: &Stats) -> String {
         format!("  but element types {:>8}\n", launches.but_element_types),
         format!("  but kinds         {:>8}  of some argument nothing but its use is known\n", launches.but_kinds),
         format!("  unknown           {:>8}\n", launches.unknown),
+        format!("  free names        {:>8}  {free:.1} % are whole, or would be with the defaults of free names\n", launches.free),
         format!("expressions         {:>8}  {} not reached\n", stats.expressions, stats.unreached),
         format!("  typed             {:>8}  {typed:.1} % of those reached\n", stats.typed_expressions),
         format!("panics              {:>8}\n", stats.panics),
         format!("ms: parse {:.0}, elaborate {:.0}, optimise {:.0}, llvm {:.0}\n", ms.parse, ms.elaborate, ms.optimise, ms.llvm),
     ]
     .concat();
+    let mut stopped: Vec<(&String, &usize)> = launches.stopped.iter().collect();
+    stopped.sort_by_key(|(why, count)| (std::cmp::Reverse(**count), *why));
+    for (why, count) in stopped {
+        out += &format!("stopped {count:>4}  {why}\n");
+    }
     for row in stats.rows.iter().filter(|row| !row.reason.is_empty()) {
         out += &format!("{} {}: {} {}\n", row.status, row.file, row.kernel, row.reason);
     }

@@ -4,13 +4,16 @@
 
 use std::path::Path;
 
+use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde::{Deserialize, Serialize};
 use tritium_runtime::{
+    calibrate,
+    peer::Peer,
     run::Report,
     timing::{Spread, Timing},
 };
 
-use crate::Analysis;
+use crate::{Analysis, Host, Options};
 
 /// A launch, or a row of its tuner, that was timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,10 +30,32 @@ pub struct Row {
     /// Estimated bytes that DRAM moves, and useful FLOP; over the measured time they are rates.
     pub bytes: Option<f64>,
     pub flops: Option<f64>,
+    /// Of a thread, exact.
+    #[serde(default)]
+    pub registers: Option<u32>,
     pub fault: Option<String>,
+    /// The same launch of something else, timed in turn with this one.
+    #[serde(default)]
+    pub against: Option<Against>,
+}
+
+/// What a launch is held against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// `git:main`, `other.py`, `triton 3.6.0`
+    pub what: String,
+    /// Cold where there is a cold one.
+    pub time: Spread,
 }
 
 impl Row {
+    /// How many times as long the other takes; and whether the spreads of both are apart.
+    pub fn ratio(&self) -> Option<(f64, bool)> {
+        let (own, other) = (self.timing.map(|timing| timing.cold.unwrap_or(timing.warm))?, self.against.as_ref()?.time);
+        let is_certain = own.p80_us < other.p20_us || other.p80_us < own.p20_us;
+        Some((other.median_us / own.median_us, is_certain))
+    }
+
     /// GB/s
     pub fn bandwidth(&self) -> Option<f64> {
         Some(self.bytes? / self.timing?.median_us() / 1e3)
@@ -39,6 +64,11 @@ impl Row {
     /// TFLOP/s
     pub fn rate(&self) -> Option<f64> {
         Some(self.flops? / self.timing?.median_us() / 1e6)
+    }
+
+    /// `matmul:3`
+    pub fn name(&self) -> String {
+        self.config.map_or_else(|| self.launch.clone(), |config| format!("{}:{config}", self.launch))
     }
 
     fn is_same(&self, other: &Row) -> bool {
@@ -60,9 +90,89 @@ impl Slower {
     }
 }
 
+/// The launches of a report, with what the model says of them on the board that has run them.
+pub fn timed(options: Options, path: &Path, text: String, report: &Report) -> Vec<Row> {
+    let board = report.launches.first().and_then(|launch| calibrate::board_of(&launch.device));
+    let mut host = Host::default();
+    host.configure(Options { gpu: board.map(|board| board.name.to_owned()).or(options.gpu.clone()), ..options });
+    host.set_text(path, text);
+    host.snapshot().at(path).bench(path, report)
+}
+
+/// The rows for people.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    let against = rows.iter().find_map(|row| Some(row.against.as_ref()?.what.clone()));
+    let mut head =
+        ["kernel", "launch", "device", "cold µs", "warm µs", "predicted µs", "GB/s", "TFLOP/s"].map(str::to_owned).to_vec();
+    if let Some(what) = &against {
+        head.extend([format!("{what}, µs"), "ratio".to_owned()]);
+    }
+    table.set_header(head);
+    let spread =
+        |of: Option<Spread>| of.map_or_else(String::new, |s| format!("{:.2} ({:.2}–{:.2})", s.median_us, s.p20_us, s.p80_us));
+    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("~{value:.1}"));
+    for row in rows {
+        let cold = match &row.fault {
+            Some(fault) => fault.clone(),
+            None => spread(row.timing.and_then(|timing| timing.cold)),
+        };
+        let mut cells = vec![
+            row.kernel.clone(),
+            row.name(),
+            row.device.clone(),
+            cold,
+            spread(row.timing.map(|timing| timing.warm)),
+            figure(row.predicted_us),
+            figure(row.bandwidth()),
+            figure(row.rate()),
+        ];
+        if against.is_some() {
+            cells.push(spread(row.against.as_ref().map(|against| against.time)));
+            cells
+                .push(row.ratio().map_or_else(String::new, |(ratio, is_certain)| {
+                    format!("{}{ratio:.2}×", if is_certain { "" } else { "≈ " })
+                }));
+        }
+        table.add_row(cells);
+    }
+    let ratio = match against {
+        Some(what) => format!("Ratio: how many times as long {what} takes; ≈ where the spreads of both overlap.\n"),
+        None => String::new(),
+    };
+    format!(
+        "{table}\nTimes are measured: medians, in brackets the fifths below and above. Cold: nothing of the launch lies in L2; warm: one launch after \
+         the other.\nPredicted times, and the bytes and FLOP in the rates, are estimates (~) for a cold L2.\n{ratio}"
+    )
+}
+
+/// One line: the launch that takes longest, or what went wrong.
+pub fn summary(rows: &[Row]) -> String {
+    if let Some((row, fault)) = rows.iter().find_map(|row| Some((row, row.fault.as_ref()?))) {
+        return format!("{}: {fault}", row.name());
+    }
+    let timed = rows.iter().filter_map(|row| Some((row, row.timing?)));
+    match timed.max_by(|(_, a), (_, b)| a.median_us().total_cmp(&b.median_us())) {
+        Some((row, timing)) => {
+            let of = if rows.len() == 1 { String::new() } else { format!("{} launches, the longest ", rows.len()) };
+            let spread = timing.cold.unwrap_or(timing.warm);
+            format!(
+                "{of}{}: {:.2} µs on {} ({:.2}–{:.2})",
+                row.name(),
+                spread.median_us,
+                row.device,
+                spread.p20_us,
+                spread.p80_us
+            )
+        }
+        None => "nothing was timed".to_owned(),
+    }
+}
+
 impl Analysis {
     /// The launches of a report with what the model says of them.
-    pub fn bench(&self, path: &Path, report: &Report) -> Vec<Row> {
+    fn bench(&self, path: &Path, report: &Report) -> Vec<Row> {
         let predicted = self.report(path);
         let row = |run: &tritium_runtime::run::LaunchReport| {
             let of_tritium = |row: &&crate::report::Row| row.compiler == "tritium";
@@ -79,10 +189,40 @@ impl Analysis {
                 predicted_us: model.and_then(|row| row.predicted_us),
                 bytes: model.and_then(|row| row.bytes),
                 flops: model.and_then(|row| row.flops),
+                registers: model.filter(|row| row.registers_source == Some("exact")).and_then(|row| row.registers),
                 fault: run.fault.clone(),
+                against: None,
             }
         };
         report.launches.iter().map(row).collect()
+    }
+}
+
+/// Rows of the same launches timed several times in turn, as one.
+pub fn of_rounds(rounds: &[Vec<Row>]) -> Vec<Row> {
+    let one = |row: &Row| {
+        let same = rounds.iter().filter_map(|rows| rows.iter().find(|other| other.is_same(row))?.timing);
+        Row { timing: Timing::of_rounds(&same.collect::<Vec<_>>()), ..row.clone() }
+    };
+    rounds.first().into_iter().flatten().map(one).collect()
+}
+
+/// Holds each launch against the same one of something else.
+pub fn hold_against(rows: &mut [Row], what: &str, others: &[Row]) {
+    for row in rows {
+        let other = others.iter().find(|other| other.is_same(row)).and_then(|other| other.timing);
+        row.against = other.map(|timing| Against { what: what.to_owned(), time: timing.cold.unwrap_or(timing.warm) });
+    }
+}
+
+/// Holds the fastest row of each launch against what Triton's tuner chose.
+pub fn hold_against_peer(rows: &mut [Row], peer: &Peer) {
+    for time in &peer.times {
+        let of_launch = rows.iter_mut().filter(|row| (row.kernel.as_str(), row.launch.as_str()) == (&time.kernel, &time.launch));
+        let us = |row: &Row| row.timing.map_or(f64::INFINITY, |timing| timing.median_us());
+        if let Some(best) = of_launch.min_by(|a, b| us(a).total_cmp(&us(b))) {
+            best.against = Some(Against { what: format!("triton {}", peer.triton), time: time.time });
+        }
     }
 }
 

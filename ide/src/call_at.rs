@@ -138,7 +138,13 @@ impl Analysis {
         Some(Callee::Builtin { builtin, method: true })
     }
 
-    fn callee_of_path(&self, file: SourceFile, scope: ScopeId, path: &[smol_str::SmolStr], launch: bool) -> Option<Callee> {
+    pub(crate) fn callee_of_path(
+        &self,
+        file: SourceFile,
+        scope: ScopeId,
+        path: &[smol_str::SmolStr],
+        launch: bool,
+    ) -> Option<Callee> {
         let db = self.db();
         let meaning = |path: &str| match path {
             "triton.Config" | "triton.runtime.autotuner.Config" => Some(Callee::Config),

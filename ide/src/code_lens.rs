@@ -1,10 +1,15 @@
 // Feature: Code lens
 //
-//! ▶ Run and Sanitize over every kernel that the file launches: two lenses a launch, about the row of the active configuration.
+//! ▶ Run, Sanitize and Bench over every kernel that the file launches: three lenses a launch, about the row of the active configuration; Tune, about
+//! all rows, where the kernel has a tuner.
+//! Over a kernel of whose launches none is wholly known they ask for sizes first: ▶ Run…
 
 use std::{ops::Range, path::Path};
 
-use tritium_semantics::launch::{self, Launch};
+use tritium_semantics::{
+    host,
+    launch::{self, Launch},
+};
 
 use crate::{Analysis, kernels::Kernel};
 
@@ -14,8 +19,8 @@ pub struct Lens {
     pub title: String,
     pub deed: Deed,
     pub kernel: String,
-    /// `rows`, `matmul:3`
-    pub launch: String,
+    /// `rows`, `matmul:3`; `None`: what the launch takes is asked for.
+    pub launch: Option<String>,
 }
 
 /// What a lens does with its launch.
@@ -24,6 +29,23 @@ pub enum Deed {
     Run,
     /// Under checks.
     Sanitize,
+    /// Again and again, by the clock.
+    Bench,
+    /// Under every row of its tuner.
+    Tune,
+}
+
+/// A launch that can be run, at the name of its kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Runnable {
+    pub range: Range<usize>,
+    pub kernel: String,
+    /// `rows`, `matmul:3`
+    pub launch: String,
+    /// Its name, where it has rows to choose from.
+    pub tuned: Option<String>,
+    /// The kernel has no other.
+    is_only: bool,
 }
 
 impl Analysis {
@@ -31,25 +53,56 @@ impl Analysis {
         if !self.options().code_lens {
             return Vec::new();
         }
-        let mut lenses = Vec::new();
+        let deeds = [(Deed::Run, "▶ Run"), (Deed::Sanitize, "Sanitize"), (Deed::Bench, "Bench")];
+        let lenses = |runnable: Runnable| {
+            let tune = runnable.tuned.clone().map(|launch| Lens {
+                range: runnable.range.clone(),
+                title: format!("Tune {launch}"),
+                deed: Deed::Tune,
+                kernel: runnable.kernel.clone(),
+                launch: Some(launch),
+            });
+            let one = deeds.map(|(deed, word)| {
+                let Runnable { range, kernel, launch, is_only, .. } = runnable.clone();
+                let title = if is_only { word.to_owned() } else { format!("{word} {launch}") };
+                Lens { range, title, deed, kernel, launch: Some(launch) }
+            });
+            one.into_iter().chain(tune).collect::<Vec<_>>()
+        };
+        let asking = |kernel: Kernel| {
+            deeds.map(|(deed, word)| {
+                let (range, kernel) = (kernel.range.clone(), kernel.name.clone());
+                Lens { range, title: format!("{word}…"), deed, kernel, launch: None }
+            })
+        };
+        let mut out: Vec<Lens> = self.runnables(path).into_iter().flat_map(lenses).collect();
+        let others =
+            self.kernels(path).into_iter().filter(|kernel| self.runnable(kernel).is_empty() && self.is_launched(path, kernel));
+        out.extend(others.flat_map(asking));
+        out.sort_by_key(|lens| lens.range.start);
+        out
+    }
+
+    /// Whether host code of the file launches a kernel, as far as its text shows.
+    fn is_launched(&self, path: &Path, kernel: &Kernel) -> bool {
+        let Some(file) = self.file(path) else { return false };
+        host::host_launches(self.db(), file).sites.iter().any(|site| site.partial.kernel == kernel.function)
+    }
+
+    /// What a file launches, one of each name.
+    pub fn runnables(&self, path: &Path) -> Vec<Runnable> {
+        let mut out = Vec::new();
         for kernel in self.kernels(path) {
             let runnable = self.runnable(&kernel);
-            for launch in &runnable {
-                let id = launch.id();
-                let is_only = runnable.len() == 1 && id.row.is_none();
-                for (deed, word) in [(Deed::Run, "▶ Run"), (Deed::Sanitize, "Sanitize")] {
-                    let title = if is_only { word.to_owned() } else { format!("{word} {id}") };
-                    lenses.push(Lens {
-                        range: kernel.range.clone(),
-                        title,
-                        deed,
-                        kernel: kernel.name.clone(),
-                        launch: id.to_string(),
-                    });
-                }
-            }
+            out.extend(runnable.iter().map(|launch| Runnable {
+                range: kernel.range.clone(),
+                kernel: kernel.name.clone(),
+                launch: launch.id().to_string(),
+                tuned: launch.config.map(|_| launch.name.to_string()),
+                is_only: runnable.len() == 1 && launch.id().row.is_none(),
+            }));
         }
-        lenses
+        out
     }
 
     /// Which launch a request to run means. A name alone means the row of the active configuration; no name, the active configuration of

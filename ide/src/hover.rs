@@ -40,7 +40,8 @@ impl Analysis {
         }
         let kernels = self.kernels(path);
         if let Some(kernel) = kernels.iter().find(|k| touches(&k.range, offset)) {
-            let (markdown, awaits_exact) = self.kernel_markdown(kernel);
+            let (figures, awaits_exact) = self.kernel_markdown(kernel);
+            let markdown = figures + &self.history_markdown(kernel);
             return Some(Hover { range: kernel.range.clone(), markdown, awaits_exact });
         }
         let found =

@@ -20,8 +20,10 @@ mod cta_resources;
 pub mod definition;
 pub mod diagnostics;
 pub mod emit;
+pub mod enter;
 pub mod exact;
 pub mod folding;
+pub mod history;
 pub mod hover;
 pub mod hover_range;
 pub mod inlay_hints;
@@ -41,6 +43,7 @@ pub mod signature_help;
 pub mod stats;
 pub mod symbols;
 pub mod triton_cache;
+mod tune;
 pub mod views;
 pub mod workspace;
 
@@ -74,7 +77,7 @@ pub use symbols::{Located, Outline, SymbolKind};
 use tritium_runtime::calibrate;
 pub use tritium_runtime::files::Disk;
 use tritium_semantics::{
-    Chosen, Database, Db as _, Shell, SourceFile, System,
+    Chosen, Database, Db as _, Shell, SourceFile, System, host,
     host::Called,
     items,
     project::{self, Project, Selector},
@@ -98,6 +101,8 @@ pub struct Options {
     pub active: BTreeMap<(PathBuf, String), String>,
     /// Of every kernel's specialisations the first alone.
     pub only_first: bool,
+    /// The function of a file that is entered, in place of the file's own statements.
+    pub entry: Option<host::Entry>,
     /// A Python environment: its folder, or its interpreter.
     pub environment: Option<PathBuf>,
     /// What is active where the program was started.
@@ -110,6 +115,10 @@ pub struct Options {
     pub roofs: Option<PathBuf>,
     /// Where ▶ Run runs.
     pub device: String,
+    /// The other machine that runs it.
+    pub run_on: Option<String>,
+    /// Whether this program is copied there if it is missing.
+    pub send_program: bool,
     pub run_timeout_seconds: u64,
     pub hover: bool,
     pub shape_hints: bool,
@@ -132,12 +141,15 @@ impl Default for Options {
             config: None,
             active: BTreeMap::new(),
             only_first: false,
+            entry: None,
             environment: None,
             shell: Shell::of_process(),
             select: None,
             ignore: Vec::new(),
             roofs: tritium_runtime::calibrate::file(),
             device: "cpu".to_owned(),
+            run_on: None,
+            send_program: false,
             run_timeout_seconds: 60,
             hover: true,
             shape_hints: true,
@@ -161,6 +173,8 @@ impl Options {
         options.gpu = text(&["gpu"]);
         options.environment = text(&["environment"]).map(PathBuf::from);
         options.device = text(&["device"]).unwrap_or(options.device);
+        options.run_on = text(&["run", "on"]);
+        options.send_program = flag(&["run", "sendProgram"], false);
         options.run_timeout_seconds =
             lookup(settings, &["run", "timeout"]).and_then(Value::as_u64).unwrap_or(options.run_timeout_seconds);
         options.hover = flag(&["hover", "enable"], true);
@@ -184,6 +198,8 @@ impl Options {
             environment: self.environment.clone(),
             config: self.config,
             only_first: self.only_first,
+            entry: self.entry.clone(),
+            proposed: Vec::new(),
             shell: self.shell.clone(),
         }
     }

@@ -5,7 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use tritium_runtime::run::{Findings, Found};
-use tritium_semantics::{SourceFile, check, diagnostics::Code};
+use tritium_semantics::{
+    SourceFile, check,
+    diagnostics::{Code, Severity},
+};
 
 use crate::{Analysis, Diagnostic, ResourceDiagnostics, diagnostics::from_check};
 
@@ -62,14 +65,14 @@ fn as_check(found: &Found, file: SourceFile, path: &Path) -> Option<check::Diagn
     let related = found.related.iter().filter(|(place, _)| place.file == *path);
     Some(check::Diagnostic {
         code,
-        severity: code.severity(),
+        severity: if found.rests_on.is_empty() { code.severity() } else { Severity::Hint },
         message: found.sentence(),
         range: found.place.as_ref().map_or(0..0, |place| place.start..place.end),
         kernel: Some(found.kernel.as_str().into()),
         configs: vec![],
         in_string: false,
-        assumed: false,
-        rests_on: vec![],
+        assumed: !found.rests_on.is_empty(),
+        rests_on: found.rests_on.iter().map(|name| name.as_str().into()).collect(),
         related: related
             .map(|(place, message)| check::Related { file, range: place.start..place.end, message: message.clone() })
             .collect(),

@@ -67,6 +67,10 @@ pub struct LaunchSites {
     pub unknown: usize,
     /// Of at least one argument the type is known.
     pub some_type: usize,
+    /// Not whole, but every argument's kind, dtype and shape is known or a free name: whole with the names' defaults.
+    pub free: usize,
+    /// Neither, by what stops them.
+    pub stopped: BTreeMap<String, usize>,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -162,6 +166,17 @@ impl Analysis {
                     places.insert(called.at, (left, some_type));
                 }
                 None => {}
+            }
+        }
+        for (place, _) in places.iter().filter(|(_, (left, _))| left.is_some()) {
+            match self.entered_for(*place, &[]) {
+                Ok(_) => stats.launches.free += 1,
+                Err(why) => {
+                    let line = place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start));
+                    let file = file.path(self.db()).display().to_string();
+                    stats.unknown.push(Row { file, kernel: format!("line {line}"), status: "stopped", reason: why.clone() });
+                    *stats.launches.stopped.entry(why).or_default() += 1;
+                }
             }
         }
         let counts = &mut stats.launches;

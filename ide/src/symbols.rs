@@ -120,14 +120,9 @@ impl Analysis {
     ) -> Vec<Outline> {
         let db = self.db();
         let rows = host::configs(db, kernel);
-        let names = names(db, file);
-        let around = &names.scopes[scope].range;
-        let is_row = |c: &&crate::naming::Call| {
-            c.callee.last().is_some_and(|n| n == "Config") && around.start <= c.range.start && c.range.end <= around.end
-        };
-        let written: Vec<_> = names.calls.iter().filter(is_row).map(|c| (c.range.clone(), c.callee_range.clone())).collect();
-        let exact = written.len() == rows.len();
-        let place = |i: usize| if exact { written[i].clone() } else { (selection.clone(), selection.clone()) };
+        let written = self.written_rows(file, &names(db, file).scopes[scope].range, kernel);
+        let place =
+            |i: usize| written.as_ref().map_or_else(|| (selection.clone(), selection.clone()), |written| written[i].clone());
         let row = |(i, config): (usize, &host::Config)| {
             let (range, selection) = place(i);
             let meta = config.meta.0.iter().map(|(name, value)| format!("{name}={value}"));
@@ -144,6 +139,21 @@ impl Analysis {
             }
         };
         rows.iter().enumerate().map(row).collect()
+    }
+
+    /// The `Config(…)` that makes each row of a kernel's tuner, with its callee, where the list is written out around the kernel's `def`.
+    pub(crate) fn written_rows(
+        &self,
+        file: SourceFile,
+        around: &Range<usize>,
+        kernel: tritium_semantics::Function,
+    ) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+        let names = names(self.db(), file);
+        let is_row = |c: &&crate::naming::Call| {
+            c.callee.last().is_some_and(|n| n == "Config") && around.start <= c.range.start && c.range.end <= around.end
+        };
+        let written: Vec<_> = names.calls.iter().filter(is_row).map(|c| (c.range.clone(), c.callee_range.clone())).collect();
+        (written.len() == host::configs(self.db(), kernel).len()).then_some(written)
     }
 
     /// Kernels, helpers and launches of the workspace whose names hold the query's letters in order. Files are read and let go again.

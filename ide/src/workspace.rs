@@ -111,6 +111,12 @@ impl Analysis {
         (text.len() <= LARGEST).then_some(text)
     }
 
+    /// The files of the workspace that mention Triton.
+    pub fn files_with_kernels(&self) -> Vec<PathBuf> {
+        let mentions = |path: &PathBuf| self.glance(path).is_some_and(|text| text.contains("triton"));
+        self.workspace_files(None).into_iter().filter(mentions).collect()
+    }
+
     /// The files of the workspace whose text holds all of the words, in order, with those that are known already.
     pub(crate) fn files_with(&self, word: &str, beside: &Path) -> Vec<SourceFile> {
         let mut paths = self.workspace_files(Some(beside));

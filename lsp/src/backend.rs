@@ -46,10 +46,17 @@ pub(super) use crate::document::Document;
 pub(crate) const RUN: &str = "tritium.server.run";
 /// The same under checks: what is found is also among the diagnostics.
 pub(crate) const SANITIZE: &str = "tritium.server.sanitize";
+/// The same again and again, by the clock.
+pub(crate) const BENCH: &str = "tritium.server.bench";
+pub(crate) const TUNE: &str = "tritium.server.tune";
+/// What a launch takes that is not wholly known: the free names of the function around it, with their values.
+pub(crate) const ASK: &str = "tritium.server.ask";
 /// The client's command behind the ▶ Run lens.
 pub(crate) const RUN_LENS: &str = "tritium.run";
-/// That behind the lens beside it.
+/// Those behind the lenses beside it.
 pub(crate) const SANITIZE_LENS: &str = "tritium.sanitize";
+pub(crate) const BENCH_LENS: &str = "tritium.bench";
+pub(crate) const TUNE_LENS: &str = "tritium.tune";
 
 /// How long a hover holds back for an exact figure: an editor shows no hover at once anyway, and few kernels take longer. The wait holds no
 /// snapshot, so nobody's typing waits for it.
@@ -450,10 +457,15 @@ impl LanguageServer for Backend {
         let answer = self.document(&params.text_document.uri, move |document| {
             let lenses = document.analysis.code_lenses(&document.path).into_iter();
             let lens = |lens: ide::Lens| {
-                let argument = serde_json::json!({ "uri": uri.as_str(), "launch": lens.launch, "kernel": lens.kernel });
+                let mut argument = serde_json::json!({ "uri": uri.as_str(), "launch": lens.launch, "kernel": lens.kernel });
+                if lens.launch.is_none() {
+                    argument["ask"] = true.into();
+                }
                 let command = match lens.deed {
                     Deed::Run => RUN_LENS,
                     Deed::Sanitize => SANITIZE_LENS,
+                    Deed::Bench => BENCH_LENS,
+                    Deed::Tune => TUNE_LENS,
                 };
                 let command = lsp::Command { title: lens.title, command: command.to_owned(), arguments: Some(vec![argument]) };
                 Some(lsp::CodeLens { range: document.range(&lens.range)?, command: Some(command), data: None })
@@ -471,35 +483,74 @@ impl LanguageServer for Backend {
         if params.command == views::ACTIVATE {
             return self.activate(params.arguments.into_iter().next().unwrap_or_default());
         }
-        let is_checked = params.command == SANITIZE;
-        if params.command != RUN && !is_checked {
-            return Err(Error::invalid_params(format!("unknown command {}", params.command)));
-        }
+        let is_asked = params.command == ASK;
+        let deed = match params.command.as_str() {
+            ASK | RUN => Deed::Run,
+            SANITIZE => Deed::Sanitize,
+            BENCH => Deed::Bench,
+            TUNE => Deed::Tune,
+            other => return Err(Error::invalid_params(format!("unknown command {other}"))),
+        };
         let argument = params.arguments.first().cloned().unwrap_or_default();
         let request = run::Request::from_json(&argument).map_err(Error::invalid_params)?;
         let path = self.files.path(&request.uri).ok_or_else(|| Error::invalid_params("only files can be run"))?;
         let read_path = path.clone();
+        let token = params.work_done_progress_params.work_done_token;
+        if let Some(set) = request.set.clone().or_else(|| is_asked.then(Vec::new)) {
+            let entered =
+                self.owner.read(move |analysis| run::Entered::of(&analysis, read_path, request.kernel.as_deref(), &set));
+            let run::Entered { asked, options, given, block } = match entered.await.map_err(to_error)? {
+                Ok(found) => found,
+                Err(why) => return Ok(Some(run::failed(why))),
+            };
+            if is_asked {
+                return Ok(Some(serde_json::json!({ "ok": true, "function": given.function, "names": given.names })));
+            }
+            let mut outcome = self.done(asked, deed, &options, token).await;
+            if let Value::Object(fields) = &mut outcome {
+                let told = fields.get("text").and_then(Value::as_str).unwrap_or_default();
+                fields.insert("text".to_owned(), format!("entered {given}\n\n{told}").into());
+                fields.insert("entered".to_owned(), serde_json::json!(given));
+                fields.insert("block".to_owned(), serde_json::json!(block));
+            }
+            return Ok(Some(outcome));
+        }
         let found = self.owner.read(move |analysis| {
-            let (text, chosen) = (analysis.text(&read_path)?, analysis.chosen_elsewhere(&read_path)?);
             let launch = analysis.launch_to_run(&read_path, request.kernel.as_deref(), request.launch.as_deref());
-            Some((text, launch, chosen, analysis.options().clone()))
+            Some((run::Asked::of(&analysis, read_path, launch)?, analysis.options().clone()))
         });
         let found = found.await.map_err(to_error)?;
-        let (text, launch, chosen, options) =
-            found.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
-        let doing = if is_checked { "Checking" } else { "Running" };
-        let title = format!("{doing} {}", launch.as_deref().unwrap_or("a kernel"));
-        let progress = shown(&self.client, params.work_done_progress_params.work_done_token, &title, |plain| plain).await;
-        let outcome = if is_checked {
-            let (outcome, findings) = run::sanitize(path.clone(), text.clone(), launch, chosen, &options, &self.runs).await;
-            if let Some(findings) = findings {
-                self.hold_findings(path, text, findings).await;
+        let (asked, options) = found.ok_or_else(|| Error::invalid_params(format!("{} cannot be read", path.display())))?;
+        Ok(Some(self.done(asked, deed, &options, token).await))
+    }
+}
+
+impl Backend {
+    /// Does with a launch what is wanted, with its progress shown.
+    async fn done(&self, asked: run::Asked, deed: Deed, options: &Options, token: Option<lsp::ProgressToken>) -> Value {
+        let doing = match deed {
+            Deed::Run => "Running",
+            Deed::Sanitize => "Checking",
+            Deed::Bench => "Timing",
+            Deed::Tune => "Tuning",
+        };
+        let title = format!("{doing} {}", asked.launch.as_deref().unwrap_or("a kernel"));
+        let progress = shown(&self.client, token, &title, |plain| plain).await;
+        let runner = run::Runner { options, runs: &self.runs, progress: &progress };
+        let outcome = match deed {
+            Deed::Run => runner.run(asked).await,
+            Deed::Bench => runner.bench(asked).await,
+            Deed::Tune => runner.tune(asked).await,
+            Deed::Sanitize => {
+                let (path, text) = (asked.path.clone(), asked.text.clone());
+                let (outcome, findings) = runner.sanitize(asked).await;
+                if let Some(findings) = findings {
+                    self.hold_findings(path, text, findings).await;
+                }
+                outcome
             }
-            outcome
-        } else {
-            run::run(path, text, launch, chosen, &options, &self.runs).await
         };
         progress.finish().await;
-        Ok(Some(outcome))
+        outcome
     }
 }

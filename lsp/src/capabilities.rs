@@ -8,7 +8,7 @@ use tower_lsp::ls_types as lsp;
 use tritium_syntax::Encoding;
 
 use super::{
-    backend::{RUN, SANITIZE},
+    backend::{ASK, BENCH, RUN, SANITIZE, TUNE},
     convert, editing,
     views::ACTIVATE,
 };
@@ -140,7 +140,14 @@ pub(super) fn offered(encoding: Encoding, client: &Client, options: &Options) ->
             })
         }),
         execute_command_provider: Some(lsp::ExecuteCommandOptions {
-            commands: vec![RUN.to_owned(), SANITIZE.to_owned(), ACTIVATE.to_owned()],
+            commands: vec![
+                RUN.to_owned(),
+                SANITIZE.to_owned(),
+                BENCH.to_owned(),
+                TUNE.to_owned(),
+                ASK.to_owned(),
+                ACTIVATE.to_owned(),
+            ],
             ..Default::default()
         }),
         workspace: Some(lsp::WorkspaceServerCapabilities {

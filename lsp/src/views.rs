@@ -6,8 +6,9 @@
 //! | `tritium/configurations` | every launch and autotune configuration of a kernel as a column |
 //! | `tritium/occupancy`, `tritium/roofline`, `tritium/layout` | a chart as SVG and as text |
 //! | `tritium/choices` | the configurations, boards and versions of Triton to choose from, the chosen ones, and what is not checked |
+//! | `tritium/launches` | what a file launches, by kernel and with its range; without a document, the files of the workspace that mention Triton |
 //!
-//! All take `{textDocument, position?, kernel?, configuration?}`; the kernel is the one at the position where none is named.
+//! All others take `{textDocument, position?, kernel?, configuration?}`; the kernel is the one at the position where none is named.
 //! **Invariant:** what cannot be shown is an answer with a `problem`, never an error: an editor shows it in the place of the view. No
 //! request holds a snapshot while a compiler runs.
 
@@ -28,12 +29,14 @@ use tower_lsp::{
 
 use tritium_ide::{
     Options,
+    code_lens::Runnable,
     emit::{Choice, Refusal, Stage},
 };
 
 use crate::{
     analysis::Task,
-    backend::{Backend, Document},
+    backend::{Backend, Document, to_error},
+    convert,
 };
 
 /// Makes a configuration the one that answers for its kernel: `{uri, kernel, configuration}`; without a configuration the first does again.
@@ -51,6 +54,7 @@ pub(crate) fn serve(service: LspServiceBuilder<Backend>) -> LspServiceBuilder<Ba
         .custom_method("tritium/roofline", Backend::roofline)
         .custom_method("tritium/layout", Backend::layout)
         .custom_method("tritium/choices", Backend::choices)
+        .custom_method("tritium/launches", Backend::launches)
 }
 
 /// The settings, and among them the configurations that the person chose by command.
@@ -68,6 +72,12 @@ pub(crate) struct Params {
     /// Wait until the compiler has answered, as long as that is sensible.
     #[serde(default)]
     wait: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LaunchesParams {
+    text_document: Option<lsp::TextDocumentIdentifier>,
 }
 
 /// What was asked about, found in a document.
@@ -203,6 +213,23 @@ impl Backend {
             Some((serde_json::to_value(choices).unwrap_or_default(), false))
         })
         .await
+    }
+
+    pub(crate) async fn launches(&self, params: LaunchesParams) -> Result<Value> {
+        let Some(document) = params.text_document else {
+            let files = self.owner.read(|analysis| analysis.files_with_kernels());
+            let uris =
+                files.await.map_err(to_error)?.iter().filter_map(|path| convert::uri(path)).map(|uri| json!(uri)).collect();
+            return Ok(json!({ "files": Value::Array(uris) }));
+        };
+        let found = self.document(&document.uri, |document| {
+            let runnables = document.analysis.runnables(&document.path).into_iter();
+            let one = |found: Runnable| {
+                Some(json!({ "kernel": found.kernel, "launch": found.launch, "range": document.range(&found.range)? }))
+            };
+            runnables.filter_map(one).collect::<Vec<Value>>()
+        });
+        Ok(json!({ "launches": found.await?.unwrap_or_default() }))
     }
 
     /// Reads again whenever an exact figure arrives, until none is awaited, if the asker waits.

@@ -96,10 +96,7 @@ impl Backend {
         &self,
         params: lsp::WorkspaceDiagnosticParams,
     ) -> Result<lsp::WorkspaceDiagnosticReportResult> {
-        let files = self.owner.read(|analysis| {
-            let mentions = |path: &PathBuf| analysis.glance(path).is_some_and(|text| text.contains("triton"));
-            analysis.workspace_files(None).into_iter().filter(mentions).collect::<Vec<_>>()
-        });
+        let files = self.owner.read(|analysis| analysis.files_with_kernels());
         let files = files.await.map_err(to_error)?;
         let token = params.work_done_progress_params.work_done_token;
         let progress = shown(&self.client, token, "Checking kernels", |plain| plain.with_percentage(0)).await;

@@ -14,6 +14,7 @@ use crate::{
     exec::{self, Cancel, Job, Task, Verify},
     files,
     run::LaunchReport,
+    tune::TuneOptions,
     watch::Limits,
 };
 
@@ -92,6 +93,7 @@ fn best(device: &str, launch: &str, sms: u32) -> Result<LaunchReport, String> {
         save: None,
         chosen: Chosen { triton: Some(DEFAULT_TRITON.to_owned()), gpu: Some(DEFAULT_BOARD.to_owned()), ..Chosen::default() },
         expect: Vec::new(),
+        tune: TuneOptions::default(),
         limits: Limits { seconds: LIMIT_SECONDS, memory_bytes: None },
         attended: true,
     };

@@ -3,7 +3,7 @@
 //! **Invariant:** `tritium exec` and `tritium worker` end when their input closes, which the system does when the process at its other end is
 //! gone, however it went; a foreign program is killed with the process that started it.
 
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// Ends this process at once, whatever its other threads do: no destructor runs, and nothing waits for a device or for LLVM.
 pub fn end_now() -> ! {
@@ -12,19 +12,45 @@ pub fn end_now() -> ! {
     std::process::abort()
 }
 
-/// Lets the program be killed when the thread that starts it ends; so that thread must wait for it.
-pub(crate) fn ends_with_this_process(command: &mut Command) {
+/// How a process is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Kill,
+    /// Asked to end.
+    Terminate,
+}
+
+#[cfg(unix)]
+impl Ending {
+    fn signal(self) -> rustix::process::Signal {
+        match self {
+            Ending::Kill => rustix::process::Signal::KILL,
+            Ending::Terminate => rustix::process::Signal::TERM,
+        }
+    }
+}
+
+/// Ends the processes of the group that a child leads, which has not been waited for.
+pub(crate) fn end_group(child: &Child, ending: Ending) {
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(child), ending.signal());
+    #[cfg(not(unix))]
+    let _ = (child, ending);
+}
+
+/// Lets the program be ended when the thread that starts it ends; so that thread must wait for it.
+pub(crate) fn ends_with_this_process(command: &mut Command, ending: Ending) {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::process::CommandExt as _;
 
         use rustix::{
             io::Errno,
-            process::{Signal, getpid, getppid, set_parent_process_death_signal},
+            process::{getpid, getppid, set_parent_process_death_signal},
         };
         let owner = getpid();
         let before_exec = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
+            set_parent_process_death_signal(Some(ending.signal()))?;
             // An owner that went before the line above sends nothing.
             if getppid() == Some(owner) { Ok(()) } else { Err(Errno::SRCH.into()) }
         };
@@ -32,5 +58,5 @@ pub(crate) fn ends_with_this_process(command: &mut Command) {
         unsafe { command.pre_exec(before_exec) };
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = command;
+    let _ = (command, ending);
 }

@@ -3,6 +3,7 @@
 //! **Invariant:** both take the same arguments and leave the same tensors behind; a fault names its cause and never takes the process down
 //! (a CUDA launch that hangs is ended by the process that started this one, see [`crate::run`]).
 
+pub(crate) mod compute_sanitizer;
 pub mod cpu;
 pub mod cuda;
 
@@ -79,8 +80,15 @@ impl DeviceName {
                  memory, outputs never written, integers that wrap on the way to an address, where NaN and infinities begin, integer \
                  divisions by 0, assertions"
             }
-            DeviceName::Sim => self.checks(),
-            DeviceName::Cuda(_) => "what compute-sanitizer finds: invalid and uninitialised accesses, races in shared memory",
+            DeviceName::Sim => {
+                "accesses outside of tensors and misaligned ones, undefined values that decide something, races in global and in shared memory, \
+                 between programs and between the warps of one, threads that disagree about what they share, outputs never written, assertions"
+            }
+            DeviceName::Cuda(_) => {
+                "what compute-sanitizer finds: accesses outside of tensors and misaligned ones, elements read that nobody has written, races in \
+                 shared memory, barriers that not every thread reaches; accesses between the elements of a view and races in global memory are not \
+                 looked for"
+            }
         }
     }
 }

@@ -1,31 +1,42 @@
-//! Running a job in another process: a child of this machine, or the far end of a launcher.
+//! Running a job in another process: a child of this one, or a process of another machine.
 //!
-//! The job is one JSON document on the child's standard input, the outcome one on its standard output. The input stays open for as long as
-//! somebody wants the outcome; when it closes, the child ends. **Invariant:** whatever the child does (hang, crash, talk nonsense),
-//! [`in_child`] returns soon after the limit and says what happened; whatever becomes of the caller, the child ends.
+//! The job goes to the standard input of `tritium exec`, the outcome comes from its standard output (`exec/wire.rs`). The input stays open for
+//! as long as somebody wants the outcome; when it closes, that process ends. **Invariant:** whatever it does (hang, crash, talk nonsense),
+//! who asks is answered soon after the limit and told what happened; whatever becomes of who asks, it ends.
+
+mod near;
+mod on;
+mod serve;
+mod wire;
 
 use std::{
-    io::{self, BufReader, Read as _, Write as _},
-    path::PathBuf,
-    process::{Child, Command, ExitStatus, Stdio},
+    path::{Path, PathBuf},
+    process::Command,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tritium_semantics::Chosen;
 
+pub use self::{on::On, serve::serve};
+
+use self::wire::Answer;
 use crate::{
-    child,
-    run::{self, Ended, Findings, Report},
-    watch::{self, Limit, Limits, Stopped, Watched},
+    bundle::FileSource,
+    run::{self, Findings, Observed, Report},
+    tune::{TuneOptions, Tuning},
+    watch::{Limits, Stopped},
 };
 
+/// How often each side says that it is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+/// Who says nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(30);
 /// How long a child may take to say that a limit stopped it before it is stopped from outside.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -80,8 +91,12 @@ pub enum Task {
     Run,
     /// To run under checks.
     Sanitize,
+    /// To run once while a tool looks on. Memories that hold nothing before a launch are left so, or get the pattern of what was never written.
+    Observe { leaves_empty: bool },
     /// To run again and again, and be timed.
     Bench,
+    /// To be timed under every row of their tuners.
+    Tune,
 }
 
 /// Everything a run depends on; the text travels, so an unsaved buffer runs as it is.
@@ -103,10 +118,19 @@ pub struct Job {
     /// References added to those of every launch: a tensor's name, and an expression over the launch's inputs.
     pub expect: Vec<(String, String)>,
     #[serde(default)]
+    pub tune: TuneOptions,
+    #[serde(default)]
     pub limits: Limits,
     /// Who sent this holds the other end of the input open while the outcome is wanted. A file or a pipe that ends with the job says nothing.
     #[serde(default)]
     pub attended: bool,
+}
+
+impl Job {
+    /// The folder that the file lies in.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
 }
 
 /// Ends a run from another thread.
@@ -123,14 +147,22 @@ impl Cancel {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Answer {
-    Report(Box<Report>),
-    Findings(Box<Findings>),
-    /// The run could not be made; the message is complete.
-    Refused(run::Refusal),
-    Stopped(Stopped),
+/// What is to be known beside a job.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// Another machine; without, a child of this process runs the job.
+    pub on: Option<&'a On>,
+    pub cancel: &'a Cancel,
+    pub told: &'a dyn Fn(Told),
+}
+
+/// What is told of a job while it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'a> {
+    /// To be read by whoever waits.
+    Notice(&'a str),
+    /// What is done just now.
+    Doing(&'a str),
 }
 
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -146,6 +178,29 @@ pub enum ExecError {
     Died { status: String, stderr: String },
     #[error("the process that runs kernels cannot be started: {0}")]
     NotStarted(String),
+    /// Another machine, or the way to it.
+    #[error("{name}: {what}{}", last_lines(said))]
+    Far { name: String, what: FarError, said: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum FarError {
+    #[error("no answer{status}")]
+    Unreachable { status: String },
+    #[error(
+        "there is no `tritium`; `--send-program`, in an editor `tritium.run.sendProgram`, copies this one there once, and \
+         `ssh:HOST:/path/to/tritium` names one that no PATH leads to"
+    )]
+    NoProgram,
+    #[error("there it is tritium {theirs}, here {ours}; both must be of one version, and `--send-program` copies this one there")]
+    OtherVersion { theirs: String, ours: String },
+    #[error("this program runs on {ours} and cannot be sent to {theirs}; install tritium there")]
+    OtherMachine { theirs: String, ours: String },
+    /// It had greeted.
+    #[error("the run ended without an answer{status}: it was killed there, or the connection broke")]
+    Lost { status: String },
+    #[error("nothing has been heard for {} s: the connection is dead", SILENCE.as_secs())]
+    Silent,
 }
 
 /// The last five, each on a line of its own.
@@ -154,149 +209,62 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(5)..].iter().map(|line| format!("\n  {line}")).collect()
 }
 
-/// The child's side: reads a job from `input`, runs it, writes the answer to `output`.
-pub fn serve(input: impl io::Read + Send + 'static, output: impl io::Write + Send + 'static) -> io::Result<()> {
-    let mut input = BufReader::new(input);
-    let outlet = Arc::new(Outlet(Mutex::new(Some(output))));
-    let job = match serde_json::Deserializer::from_reader(&mut input).into_iter::<Job>().next() {
-        Some(Ok(job)) => job,
-        Some(Err(error)) => return outlet.say(&Answer::Refused(run::Refusal::new(format!("this is not a job: {error}")))),
-        None => return outlet.say(&Answer::Refused(run::Refusal::new("no job was given"))),
-    };
-    if job.attended {
-        thread::spawn(move || {
-            while matches!(input.read(&mut [0; 64]), Ok(1..)) {}
-            child::end_now();
-        });
-    }
-    let watched = Arc::<Watched>::default();
-    let out = Arc::clone(&outlet);
-    watch::start(Arc::clone(&watched), job.limits, move |stopped| drop(out.say(&Answer::Stopped(stopped))));
-    let answer = match job.task {
-        Task::Run | Task::Bench => run::run(&job, &watched).map(|report| Answer::Report(Box::new(report))),
-        Task::Sanitize => run::sanitize(&job, &watched).map(|findings| Answer::Findings(Box::new(findings))),
-    };
-    outlet.say(&match answer {
-        Ok(answer) => answer,
-        Err(Ended::Refused(refusal)) => Answer::Refused(refusal),
-        Err(Ended::Stopped(stopped)) => Answer::Stopped(stopped),
-    })
-}
-
-/// Where the one answer goes: that of the run, or that of its watcher.
-struct Outlet<W>(Mutex<Option<W>>);
-
-impl<W: io::Write> Outlet<W> {
-    /// Nothing, if the answer has been given.
-    fn say(&self, answer: &Answer) -> io::Result<()> {
-        let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut output) = output.take() else { return Ok(()) };
-        serde_json::to_writer(&mut output, answer)?;
-        output.flush()
-    }
-}
-
 /// Runs a job in a child of this process.
 pub fn in_child(job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
-    report(answer_of(own_child()?, job, cancel)?)
+    run(job, &Asking { on: None, cancel, told: &|_| {} })
 }
 
-/// Runs a job's launches under checks in a child of this process.
-pub fn sanitize_in_child(job: &Job, cancel: &Cancel) -> Result<Findings, ExecError> {
-    let job = Job { task: Task::Sanitize, ..job.clone() };
-    match answer_of(own_child()?, &job, cancel)? {
+/// Runs a job where it is asked to.
+pub fn run(job: &Job, asking: &Asking) -> Result<Report, ExecError> {
+    match answer(job, asking)? {
+        Answer::Report(report) => Ok(*report),
+        other => Err(not_an_answer(&other)),
+    }
+}
+
+/// Runs a job's launches under checks.
+pub fn sanitize(job: &Job, asking: &Asking) -> Result<Findings, ExecError> {
+    match answer(&Job { task: Task::Sanitize, ..job.clone() }, asking)? {
         Answer::Findings(findings) => Ok(*findings),
         other => Err(not_an_answer(&other)),
     }
 }
 
-fn own_child() -> Result<Command, ExecError> {
-    let program = crate::worker::binary().map_err(|e| ExecError::NotStarted(e.to_string()))?;
-    let mut command = Command::new(program);
-    command.arg("exec");
-    Ok(command)
+/// Tries the rows of the tuners of a job's launches.
+pub fn tune(job: &Job, asking: &Asking) -> Result<Tuning, ExecError> {
+    match answer(&Job { task: Task::Tune, ..job.clone() }, asking)? {
+        Answer::Tuning(tuning) => Ok(*tuning),
+        other => Err(not_an_answer(&other)),
+    }
 }
 
-fn report(answer: Answer) -> Result<Report, ExecError> {
-    match answer {
-        Answer::Report(report) => Ok(*report),
+/// Runs a job while a tool looks on, with what the tool prints; `tool` takes a program and its arguments behind its own.
+pub(crate) fn observed(tool: Command, job: &Job, files: &FileSource) -> Result<(Observed, String), ExecError> {
+    let (answer, printed) = near::ask_under(tool, job, files)?;
+    match given(answer)? {
+        Answer::Observed(observed) => Ok((*observed, printed)),
         other => Err(not_an_answer(&other)),
+    }
+}
+
+fn answer(job: &Job, asking: &Asking) -> Result<Answer, ExecError> {
+    given(near::ask(job, asking)?)
+}
+
+fn given(answer: Answer) -> Result<Answer, ExecError> {
+    match answer {
+        Answer::Refused(refusal) => Err(ExecError::Refused(refusal)),
+        Answer::Stopped(stopped) => Err(ExecError::Stopped(stopped)),
+        answer => Ok(answer),
     }
 }
 
 fn not_an_answer(answer: &Answer) -> ExecError {
     let status = match answer {
         Answer::Report(_) => "it ran the job",
-        Answer::Findings(_) => "it checked the job",
+        Answer::Findings(_) | Answer::Observed(_) => "it checked the job",
+        Answer::Tuning(_) => "it tuned the job",
         Answer::Refused(_) | Answer::Stopped(_) => "it gave another answer",
     };
     ExecError::Died { status: status.to_owned(), stderr: String::new() }
-}
-
-/// Runs a job on the other side of a command, for example `ssh gpu-box tritium exec`.
-pub fn through_launcher(launcher: &str, job: &Job, cancel: &Cancel) -> Result<Report, ExecError> {
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(launcher);
-    report(answer_of(command, job, cancel)?)
-}
-
-fn answer_of(mut command: Command, job: &Job, cancel: &Cancel) -> Result<Answer, ExecError> {
-    child::ends_with_this_process(&mut command);
-    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = spawned.map_err(|e| ExecError::NotStarted(e.to_string()))?;
-    let job = Job { attended: true, ..job.clone() };
-    let document = serde_json::to_vec(&job).map_err(|e| ExecError::NotStarted(e.to_string()))?;
-    // Three pipes, three threads: none can fill up and hold the child.
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let writer = thread::spawn(move || {
-        // A child that ends before it has read everything is judged by its answer.
-        stdin.map(|mut stdin| {
-            let _ = stdin.write_all(&document).and_then(|()| stdin.flush());
-            stdin
-        })
-    });
-    let collect = |pipe: Option<Box<dyn io::Read + Send>>| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut pipe) = pipe {
-                let _ = pipe.read_to_end(&mut bytes);
-            }
-            bytes
-        })
-    };
-    let stdout = collect(stdout.map(|p| Box::new(p) as _));
-    let stderr = collect(stderr.map(|p| Box::new(p) as _));
-    let limit = Duration::try_from_secs_f64(job.limits.seconds).unwrap_or(Duration::MAX).saturating_add(GRACE);
-    let status = wait(&mut child, limit, cancel).map_err(|e| ExecError::NotStarted(e.to_string()))?;
-    // Until now the child's input was open: what holds it is the thread's result.
-    drop(writer);
-    let Some(status) = status else {
-        return Err(match cancel.is_cancelled() {
-            true => ExecError::Cancelled,
-            false => ExecError::Stopped(Stopped { limit: Limit::Seconds(job.limits.seconds), place: None }),
-        });
-    };
-    let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
-    match serde_json::from_slice(&stdout) {
-        Ok(Answer::Refused(refusal)) => Err(ExecError::Refused(refusal)),
-        Ok(Answer::Stopped(stopped)) => Err(ExecError::Stopped(stopped)),
-        Ok(answer) => Ok(answer),
-        Err(_) => Err(ExecError::Died { status: status.to_string(), stderr: String::from_utf8_lossy(&stderr).into_owned() }),
-    }
-}
-
-/// `None`: the limit passed, or the run was cancelled, and the child was killed.
-fn wait(child: &mut Child, limit: Duration, cancel: &Cancel) -> io::Result<Option<ExitStatus>> {
-    let begin = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if begin.elapsed() >= limit || cancel.is_cancelled() {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
 }

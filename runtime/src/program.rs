@@ -5,7 +5,7 @@
 
 mod operations;
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use tritium_semantics::{
@@ -16,6 +16,7 @@ use tritium_semantics::{
 };
 
 use crate::{
+    bundle::Beside,
     files,
     tensor::{Tensor, decode, encode},
 };
@@ -24,7 +25,7 @@ use crate::{
 pub(crate) struct Contents<'p> {
     program: &'p Program,
     /// What `file("x.npy")` is relative to.
-    directory: &'p Path,
+    beside: Beside<'p>,
     held: Vec<Option<Held>>,
     /// What all contents together may take.
     max_bytes: u64,
@@ -48,8 +49,8 @@ impl Held {
 }
 
 impl<'p> Contents<'p> {
-    pub(crate) fn new(program: &'p Program, directory: &'p Path, max_bytes: u64) -> Contents<'p> {
-        Contents { program, directory, held: vec![None; program.nodes.len()], max_bytes, bytes: 0 }
+    pub(crate) fn new(program: &'p Program, beside: Beside<'p>, max_bytes: u64) -> Contents<'p> {
+        Contents { program, beside, held: vec![None; program.nodes.len()], max_bytes, bytes: 0 }
     }
 
     fn node(&self, id: NodeId) -> &'p Node {
@@ -151,7 +152,7 @@ impl<'p> Contents<'p> {
                     init: init.clone(),
                     memory: MemoryPlace::default(),
                 };
-                Held::Bytes(Arc::new(Tensor::make(&spec, self.directory).map_err(|error| error.to_string())?.bytes))
+                Held::Bytes(Arc::new(Tensor::make(&spec, self.beside).map_err(|error| error.to_string())?.bytes))
             }
             Op::Launched { .. } => return Err("the launch that makes it did not end".to_owned()),
             Op::Copy(x) | Op::Detached(x) => {

@@ -5,16 +5,17 @@
 
 mod compare;
 mod memory;
+mod observed;
 mod program;
 mod report;
 mod sanitize;
+mod tune;
 
 use std::{
     cell::RefCell,
     collections::HashSet,
-    fs,
+    io,
     path::{Path, PathBuf},
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -31,18 +32,21 @@ use tritium_semantics::{
 };
 use tritium_tile::{Module, Type};
 
+pub use observed::{Observed, observe};
 pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
 pub use sanitize::{CheckedLaunch, Findings, Found, Place, sanitize};
+pub use tune::tune;
 
 use self::{
     compare::{Ran, longest_reduction},
     sanitize::Collected,
+    tune::Trials,
 };
 use crate::{
+    bundle::{Beside, FileSource},
     device::{DeviceError, DeviceName, LaunchValue, Stores, cpu, cuda},
     exact,
     exec::{Job, Task, Verify},
-    files::Disk,
     store::Store,
     tensor::Tensor,
     timing::{self, Timing},
@@ -54,11 +58,17 @@ use crate::{
 const MAX_PROGRAMS_X: u64 = (1 << 31) - 1;
 
 /// A file by itself, as a run sees it.
-pub fn open(path: &Path, text: String, chosen: Chosen) -> (Database, SourceFile) {
-    let mut db = Database::new(Arc::new(Disk));
+pub fn open(path: &Path, text: String, chosen: Chosen, files: &FileSource) -> (Database, SourceFile) {
+    let mut db = Database::new(files.system());
     db.choose(chosen);
     let file = db.set_text(path, text);
     (db, file)
+}
+
+/// What a run reads beside its job, and where the tensors go that it saves.
+pub struct Site<'a> {
+    pub files: FileSource,
+    pub save: &'a dyn Fn(&Path, &Tensor) -> io::Result<()>,
 }
 
 /// A launch that any device can run: the kernel free of errors, and the values of its run-time parameters in order.
@@ -96,18 +106,29 @@ struct Run<'a> {
     gpu: Gpu,
     watched: &'a Watched,
     memory_bytes: u64,
-    /// Where launches run under checks: what these find.
-    checks: Option<&'a RefCell<Collected>>,
+    doing: Doing<'a>,
+    site: &'a Site<'a>,
     /// Launches that have been timed.
     timed: RefCell<HashSet<(SmolStr, Option<u32>)>>,
 }
 
-/// Runs a job's launches in this process.
-pub fn run(job: &Job, watched: &Watched) -> Result<Report, Ended> {
-    all(job, watched, None)
+/// What is done with the launches of a job.
+#[derive(Clone, Copy)]
+enum Doing<'a> {
+    /// They run, and are timed where the job asks for it.
+    Run,
+    /// They run under checks: what these find.
+    Check(&'a RefCell<Collected>),
+    /// Rows of their tuners are tried.
+    Tune(&'a Trials),
 }
 
-fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Result<Report, Ended> {
+/// Runs a job's launches in this process.
+pub fn run(job: &Job, site: &Site, watched: &Watched) -> Result<Report, Ended> {
+    all(job, site, watched, Doing::Run)
+}
+
+fn all(job: &Job, site: &Site, watched: &Watched, doing: Doing<'_>) -> Result<Report, Ended> {
     let _span = tracing::info_span!("run", file = %job.path.display(), device = job.device).entered();
     let device = DeviceName::parse(&job.device)
         .ok_or_else(|| Refusal::new(format!("`{}` is not a device; `cpu`, `sim` and `cuda:0` are", job.device)))?;
@@ -116,13 +137,13 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
         watch::refuse_beyond(memory_bytes);
     }
     watched.enter(format!("the launches of {}", job.path.display()));
-    let (db, file) = open(&job.path, job.text.clone(), job.chosen.clone());
+    let (db, file) = open(&job.path, job.text.clone(), job.chosen.clone(), &site.files);
     let project = project::project(&db, file);
     if let Some(name) = job.chosen.gpu.as_ref().filter(|name| Gpu::find_among(name, &project.config.boards).is_none()) {
         return Err(Ended::Refused(Refusal::new(format!("unknown GPU `{name}`"))));
     }
     let gpu = project.target();
-    let run = Run { job, db: &db, file, device, gpu, watched, memory_bytes, checks, timed: RefCell::default() };
+    let run = Run { job, db: &db, file, device, gpu, watched, memory_bytes, doing, site, timed: RefCell::default() };
     let chosen = run.chosen()?;
     let host = host::host_launches(&db, file);
     let has_reference = chosen.iter().any(|index| !run.with_expect(*index).expect.is_empty()) || !host.program.checks.is_empty();
@@ -132,7 +153,19 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
              the file, `expect = { Y = \"softmax(X, axis=1)\" }` in its block, or `--expect 'Y=softmax(X, axis=1)'`",
         )));
     }
+    let report = |launches, checks| Report {
+        version: 1,
+        file: job.path.clone(),
+        entered: None,
+        launches,
+        checks,
+        checked: device.checks().to_owned(),
+    };
     let of_host = launch::launches(&db, file).launches.len() - host.found.launches.len();
+    if let Doing::Tune(trials) = doing {
+        run.try_rows(&chosen, of_host, &host.program, trials)?;
+        return Ok(report(vec![], vec![]));
+    }
     let (mut launches, mut of_program) = (Vec::new(), Vec::new());
     for index in chosen {
         match index.checked_sub(of_host) {
@@ -141,7 +174,7 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
                 let launch = run.with_expect(index);
                 let before = match run.made(&launch) {
                     // Others may be checked all the same.
-                    Err(refusal) if checks.is_some() => {
+                    Err(refusal) if matches!(doing, Doing::Check(_)) => {
                         launches.push(LaunchReport::of(&db, &launch, device.to_string(), Some(refusal.message)));
                         continue;
                     }
@@ -155,7 +188,7 @@ fn all(job: &Job, watched: &Watched, checks: Option<&RefCell<Collected>>) -> Res
         true => vec![],
         false => run.program(&host.program, of_host, &of_program, &mut launches)?,
     };
-    Ok(Report { version: 1, file: job.path.clone(), launches, checks, checked: device.checks().to_owned() })
+    Ok(report(launches, checks))
 }
 
 /// A launch on a device.
@@ -211,9 +244,12 @@ impl Run<'_> {
         self.enter(launch, "making the tensors of");
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         memory::room(launch, self.device, self.sides(), self.memory_bytes).map_err(refused)?;
-        let directory = self.job.path.parent().unwrap_or(Path::new("."));
-        let made: Result<Vec<Tensor>, _> = launch.tensors.iter().map(|t| Tensor::make(t, directory)).collect();
+        let made: Result<Vec<Tensor>, _> = launch.tensors.iter().map(|t| Tensor::make(t, self.beside())).collect();
         made.map_err(|error| refused(error.to_string()))
+    }
+
+    fn beside(&self) -> Beside<'_> {
+        Beside { folder: self.job.directory(), files: &self.site.files }
     }
 
     /// How many devices run a launch.
@@ -280,7 +316,7 @@ fn elaborated(db: &Database, launch: &Launch) -> Result<(Instance, Module), Refu
 impl Run<'_> {
     /// `memories`: a tensor for each memory of the launch, whose contents `before` has.
     fn launch(&self, launch: &Launch, memories: &[launch::Tensor], before: Vec<Tensor>) -> Result<Launched, Ended> {
-        if let Some(checks) = self.checks {
+        if let Doing::Check(checks) = self.doing {
             return Ok(self.under_checks(launch, memories, before, checks));
         }
         let Run { job, db, device, .. } = *self;
@@ -297,8 +333,7 @@ impl Run<'_> {
             DeviceName::Cuda(n) => {
                 let open = cuda::Cuda::open(n).map_err(|e| Refusal::new(e.to_string()))?;
                 let name = open.name.clone();
-                let (major, minor) = open.compute_capability;
-                let target = Gpu::find(&format!("sm_{major}{minor}")).unwrap_or(self.gpu);
+                let target = Gpu::of_capability(open.compute_capability).unwrap_or(self.gpu);
                 (name, self.on_cuda(&open, instance, target, launch, &values, &mut after)?)
             }
         };
@@ -332,7 +367,7 @@ impl Run<'_> {
             match self.on_cpu(&module, launch, &values, &mut reference) {
                 Ok(Done { stores, .. }) => {
                     let cpu = Ran { launch, memories, before: &before, after: &reference, stores: &stores };
-                    report.comparisons.extend(ran.against_cpu(&cpu, reduction));
+                    report.comparisons.extend(ran.against(&cpu, "the CPU device", reduction));
                 }
                 Err(DeviceError::Stopped { origin }) => return Err(self.stopped(launch, self.place_of(instance, origin))),
                 Err(error) => report.fault = Some(format!("the CPU device, run for comparison: {error}")),
@@ -348,10 +383,9 @@ impl Run<'_> {
 
     fn save(&self, suffix: &str, tensors: &[Tensor]) -> Result<(), Refusal> {
         let Some(folder) = &self.job.save else { return Ok(()) };
-        fs::create_dir_all(folder).map_err(|e| Refusal::new(format!("{}: {e}", folder.display())))?;
         for tensor in tensors {
             let path = folder.join(format!("{}{suffix}.npy", tensor.name));
-            tensor.save_npy(&path).map_err(|e| Refusal::new(format!("{}: {e}", path.display())))?;
+            (self.site.save)(&path, tensor).map_err(|e| Refusal::new(format!("{}: {e}", path.display())))?;
         }
         Ok(())
     }
@@ -434,7 +468,8 @@ impl Run<'_> {
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         let grid = cuda_grid(launch.grid).map_err(refused)?;
         self.enter(launch, "compiling");
-        let compiled = compile(self.db, instance, CompileOptions { sm: gpu.sm, launch: launch.options }).map_err(|message| {
+        let options = CompileOptions { sm: gpu.sm, launch: launch.options };
+        let compiled = Compiler::new().and_then(|compiler| compiler.compile(self.db, instance, options)).map_err(|message| {
             Refusal::kernel(format!("{}: kernel `{}`: {message}", self.name_of(launch), launch.kernel.name(self.db)))
         })?;
         self.enter(launch, &format!("on {}, running", device.name));
@@ -450,7 +485,10 @@ impl Run<'_> {
                 device.download(buffer, &mut tensor.bytes)?;
             }
             let timing = match self.is_to_time(launch) {
-                true => Some(device.time(&kernel, geometry, &buffers, values, &maps)?),
+                true => {
+                    let launch = cuda::Prepared { kernel: &kernel, geometry, buffers: &buffers, args: values, maps: &maps };
+                    Some(cuda::Stopwatch::new(device)?.time(launch)?)
+                }
                 false => None,
             };
             Ok(Done { seconds, timing, stores: Stores::Unseen })
@@ -516,27 +554,58 @@ pub struct Compiled {
     pub image: Vec<u8>,
     pub kernel: String,
     pub shared_bytes: u32,
+    /// Registers of a thread, and bytes that it spills, as ptxas says.
+    pub registers: Option<(u32, u32)>,
     /// Parameters behind the kernel's own.
     pub tensor_maps: Vec<codegen::tensor_map::TensorMap>,
 }
 
-/// Compiles for a GPU; the message of an error is complete.
-pub fn compile(db: &Database, instance: Instance, options: CompileOptions) -> Result<Compiled, String> {
-    let sm = options.sm;
-    let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
-    let pool = Pool::new(worker::binary().map_err(|e| e.to_string())?).time_limit(Duration::from_secs(120));
-    let store = Store::open();
-    let request = PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::LEAN_PASSES };
-    let mut ptx = exact::compile_ptx(&pool, &store, &request).map_err(|e| e.to_string())?;
-    // An assertion that fails says the line it has now.
-    if ptx.contains("__assertfail") {
-        ptx = codegen::source_lines(db, instance).in_ptx(&ptx).text;
+/// What compiles for GPUs.
+pub struct Compiler {
+    pool: Pool,
+    store: Store,
+}
+
+impl Compiler {
+    pub fn new() -> Result<Compiler, String> {
+        let pool = Pool::new(worker::binary().map_err(|e| e.to_string())?).time_limit(Duration::from_secs(120));
+        Ok(Compiler { pool, store: Store::open() })
     }
-    let assembled = exact::compile_code(&store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
-    let image = match assembled {
-        Ok(code) => code.cubin,
-        Err(worker::WorkerError::Missing { .. }) => ptx.into_bytes(),
-        Err(error) => return Err(error.to_string()),
-    };
-    Ok(Compiled { image, kernel: llvm.kernel.clone(), shared_bytes: llvm.shared_bytes, tensor_maps: llvm.tensor_maps.clone() })
+
+    /// The message of an error is complete.
+    pub fn compile(&self, db: &Database, instance: Instance, options: CompileOptions) -> Result<Compiled, String> {
+        self.compile_as(db, instance, options, None)
+    }
+
+    /// The same under another name, with debug lines that are numbers of operations ([`codegen::source_lines`]).
+    fn compile_as(
+        &self,
+        db: &Database,
+        instance: Instance,
+        options: CompileOptions,
+        name: Option<&str>,
+    ) -> Result<Compiled, String> {
+        let sm = options.sm;
+        let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
+        let request = PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::LEAN_PASSES };
+        let mut ptx = exact::compile_ptx(&self.pool, &self.store, &request).map_err(|e| e.to_string())?;
+        // An assertion that fails says the line it has now.
+        if name.is_none() && ptx.contains("__assertfail") {
+            ptx = codegen::source_lines(db, instance).in_ptx(&ptx).text;
+        }
+        let kernel = match name {
+            Some(name) => {
+                ptx = ptx.replace(&format!(".entry {}(", llvm.kernel), &format!(".entry {name}("));
+                name.to_owned()
+            }
+            None => llvm.kernel.clone(),
+        };
+        let assembled = exact::compile_code(&self.store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
+        let (image, registers) = match assembled {
+            Ok(code) => (code.cubin, Some((code.registers, code.spill_stores + code.spill_loads))),
+            Err(worker::WorkerError::Missing { .. }) => (ptx.into_bytes(), None),
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok(Compiled { image, kernel, shared_bytes: llvm.shared_bytes, registers, tensor_maps: llvm.tensor_maps.clone() })
+    }
 }

@@ -17,6 +17,20 @@ const LOOK_EVERY: u64 = 16 << 20;
 /// Changes when the form of entries does; older ones are then forgotten and aged out.
 const FORM: &[u8; 8] = b"tritium1";
 
+/// The folder of what is kept: `$TRITIUM_CACHE`, else `tritium` in the cache folder of the system; `TRITIUM_CACHE=off` is none.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    match variable("TRITIUM_CACHE") {
+        Some(value) if value == "off" => None,
+        Some(value) => Some(PathBuf::from(value)),
+        None => variable("XDG_CACHE_HOME")
+            .or_else(|| variable("LOCALAPPDATA"))
+            .map(PathBuf::from)
+            .or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".cache")))
+            .map(|caches| caches.join("tritium")),
+    }
+}
+
 /// The name of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(blake3::Hash);
@@ -43,18 +57,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// The user's store: `$TRITIUM_CACHE`, else `tritium` in the cache folder of the system. `TRITIUM_CACHE=off` is none.
+    /// The user's store.
     pub fn open() -> Self {
-        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let folder = match variable("TRITIUM_CACHE") {
-            Some(value) if value == "off" => None,
-            Some(value) => Some(PathBuf::from(value)),
-            None => variable("XDG_CACHE_HOME")
-                .or_else(|| variable("LOCALAPPDATA"))
-                .map(PathBuf::from)
-                .or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".cache")))
-                .map(|caches| caches.join("tritium")),
-        };
+        let folder = folder();
         Self { folder, limit: LIMIT, written: AtomicU64::new(LOOK_EVERY) }
     }
 

@@ -15,7 +15,7 @@ use tritium_semantics::{
 };
 use tritium_tile::Scalar;
 
-use crate::{files, random::Stream};
+use crate::{bundle::Beside, files, random::Stream};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
@@ -42,8 +42,8 @@ const MAX_BYTES: u64 = 1 << 38;
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 impl Tensor {
-    /// Allocates and fills a tensor. `directory`: what `file("x.npy")` is relative to.
-    pub fn make(spec: &launch::Tensor, directory: &Path) -> Result<Tensor, TensorError> {
+    /// Allocates and fills a tensor. `beside`: what `file("x.npy")` is relative to.
+    pub fn make(spec: &launch::Tensor, beside: Beside) -> Result<Tensor, TensorError> {
         let fail = |message: String| TensorError { tensor: spec.name.to_string(), message };
         let size = spec.span().and_then(|n| n.checked_mul(u64::from(spec.dtype.bytes()))).filter(|&b| b <= MAX_BYTES);
         let Some(size) = size else { return Err(fail(format!("shape {:?} takes more than {MAX_BYTES} bytes", spec.shape))) };
@@ -66,8 +66,7 @@ impl Tensor {
             Init::Arange => tensor.fill(|i| i as f64),
             Init::Computed => return Err(fail("its contents are computed by host code".to_owned())),
             Init::File(name) => {
-                let values =
-                    read_npy(&directory.join(name), tensor.len()).map_err(|e| fail(format!("cannot read {name}: {e}")))?;
+                let values = read_npy(beside, name, tensor.len()).map_err(|e| fail(format!("cannot read {name}: {e}")))?;
                 if values.len() as u64 != tensor.len() {
                     return Err(fail(format!("{name} holds {} elements, the shape has {}", values.len(), tensor.len())));
                 }
@@ -148,18 +147,20 @@ impl Tensor {
         }
     }
 
-    /// Writes NumPy's format, row-major, whole or not at all. `bf16` and 8-bit floats, which NumPy lacks, are widened to `f32` (exact).
+    /// Saves NumPy's format, whole or not at all.
     pub fn save_npy(&self, path: &Path) -> io::Result<()> {
+        files::replace(path, |out| self.write_npy(out))
+    }
+
+    /// Writes NumPy's format, row-major. `bf16` and 8-bit floats, which NumPy lacks, are widened to `f32` (exact).
+    pub fn write_npy(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let values = self.values();
         let raw = |width: usize| (0..self.len()).map(move |i| &self.bytes[self.position(i) * width..][..width]);
         macro_rules! write_as {
             ($ty:ty, $items:expr) => {{
-                files::replace(path, |out| {
-                    let mut writer =
-                        npyz::WriteOptions::<$ty>::new().default_dtype().shape(&self.shape).writer(out).begin_nd()?;
-                    writer.extend($items)?;
-                    writer.finish()
-                })
+                let mut writer = npyz::WriteOptions::<$ty>::new().default_dtype().shape(&self.shape).writer(out).begin_nd()?;
+                writer.extend($items)?;
+                writer.finish()
             }};
         }
         let bytes8 = |slot: &[u8]| <[u8; 8]>::try_from(slot).unwrap_or_default();
@@ -194,8 +195,8 @@ fn pattern(dtype: DType) -> &'static [u8] {
 }
 
 /// A file of at most so many numbers.
-fn read_npy(path: &Path, elements: u64) -> io::Result<Vec<f64>> {
-    let bytes = files::read_regular(path, elements.saturating_mul(8).saturating_add(MAX_HEADER_BYTES))?;
+fn read_npy(beside: Beside, name: &str, elements: u64) -> io::Result<Vec<f64>> {
+    let bytes = beside.read(name, elements.saturating_mul(8).saturating_add(MAX_HEADER_BYTES))?;
     macro_rules! try_as {
         ($($ty:ty => $to:expr),* $(,)?) => {
             $(if let Ok(data) = npyz::NpyFile::new(&bytes[..])?.data::<$ty>() {
@@ -297,6 +298,7 @@ fn encode_f8(value: f64, format: Scalar) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::FileSource;
 
     #[test]
     fn every_8_bit_float_survives_a_round_trip() {
@@ -321,9 +323,13 @@ mod tests {
         }
     }
 
+    fn beside(folder: &Path) -> Beside<'_> {
+        Beside { folder, files: &FileSource::Disk }
+    }
+
     #[test]
     fn strided_tensors_read_in_row_major_order() {
-        let t = Tensor::make(&spec(&[2, 3], &[1, 2], Init::Arange), Path::new(".")).expect("small");
+        let t = Tensor::make(&spec(&[2, 3], &[1, 2], Init::Arange), beside(Path::new("."))).expect("small");
         assert_eq!(t.values(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(decode(DType::F32, &t.bytes[4..8]), 3.0);
     }
@@ -331,15 +337,15 @@ mod tests {
     #[test]
     fn npy_round_trip() {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let t = Tensor::make(&spec(&[4, 5], &[5, 1], Init::Normal { mean: 0.0, std: 1.0 }), dir.path()).expect("small");
+        let t = Tensor::make(&spec(&[4, 5], &[5, 1], Init::Normal { mean: 0.0, std: 1.0 }), beside(dir.path())).expect("small");
         t.save_npy(&dir.path().join("x.npy")).expect("writable");
-        let again = Tensor::make(&spec(&[4, 5], &[5, 1], Init::File("x.npy".into())), dir.path()).expect("readable");
+        let again = Tensor::make(&spec(&[4, 5], &[5, 1], Init::File("x.npy".into())), beside(dir.path())).expect("readable");
         assert_eq!(t, again);
     }
 
     #[test]
     fn an_impossible_shape_is_refused() {
-        let error = Tensor::make(&spec(&[1 << 40], &[1], Init::Zeros), Path::new(".")).expect_err("too large");
+        let error = Tensor::make(&spec(&[1 << 40], &[1], Init::Zeros), beside(Path::new("."))).expect_err("too large");
         assert!(error.to_string().contains("tensor `x`"), "{error}");
     }
 }

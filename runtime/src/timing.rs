@@ -14,6 +14,13 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Of the same launch in several processes, at least one: the middle ones.
+    pub fn of_rounds(rounds: &[Timing]) -> Option<Timing> {
+        let cold: Vec<Spread> = rounds.iter().filter_map(|timing| timing.cold).collect();
+        let warm: Vec<Spread> = rounds.iter().map(|timing| timing.warm).collect();
+        Some(Timing { warm: Spread::middle(&warm)?, cold: Spread::middle(&cold) })
+    }
+
     /// The one that a prediction is about: cold where there is one.
     pub fn median_us(&self) -> f64 {
         self.cold.unwrap_or(self.warm).median_us
@@ -30,6 +37,14 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// The one of which as many are faster as are slower.
+    fn middle(of: &[Spread]) -> Option<Spread> {
+        let mut all = of.to_vec();
+        all.sort_by(|a, b| a.median_us.total_cmp(&b.median_us));
+        let samples = all.iter().map(|spread| spread.samples).sum();
+        all.get(all.len() / 2).map(|middle| Spread { samples, ..*middle })
+    }
+
     /// Of microseconds, at least one.
     pub fn of(mut us: Vec<f64>) -> Spread {
         us.sort_by(f64::total_cmp);

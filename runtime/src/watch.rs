@@ -102,6 +102,11 @@ impl Watched {
         self.state().place = Some(place);
     }
 
+    /// What it does now.
+    pub fn doing(&self) -> Option<String> {
+        self.state().place.clone()
+    }
+
     /// The flag of programs about to run; raised when a limit is reached, and already if one was.
     pub fn programs(&self, cancel: &Arc<AtomicBool>) {
         let mut state = self.state();

@@ -370,7 +370,7 @@ fn run(mut command: Command, input: &[u8], output: Option<File>, limit: Duration
     let name = Path::new(command.get_program()).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let input =
         files::in_memory(input).map_err(|error| WorkerError::Refused(format!("no room for the input of {name} ({error})")))?;
-    child::ends_with_this_process(&mut command);
+    child::ends_with_this_process(&mut command, child::Ending::Kill);
     let stdout = output.map_or_else(Stdio::piped, Stdio::from);
     let mut process = Process::start(command, input.into(), stdout, MEMORY_BYTES, remedy)?;
     let printed = process.child.stdout.take().map(|mut pipe| {

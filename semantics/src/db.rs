@@ -18,7 +18,10 @@ use salsa::Setter as _;
 use serde::{Deserialize, Serialize};
 use tritium_syntax::{Chunk, Split, SyntaxError, TextRange};
 
-use crate::{host::Called, items, notebook};
+use crate::{
+    host::{self, Called},
+    items, notebook,
+};
 
 /// A file or a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +79,23 @@ pub struct Chosen {
     pub config: Option<usize>,
     /// Only the first specialisation of every kernel counts.
     pub only_first: bool,
+    /// The function of a file that is entered, in place of the file's own statements.
+    pub entry: Option<host::Entry>,
+    /// Rows that tuners are to have behind their own.
+    pub proposed: Vec<Proposed>,
     pub shell: Shell,
+}
+
+/// A row for a kernel's tuner: one of its own, changed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Proposed {
+    /// By name, in whatever file.
+    pub kernel: String,
+    pub row: u32,
+    /// Compile-time numbers that are others.
+    pub meta: Vec<(String, i64)>,
+    pub num_warps: Option<u32>,
+    pub num_stages: Option<u32>,
 }
 
 /// What the user's shell says about Python; it counts only where nothing else does.
@@ -267,6 +286,10 @@ impl Database {
         let settings = self.settings();
         let next = settings.tree(self) + 1;
         settings.set_tree(self).to(next);
+    }
+
+    pub fn chosen(&self) -> &Chosen {
+        self.settings().chosen(self)
     }
 
     pub fn choose(&mut self, chosen: Chosen) {

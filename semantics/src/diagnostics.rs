@@ -242,6 +242,7 @@ diagnostics! {
     SAN009 "division-by-zero" Error run;
     SAN010 "assertion-fails" Error run;
     SAN011 "zero-fill-needed" Hint run;
+    SAN012 "warp-race" Warning run;
     // suppressions
     SUP001 "unused-suppression" Hint;
     SUP002 "suppression-without-reason" Hint off;

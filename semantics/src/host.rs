@@ -23,6 +23,8 @@ mod calls;
 mod checks;
 mod contents;
 mod device;
+mod enter;
+mod free;
 mod functions;
 mod gradients;
 mod indexing;
@@ -30,6 +32,7 @@ mod interpret;
 mod kinds;
 mod launch;
 mod library;
+mod members;
 mod operations;
 mod statements;
 mod survey;
@@ -39,6 +42,7 @@ mod value;
 
 pub(crate) use callers::name_beside;
 pub use callers::{Called, called, launches_elsewhere};
+pub use enter::{Entered, Entrable, Entry, FreeName, Given as EnteredWith, enter, entrable_around};
 pub(crate) use launch::descriptor_problem;
 pub use value::row_major;
 pub use value::{Config, IndexMapOf, Kind};
@@ -88,6 +92,10 @@ pub struct HostLaunches {
 /// The launches of a file's host code, in the order of evaluation.
 #[salsa::tracked(returns(ref))]
 pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
+    let entry = db.settings().chosen(db).entry.as_ref();
+    if let Some(entered) = entry.and_then(|entry| enter::entered_launches(db, file, entry)) {
+        return entered;
+    }
     let mut host = interpret::Host::new(db, file);
     host.run();
     host.survey();

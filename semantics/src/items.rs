@@ -35,7 +35,7 @@ mod values;
 
 use decorators::{DecoratorEffect, Decorators};
 
-pub(crate) use declare::{Bound, MAX_VALUE_HEIGHT, declared, name_of_value};
+pub(crate) use declare::{Bound, Definition, MAX_VALUE_HEIGHT, declared, name_of_value};
 pub(crate) use enclosing::{Enclosing, enclosing};
 pub(crate) use names::{
     Conditions, Folding, Meaning, circular, constant_at, follow, imported, language_dtype, meanings, members, path,

@@ -23,6 +23,7 @@ mod limits;
 mod options;
 mod select;
 
+pub(crate) use block::tensor;
 pub use block::{WrittenName, names_beside, written_names};
 pub use limits::{Impossible, grid, impossible_init, impossible_option, impossible_size, impossible_tensor, option};
 pub use options::{GivenOptions, LaunchOptions};

@@ -39,7 +39,10 @@ pub mod versions;
 pub(crate) type OrderedMap<K, V> = indexmap::IndexMap<K, V, rustc_hash::FxBuildHasher>;
 pub(crate) type OrderedSet<T> = indexmap::IndexSet<T, rustc_hash::FxBuildHasher>;
 
-pub use db::{Chosen, Database, Db, Entry, Settings, Shell, SourceFile, System};
+/// The stack of a thread that understands files: deeply nested programs recurse, and what a thread has by itself is whatever its starter allows.
+pub const DEEP_STACK_BYTES: usize = 64 << 20;
+
+pub use db::{Chosen, Database, Db, Entry, Proposed, Settings, Shell, SourceFile, System};
 pub use elaborate::Elaborated;
 pub use instance::{ArgType, Argument, Function, Instance};
 

@@ -25,10 +25,10 @@ mod flow;
 mod left_open;
 mod repair;
 
-use flow::{Flow, Role};
+use flow::Flow;
 use repair::Repairs;
 
-pub(crate) use flow::{effects, sources};
+pub(crate) use flow::{Role, effects, sources};
 pub use left_open::{LeftOpen, left_open, says_some_type};
 pub(crate) use repair::hangs_on_arguments;
 
@@ -308,6 +308,11 @@ struct Guess<'a> {
     /// What the rules of the kernel's heuristics make of what is known, by parameter.
     ruled: Vec<(SmolStr, Given)>,
     assumption: Assumption,
+}
+
+/// What a kernel does with each of its parameters.
+pub(crate) fn roles(db: &dyn Db, kernel: Function) -> &[Role] {
+    &flow::flow(db, kernel).roles
 }
 
 /// The specialisations of a kernel that no known launch runs: for each launch that is known in part, at most four beside the first rows of

@@ -244,6 +244,11 @@ impl Gpu {
         Some(Gpu { sm, board: None, measured: None })
     }
 
+    /// A GPU of a compute capability, `(9, 0)`, whatever board it is on.
+    pub fn of_capability((major, minor): (u32, u32)) -> Option<Gpu> {
+        Gpu::find(&format!("sm_{major}{minor}"))
+    }
+
     pub fn name(&self) -> &'static str {
         self.board.map_or(self.sm.name, |b| b.name)
     }

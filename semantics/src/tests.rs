@@ -2,6 +2,7 @@
 
 mod bodies;
 mod check;
+mod enter;
 mod host;
 mod incremental;
 mod items;
@@ -155,6 +156,36 @@ fn show(db: &Database, launch: &Launch, source: LaunchSource) -> String {
         LaunchSource::Host(_) => {}
         LaunchSource::Block => out.push_str(" (block)"),
         LaunchSource::Sidecar => out.push_str(" (sidecar)"),
+    }
+    out
+}
+
+/// What each launch that is not known needs to be whole: what the function around it is entered with, and what it launches then.
+pub(crate) fn entered_of(text: &str, set: &[(&str, &str)]) -> String {
+    let (db, file) = database(text);
+    let set: Vec<(String, String)> = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let mut out = String::new();
+    let mut reached = Vec::new();
+    for site in &crate::host::host_launches(&db, file).sites {
+        if reached.contains(&site.place) {
+            continue;
+        }
+        let function = crate::host::entrable_around(&db, site.place).expect("a function");
+        let entered = match crate::host::enter(&db, function, Some(site.place), &set) {
+            Ok(entered) => entered,
+            Err(why) => {
+                let _ = writeln!(out, "{why}");
+                continue;
+            }
+        };
+        let _ = writeln!(out, "{}", entered.given());
+        if !entered.reached.contains(&site.place) {
+            let _ = writeln!(out, "  {} is not reached", site.partial.kernel.name(&db));
+        }
+        for (launch, source) in entered.launches.found.launches.iter().zip(&entered.launches.found.sources) {
+            let _ = writeln!(out, "  {}", show(&db, launch, *source));
+        }
+        reached.extend(entered.reached);
     }
     out
 }

@@ -22,6 +22,7 @@ def histogram(X, BINS):
 def stencil(X, Y):
     i = tl.program_id(0) * 64 + tl.arange(0, 64)
     x = tl.load(X + (i + 1) % 256)
+    tl.debug_barrier()
     tl.store(Y + i, x)  # SAN004: tl.store(X + i, x)
 
 
@@ -144,3 +145,95 @@ def begin(X, Y):
         tl.atomic_add(Y, part, sem="relaxed")  # SAN004: tl.store(Y, part)
     else:
         tl.atomic_add(Y, part, sem="relaxed")
+
+
+# == halves: each half is read right after other warps have stored it
+# /// tritium
+# [launch.one]
+# grid = [2]
+# args = { X = "f32[2, 512] = normal(0, 1)", SCRATCH = "f32[2, 512] = zeros()", Y = "f32[2, 512]" }
+# ///
+@triton.jit
+def halves(X, SCRATCH, Y):
+    row = tl.program_id(0) * 512
+    i = tl.arange(0, 512)
+    tl.store(SCRATCH + row + i, tl.load(X + row + i))
+    tl.debug_barrier()  # SAN012: pass
+    x = tl.load(SCRATCH + row + (i + 256) % 512)  # here
+    tl.store(Y + row + i, x)
+
+
+# == reverse in place: elements are overwritten that others have yet to read
+# /// tritium
+# [launch.one]
+# grid = [1]
+# args = { X = "f32[1024] = normal(0, 1)" }
+# ///
+@triton.jit
+def reverse(X):
+    i = tl.arange(0, 1024)
+    x = tl.load(X + 1023 - i)
+    tl.debug_barrier()  # SAN012: pass
+    tl.store(X + i, x)  # here
+
+
+# == shift: neighbours at the edge of a warp
+# /// tritium
+# [launch.one]
+# grid = [1]
+# args = { X = "f16[2049] = normal(0, 1)", Y = "f16[2049] = zeros()" }
+# ///
+@triton.jit
+def shift(X, Y):
+    i = tl.arange(0, 2048)
+    x = tl.load(X + i + 1)
+    tl.store(Y + i, x)  # SAN012: tl.store(X + i, x)
+
+
+# == two stores: they overlap with different values
+# /// tritium
+# [launch.one]
+# grid = [1]
+# args = { X = "f32[768] = normal(0, 1)", Y = "f32[768] = zeros()" }
+# ///
+@triton.jit
+def overlap(X, Y):
+    i = tl.arange(0, 512)
+    tl.store(Y + i, tl.load(X + i))
+    tl.debug_barrier()  # SAN012: pass
+    tl.store(Y + 256 + i, 2.0 * tl.load(X + 256 + i))  # here
+
+
+# == rolled: a tile goes through memory to be moved by some rows
+# /// tritium
+# [launch.one]
+# grid = [1]
+# args = { X = "f32[64, 64] = normal(0, 1)", SCRATCH = "f32[64, 64] = zeros()", Y = "f32[64, 64]" }
+# num_warps = 8
+# ///
+@triton.jit
+def rolled(X, SCRATCH, Y):
+    r = tl.arange(0, 64)
+    tl.store(SCRATCH + r[:, None] * 64 + r[None, :], tl.load(X + r[:, None] * 64 + r[None, :]))
+    tl.debug_barrier()  # SAN012: pass
+    x = tl.load(SCRATCH + ((r + 5) % 64)[:, None] * 64 + r[None, :])  # here
+    tl.store(Y + r[:, None] * 64 + r[None, :], x)
+
+
+# == two passes: the second one reads other columns than the first has stored
+# /// tritium
+# [launch.rows]
+# grid = [4]
+# args = { X = "f32[4, 2048] = normal(0, 1)", H = "f32[4, 2048]", Y = "f32[4, 2048]", n = 2048 }
+# ///
+@triton.jit
+def passes(X, H, Y, n, BLOCK: tl.constexpr = 512):
+    row = tl.program_id(0) * n
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        tl.store(H + row + i, tl.exp(tl.load(X + row + i)))
+    tl.debug_barrier()  # SAN012: pass
+    for start in range(0, n, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        h = tl.load(H + row + n - 1 - i)  # here
+        tl.store(Y + row + i, 0.5 * h)

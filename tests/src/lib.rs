@@ -5,6 +5,8 @@ pub mod limits;
 pub mod mutants;
 pub mod numerics;
 pub mod pages;
+#[cfg(target_os = "linux")]
+pub mod processes;
 pub mod twins;
 
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use tritium_runtime::bundle::{Beside, FileSource};
 use tritium_runtime::run::{self, Ready};
 use tritium_runtime::tensor::{Tensor, decode};
 use tritium_semantics::launch::{self, Init, Launch};
@@ -75,8 +76,8 @@ impl Suite {
     pub fn open(&self, file: &str, gpu: &str) -> Source {
         let path = self.folder.join(file);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let (db, source) =
-            run::open(&path, text, Chosen { triton: Some("3.6".to_owned()), gpu: Some(gpu.to_owned()), ..Chosen::default() });
+        let chosen = Chosen { triton: Some("3.6".to_owned()), gpu: Some(gpu.to_owned()), ..Chosen::default() };
+        let (db, source) = run::open(&path, text, chosen, &FileSource::Disk);
         let found = launch::launches(&db, source);
         assert!(found.problems.is_empty(), "{file}: {:?}", found.problems.first());
         Source { launches: found.launches.clone(), db }
@@ -87,7 +88,8 @@ impl Suite {
         let one = |spec: &launch::Tensor| {
             let given = case.inputs.iter().find(|(name, _)| *name == spec.name);
             let spec = launch::Tensor { init: Init::Empty, ..spec.clone() };
-            let mut tensor = Tensor::make(&spec, &self.folder).map_err(|error| error.to_string())?;
+            let beside = Beside { folder: &self.folder, files: &FileSource::Disk };
+            let mut tensor = Tensor::make(&spec, beside).map_err(|error| error.to_string())?;
             if let Some((name, at)) = given {
                 let bytes = &self.data[at.clone()];
                 if bytes.len() != tensor.bytes.len() {

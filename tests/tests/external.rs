@@ -12,7 +12,7 @@ use std::{
 
 use smol_str::SmolStr;
 use tritium_harness::{external, test_with};
-use tritium_runtime::run;
+use tritium_runtime::{bundle::FileSource, run};
 use tritium_semantics::{
     Argument, Chosen, Database, Instance, SourceFile, builtins,
     check::check,
@@ -48,7 +48,7 @@ fn read(path: &Path) -> String {
 
 fn database(text: &str, triton: &str) -> (Database, SourceFile) {
     let chosen = Chosen { triton: Some(triton.to_owned()), ..Chosen::default() };
-    run::open(Path::new("kernel.py"), text.to_owned(), chosen)
+    run::open(Path::new("kernel.py"), text.to_owned(), chosen, &FileSource::Disk)
 }
 
 fn tritium_run(arguments: &[&str]) -> Output {

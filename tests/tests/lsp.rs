@@ -207,6 +207,64 @@ fn findings_of_a_run_are_diagnostics() {
     client.stop();
 }
 
+/// A launch that is not wholly known asks what it takes, runs with the answer, and gives the block that says so.
+#[test]
+fn a_launch_of_free_sizes_asks() {
+    let text = "\
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def twice(X, Y, stride, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(X + tl.program_id(0) * stride + i, mask=i < n)
+    tl.store(Y + tl.program_id(0) * stride + i, 2 * x, mask=i < n)
+
+def doubled(x: torch.Tensor):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    twice[(M,)](x, y, x.stride(0), N, BLOCK=triton.next_power_of_2(N))
+    return y
+";
+    let mut client = Client::start(&[], &json!({}));
+    let uri = client.open(Path::new("/nowhere/doubled.py"), text);
+    let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(lenses[0]["command"]["title"], json!("▶ Run…"));
+    let argument = lenses[0]["command"]["arguments"][0].clone();
+    assert_eq!(argument, json!({ "uri": uri, "kernel": "twice", "launch": null, "ask": true }));
+    let execute = |client: &mut Client, command: &str, argument: &Value| {
+        client.request("workspace/executeCommand", json!({ "command": command, "arguments": [argument] }))
+    };
+    let question = execute(&mut client, "tritium.server.ask", &argument);
+    let free = |name: &str, value: &str| json!({ "name": name, "value": value, "is_default": true });
+    assert_eq!(question["names"], json!([free("M", "40"), free("N", "64"), free("x", "f32[M, N]")]), "{question}");
+    let answered = json!({ "uri": uri, "kernel": "twice", "set": { "M": 3, "x.dtype": "f16" } });
+    let outcome = execute(&mut client, "tritium.server.run", &answered);
+    assert_eq!(outcome["ok"], json!(true), "{outcome}");
+    assert_eq!(outcome["launches"][0]["outputs"][0]["ty"], json!("f16[3, 64]"));
+    let block = "\
+# /// tritium
+# [launch.twice_as_asked]
+# kernel = \"twice\"
+# grid = [3, 1, 1]
+# sizes = { M = 3, N = 64 }
+# args = { X = \"f16[M, N] = normal(0, 1)\", Y = \"f16[M, N]\", stride = 64, n = 64 }
+# meta = { BLOCK = 64 }
+# num_warps = 4
+# ///
+";
+    assert_eq!(outcome["block"], json!(block));
+    let wrong = json!({ "uri": uri, "kernel": "twice", "set": { "Q": 3 } });
+    let outcome = execute(&mut client, "tritium.server.run", &wrong);
+    assert_eq!(outcome["summary"], json!("`Q` is no free name here; there are: M, N, x"));
+    let kept =
+        json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": format!("{text}\n{block}") }] });
+    client.notify("textDocument/didChange", kept);
+    let lenses = client.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+    assert_eq!(lenses[0]["command"]["title"], json!("▶ Run"));
+    client.stop();
+}
+
 /// The lens of a tuner's kernel names the row it runs: that of the configuration that the person looks at.
 #[test]
 fn the_lens_runs_the_active_configuration() {
@@ -397,4 +455,39 @@ fn a_failing_run_costs_one_run() {
         assert_eq!(answer["ok"], json!(true), "{answer}");
         client.stop();
     }
+}
+
+/// What a launch was measured at is kept beside the store, and told where its kernel is hovered over.
+#[test]
+fn what_was_measured_is_told_later() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (cache, path) = (folder.path().join("cache"), folder.path().join("add.py"));
+    let (_, text) = example("vector_add.py");
+    fs::write(&path, &text).expect("the folder is ours");
+    let environment = [("TRITIUM_CACHE", cache.to_str().expect("a plain path"))];
+    let mut client = Client::start(&environment, &json!({}));
+    let uri = client.open(&path, &text);
+    assert!(!client.hover(&uri, &text, "add(X").contains("measured"));
+    let argument = json!({ "uri": uri, "launch": "odd", "kernel": "add" });
+    let ask = |client: &mut Client, command: &str| {
+        let answer = client.request("workspace/executeCommand", json!({ "command": command, "arguments": [argument] }));
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+    };
+    ask(&mut client, "tritium.server.bench");
+    let told = client.hover(&uri, &text, "add(X");
+    let line = told.lines().find(|line| line.starts_with("- measured odd on cpu: ")).expect(&told);
+    assert!(line.ends_with("µs (just now)") && !line.contains('`'), "{line}");
+    for command in ["bench", "run", "run"] {
+        ask(&mut client, &format!("tritium.server.{command}"));
+    }
+    client.stop();
+    // Another server knows it, too.
+    let mut client = Client::start(&environment, &json!({}));
+    let uri = client.open(&path, &text);
+    let told = client.hover(&uri, &text, "add(X");
+    let line = |title: &str| told.lines().find(|line| line.starts_with(title)).unwrap_or_else(|| panic!("{title} in:\n{told}"));
+    assert_eq!(line("- measured odd on cpu: `").matches("µs (").count(), 2);
+    assert!(line("- error of odd on cpu: `").contains("e-8"));
+    assert_eq!(fs::read_dir(cache.join("history")).expect("it is there").count(), 1);
+    client.stop();
 }

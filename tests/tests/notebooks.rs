@@ -404,7 +404,7 @@ fn every_request_is_answered_in_its_cell() {
     check(
         format!("{} {} {}", ranges(&lenses, "range"), lenses[0]["command"]["title"], lenses[0]["command"]["arguments"][0]),
         expect![[
-            r#""double" "double" "▶ Run" {"uri":"vscode-notebook-cell:/nowhere/book.ipynb#kernel","launch":"double","kernel":"double"}"#
+            r#""double" "double" "double" "▶ Run" {"uri":"vscode-notebook-cell:/nowhere/book.ipynb#kernel","launch":"double","kernel":"double"}"#
         ]],
     );
     assert_eq!(editor.ask_all("textDocument/codeLens", "helper"), json!([]));

@@ -5,39 +5,17 @@
 
 use std::{
     fs,
-    io::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::{Command, Stdio},
 };
 
 use serde_json::json;
-use tritium_tests::{client::Client, repository, tritium};
-
-/// Tells a hang, nothing else.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A hundredth of a second each: with so much work behind it a process is past its start.
-const TICKS_AT_WORK: u64 = 30;
-
-const ENDLESS: &str = "\
-# /// tritium
-# [launch.endless]
-# kernel = \"spin\"
-# grid = [2]
-# args = { FLAG = \"i32[4] = zeros()\" }
-# ///
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def spin(FLAG):
-    seen = tl.load(FLAG)
-    while seen < 1:
-        tl.store(FLAG + 1, seen)
-        seen = tl.load(FLAG)
-";
+use tritium_tests::{
+    client::Client,
+    processes::{ENDLESS, Owned, TICKS_AT_WORK, assert_gone, at_work, descendants, signal, stat, until},
+    repository, tritium,
+};
 
 /// Folders of a test's own, for temporary files and for the store.
 struct Place {
@@ -92,60 +70,6 @@ impl Place {
     }
 }
 
-/// The fields of `/proc/PID/stat` behind the name; `None` for what is gone, or is dead and only not buried.
-fn stat(pid: u32) -> Option<Vec<String>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<String> = text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect();
-    (!matches!(fields[0].as_str(), "Z" | "X")).then_some(fields)
-}
-
-fn processes() -> impl Iterator<Item = u32> {
-    fs::read_dir("/proc").expect("Linux has it").flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-fn descendants(pid: u32) -> Vec<u32> {
-    let children: Vec<u32> =
-        processes().filter(|&other| stat(other).is_some_and(|fields| fields[1] == pid.to_string())).collect();
-    children.iter().flat_map(|&child| [vec![child], descendants(child)].concat()).collect()
-}
-
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(begin.elapsed() < PATIENCE, "{what}: waited in vain");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The descendants of a process, once one of them is at work.
-fn at_work(pid: u32) -> Vec<u32> {
-    let ticks = |pid: &u32| stat(*pid).map_or(0, |f| f[11].parse().unwrap_or(0) + f[12].parse().unwrap_or(0u64));
-    until("a child at work", || Some(descendants(pid)).filter(|all| all.iter().any(|pid| ticks(pid) >= TICKS_AT_WORK)))
-}
-
-fn assert_gone(case: &str, pids: &[u32]) {
-    let begin = Instant::now();
-    until(case, || pids.iter().all(|&pid| stat(pid).is_none()).then_some(()));
-    eprintln!("{case}: gone after {} ms", begin.elapsed().as_millis());
-}
-
-fn signal(name: &str, pid: impl ToString) {
-    let status = Command::new("kill").args([format!("-{name}"), "--".to_owned(), pid.to_string()]).status();
-    assert!(status.expect("kill is there").success(), "kill -{name}");
-}
-
-struct Owned(Child);
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_run_ends_with_the_command_that_asked_for_it() {
     for device in ["cpu", "sim"] {
@@ -162,16 +86,16 @@ fn a_run_ends_with_the_command_that_asked_for_it() {
     }
 }
 
-/// The far side of a launcher learns that its owner is gone from its input alone.
+/// A process at the end of other pipes learns that its owner is gone from its input alone.
 #[test]
-fn a_run_ends_with_the_launcher_that_carries_it() {
+fn a_run_ends_with_the_command_that_carries_it() {
     let place = Place::new();
-    let launcher = format!("cat | {} exec | cat", tritium().display());
-    let arguments = ["run", &place.text("endless.py"), "--launcher", &launcher];
+    let carrier = format!("cat | cat | {}", tritium().display());
+    let arguments = ["run", &place.text("endless.py"), "--on", &carrier];
     let mut owner = Owned(place.tritium(&arguments).spawn().expect("it starts"));
     let pids = at_work(owner.0.id());
     signal("KILL", owner.0.id());
-    assert_gone("run through a launcher, KILL", &pids);
+    assert_gone("run on the other side of a command, KILL", &pids);
     owner.0.wait().expect("it has ended");
     place.assert_clean();
 }
@@ -209,7 +133,8 @@ fn exec_keeps_its_own_time() {
         let mut input = owned.0.stdin.take().expect("piped");
         input.write_all(job(&place, device, false, 0.7).as_bytes()).expect("it reads");
         drop(input);
-        let answer: serde_json::Value = serde_json::from_reader(owned.0.stdout.take().expect("piped")).expect("an answer");
+        let lines = BufReader::new(owned.0.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let answer: serde_json::Value = serde_json::from_str(&lines.last().expect("an answer")).expect("JSON");
         assert_eq!(answer["stopped"]["limit"]["seconds"], 0.7, "{answer}");
         let said = answer["stopped"]["place"].as_str().expect("a place");
         let (line, rest) = said

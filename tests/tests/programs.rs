@@ -47,6 +47,18 @@ fn every_program_runs_and_verifies_from_its_own_host_code() {
     expect_file![repository().join("tests/data/programs/examples.txt")].assert_eq(&all);
 }
 
+/// pytest means what it means whether it is installed or not: the parameters of a test reach its launches.
+#[test]
+fn tests_are_followed_where_pytest_is_installed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let packages = folder.path().join("lib/python3.12/site-packages/pytest");
+    fs::create_dir_all(&packages).expect("a package");
+    fs::write(packages.join("__init__.py"), "from _pytest.mark import MARK_GEN as mark\n").expect("a module");
+    let environment = folder.path().to_str().expect("a plain path");
+    let said = said("examples/programs/softmax.py", &["--python-env", environment]);
+    assert!(said.ends_with("exit status 0\n") && said.matches("verified").count() == 4, "{said}");
+}
+
 /// PyTorch's functions, whose values on small inputs PyTorch has written into the file.
 #[test]
 fn functions_give_what_pytorch_gives() {
@@ -114,4 +126,41 @@ fn times_are_measured_and_held_against_a_baseline() {
     assert!(status == 0 && said.is_empty() && out.contains("warm µs"), "{said}{out}");
     let (status, _, said) = bench(&[file, "--baseline", "examples/add.py"]);
     assert!(status == 2 && said.contains("--baseline"), "{said}");
+}
+
+/// Held against another file, against the file as it was, and against a Python that has no Triton.
+#[test]
+fn times_are_held_against_those_of_something_else() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let text = fs::read_to_string(repository().join("examples/programs/add.py")).expect("the example");
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"];
+        let done = Command::new("git").arg("-C").arg(folder.path()).args(identity).args(arguments).output().expect("git starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    fs::write(place("add.py"), &text).expect("it can be written");
+    git(&["init", "-q"]);
+    git(&["add", "add.py"]);
+    git(&["commit", "-qm", "one"]);
+    fs::write(place("same.py"), &text).expect("it can be written");
+    let (status, out, said) = bench(&[&place("add.py"), "--against", &place("same.py"), "--rounds", "1"]);
+    assert!(status == 0 && out.contains("same.py, µs") && out.contains("Ratio: "), "{out}{said}");
+    let (status, out, said) = bench(&[&place("add.py"), "--against", "git:HEAD", "--rounds", "1", "--output-format", "json"]);
+    assert_eq!(status, 0, "{said}");
+    let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let against = &document["rows"][0]["against"];
+    assert!(against["what"] == "git:HEAD" && against["time"]["median_us"].as_f64().is_some_and(|us| us > 0.0), "{out}");
+    let (status, _, said) = bench(&[&place("add.py"), "--against", "git:nowhere"]);
+    assert!(status == 2 && said.contains("--against git:nowhere: "), "{said}");
+    fs::create_dir_all(place("env/bin")).expect("an environment");
+    fs::write(place("env/bin/python"), "#!/bin/sh\necho 'ModuleNotFoundError: No module named torch' >&2\nexit 1\n")
+        .expect("a program");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place("env/bin/python"), executable).expect("its mode");
+    let mut command = Command::new(tritium());
+    command.args(["bench", "--device", "cpu", &place("add.py"), "--against", "triton"]).env("VIRTUAL_ENV", place("env"));
+    let done = command.output().expect("tritium starts");
+    let (status, said) = (done.status.code().unwrap_or(-1), String::from_utf8_lossy(&done.stderr).into_owned());
+    assert!(status == 2 && said.contains("does not run the program under Triton: ModuleNotFoundError"), "{status} {said}");
 }

@@ -274,3 +274,54 @@ fn a_notebook_runs() {
     let out = text(&done.stdout);
     assert!(done.status.success() && out.contains("softmax"), "{out}{}", text(&done.stderr));
 }
+
+/// A launch of a function that nothing calls runs with defaults, or with what is given; each value is said.
+#[test]
+fn a_launch_of_free_sizes_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("scaled.py");
+    let text = "\
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def scale(X, W, Y, stride, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(X + tl.program_id(0) * stride + i, mask=i < n)
+    tl.store(Y + tl.program_id(0) * stride + i, x * tl.load(W + i, mask=i < n), mask=i < n)
+
+def scaled(x: torch.Tensor, weight: torch.Tensor):
+    rows, cols = x.shape
+    assert weight.shape == (cols,)
+    y = torch.empty_like(x)
+    scale[(rows,)](x, weight, y, x.stride(0), cols, BLOCK=triton.next_power_of_2(cols))
+    return y
+
+def unknown(x):
+    scale[(somewhere(x),)](x, x, x, 1, 2, BLOCK=2)
+";
+    std::fs::write(&file, text).expect("the file is written");
+    let path = file.to_str().expect("a plain path");
+    let done = run(&[path, "--launch", "scale"]);
+    let out = text_of(&done);
+    let said = "entered scaled with rows = 40 (default), cols = 64 (default), x = f32[rows, cols] (default), weight = f32[cols] (default)";
+    assert!(out.contains(said) && out.contains("f32[40, 64]"), "{out}");
+    assert!(out.contains("scaled.py:18: `scale` is not launched: `somewhere` is not known"), "{out}");
+
+    let done = run(&[path, "--set", "rows=3", "--set", "cols=33", "--set", "x.dtype=f16"]);
+    let out = text_of(&done);
+    let said = "entered scaled with rows = 3, cols = 33, x = f16[rows, cols] (default), weight = f32[cols] (default)";
+    assert!(out.contains(said) && out.contains("f16[3, 33]"), "{out}");
+
+    let done = run(&[path, "--set", "lines=3"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(
+        text_of(&done).contains("--set: `lines` is no free name here; there are: rows, cols, x, weight"),
+        "{}",
+        text_of(&done)
+    );
+
+    let done = Command::new(tritium()).arg("sanitize").arg(folder.path()).output().expect("tritium starts");
+    let out = text_of(&done);
+    assert!(out.contains("1 launches: 1 clean, 0 with findings, 0 not checked to their end; 1 not known"), "{out}");
+}

@@ -10,12 +10,15 @@ mod labels;
 mod numeric;
 mod race;
 mod shadow;
+mod threads;
+mod within;
 
 use std::collections::HashMap;
 
 pub(crate) use access::GlobalAccess;
 pub(crate) use labels::Labels;
 pub use shadow::{MemoryShape, TensorShape};
+pub(crate) use threads::{ThreadAccess, Touched};
 
 use crate::{
     interpret::Data,
@@ -24,6 +27,8 @@ use crate::{
 use labels::{Kind, Site, Sites};
 use race::Order;
 use shadow::Shadow;
+use threads::Threads;
+use within::Within;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +40,8 @@ pub enum Check {
     /// The same, where the zeros that a GPU fills in change nothing.
     ZeroFill,
     Race,
+    /// Between the warps of one program.
+    RaceWithin,
     Uninitialised,
     IntegerWrap,
     NotFinite,
@@ -69,6 +76,8 @@ pub struct Instance {
     pub program_id: [u32; 3],
     /// Place in the tile of the operation that told it; empty for a scalar.
     pub tile_index: Vec<u32>,
+    /// Of the program, where threads are told apart.
+    pub thread: Option<u32>,
     /// The allocation, and the index of its element.
     pub tensor: Option<(String, Vec<u64>)>,
 }
@@ -88,6 +97,13 @@ struct Lane<'a> {
     at: At,
     shape: &'a [u32],
     element: usize,
+    thread: Option<u32>,
+}
+
+impl<'a> Lane<'a> {
+    fn of(at: At, shape: &'a [u32], element: usize) -> Lane<'a> {
+        Lane { at, shape, element, thread: None }
+    }
 }
 
 /// The checks of one launch.
@@ -95,6 +111,8 @@ struct Lane<'a> {
 pub struct Sanitizer {
     shadow: Shadow,
     order: Order,
+    within: Within,
+    threads: Threads,
     sites: Sites,
     findings: Vec<Finding>,
     /// By check and operation: the finding, and the last program that it was found in.
@@ -107,8 +125,9 @@ pub struct Sanitizer {
 
 impl Sanitizer {
     /// `memories`: by allocation of the memory that programs will run on.
-    pub fn new(memories: Vec<MemoryShape>) -> Sanitizer {
-        Sanitizer { shadow: Shadow::new(memories), ..Sanitizer::default() }
+    pub fn new(memories: Vec<MemoryShape>, num_warps: u32) -> Sanitizer {
+        let within = Within::new(num_warps as usize);
+        Sanitizer { shadow: Shadow::new(memories), within, ..Sanitizer::default() }
     }
 
     /// In the order in which they were met.
@@ -142,6 +161,13 @@ impl Sanitizer {
         self.counts = counts;
         self.program = 1 + x + width * (y + height * z);
         self.order.begin();
+        self.within.meet();
+        self.threads.begin();
+    }
+
+    /// The warps of the program meet.
+    pub(crate) fn meet(&mut self) {
+        self.within.meet();
     }
 
     /// Notes one element; what is told of an operation is told of its first one.
@@ -157,7 +183,8 @@ impl Sanitizer {
             return;
         }
         let Told { message, related, tensor } = tell(self);
-        let first = Instance { program_id: self.program_id, tile_index: tile_index(lane.shape, lane.element), tensor };
+        let tile_index = tile_index(lane.shape, lane.element);
+        let first = Instance { program_id: self.program_id, tile_index, thread: lane.thread, tensor };
         self.known.insert((check, at), (self.findings.len(), program));
         let related = related.into_iter().filter(|(other, _)| *other != at).collect();
         self.findings.push(Finding { check, at, message, related, first, programs: 1, elements: 1 });
@@ -218,13 +245,13 @@ impl Sanitizer {
 
     /// A condition of control flow, of one element.
     pub(crate) fn condition(&mut self, at: At, labels: &Labels, what: &str) {
-        self.decides(Lane { at, shape: &[], element: 0 }, labels.at(0), what, None);
+        self.decides(Lane::of(at, &[], 0), labels.at(0), what, None);
     }
 
     /// An assertion, which does not stop the program here.
     pub(crate) fn assertion(&mut self, at: At, shape: &[u32], conditions: &[bool], labels: &Labels, message: &str) {
         for (element, holds) in conditions.iter().enumerate() {
-            let lane = Lane { at, shape, element };
+            let lane = Lane::of(at, shape, element);
             if !self.decides(lane, labels.at(element), "an assertion", None) && !holds {
                 let told =
                     |_: &Sanitizer| Told { message: format!("assertion failed: {message}"), related: vec![], tensor: None };
@@ -236,7 +263,7 @@ impl Sanitizer {
     fn mask(&mut self, at: At, shape: &[u32], mask: Option<&Operand<'_>>) {
         let Some(bits) = mask.and_then(|mask| mask.labels.bits()) else { return };
         for (element, &labels) in bits.iter().enumerate() {
-            self.decides(Lane { at, shape, element }, labels as u64, "a mask", None);
+            self.decides(Lane::of(at, shape, element), labels as u64, "a mask", None);
         }
     }
 }

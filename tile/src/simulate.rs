@@ -5,7 +5,8 @@
 //! shared memory that the emitted code uses, at the same offsets ([`crate::scratch`], `shared_offset`) and in the same layouts. It reports
 //! what a machine would only sometimes show: accesses of two threads to shared memory that no barrier orders, bytes that nobody wrote or
 //! that another buffer has taken, threads that disagree about an element they share or about a branch, vectors that are not contiguous.
-//! Values that nothing defines (masked-off elements of a load without `other`) may be computed with, but not stored or decided on.
+//! Values that nothing defines (masked-off elements of a load without `other`) may be computed with, but not stored or decided on. Under the checks of
+//! [`crate::sanitize`] what it reports does not stop the program.
 //!
 //! Operations run in program order, each for all threads. **Invariants:** a verified module gives its effects or a [`Fault`], never a panic;
 //! the same inputs give the same bits; the element functions are the interpreter's, so without a change of order the results are too.
@@ -24,6 +25,7 @@ mod shared;
 mod wgmma;
 
 use std::{
+    cell::RefCell,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -37,6 +39,7 @@ use crate::{
     module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueId},
     ops::{Constant, OpKind, Origin, SpecialRegister},
     print::print_op,
+    sanitize::{At, Check, Sanitizer},
     types::{Elem, Type},
 };
 use asynchronous::Copies;
@@ -81,6 +84,36 @@ impl<'m> Simulator<'m> {
         num_programs: [u32; 3],
         memory: &Memory,
         limits: &Limits<'_>,
+    ) -> Result<(), Fault> {
+        self.start(args, program_id, num_programs, memory, limits, None)
+    }
+
+    /// The same under checks; what they find does not stop it. What it cannot go on after is found, too.
+    pub fn run_checked(
+        &self,
+        args: &[Arg],
+        program_id: [u32; 3],
+        num_programs: [u32; 3],
+        memory: &Memory,
+        limits: &Limits<'_>,
+        checks: &RefCell<Sanitizer>,
+    ) -> Result<(), Fault> {
+        checks.borrow_mut().begin(program_id, num_programs);
+        let Err(fault) = self.start(args, program_id, num_programs, memory, limits, Some(checks)) else { return Ok(()) };
+        let (Some(check), Some(op)) = (check_of(fault.kind), fault.op) else { return Err(fault) };
+        let message = fault.message.lines().next().unwrap_or_default().to_owned();
+        checks.borrow_mut().fault(check, At { function: fault.function, op }, None, message, Vec::new());
+        Ok(())
+    }
+
+    fn start(
+        &self,
+        args: &[Arg],
+        program_id: [u32; 3],
+        num_programs: [u32; 3],
+        memory: &Memory,
+        limits: &Limits<'_>,
+        checks: Option<&RefCell<Sanitizer>>,
     ) -> Result<(), Fault> {
         let function = FunctionId(0);
         let malformed =
@@ -127,6 +160,7 @@ impl<'m> Simulator<'m> {
             fenced: 0,
             depth: 0,
             step: 0,
+            checks,
         };
         machine.call(function, slots, threads).map(drop)
     }
@@ -162,6 +196,20 @@ struct Machine<'r> {
     depth: usize,
     /// Counts operations run.
     step: u64,
+    /// Where what is found goes, if it does not stop the program.
+    checks: Option<&'r RefCell<Sanitizer>>,
+}
+
+/// What a fault is to who looks for mistakes; nothing where the program cannot go on.
+fn check_of(kind: FaultKind) -> Option<Check> {
+    match kind {
+        FaultKind::OutOfBounds => Some(Check::OutOfBounds),
+        FaultKind::Misaligned => Some(Check::Misaligned),
+        FaultKind::Assert => Some(Check::Assertion),
+        FaultKind::Undefined => Some(Check::Undefined),
+        FaultKind::Race | FaultKind::Disagreement => Some(Check::RaceWithin),
+        FaultKind::Unsupported | FaultKind::Limit | FaultKind::Cancelled | FaultKind::Malformed => None,
+    }
 }
 
 /// One call of one function.
@@ -193,47 +241,62 @@ impl<'r> Machine<'r> {
         self.fault(frame, op, (FaultKind::Malformed, what.into()))
     }
 
-    /// Something undefined is stored, or decides.
-    fn undefined(&self, frame: &Frame<'r>, op: OpId, thread: usize, what: &str, source: OpId) -> Fault {
-        let source = print_op(frame.function, source);
-        let message = format!("thread {thread}: {what} is undefined, as it was left by\n     {source}");
-        self.fault(frame, op, (FaultKind::Undefined, message))
+    /// What is wrong with an operation: under checks it is noted and the program goes on, otherwise it ends here. `other`: an operation that has
+    /// to do with it, and the words before it.
+    fn report(
+        &self,
+        frame: &Frame<'r>,
+        op: OpId,
+        thread: Option<u32>,
+        (kind, message): Failure,
+        other: Option<(&str, OpId)>,
+    ) -> Run<()> {
+        if let (Some(checks), Some(check)) = (self.checks, check_of(kind)) {
+            let at = |op| At { function: frame.id, op };
+            let word = if kind == FaultKind::Undefined { "left undefined here" } else { "the other access" };
+            let related = other.map(|(_, other)| (at(other), word.to_owned())).into_iter().collect();
+            checks.borrow_mut().fault(check, at(op), thread, message, related);
+            return Ok(());
+        }
+        let thread = thread.map_or_else(String::new, |thread| format!("thread {thread}: "));
+        let other = other.map_or_else(String::new, |(words, other)| format!("{words}\n     {}", print_op(frame.function, other)));
+        Err(self.fault(frame, op, (kind, format!("{thread}{message}{other}"))))
     }
 
-    fn wrong(&self, frame: &Frame<'r>, by: By, wrong: Wrong) -> Fault {
-        let t = by.thread;
-        let text = |op: OpId| print_op(frame.function, op);
-        let (kind, message) = match wrong {
+    /// Something undefined is stored, or decides.
+    fn undefined(&self, frame: &Frame<'r>, op: OpId, thread: usize, what: &str, source: OpId) -> Run<()> {
+        let failure = (FaultKind::Undefined, format!("{what} is undefined"));
+        self.report(frame, op, Some(thread as u32), failure, Some((", as it was left by", source)))
+    }
+
+    /// Judges what shared memory says of an access.
+    fn judge(&self, frame: &Frame<'r>, by: By, outcome: Result<(), Wrong>) -> Run<()> {
+        let Err(wrong) = outcome else { return Ok(()) };
+        let (kind, message, other) = match wrong {
             Wrong::Outside { address, size } => {
                 let total = self.module.shared_bytes.unwrap_or(0);
-                let message = format!("thread {t}: {size} bytes at {address} of shared memory, which has {total}");
-                (FaultKind::OutOfBounds, message)
+                (FaultKind::OutOfBounds, format!("{size} bytes at {address} of shared memory, which has {total}"), None)
             }
             Wrong::Misaligned { address, size } => {
-                let message =
-                    format!("thread {t}: {size} bytes at {address} of shared memory, which is not a multiple of {size}");
-                (FaultKind::Misaligned, message)
+                let message = format!("{size} bytes at {address} of shared memory, which is not a multiple of {size}");
+                (FaultKind::Misaligned, message, None)
             }
             Wrong::Race { address, op, thread, writes } => {
                 let who = thread.map_or("an operation under way".to_string(), |other| format!("thread {other}"));
                 let what = if writes { "writes" } else { "reads" };
-                let message = format!(
-                    "thread {t} at byte {address} of shared memory, which {who} {what}, and nothing orders them:\n     {}",
-                    text(op)
-                );
-                (FaultKind::Race, message)
+                let message = format!("byte {address} of shared memory, which {who} {what}, and nothing orders them");
+                (FaultKind::Race, message, Some((":", op)))
             }
             Wrong::Overwritten { address, op } => {
-                let message =
-                    format!("thread {t} reads byte {address} of shared memory, which belongs by now to\n     {}", text(op));
-                (FaultKind::Race, message)
+                let message = format!("reads byte {address} of shared memory, which belongs by now to another operation");
+                (FaultKind::Race, message, Some((":", op)))
             }
             Wrong::Disagree { address, thread } => {
-                let message = format!("threads {thread} and {t} write different bits to byte {address} of shared memory");
-                (FaultKind::Disagreement, message)
+                let message = format!("writes other bits than thread {thread} to byte {address} of shared memory");
+                (FaultKind::Disagreement, message, None)
             }
         };
-        self.fault(frame, by.op, (kind, message))
+        self.report(frame, by.op, Some(by.thread), (kind, message), other)
     }
 
     fn call(&mut self, id: FunctionId, args: Vec<Slot>, width: usize) -> Run<Vec<Slot>> {
@@ -333,12 +396,12 @@ impl<'r> Machine<'r> {
     fn agree(&self, frame: &Frame<'r>, op: OpId, value: ValueId, registers: &[Register]) -> Run<()> {
         let disagreement = |(r, t): (usize, usize), (r2, t2): (usize, usize), what: String| {
             let message = format!("thread {t} (register {r}) and thread {t2} (register {r2}) hold different values for {what}");
-            self.fault(frame, op, (FaultKind::Disagreement, message))
+            self.report(frame, op, None, (FaultKind::Disagreement, message), None)
         };
         let Some(layout) = self.layout(frame, op, value)? else {
             let one = &registers[0];
             return match (1..one.len()).find(|&t| !Lanes::same(one, 0, one, t)) {
-                Some(t) => Err(disagreement((0, 0), (0, t), "one scalar".into())),
+                Some(t) => disagreement((0, 0), (0, t), "one scalar".into()),
                 None => Ok(()),
             };
         };
@@ -354,7 +417,7 @@ impl<'r> Machine<'r> {
                 match holders[index as usize] {
                     None => holders[index as usize] = Some((r, t)),
                     Some((r0, t0)) if !Lanes::same(&registers[r0], t0, register, t) => {
-                        return Err(disagreement((r0, t0), (r, t), format!("element {index}")));
+                        return disagreement((r0, t0), (r, t), format!("element {index}"));
                     }
                     Some(_) => {}
                 }
@@ -424,15 +487,13 @@ impl<'r> Machine<'r> {
     fn uniform(&self, frame: &Frame<'r>, op: OpId, value: ValueId, what: &str) -> Run<i64> {
         let lanes = self.scalar(frame, op, value)?;
         if let Some((t, source)) = (0..lanes.len()).find_map(|t| Some((t, lanes.undefined(t)?))) {
-            return Err(self.undefined(frame, op, t, what, source));
+            self.undefined(frame, op, t, what, source)?;
         }
-        match (1..lanes.len()).find(|&t| lanes.int(t) != lanes.int(0)) {
-            None => Ok(lanes.int(0)),
-            Some(t) => {
-                let message = format!("threads 0 and {t} disagree about {what}");
-                Err(self.fault(frame, op, (FaultKind::Disagreement, message)))
-            }
+        if let Some(t) = (1..lanes.len()).find(|&t| lanes.int(t) != lanes.int(0)) {
+            let message = format!("threads 0 and {t} disagree about {what}");
+            self.report(frame, op, None, (FaultKind::Disagreement, message), None)?;
         }
+        Ok(lanes.int(0))
     }
 
     /// A tile's elements in row-major order, each from one of its holders.
@@ -683,10 +744,10 @@ impl<'r> Machine<'r> {
         for register in registers.iter() {
             for t in 0..register.len() {
                 if let Some(source) = register.undefined(t) {
-                    return Err(self.undefined(frame, id, t, "what is asserted", source));
-                }
-                if !register.bool(t) {
-                    return Err(self.fault(frame, id, (FaultKind::Assert, format!("thread {t}: assertion failed: {message}"))));
+                    self.undefined(frame, id, t, "what is asserted", source)?;
+                } else if !register.bool(t) {
+                    let failure = (FaultKind::Assert, format!("assertion failed: {message}"));
+                    self.report(frame, id, Some(t as u32), failure, None)?;
                 }
             }
         }

@@ -58,7 +58,7 @@ fn a_missing_barrier_is_a_race() {
     finds(
         &but(THROUGH_SHARED, "  barrier @2\n", ""),
         expect![[r#"
-        Race @3: program (0, 0, 0): thread 1 at byte 8 of shared memory, which thread 2 writes, and nothing orders them:
+        Race @3: program (0, 0, 0): thread 1: byte 8 of shared memory, which thread 2 writes, and nothing orders them:
              %4 = local_alloc %3 shared_offset=0 : shared f32[64, #l2] @1
           in %5 = local_load %4 : f32[64, #l1] @3
     "#]],
@@ -75,7 +75,7 @@ fn scratch_over_a_buffer_in_use_is_found() {
     finds(
         &taken,
         expect![[r#"
-        Race @4: program (0, 0, 0): thread 16 at byte 132 of shared memory, which thread 48 reads, and nothing orders them:
+        Race @4: program (0, 0, 0): thread 16: byte 132 of shared memory, which thread 48 reads, and nothing orders them:
              %5 = local_load %4 : f32[64, #l1] @3
           in %6 = convert_layout %5 shared_offset=0 : f32[64, #l0] @4
     "#]],
@@ -84,7 +84,7 @@ fn scratch_over_a_buffer_in_use_is_found() {
     finds(
         &but(&taken, "  %w2 =", "  barrier\n  %w2 ="),
         expect![[r#"
-        Race @6: program (0, 0, 0): thread 0 reads byte 0 of shared memory, which belongs by now to
+        Race @6: program (0, 0, 0): thread 0: reads byte 0 of shared memory, which belongs by now to another operation:
              %6 = convert_layout %5 shared_offset=0 : f32[64, #l0] @4
           in %7 = local_load %4 : f32[64, #l0] @6
     "#]],
@@ -207,7 +207,7 @@ fn waiting_for_one_group_too_few_is_found() {
     finds(
         &but(PIPELINED, "pending=1", "pending=2"),
         expect![[r#"
-        Race @12: program (0, 0, 0): thread 0 at byte 0 of shared memory, which an operation under way writes, and nothing orders them:
+        Race @12: program (0, 0, 0): thread 0: byte 0 of shared memory, which an operation under way writes, and nothing orders them:
              async_copy %7, %12 vector=1 @10
           in %22 = local_load %21 : f32[64, #l1] @12
     "#]],
@@ -220,7 +220,7 @@ fn a_copy_into_the_slot_being_read_is_found() {
     finds(
         &but(PIPELINED, "%c = local_index %ring, %next", "%c = local_index %ring, %slot"),
         expect![[r#"
-        Race @13: program (0, 0, 0): thread 1 at byte 4 of shared memory, which thread 32 reads, and nothing orders them:
+        Race @13: program (0, 0, 0): thread 1: byte 4 of shared memory, which thread 32 reads, and nothing orders them:
              %22 = local_load %21 : f32[64, #l1] @12
           in async_copy %19, %25, %27 vector=1 @13
     "#]],
@@ -232,7 +232,7 @@ fn waiting_orders_only_a_threads_own_copies() {
     finds(
         &but(PIPELINED, "    barrier\n", ""),
         expect![[r#"
-        Race @12: program (0, 0, 0): thread 1 at byte 8 of shared memory, which thread 2 writes, and nothing orders them:
+        Race @12: program (0, 0, 0): thread 1: byte 8 of shared memory, which thread 2 writes, and nothing orders them:
              async_copy %7, %12 vector=1 @10
           in %22 = local_load %21 : f32[64, #l1] @12
     "#]],

@@ -11,6 +11,7 @@ mod findings;
 pub(crate) mod footprints;
 mod probes;
 mod registers;
+mod sanitized;
 mod types;
 
 use std::{
@@ -57,6 +58,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("footprints", footprints::measure),
     ("findings", findings::measure),
     ("registers", registers::measure),
+    ("sanitized", sanitized::measure),
 ];
 
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {

@@ -15,5 +15,11 @@ return {
     ['tritium.sanitize'] = function(command, context)
       require('tritium').execute((command.arguments or {})[1], context.bufnr, nil, 'sanitize')
     end,
+    ['tritium.bench'] = function(command, context)
+      require('tritium').execute((command.arguments or {})[1], context.bufnr, nil, 'bench')
+    end,
+    ['tritium.tune'] = function(command, context)
+      require('tritium').execute((command.arguments or {})[1], context.bufnr, nil, 'tune')
+    end,
   },
 }

@@ -448,6 +448,144 @@ check(':Tritium sanitize marks what a run finds, until it is mended', function()
   edit('softmax.py')
 end)
 
+check(':Tritium bench tells the times of a launch', function()
+  go(edit('softmax.py'), 'numerator = ')
+  close_floats()
+  vim.cmd.Tritium('bench')
+  local text = wait('the result opens', float_text)
+  for _, words in ipairs({ 'warm µs', 'predicted µs', 'softmax', 'cpu' }) do
+    expect(text:find(words, 1, true), text)
+  end
+  close_floats()
+end)
+
+check(':Tritium tune puts the rows of a tuner in order', function()
+  go(edit('tuned.py'), 'tl.load')
+  close_floats()
+  vim.cmd.Tritium('tune')
+  local text = wait('the result opens', float_text)
+  for _, words in ipairs({ 'predicted', 'best: ', 'Nothing was timed' }) do
+    expect(text:find(words, 1, true), text)
+  end
+  close_floats()
+end)
+
+check(':Tritium stop ends what is running', function()
+  local path = t.workspace .. '/endless.py'
+  vim.fn.writefile(
+    vim.split(
+      [[
+# /// tritium
+# [launch.endless]
+# kernel = "spin"
+# grid = [2]
+# args = { FLAG = "i32[4] = zeros()" }
+# ///
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def spin(FLAG):
+    seen = tl.load(FLAG)
+    while seen < 1:
+        tl.store(FLAG + 1, seen)
+        seen = tl.load(FLAG)
+]],
+      '\n'
+    ),
+    path
+  )
+  attached(edit('endless.py'))
+  close_floats()
+  local notify, told, doing = vim.notify, {}, nil
+  vim.notify = function(message)
+    table.insert(told, message)
+  end
+  local watch = vim.api.nvim_create_autocmd('LspProgress', {
+    callback = function(event)
+      doing = event.data.params.value.message or doing
+    end,
+  })
+  local ok, err = pcall(function()
+    for _, deed in ipairs({ 'run', 'sanitize', 'bench' }) do
+      doing = nil
+      vim.cmd.Tritium(deed)
+      wait('it says what it does', function()
+        return doing and doing:find('kernel `spin`', 1, true)
+      end)
+      vim.cmd.Tritium('stop')
+      wait('it says that it has ended', function()
+        return vim.list_contains(told, 'Tritium: cancelled')
+      end)
+      told = {}
+    end
+    vim.cmd.Tritium('stop')
+    expect(vim.iter(told):any(function(message)
+      return message:find('nothing is running', 1, true)
+    end), vim.inspect(told))
+  end)
+  vim.notify = notify
+  vim.api.nvim_del_autocmd(watch)
+  vim.fn.delete(path)
+  expect(ok, tostring(err))
+  expect(not float_text(), 'a run that was cancelled shows nothing')
+  wait('no process is left', function()
+    return vim.system({ 'pgrep', '-f', vim.env.TRITIUM_BIN .. ' exec' }):wait().stdout == ''
+  end)
+  edit('softmax.py')
+end)
+
+check('▶ Run… asks for sizes, and the answer can be kept as a launch block', function()
+  local path = vim.fs.joinpath(vim.fs.dirname(vim.api.nvim_buf_get_name(edit('softmax.py'))), 'asked.py')
+  vim.fn.writefile({
+    'import torch, triton',
+    'import triton.language as tl',
+    '',
+    '@triton.jit',
+    'def twice(X, Y, stride, n, BLOCK: tl.constexpr):',
+    '    i = tl.arange(0, BLOCK)',
+    '    x = tl.load(X + tl.program_id(0) * stride + i, mask=i < n)',
+    '    tl.store(Y + tl.program_id(0) * stride + i, 2 * x, mask=i < n)',
+    '',
+    'def doubled(x: torch.Tensor):',
+    '    M, N = x.shape',
+    '    y = torch.empty_like(x)',
+    '    twice[(M,)](x, y, x.stride(0), N, BLOCK=triton.next_power_of_2(N))',
+    '    return y',
+  }, path)
+  local buffer = edit('asked.py')
+  attached()
+  go(buffer, 'tl.store')
+  close_floats()
+  local input, asked = vim.ui.input, nil
+  vim.ui.input = function(options, done)
+    asked = options.default
+    done('M=3, N=33, x=f16[M, N]')
+  end
+  vim.cmd.Tritium('run')
+  local text = wait('the result opens', float_text)
+  vim.ui.input = input
+  expect(asked == 'M=40, N=64, x=f32[M, N]', asked)
+  expect(text:find('entered doubled with M = 3, N = 33, x = f16[M, N]', 1, true), text)
+  expect(text:find('f16[3, 33]', 1, true), text)
+  close_floats()
+  vim.cmd.Tritium('keep')
+  expect(lines(buffer):find('# args = { X = "f16[M, N] = normal(0, 1)", Y = "f16[M, N]", stride = 33, n = 33 }', 1, true), lines(buffer))
+  local function runs()
+    for _, lens in ipairs(vim.lsp.codelens.get(buffer)) do
+      if lens.command and lens.command.title == '▶ Run' then
+        return true
+      end
+    end
+    vim.lsp.codelens.refresh({ bufnr = buffer })
+  end
+  wait('the kernel has a launch', runs)
+  vim.cmd.bwipeout({ buffer, bang = true })
+  vim.fn.delete(path)
+  edit('softmax.py')
+end)
+
 check("Triton's own stages say when it has not run here", function()
   go(edit('softmax.py'), 'z = x')
   vim.cmd.Tritium('view', 'triton_ttgir')

@@ -149,6 +149,15 @@ export function steps(editor, w, images, suffix) {
       await picture('vscode-run');
       await w.hidePanel();
     },
+    'the view of tests shows the launches and what came of them': async () => {
+      await w.clear();
+      await softmax();
+      const row = page.locator('.test-explorer .monaco-list-row', { hasText: 'softmax' });
+      await until('the launch is in the tree', () => w.tryCommand('Testing: Focus on Test Explorer View'), isVisible(row), { patience: 10_000, rounds: 2 });
+      const passed = page.locator('.test-explorer .monaco-list-row .codicon-testing-passed-icon');
+      await until('it passes', () => w.tryCommand('Test: Run Tests in Current File'), isVisible(passed), { patience: 20_000, rounds: 2 });
+      await w.command('View: Toggle Primary Side Bar Visibility', isGone(row));
+    },
     'the PTX stands beside the source and follows the cursor': async () => {
       await w.clear();
       await w.openFile('tuned.py', 'def matmul');

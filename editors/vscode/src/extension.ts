@@ -7,8 +7,9 @@ import { commands, type ExtensionContext, window, workspace } from 'vscode';
 import { Charts, type Kind } from './charts';
 import { registerCheck } from './check';
 import { registerCompare } from './compare';
+import { Launches } from './launches';
 import { Looks } from './looks';
-import { type Launch, type Outcome, runKernel } from './run';
+import { type Deed, type Launch, type Outcome, runKernel } from './run';
 import { Server } from './server';
 import { Views } from './views';
 
@@ -20,6 +21,8 @@ export interface Tritium {
   looks(): { text: string; tooltip: string; command: string } | undefined;
   /** The page that a chart shows now; nothing where it is not open. */
   chart(kind: Kind): string | undefined;
+  /** The launches in the view *Testing*, a line each with what came of it last. */
+  launches(): string[];
 }
 
 export function activate(context: ExtensionContext): Tritium {
@@ -27,14 +30,18 @@ export function activate(context: ExtensionContext): Tritium {
   const output = window.createOutputChannel('Tritium Run');
   const current = new Server(log, context.extensionPath);
   server = current;
-  const run = (launch?: unknown): Promise<Outcome | undefined> => runKernel(current, output, isLaunch(launch) ? launch : undefined);
-  const sanitize = (launch?: unknown): Promise<Outcome | undefined> => runKernel(current, output, isLaunch(launch) ? launch : undefined, 'sanitize');
+  const launches = new Launches(current);
+  const does =
+    (deed: Deed) =>
+    (launch?: unknown): Promise<Outcome | undefined> =>
+      runKernel(current, output, launches, isLaunch(launch) ? launch : undefined, deed, context.workspaceState);
 
   const looks = new Looks(current, context);
   const views = new Views(current, looks);
   const charts = new Charts(current, looks, views, context);
 
   context.subscriptions.push(
+    launches,
     looks,
     views,
     registerCompare(looks),
@@ -49,10 +56,10 @@ export function activate(context: ExtensionContext): Tritium {
       return line;
     }),
     // One deed under two names: the lenses that the server sends name the first, people find the second in the palette.
-    commands.registerCommand('tritium.run', run),
-    commands.registerCommand('tritium.runKernel', run),
-    commands.registerCommand('tritium.sanitize', sanitize),
-    commands.registerCommand('tritium.sanitizeKernel', sanitize),
+    ...(['run', 'sanitize', 'bench', 'tune'] as const).flatMap((deed) => [
+      commands.registerCommand(`tritium.${deed}`, does(deed)),
+      commands.registerCommand(`tritium.${deed}Kernel`, does(deed)),
+    ]),
     workspace.onDidOpenTextDocument((document) => current.consider(document)),
     workspace.onDidChangeTextDocument((event) => current.consider(event.document)),
     workspace.onDidChangeConfiguration((event) => {
@@ -62,7 +69,7 @@ export function activate(context: ExtensionContext): Tritium {
     workspace.onDidGrantWorkspaceTrust(() => current.refresh()),
   );
   for (const document of workspace.textDocuments) current.consider(document);
-  return { looks: () => looks.shown, chart: (kind) => charts.markup(kind) };
+  return { looks: () => looks.shown, chart: (kind) => charts.markup(kind), launches: () => launches.shown };
 }
 
 export function deactivate(): Thenable<void> | undefined {

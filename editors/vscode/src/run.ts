@@ -1,10 +1,12 @@
 /**
- * Running a launch, also under checks: what the lenses above a kernel and the commands *Tritium: Run Kernel* and *Sanitize Kernel* do.
+ * Running a launch, also under checks or by the clock: what the lenses above a kernel and the commands *Tritium: Run Kernel*, *Sanitize Kernel*
+ * and *Bench Kernel* do.
  *
  * The server executes; this file asks, shows progress and prints. **Nothing runs in a workspace that is not trusted.**
  */
-import { type CancellationToken, type CodeLens, commands, type OutputChannel, ProgressLocation, window, workspace } from 'vscode';
-import { ExecuteCommandRequest, type LanguageClient } from 'vscode-languageclient/node';
+import { type CancellationToken, type CodeLens, commands, type Memento, type OutputChannel, ProgressLocation, Uri, window, workspace, WorkspaceEdit } from 'vscode';
+import { ExecuteCommandRequest, type LanguageClient, WorkDoneProgress } from 'vscode-languageclient/node';
+import type { Launches } from './launches';
 import type { Server } from './server';
 
 /** What a lens carries and `tritium.server.run` takes. */
@@ -12,6 +14,10 @@ export interface Launch {
   uri: string;
   launch: string | null;
   kernel: string | null;
+  /** What it takes is not wholly known: the person is asked. */
+  ask?: boolean;
+  /** What was answered, by name. */
+  set?: Record<string, string>;
 }
 
 /** What `tritium.server.run` answers. */
@@ -21,50 +27,135 @@ export interface Outcome {
   text: string;
   /** The account in one line. */
   summary?: string;
+  /** A launch block that says what was answered. */
+  block?: string | null;
+}
+
+/** What `tritium.server.ask` answers. */
+interface Question {
+  ok: boolean;
+  text?: string;
+  function: string;
+  names: { name: string; value: string; is_default: boolean }[];
 }
 
 /** What can be done with a launch: the command of its lens, the server's, and its words. */
 const deeds = {
   run: { lens: 'tritium.run', command: 'tritium.server.run', doing: 'Running', question: 'Run which launch?' },
   sanitize: { lens: 'tritium.sanitize', command: 'tritium.server.sanitize', doing: 'Checking', question: 'Check which launch?' },
+  bench: { lens: 'tritium.bench', command: 'tritium.server.bench', doing: 'Timing', question: 'Time which launch?' },
+  tune: { lens: 'tritium.tune', command: 'tritium.server.tune', doing: 'Tuning', question: 'Tune which launch?' },
 };
 
 export type Deed = keyof typeof deeds;
 
-export async function runKernel(server: Server, output: OutputChannel, given: Launch | undefined, deed: Deed = 'run'): Promise<Outcome | undefined> {
-  if (!workspace.isTrusted) {
-    void window.showWarningMessage('Tritium runs kernels only in a trusted workspace.', 'Manage Trust').then((choice) => {
-      if (choice !== undefined) void commands.executeCommand('workbench.trust.manage');
-    });
-    return undefined;
-  }
+const keep = 'Keep as Launch Block';
+
+/** Says so where nothing may be run. */
+export function mayRun(): boolean {
+  if (workspace.isTrusted) return true;
+  void window.showWarningMessage('Tritium runs kernels only in a trusted workspace.', 'Manage Trust').then((choice) => {
+    if (choice !== undefined) void commands.executeCommand('workbench.trust.manage');
+  });
+  return false;
+}
+
+export async function runKernel(
+  server: Server,
+  output: OutputChannel,
+  launches: Launches,
+  given: Launch | undefined,
+  deed: Deed,
+  memory: Memento,
+): Promise<Outcome | undefined> {
+  if (!mayRun()) return undefined;
   const client = await server.running();
   if (client === undefined) {
     void window.showErrorMessage('Tritium: no server is running. See the Tritium log.');
     return undefined;
   }
-  const launch = given ?? (await nearestLaunch(deed));
+  const chosen = given ?? (await nearestLaunch(deed));
+  if (chosen === undefined) return undefined;
+  const launch = chosen.ask === true && chosen.set === undefined ? await asked(client, chosen, memory) : chosen;
   if (launch === undefined) return undefined;
   const name = launch.launch ?? launch.kernel ?? 'kernel';
-  const outcome = await window.withProgress({ location: ProgressLocation.Notification, title: `${deeds[deed].doing} ${name}`, cancellable: true }, (_, token) =>
-    request(client, launch, deed, token),
+  const end = launches.begin(launch, deed);
+  const outcome = await window.withProgress({ location: ProgressLocation.Notification, title: `${deeds[deed].doing} ${name}`, cancellable: true }, (progress, token) =>
+    execute(client, launch, deed, token, (message) => progress.report({ message })),
   );
+  end(outcome);
   if (outcome === undefined) return undefined;
   output.append(`${outcome.text.trimEnd()}\n\n`);
   const line = outcome.summary ?? outcome.text.trim().split('\n', 1)[0] ?? name;
-  const toast = outcome.ok ? window.showInformationMessage(line, 'Show Output') : window.showErrorMessage(line, 'Show Output');
-  void toast.then((choice) => {
-    if (choice !== undefined) output.show(true);
+  const { block } = outcome;
+  const choices = typeof block === 'string' ? ['Show Output', keep] : ['Show Output'];
+  const toast = outcome.ok ? window.showInformationMessage(line, ...choices) : window.showErrorMessage(line, ...choices);
+  void toast.then(async (choice) => {
+    if (choice === keep && typeof block === 'string') await append(Uri.parse(launch.uri), block);
+    else if (choice !== undefined) output.show(true);
   });
   return outcome;
 }
 
-async function request(client: LanguageClient, launch: Launch, deed: Deed, token: CancellationToken): Promise<Outcome | undefined> {
+/** Asks for the sizes of a launch that is not wholly known: one line with every name, as it was answered last or by default. */
+async function asked(client: LanguageClient, launch: Launch, memory: Memento): Promise<Launch | undefined> {
+  const question = (await client.sendRequest(ExecuteCommandRequest.type, { command: 'tritium.server.ask', arguments: [launch] })) as Question;
+  if (!question.ok) {
+    void window.showErrorMessage(`Tritium: ${question.text ?? 'the launch cannot be entered'}`);
+    return undefined;
+  }
+  const key = `tritium.answer ${launch.uri}#${launch.kernel ?? ''}`;
+  const value = memory.get<string>(key) ?? question.names.map((free) => `${free.name}=${free.value}`).join(', ');
+  const text = await window.showInputBox({ title: question.function, prompt: 'Sizes, dtypes and arguments of the function that launches the kernel', value, ignoreFocusOut: true });
+  if (text === undefined) return undefined;
+  await memory.update(key, text);
+  return { ...launch, set: answered(text) };
+}
+
+/** `M=4096, x=f16[M, N]`: commas within brackets are part of a value. */
+export function answered(text: string): Record<string, string> {
+  const set: Record<string, string> = {};
+  for (const part of text.split(/,(?![^[(]*[\])])/)) {
+    // A condition is named by its text, which may compare.
+    const at = part.search(/(?<![=<>!])=(?!=)/);
+    if (at > 0) set[part.slice(0, at).trim()] = part.slice(at + 1).trim();
+  }
+  return set;
+}
+
+/** Writes a launch block behind the text of a file. */
+async function append(uri: Uri, block: string): Promise<void> {
+  const document = await workspace.openTextDocument(uri);
+  const edit = new WorkspaceEdit();
+  const end = document.lineAt(document.lineCount - 1).range.end;
+  edit.insert(uri, end, `${end.character > 0 ? '\n' : ''}\n${block}`);
+  await workspace.applyEdit(edit);
+}
+
+/** Counts runs: each has a progress of its own. */
+let turn = 0;
+
+/** Nothing if it was cancelled. */
+export async function execute(
+  client: LanguageClient,
+  launch: Launch,
+  deed: Deed,
+  token: CancellationToken,
+  tell: (doing: string) => void,
+): Promise<Outcome | undefined> {
+  turn += 1;
+  const workDoneToken = `tritium.run.${turn}`;
+  const progress = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+    if (value.kind === 'report' && value.message !== undefined) tell(value.message);
+  });
   try {
-    return (await client.sendRequest(ExecuteCommandRequest.type, { command: deeds[deed].command, arguments: [launch] }, token)) as Outcome;
+    const params = { command: deeds[deed].command, arguments: [launch], workDoneToken };
+    return (await client.sendRequest(ExecuteCommandRequest.type, params, token)) as Outcome;
   } catch (error) {
     if (token.isCancellationRequested) return undefined;
     return { ok: false, text: error instanceof Error ? error.message : String(error) };
+  } finally {
+    progress.dispose();
   }
 }
 

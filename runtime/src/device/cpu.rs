@@ -4,6 +4,7 @@
 //! the operation it came from; of several faults the one of the lowest program is told.
 
 use std::{
+    cell::RefCell,
     io::Write as _,
     sync::{
         Arc, Mutex, PoisonError,
@@ -14,7 +15,7 @@ use std::{
 use half::{bf16, f16};
 use rayon::prelude::*;
 use tritium_tile::{
-    Elem, FunctionId, Module, OpId, Origin, Scalar,
+    Elem, FunctionId, Level, Module, OpId, Origin, Scalar,
     interpret::{Arg, Fault, FaultKind, Interpreter, Limits, Memory},
     rewrite,
     sanitize::Sanitizer,
@@ -120,7 +121,8 @@ fn all(
     Ok(stores(&memory, &bases))
 }
 
-/// Runs the programs of a grid under checks, one after another: what is found is the same every time. The answer also says how many ran
+/// Runs the programs of a grid under checks, one after another, lane by lane where layouts are decided: what is found is the same every time. The
+/// answer also says how many ran
 /// to their end; a fault is what the checks cannot go on after.
 pub fn sanitize(
     module: &Module,
@@ -138,15 +140,21 @@ pub fn sanitize(
     if let Some(watched) = bounds.watched {
         watched.programs(&stop);
     }
-    let interpreter = Interpreter::new(module);
     let limits = Limits { cancel: Some(&stop), ..limits };
     let counts = grid.map(|extent| extent as u32);
+    let checks = RefCell::new(std::mem::take(sanitizer));
+    let (interpreter, simulator) = (Interpreter::new(module), Simulator::new(module));
+    let run = |id: [u32; 3]| match module.level {
+        Level::L0 => interpreter.run_checked(&args, id, counts, &memory, &limits, &mut checks.borrow_mut()),
+        _ => simulator.run_checked(&args, id, counts, &memory, &limits, &checks),
+    };
     let mut outcome = Ok(());
     let mut ended = 0;
     while ended < programs && outcome.is_ok() {
-        outcome = interpreter.run_checked(&args, program_at(grid, ended), counts, &memory, &limits, sanitizer);
+        outcome = run(program_at(grid, ended));
         ended += u64::from(outcome.is_ok());
     }
+    *sanitizer = checks.into_inner();
     if let Some(watched) = bounds.watched {
         watched.programs_ended();
     }

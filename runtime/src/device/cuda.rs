@@ -12,6 +12,8 @@ use cudarc::driver::{
     sys,
 };
 
+pub use self::timing::{Prepared, Stopwatch};
+
 use tritium_codegen::tensor_map::{Part, TensorMap};
 
 use crate::{
@@ -131,8 +133,32 @@ fn failed(what: &str, error: DriverError) -> DeviceError {
     DeviceError::Fault { origin: None, message: format!("{what}: {}", text.unwrap_or_else(|| format!("{error:?}"))) }
 }
 
-impl Cuda {
-    pub fn open(ordinal: u32) -> Result<Cuda, DeviceError> {
+impl Buffer {
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+/// How many devices the driver has.
+pub fn count() -> u32 {
+    // SAFETY: only asks whether the shared library can be opened.
+    if !unsafe { sys::is_culib_present() } || result::init().is_err() {
+        return 0;
+    }
+    result::device::get_count().map_or(0, |count| u32::try_from(count).unwrap_or(0))
+}
+
+/// A device as the driver lists it, without a context, which takes a while to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    device: sys::CUdevice,
+    pub name: String,
+    /// `(9, 0)` for an H100.
+    pub compute_capability: (u32, u32),
+}
+
+impl Listed {
+    pub fn find(ordinal: u32) -> Result<Listed, DeviceError> {
         let unavailable = |why: &str| {
             DeviceError::Unavailable(format!(
                 "cuda:{ordinal} cannot be used: {why}. `--device cpu` runs the same kernels without a GPU"
@@ -148,16 +174,26 @@ impl Cuda {
         let Some(index) = index else { return Err(unavailable(&format!("this machine has {count} CUDA device(s)"))) };
         let device = result::device::get(index).map_err(|e| failed("opening the device", e))?;
         let name = result::device::get_name(device).map_err(|e| failed("asking the device's name", e))?;
+        let attribute = |which| {
+            // SAFETY: `device` is valid.
+            unsafe { result::device::get_attribute(device, which) }.map_err(|e| failed("asking an attribute", e))
+        };
+        let compute_capability = (
+            attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+            attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+        );
+        Ok(Listed { device, name, compute_capability })
+    }
+}
+
+impl Cuda {
+    pub fn open(ordinal: u32) -> Result<Cuda, DeviceError> {
+        let Listed { device, name, compute_capability } = Listed::find(ordinal)?;
         // SAFETY: `device` is valid; the context is retained once here and released once in `drop`.
-        let compute_capability = unsafe {
+        unsafe {
             let context = result::primary_ctx::retain(device).map_err(|e| failed("creating a context", e))?;
             result::ctx::set_current(context).map_err(|e| failed("entering the context", e))?;
-            let attribute = |which| result::device::get_attribute(device, which).map_err(|e| failed("asking an attribute", e));
-            (
-                attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
-                attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
-            )
-        };
+        }
         Ok(Cuda { device, name, compute_capability })
     }
 
@@ -191,14 +227,39 @@ impl Cuda {
         }
     }
 
+    /// Memory that nobody has written.
+    pub fn allocate(&self, bytes: usize) -> Result<Buffer, DeviceError> {
+        // SAFETY: a fresh allocation of at least one byte, freed when the buffer is dropped.
+        let address = unsafe { result::malloc_sync(bytes.max(1)) }
+            .map_err(|e| failed(&format!("allocating {bytes} bytes of device memory"), e))?;
+        Ok(Buffer { address, bytes })
+    }
+
     pub fn upload(&self, bytes: &[u8]) -> Result<Buffer, DeviceError> {
-        // SAFETY: a fresh allocation of at least one byte; the copy stays within it.
+        let buffer = self.allocate(bytes.len())?;
+        if !bytes.is_empty() {
+            // SAFETY: the allocation has as many bytes.
+            unsafe { result::memcpy_htod_sync(buffer.address, bytes) }.map_err(|e| failed("copying to the device", e))?;
+        }
+        Ok(buffer)
+    }
+
+    /// Memory in which the same bytes come again and again.
+    pub fn upload_repeated(&self, block: &[u8], bytes: usize) -> Result<Buffer, DeviceError> {
+        // SAFETY: a fresh allocation of at least one byte; each copy begins and ends within it, and reads what was written before.
         unsafe {
-            let address = result::malloc_sync(bytes.len().max(1))
-                .map_err(|e| failed(&format!("allocating {} bytes of device memory", bytes.len()), e))?;
-            let buffer = Buffer { address, bytes: bytes.len() };
-            if !bytes.is_empty() {
-                result::memcpy_htod_sync(address, bytes).map_err(|e| failed("copying to the device", e))?;
+            let address = result::malloc_sync(bytes.max(1))
+                .map_err(|e| failed(&format!("allocating {bytes} bytes of device memory"), e))?;
+            let buffer = Buffer { address, bytes };
+            let mut filled = block.len().min(bytes);
+            if filled > 0 {
+                result::memcpy_htod_sync(address, &block[..filled]).map_err(|e| failed("copying to the device", e))?;
+                while filled < bytes {
+                    let more = filled.min(bytes - filled);
+                    result::memcpy_dtod_sync(address + filled as u64, address, more)
+                        .map_err(|e| failed("copying on the device", e))?;
+                    filled += more;
+                }
             }
             Ok(buffer)
         }

@@ -143,23 +143,22 @@ impl<'a> Ran<'a> {
     }
 
     /// Against the same launch on the CPU device.
-    pub(super) fn against_cpu(&self, cpu: &Ran<'_>, reduction: u64) -> Vec<Comparison> {
-        const WHAT: &str = "the CPU device";
+    pub(super) fn against(&self, other: &Ran<'_>, what: &str, reduction: u64) -> Vec<Comparison> {
         let one = |index: usize| {
-            let (written, reference) = (self.written(index), cpu.written(index));
+            let (written, reference) = (self.written(index), other.written(index));
             if written.tensor.is_empty() {
                 return None;
             }
             let values = reference.tensor.values();
             let neither = |element| reference.lacks(element) && written.lacks(element);
-            let comparison = compare(&written, &values, neither, WHAT, bound(written.tensor.dtype, reduction));
+            let comparison = compare(&written, &values, neither, what, bound(written.tensor.dtype, reduction));
             let numbers = || (0..).zip(&values).any(|(element, value)| !value.is_nan() && !reference.lacks(element));
             if comparison.ok && !numbers() {
-                return Some(failed(&written.tensor.name, WHAT, "everything that the CPU device wrote is NaN".to_owned()));
+                return Some(failed(&written.tensor.name, what, format!("everything that {what} wrote is NaN")));
             }
             Some(comparison)
         };
-        (0..self.after.len()).filter(|&index| self.changed(index) || cpu.changed(index)).filter_map(one).collect()
+        (0..self.after.len()).filter(|&index| self.changed(index) || other.changed(index)).filter_map(one).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs a file's own host program: its launches in order, each on what those before it have left, and then what it asks of the results.
 
-use std::collections::HashSet;
+use std::{cell::RefCell, collections::HashSet};
 
 use tritium_semantics::{
     host::HostPlace,
@@ -9,10 +9,12 @@ use tritium_semantics::{
 };
 
 use super::{
-    CheckReport, Comparison, Ended, LaunchReport, Launched, Refusal, Run,
+    CheckReport, Comparison, Doing, Ended, LaunchReport, Launched, Refusal, Run,
     compare::{beside, bound, failed},
+    tune::{Memories, Source},
 };
 use crate::{
+    exec::{Task, Verify},
     program::{Contents, ancestors},
     tensor::Tensor,
 };
@@ -31,38 +33,70 @@ impl Run<'_> {
         let wanted: Vec<usize> = (0..program.steps.len()).filter(|&step| is_chosen(&&program.steps[step])).collect();
         self.launches_alone(program, of_host, chosen, reports)?;
         let needed = closure(program, wanted.iter().copied());
-        let directory = self.job.path.parent().unwrap_or(std::path::Path::new("."));
-        let mut contents = Contents::new(program, directory, self.memory_bytes);
+        let mut contents = Contents::new(program, self.beside(), self.memory_bytes);
         let mut reductions = vec![1; program.steps.len()];
         let mut reported = HashSet::new();
         let checks = program.checks.iter().filter(|check| {
             let steps = steps_of(program, nodes_of(&check.what));
-            // What stands on no launch that was asked for is not asked either.
-            all_launches || (steps.iter().all(|step| needed.contains(step)) && steps.iter().any(|step| wanted.contains(step)))
+            // What is timed is not verified too. What stands on no launch that was asked for is not asked either.
+            let is_asked = matches!(self.job.task, Task::Run | Task::Sanitize) || self.job.verify != Verify::Never;
+            is_asked
+                && (all_launches
+                    || (steps.iter().all(|step| needed.contains(step)) && steps.iter().any(|step| wanted.contains(step))))
         });
         let checks: Vec<_> = checks.collect();
         for (number, step) in program.steps.iter().enumerate().filter(|(number, _)| needed.contains(number)) {
             let rows: Vec<usize> = step.launches.iter().copied().filter(|row| chosen.contains(row)).collect();
-            let rows = if rows.is_empty() { step.launches[..1].to_vec() } else { rows };
+            let mut rows = if rows.is_empty() { step.launches[..1].to_vec() } else { rows };
+            if let (Doing::Tune(trials), true) = (self.doing, rows.len() > 1) {
+                let launches: Vec<launch::Launch> = rows.iter().map(|row| self.with_expect(of_host + row)).collect();
+                // What is only made at random is made where it is timed.
+                let is_made = |id: &NodeId| match &program.nodes[id.index()].op {
+                    Op::Init(launch::Init::File(_), _) => false,
+                    op => matches!(op, Op::Init(..)),
+                };
+                let computed = step.before.iter().copied().filter(|id| !is_made(id));
+                if contents.need(computed).is_ok() {
+                    let contents = RefCell::new(&mut contents);
+                    let memories = || {
+                        let memories = first_tensors(&launches[0]).into_iter().zip(&step.before).map(|(memory, &id)| {
+                            let node = &program.nodes[id.index()];
+                            match &node.op {
+                                Op::Init(init, _) if is_made(&id) => Some(Source::made(
+                                    &launch::Tensor { init: init.clone(), dtype: node.dtype, ..memory },
+                                    node.numel(),
+                                )),
+                                _ => contents.borrow().memory(id, &memory).map(Source::Held),
+                            }
+                        });
+                        let memories: Option<Vec<Source>> = memories.collect();
+                        memories.ok_or_else(|| Ended::Refused(Refusal::new("what its tensors hold was not computed")))
+                    };
+                    let mut made = || {
+                        let made =
+                            self.memories_of(program, step, &launches[0], &mut contents.borrow_mut()).map_err(Refusal::new)?;
+                        made.ok_or_else(|| Ended::Refused(Refusal::new("what its tensors hold was not computed")))
+                    };
+                    rows = vec![rows[self.best_row(trials, &launches, memories, &mut made)?]];
+                    let is_later = |other: &usize| *other > number && needed.contains(other);
+                    let mut later = (0..program.steps.len()).filter(is_later);
+                    if !later.any(|other| steps_of(program, program.steps[other].before.clone()).contains(&number)) {
+                        continue;
+                    }
+                }
+            }
             let mut is_first = true;
             for row in rows {
                 let launch = self.with_expect(of_host + row);
-                self.enter(&launch, "making the tensors of");
-                if let Err(message) = contents.need(step.before.iter().copied()) {
-                    let fault = format!("not launched: {message}");
-                    reports.push(LaunchReport::of(self.db, &launch, self.job.device.clone(), Some(fault)));
-                    break;
-                }
-                let mut memories = first_tensors(&launch);
-                for (memory, node) in memories.iter_mut().zip(&step.before) {
-                    memory.init = match &program.nodes[node.index()].op {
-                        Op::Init(init, _) => init.clone(),
-                        _ => launch::Init::Computed,
-                    };
-                }
-                let before: Option<Vec<Tensor>> =
-                    memories.iter().zip(&step.before).map(|(spec, &node)| contents.memory(node, spec)).collect();
-                let Some(before) = before else { break };
+                let (memories, before) = match self.memories_of(program, step, &launch, &mut contents) {
+                    Ok(Some(made)) => made,
+                    Ok(None) => break,
+                    Err(message) => {
+                        let fault = format!("not launched: {message}");
+                        reports.push(LaunchReport::of(self.db, &launch, self.job.device.clone(), Some(fault)));
+                        break;
+                    }
+                };
                 let Launched { report, after, reduction } = self.launch(&launch, &memories, before)?;
                 if reported.insert(row) || report.fault.is_some() {
                     reports.push(report);
@@ -87,6 +121,28 @@ impl Run<'_> {
             out.push(CheckReport { file: path, line, comparison });
         }
         Ok(out)
+    }
+
+    /// The memories of a launch and what they hold before it; `None` where that is not computed.
+    fn memories_of(
+        &self,
+        program: &Program,
+        step: &Step,
+        launch: &launch::Launch,
+        contents: &mut Contents<'_>,
+    ) -> Result<Option<Memories>, String> {
+        self.enter(launch, "making the tensors of");
+        contents.need(step.before.iter().copied())?;
+        let mut memories = first_tensors(launch);
+        for (memory, node) in memories.iter_mut().zip(&step.before) {
+            memory.init = match &program.nodes[node.index()].op {
+                Op::Init(init, _) => init.clone(),
+                _ => launch::Init::Computed,
+            };
+        }
+        let before: Option<Vec<Tensor>> =
+            memories.iter().zip(&step.before).map(|(spec, &node)| contents.memory(node, spec)).collect();
+        Ok(before.map(|before| (memories, before)))
     }
 
     /// Runs the launches that no step makes, as it is not known what their tensors hold: with tensors of their own, where that says something.

@@ -6,7 +6,7 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tritium_semantics::{Database, launch::Launch};
+use tritium_semantics::{Database, host::EnteredWith, launch::Launch};
 
 use crate::timing::Timing;
 
@@ -15,6 +15,9 @@ pub struct Report {
     pub version: u32,
     pub file: PathBuf,
     pub launches: Vec<LaunchReport>,
+    /// The function that was entered, as nobody calls it with known arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered: Option<EnteredWith>,
     /// What the program itself asks of its results.
     #[serde(default)]
     pub checks: Vec<CheckReport>,
@@ -134,7 +137,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// What could not be compared is no mismatch.
-    fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match (self.ok, &self.note) {
             (true, _) => "verified",
             (false, None) => "MISMATCH",
@@ -151,7 +154,7 @@ impl Comparison {
     }
 
     /// What is wrong, or how far it agrees.
-    fn verdict(&self) -> String {
+    pub(crate) fn verdict(&self) -> String {
         let Comparison { error, bound, .. } = self;
         if let Some(note) = &self.note {
             return note.clone();
@@ -298,6 +301,9 @@ fn short(x: f64) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(entered) = &self.entered {
+            writeln!(f, "entered {entered}\n")?;
+        }
         for (i, launch) in self.launches.iter().enumerate() {
             if i > 0 {
                 writeln!(f)?;

@@ -11,10 +11,13 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tritium_codegen::{self as codegen, CompileOptions};
 use tritium_semantics::{
     Instance,
     diagnostics::{Code, Severity},
-    elaborate, host, items,
+    elaborate,
+    host::{self, EnteredWith},
+    items,
     launch::{self, Init, Launch},
     places,
     program::{NodeId, Op},
@@ -24,7 +27,10 @@ use tritium_tile::{
     sanitize::{At, Check, Finding, MemoryShape, Sanitizer, TensorShape, Unwritten},
 };
 
-use super::{Ended, LaunchReport, Launched, Refusal, Run, elaborated, launch_values, memory};
+use super::{
+    Doing, Ended, LaunchReport, Launched, Refusal, Run, Site, elaborated, launch_values, memory,
+    observed::{self, ObservedLaunch},
+};
 use crate::{
     device::{DeviceError, DeviceName, LaunchValue, cpu},
     exec::Job,
@@ -37,6 +43,9 @@ use crate::{
 pub struct Findings {
     pub version: u32,
     pub file: PathBuf,
+    /// Functions that were entered, as nobody calls them with known arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entered: Vec<EnteredWith>,
     pub launches: Vec<CheckedLaunch>,
     /// In the order in which they were met.
     pub findings: Vec<Found>,
@@ -72,11 +81,17 @@ pub struct Found {
     pub launches: Vec<String>,
     pub program: [u32; 3],
     pub tile_index: Vec<u32>,
+    /// The warp of the program and its lane, where threads are told apart.
+    pub warp: Option<u32>,
+    pub lane: Option<u32>,
     pub tensor: Option<String>,
     pub index: Vec<u64>,
     /// Of all launches.
     pub programs: u64,
     pub elements: u64,
+    /// What nobody gave the function around the launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rests_on: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,7 +104,60 @@ pub struct Place {
     pub line: u32,
 }
 
+/// Stands before what shows that the sizes of a launch do not go together.
+const MISFIT: &str = "the sizes that were chosen do not go together";
+
 impl Findings {
+    /// Those of the launches of a function that was entered. Where something leaves a tensor, the sizes that were chosen do not go together, and
+    /// nothing else is told of the launch; what is found otherwise rests on what was chosen.
+    pub fn of_entered(mut self, entered: EnteredWith) -> Findings {
+        let chosen = entered.names.iter().filter(|free| free.is_default);
+        let names: Vec<String> = chosen.map(|free| free.name.clone()).collect();
+        self.entered.push(entered);
+        if names.is_empty() {
+            return self;
+        }
+        let outside = Code::SAN001.as_str();
+        let (misfits, rest): (Vec<Found>, Vec<Found>) = self.findings.into_iter().partition(|found| found.code == outside);
+        let misfit = |launch: &String| misfits.iter().find(|found| found.launches.contains(launch));
+        for launch in self.launches.iter_mut().filter(|launch| launch.gap.is_none()) {
+            let shown = misfit(&launch.launch).map(|found| {
+                let line = found.place.as_ref().map_or_else(String::new, |place| format!("line {}: ", place.line));
+                format!("{MISFIT} ({line}{}); `--set` gives others", found.message)
+            });
+            launch.gap = shown;
+        }
+        self.findings = rest;
+        for found in &mut self.findings {
+            found.launches.retain(|launch| misfit(launch).is_none());
+            found.severity = Severity::Hint.name().to_owned();
+            found.rests_on.clone_from(&names);
+        }
+        self.findings.retain(|found| !found.launches.is_empty());
+        self
+    }
+
+    /// These, and those of other launches of the file; what is found at one place more than once is told once.
+    pub fn and(mut self, other: Findings) -> Findings {
+        self.entered.extend(other.entered);
+        self.launches.extend(other.launches);
+        for found in other.findings {
+            let is_same =
+                |known: &&mut Found| (&known.code, &known.place, &known.kernel) == (&found.code, &found.place, &found.kernel);
+            match self.findings.iter_mut().find(is_same) {
+                None => self.findings.push(found),
+                Some(known) => {
+                    known.programs += found.programs;
+                    known.elements += found.elements;
+                    known
+                        .launches
+                        .extend(found.launches.into_iter().filter(|launch| !known.launches.contains(launch)).collect::<Vec<_>>());
+                }
+            }
+        }
+        self
+    }
+
     /// Nothing is wrong, and every launch was checked to its end.
     pub fn ok(&self) -> bool {
         let hint = Severity::Hint.name();
@@ -122,9 +190,13 @@ impl fmt::Display for CheckedLaunch {
 impl Found {
     /// The message with the first element and how many there are.
     pub fn sentence(&self) -> String {
-        let Found { message, tensor, index, program: [x, y, z], tile_index, programs, elements, launches, .. } = self;
+        let Found { message, tensor, index, program: [x, y, z], tile_index, warp, lane, programs, elements, launches, .. } = self;
         let tensor = tensor.as_ref().map_or_else(String::new, |name| format!("`{name}`{index:?}, "));
         let tile = if tile_index.is_empty() { String::new() } else { format!(", tile element {tile_index:?}") };
+        let thread = match (warp, lane) {
+            (Some(warp), Some(lane)) => format!(", warp {warp}, lane {lane}"),
+            _ => String::new(),
+        };
         let count = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
         let program = if *programs == 0 { String::new() } else { format!("program ({x}, {y}, {z})") };
         let counts = match (*elements, *programs) {
@@ -133,8 +205,10 @@ impl Found {
         };
         let others = if launches.len() > 1 { format!(" and {} more", launches.len() - 1) } else { String::new() };
         let launch = launches.first().map_or("", String::as_str);
-        let place = format!("{tensor}{program}{tile}{counts}");
-        format!("{message} ({}; launch `{launch}`{others})", place.trim_end_matches(", "))
+        let place = format!("{tensor}{program}{tile}{thread}{counts}");
+        let place = place.trim_end_matches(", ").trim_start_matches("; ");
+        let place = if place.is_empty() { String::new() } else { format!("{place}; ") };
+        format!("{message} ({place}launch `{launch}`{others})")
     }
 }
 
@@ -150,37 +224,50 @@ fn code(check: Check) -> Code {
         Check::DivisionByZero => Code::SAN009,
         Check::Assertion => Code::SAN010,
         Check::ZeroFill => Code::SAN011,
+        Check::RaceWithin => Code::SAN012,
     }
 }
 
 /// Runs a job's launches under checks in this process.
-pub fn sanitize(job: &Job, watched: &Watched) -> Result<Findings, Ended> {
+pub fn sanitize(job: &Job, site: &Site, watched: &Watched) -> Result<Findings, Ended> {
+    let device = DeviceName::parse(&job.device).unwrap_or(DeviceName::Cpu);
+    let Collected { launches, findings, .. } = match device {
+        DeviceName::Cpu | DeviceName::Sim => collected(job, site, watched)?,
+        DeviceName::Cuda(ordinal) => observed::collected(job, site, watched, ordinal)?,
+    };
+    let checked = device.sanitized().to_owned();
+    Ok(Findings { version: 1, file: job.path.clone(), entered: vec![], launches, findings, checked })
+}
+
+/// What the launches of a job give, each run once.
+pub(super) fn collected(job: &Job, site: &Site, watched: &Watched) -> Result<Collected, Ended> {
     let checks = RefCell::<Collected>::default();
-    let report = super::all(job, watched, Some(&checks))?;
-    let Collected { mut launches, findings, .. } = checks.into_inner();
+    let report = super::all(job, site, watched, Doing::Check(&checks))?;
+    let mut collected = checks.into_inner();
     // What could not be launched at all has not come so far.
     for report in report.launches {
         let launch = report.id();
-        if launches.iter().all(|known| known.launch != launch) {
+        if collected.launches.iter().all(|known| known.launch != launch) {
             let LaunchReport { kernel, device, grid, fault, .. } = report;
-            launches.push(CheckedLaunch { launch, kernel, device, grid, programs: 0, gap: fault });
+            collected.launches.push(CheckedLaunch { launch, kernel, device, grid, programs: 0, gap: fault });
         }
     }
-    let device = DeviceName::parse(&job.device).unwrap_or(DeviceName::Cpu);
-    Ok(Findings { version: 1, file: job.path.clone(), launches, findings, checked: device.sanitized().to_owned() })
+    Ok(collected)
 }
 
 /// What the launches of a job have given so far.
 #[derive(Default)]
 pub(super) struct Collected {
-    launches: Vec<CheckedLaunch>,
-    findings: Vec<Found>,
+    pub(super) launches: Vec<CheckedLaunch>,
+    pub(super) findings: Vec<Found>,
+    /// Where a tool looks on: the launches in the order in which they were made.
+    pub(super) observed: Vec<ObservedLaunch>,
     /// By code and place.
     known: HashMap<(String, Option<Place>), usize>,
 }
 
 impl Collected {
-    fn add(&mut self, found: Found) {
+    pub(super) fn add(&mut self, found: Found) {
         let key = (found.code.clone(), found.place.clone());
         if let Some(&index) = self.known.get(&key) {
             let known = &mut self.findings[index];
@@ -218,10 +305,10 @@ impl Judged {
 }
 
 /// A launch that has run under checks.
-struct Checked {
-    programs: u64,
-    gap: Option<String>,
-    after: Option<Vec<Tensor>>,
+pub(super) struct Checked {
+    pub(super) programs: u64,
+    pub(super) gap: Option<String>,
+    pub(super) after: Option<Vec<Tensor>>,
 }
 
 impl Run<'_> {
@@ -257,6 +344,16 @@ impl Run<'_> {
         self.enter(launch, "understanding");
         let (instance, module) = elaborated(self.db, launch)?;
         let values = launch_values(self.db, launch, &module)?;
+        if let DeviceName::Cuda(ordinal) = self.device {
+            return self.observed(ordinal, (launch, instance), memories, &values, before, all);
+        }
+        let module = match self.device {
+            DeviceName::Sim => {
+                let options = CompileOptions { sm: self.gpu.sm, launch: launch.options };
+                codegen::optimised(self.db, instance, options).as_ref().map_err(|e| Refusal::kernel(e.message.clone()))?.clone()
+            }
+            DeviceName::Cpu | DeviceName::Cuda(_) => module,
+        };
         let left = memory::room(launch, DeviceName::Cpu, 1, self.memory_bytes).map_err(Refusal::new)?;
         if memory::shadow_bytes(&before) > left {
             return Err(Refusal::new(
@@ -267,6 +364,7 @@ impl Run<'_> {
         let judged = self.judged(launch);
         let mut sanitizer = Sanitizer::new(
             memories.iter().zip(&after).enumerate().map(|(index, (spec, held))| shape_of(launch, index, spec, held)).collect(),
+            launch.options.num_warps,
         );
         self.enter(launch, "checking");
         let (programs, outcome) = cpu::sanitize(&module, launch.grid, &values, &mut after, self.bounds(), &mut sanitizer);
@@ -345,10 +443,13 @@ impl Run<'_> {
             launches: vec![launch.id().to_string()],
             program: finding.first.program_id,
             tile_index: finding.first.tile_index.clone(),
+            warp: finding.first.thread.map(|thread| thread / 32),
+            lane: finding.first.thread.map(|thread| thread % 32),
             tensor,
             index,
             programs: finding.programs,
             elements: finding.elements,
+            rests_on: Vec::new(),
         }
     }
 
@@ -366,15 +467,21 @@ impl Run<'_> {
             launches: vec![launch.id().to_string()],
             program: [0; 3],
             tile_index: Vec::new(),
+            warp: None,
+            lane: None,
             tensor: Some(tensor.clone()),
             index: index.clone(),
             programs: 0,
             elements: *count,
+            rests_on: Vec::new(),
         }
     }
 
     fn place_at(&self, instance: Instance, module: &Module, at: At) -> Option<Place> {
-        let origin = cpu::origin_at(module, at.function, Some(at.op))?;
+        self.place_of_origin(instance, cpu::origin_at(module, at.function, Some(at.op))?)
+    }
+
+    pub(super) fn place_of_origin(&self, instance: Instance, origin: u32) -> Option<Place> {
         let origin = elaborate::elaborate(self.db, instance).origins.get(origin as usize)?;
         let (file, range) = places::range_of(self.db, origin.place)?;
         let path = if file == self.file { self.job.path.clone() } else { file.path(self.db).to_path_buf() };

@@ -203,7 +203,7 @@ fn find(tool: &str) -> Result<PathBuf, WorkerError> {
         }
     }
     let program = std::env::current_exe().ok();
-    folders(program.as_deref())
+    folders(program.as_deref(), WHEELS)
         .into_iter()
         .map(|folder| folder.join(&file))
         .find(|path| path.is_file())
@@ -219,11 +219,11 @@ fn own_folders(program: &Path) -> Vec<PathBuf> {
     [Some(folder), target.and_then(Path::parent)].into_iter().flatten().map(|owner| owner.join(".deps/ptxas")).collect()
 }
 
-/// Where tools are looked for, in order: with this program, on the path, in a CUDA toolkit, in the user's Python.
-fn folders(program: Option<&Path>) -> Vec<PathBuf> {
+/// Where tools are looked for, in order; `wheels`: where wheels put them. with this program, on the path, in a CUDA toolkit, in the user's Python.
+pub(crate) fn folders(program: Option<&Path>, wheels: &[&str]) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for own in program.into_iter().flat_map(own_folders) {
-        folders.extend(WHEELS.iter().map(|wheel| own.join(wheel)));
+        folders.extend(wheels.iter().map(|wheel| own.join(wheel)));
     }
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
     // An empty entry means the current folder.
@@ -232,7 +232,7 @@ fn folders(program: Option<&Path>) -> Vec<PathBuf> {
     let pythons = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable);
     for python in pythons.chain(variable("HOME").map(|home| home.join(".local"))) {
         for packages in site_packages(&python) {
-            folders.extend(WHEELS.iter().map(|wheel| packages.join(wheel)));
+            folders.extend(wheels.iter().map(|wheel| packages.join(wheel)));
         }
     }
     folders

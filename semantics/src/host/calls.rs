@@ -150,6 +150,7 @@ impl Host<'_> {
                 // The object, or the context, that comes first.
                 _ if is_open => match positional.next().or_else(|| args.keyword(&param.name).cloned()) {
                     Some(given) => given,
+                    None if self.entrance.is_some() => self.entry_argument(closure, param, used.get(&param.name).copied()),
                     None => self.open_argument(closure, param, &used),
                 },
                 ParamKind::Rest => Value::tuple(positional.by_ref().collect()),
@@ -183,6 +184,14 @@ impl Host<'_> {
                     Flow::Abandon(why) => Value::unknown(why),
                 };
                 self.path_conditions.truncate(path_conditions);
+                // All of it at once: what it does between two steps is seen before the first.
+                let yielded = frame.yielded.take();
+                if !yielded.is_empty() {
+                    return match last {
+                        Value::Unknown(_) => last,
+                        _ => Value::list(yielded),
+                    };
+                }
                 closure.as_annotated(Host::returned(&frame, last))
             }
         }
@@ -192,6 +201,9 @@ impl Host<'_> {
         let found = match receiver {
             Value::Tensor(t) => {
                 let made = self.tensor_method(t, name, args);
+                if made.is_none() && self.entrance.is_some() {
+                    self.not_possible(t, name, args);
+                }
                 self.possible(name, args, made)
             }
             Value::Class(class) if name == "apply" => {

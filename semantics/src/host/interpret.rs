@@ -20,11 +20,12 @@ use super::{
     calls::MAX_TEXT_BYTES,
     contents::Recorder,
     device,
+    enter::Entrance,
     gradients::Autograd,
     is_long_run, kinds,
     operations::{compare, distinct, outgrows, python_str},
     statements::Flow,
-    torch::{self, Args},
+    torch::Args,
     value::{Class, Closure, Code, Doubt, Kind, Method, Scope, Value},
 };
 use crate::{
@@ -83,6 +84,8 @@ pub(crate) struct Host<'db> {
     pub(super) is_open_call: bool,
     /// The function that was entered got anything: the first of the path's conditions.
     pub(super) is_open_entry: bool,
+    /// A function is entered with arguments that are chosen.
+    pub(super) entrance: Option<Entrance>,
     /// The calls being evaluated, outermost first.
     pub(super) calls: Vec<HostPlace>,
     /// Functions being run, by whatever calls them.
@@ -106,13 +109,23 @@ pub(crate) struct Frame {
     pub(super) scope: Rc<Scope>,
     /// What the function may already have returned.
     pub(super) early: RefCell<Vec<Value>>,
+    /// What it has given to whoever runs over it.
+    pub(super) yielded: RefCell<Vec<Value>>,
     /// A loop may already have ended, or gone on: what it binds is not known.
     pub(super) may_have_exited: Cell<bool>,
 }
 
 impl Frame {
     pub(super) fn new(file: SourceFile, chunk: usize, body: Arc<Body>, scope: Rc<Scope>) -> Frame {
-        Frame { file, chunk, body, scope, early: RefCell::default(), may_have_exited: Cell::new(false) }
+        Frame {
+            file,
+            chunk,
+            body,
+            scope,
+            early: RefCell::default(),
+            yielded: RefCell::default(),
+            may_have_exited: Cell::new(false),
+        }
     }
 }
 
@@ -139,6 +152,7 @@ impl<'db> Host<'db> {
             is_survey: false,
             is_open_call: false,
             is_open_entry: false,
+            entrance: None,
             calls: vec![],
             entered_now: 0,
             looking_up: vec![],
@@ -160,6 +174,11 @@ impl<'db> Host<'db> {
     pub(crate) fn run(&mut self) {
         self.is_main = true;
         self.default_is_cpu = !device::facts(self.db, self.file).changes_default;
+        self.run_module(self.file);
+    }
+
+    /// Runs the file's own statements as those of a module.
+    pub(super) fn run_as_import(&mut self) {
         self.run_module(self.file);
     }
 
@@ -262,10 +281,13 @@ impl<'db> Host<'db> {
                 // What a library adds (caching, compilation, no gradients) does not change what is launched.
                 Value::Path(_) => value,
                 Value::Partial(partial) if matches!(partial.0, Value::Path(_)) => value,
+                // A function that is entered is taken to be what its text says.
+                Value::Unknown(_) if self.entrance.is_some() => value,
                 Value::Unknown(_) => return opaque(),
                 _ => {
                     let decorator = self.expr(frame, decorator);
-                    match self.call(decorator, Args { positional: vec![value], keywords: vec![] }) {
+                    match self.call(decorator, Args { positional: vec![value.clone()], keywords: vec![] }) {
+                        Value::Unknown(_) if self.entrance.is_some() => value,
                         Value::Unknown(_) => return opaque(),
                         decorated => decorated,
                     }
@@ -282,7 +304,7 @@ impl<'db> Host<'db> {
     }
 
     /// A module-level name that no statement run so far has bound.
-    fn global(&mut self, file: SourceFile, name: &SmolStr) -> Option<Value> {
+    pub(super) fn global(&mut self, file: SourceFile, name: &SmolStr) -> Option<Value> {
         let module = self.module(file);
         if let Some(found) = module.names.borrow().get(name) {
             return Some(found.clone());
@@ -439,6 +461,11 @@ impl<'db> Host<'db> {
             }
             Expr::Set(items) => self.sequence(frame, items).map_or_else(Value::Unknown, |items| Value::list(distinct(items))),
             Expr::FString(parts) => self.f_string(frame, parts),
+            Expr::Yield(Some(value)) if self.entrance.is_some() && frame.yielded.borrow().len() < MAX_LIST_ITEMS => {
+                let value = self.expr(frame, *value);
+                frame.yielded.borrow_mut().push(value);
+                Value::NONE
+            }
             Expr::Await(_) | Expr::Yield(_) => Value::unknown("`await` and `yield` are not followed"),
             Expr::Tuple(items) => self.sequence(frame, items).map_or_else(Value::Unknown, Value::tuple),
             Expr::List(items) => self.sequence(frame, items).map_or_else(Value::Unknown, Value::list),
@@ -508,11 +535,17 @@ impl<'db> Host<'db> {
                 }
                 self.binary(*op, lhs, rhs)
             }
-            Expr::Bool2 { op, lhs, rhs } => {
-                let lhs = self.expr(frame, *lhs);
+            Expr::Bool2 { op, lhs: left, rhs } => {
+                let lhs = self.expr(frame, *left);
                 match (lhs.truth(), op) {
                     (Some(true), BoolOp::And) | (Some(false), BoolOp::Or) => self.expr(frame, *rhs),
                     (Some(_), _) => lhs,
+                    (None, _) if self.entrance.is_some() && !matches!(lhs.kind(), Kind::Bool) => {
+                        match (self.decided(frame, *left, &lhs, None), op) {
+                            (true, BoolOp::And) | (false, BoolOp::Or) => self.expr(frame, *rhs),
+                            _ => lhs,
+                        }
+                    }
                     // Whatever the left side is, the right one may decide.
                     (None, _) => {
                         let rhs = self.expr(frame, *rhs);
@@ -561,6 +594,10 @@ impl<'db> Host<'db> {
                 match value.truth() {
                     Some(true) => self.expr(frame, *then),
                     Some(false) => self.expr(frame, *otherwise),
+                    None if self.entrance.is_some() => match self.decided(frame, *condition, &value, None) {
+                        true => self.expr(frame, *then),
+                        false => self.expr(frame, *otherwise),
+                    },
                     None => {
                         let why = reason(&value, "the condition");
                         self.path_conditions.push(why.as_str().into());
@@ -595,7 +632,11 @@ impl<'db> Host<'db> {
             }
             Expr::Starred(_) => Value::unknown("an unpacked value"),
             Expr::Attribute { receiver, name } => {
-                let receiver = self.expr(frame, *receiver);
+                let of = *receiver;
+                let receiver = self.expr(frame, of);
+                if self.entrance.is_some() && receiver.is_none() {
+                    self.none_used_as_tensor(frame, of, name);
+                }
                 self.attribute(receiver, name)
             }
             Expr::Subscript { receiver, index } => {
@@ -647,10 +688,19 @@ impl<'db> Host<'db> {
                     return Value::unknown(why);
                 }
                 self.calls.push(HostPlace { file: frame.file, chunk: frame.chunk, expr: id });
+                let method = match &callee {
+                    Value::Method(method) => Some(method.clone()),
+                    _ => None,
+                };
                 let result =
                     if self.calls.len() > DEPTH { Value::unknown("calls nest too deeply") } else { self.call(callee, given) };
                 self.calls.pop();
-                result
+                match (&result, &method) {
+                    (Value::Unknown(_), Some(method)) if self.entrance.is_some() && method.1 == "item" => {
+                        self.number_of_tensor(frame, id, &method.0).unwrap_or(result)
+                    }
+                    _ => result,
+                }
             }
         }
     }
@@ -803,137 +853,6 @@ impl<'db> Host<'db> {
             Value::some(kind, reason(if matches!(lhs, Value::Unknown(_)) { &lhs } else { &rhs }, "an operand"))
         })
     }
-
-    pub(crate) fn attribute(&mut self, receiver: Value, name: &SmolStr) -> Value {
-        match &receiver {
-            Value::Unknown(doubt) => match kinds::attribute(doubt, name) {
-                Some(known) => known,
-                None if kinds::is_method(name) => Value::method(receiver.clone(), name),
-                None => Value::Unknown(doubt.why.clone().into()),
-            },
-            Value::Path(path) => {
-                let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-                match &path[..] {
-                    "torch.version.hip" => Value::NONE,
-                    "triton.__version__" => Value::Const(Const::Str(self.triton())),
-                    // Tritium speaks to NVIDIA's devices.
-                    TARGET_BACKEND => Value::Const(Const::Str("cuda".into())),
-                    path if constant::python::math_constant(path).is_some() => {
-                        constant::python::math_constant(path).map_or(Value::NONE, Value::Const)
-                    }
-                    _ if path.len() > MAX_PATH_BYTES => Value::unknown("a member of a member is not followed that far"),
-                    _ => Value::Path(path.into()),
-                }
-            }
-            Value::File(file) => self.global(*file, name).unwrap_or_else(|| Value::unknown(format!("`{name}` is not known"))),
-            // What `x.max(dim)` returns.
-            Value::Tuple(items) if matches!(&items[..], [Value::Tensor(_), Value::Tensor(_)]) => match name.as_str() {
-                "values" => items[0].clone(),
-                "indices" => items[1].clone(),
-                _ => Value::method(receiver.clone(), name),
-            },
-            Value::Tensor(t) if name == "grad" => self.gradient_of(t),
-            Value::Tensor(t) => torch::attribute(t, name).unwrap_or_else(|| Value::method(receiver.clone(), name)),
-            Value::Class(class) => match class.members.get(name) {
-                Some(Value::Closure(member)) if member.method == Method::Class => Value::method(receiver.clone(), name),
-                Some(member) => member.clone(),
-                None => Value::method(receiver.clone(), name),
-            },
-            Value::Object(object) => match object.fields.borrow().get(name) {
-                Some(field) => field.clone(),
-                None => match object.class.as_ref().and_then(|c| c.members.get(name)) {
-                    None | Some(Value::Closure(_)) => Value::method(receiver.clone(), name),
-                    Some(member) => member.clone(),
-                },
-            },
-            Value::Config(config) => match name.as_str() {
-                "kwargs" => config.kwargs(),
-                "num_warps" => Value::int(config.options.or_default().num_warps),
-                "num_stages" => Value::int(config.options.or_default().num_stages),
-                "num_ctas" => Value::int(1),
-                _ => Value::method(receiver.clone(), name),
-            },
-            // `None` has none of them.
-            Value::Either(all) => {
-                let something = all.iter().filter(|value| !value.is_none());
-                let all: Vec<Value> = something.map(|v| self.attribute(v.clone(), name)).collect();
-                all.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER))
-            }
-            // The member of an enumeration, and what `tl.constexpr` holds.
-            Value::Const(_) if name == "value" => receiver,
-            Value::Const(Const::DType(d)) if name == "itemsize" => Value::int(d.bytes()),
-            Value::Const(Const::DType(d)) if name == "is_floating_point" => Value::bool(d.is_float()),
-            _ => Value::method(receiver.clone(), name),
-        }
-    }
-
-    fn subscript(&mut self, frame: &Frame, receiver: Value, index: ExprId) -> Value {
-        if let Value::Either(all) = &receiver {
-            let parts: Vec<Value> = all.iter().map(|one| self.subscript(frame, one.clone(), index)).collect();
-            return parts.into_iter().reduce(|a, b| a.or(b, ONE_OR_ANOTHER)).unwrap_or_else(|| Value::unknown(ONE_OR_ANOTHER));
-        }
-        if let Value::Const(Const::Function(kernel)) = receiver {
-            let grid = self.expr(frame, index);
-            return Value::Gridded(kernel, budget::keep(grid));
-        }
-        if let Value::Tensor(tensor) = &receiver
-            && let Some(part) = self.tensor_part(frame, tensor, index)
-        {
-            return Value::Tensor(part);
-        }
-        if let Expr::Slice { lower, upper, step: None } = frame.body.expr(index).clone() {
-            let (lower, upper) = (lower.map(|e| self.expr(frame, e)), upper.map(|e| self.expr(frame, e)));
-            let Some(items) = receiver.items().filter(|_| matches!(receiver, Value::Tuple(_) | Value::List(_))) else {
-                return Value::some(kinds::part(receiver.kind(), true), reason(&receiver, "a slice"));
-            };
-            let bound = |value: Option<Value>, default: usize| match value {
-                None => Some(default),
-                Some(value) => {
-                    let i = value.as_int()?;
-                    let i = if i < 0 { i + items.len() as i128 } else { i };
-                    Some(i.clamp(0, items.len() as i128) as usize)
-                }
-            };
-            return match (bound(lower, 0), bound(upper, items.len())) {
-                (Some(from), Some(to)) => Value::tuple(items.get(from..to).unwrap_or_default().to_vec()),
-                _ => Value::unknown("the bounds of a slice"),
-            };
-        }
-        let index = self.expr(frame, index);
-        let at = |len: usize| {
-            let i = index.as_int()?;
-            usize::try_from(if i < 0 { i + len as i128 } else { i }).ok()
-        };
-        let found = match &receiver {
-            Value::Tuple(items) => at(items.len()).and_then(|i| items.get(i).cloned()),
-            Value::List(items) => at(items.borrow().len()).and_then(|i| items.borrow().get(i).cloned()),
-            // One of its values, whichever key it is.
-            Value::Dict(items) if index.to_const().is_none() && (1..=MAX_CHOICES).contains(&items.borrow().len()) => {
-                let why = reason(&index, "a key");
-                items.borrow().values().cloned().reduce(|a, b| a.or(b, &why))
-            }
-            Value::Dict(items) => index.to_const().and_then(|k| {
-                let found = items.borrow().get(&k).cloned();
-                if found.is_none() {
-                    self.raised = Some("a key is missing".into());
-                }
-                found
-            }),
-            // An enumeration.
-            Value::Class(class) => match &index {
-                Value::Const(Const::Str(name)) => {
-                    let found = class.members.get(name.as_str()).cloned();
-                    if found.is_none() {
-                        self.raised = Some("a key is missing".into());
-                    }
-                    found
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        found.unwrap_or_else(|| Value::some(kinds::part(receiver.kind(), false), reason(&receiver, "an element")))
-    }
 }
 
 /// What the decorators of a class's function make it.
@@ -946,16 +865,8 @@ pub(super) fn written_method(body: &Body, decorators: &[ExprId]) -> Method {
     }
 }
 
-/// Entries of a table that is asked for one of them, nobody knows which.
-const MAX_CHOICES: usize = 32;
-
 /// Why a value is not known that is one of several.
 pub(super) const ONE_OR_ANOTHER: &str = "it may be one thing or another";
-
-/// The full path of a library's member.
-const MAX_PATH_BYTES: usize = 1 << 10;
-
-const TARGET_BACKEND: &str = "triton.runtime.driver.active.get_current_target.backend";
 
 /// Python's own functions that host code may call.
 const BUILTINS: &[&str] = &[

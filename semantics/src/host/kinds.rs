@@ -110,23 +110,25 @@ pub(super) fn refined(value: Value, body: &Body, annotation: ExprId) -> Value {
     }
 }
 
+/// Attributes that only tensors have.
+pub(super) const OF_TENSORS: &[&str] = &[
+    "contiguous",
+    "data_ptr",
+    "dtype",
+    "element_size",
+    "is_contiguous",
+    "is_cuda",
+    "ndim",
+    "new_empty",
+    "new_zeros",
+    "numel",
+    "shape",
+    "stride",
+    "view",
+];
+
 /// The names in a function of which an attribute is read that only tensors have.
 pub(super) fn tensors_by_use(body: &Body, stmts: &[StmtId]) -> HashMap<SmolStr, Kind> {
-    const OF_TENSORS: &[&str] = &[
-        "contiguous",
-        "data_ptr",
-        "dtype",
-        "element_size",
-        "is_contiguous",
-        "is_cuda",
-        "ndim",
-        "new_empty",
-        "new_zeros",
-        "numel",
-        "shape",
-        "stride",
-        "view",
-    ];
     let mut out = HashMap::new();
     items::walk(body, stmts, &mut |node| {
         if let Node::Expr(id) = node

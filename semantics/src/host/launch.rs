@@ -174,6 +174,7 @@ impl Host<'_> {
                     tuning.unknown = Some(why.into());
                 }
                 tuning.configs = found.unwrap_or_default();
+                self.propose(function, &mut tuning.configs);
             } else if path.ends_with(".heuristics") {
                 match argument("values").map(|e| self.expr(&frame, e)) {
                     Some(Value::Dict(values)) => {
@@ -188,6 +189,26 @@ impl Host<'_> {
             }
         }
         tuning
+    }
+
+    /// Adds the rows that were chosen for a kernel beside its own.
+    fn propose(&self, function: Function, rows: &mut Vec<Config>) {
+        let own = rows.len();
+        for proposed in &self.db.settings().chosen(self.db).proposed {
+            let (true, Some(row)) = (proposed.kernel == *function.name(self.db), rows[..own].get(proposed.row as usize)) else {
+                continue;
+            };
+            let mut row = row.clone();
+            for (name, value) in &mut row.meta.0 {
+                if let Some((_, other)) = proposed.meta.iter().find(|(changed, _)| name == changed) {
+                    *value = Const::Int(i128::from(*other));
+                }
+            }
+            let GivenOptions { num_warps, num_stages, .. } = row.options;
+            row.options.num_warps = proposed.num_warps.or(num_warps);
+            row.options.num_stages = proposed.num_stages.or(num_stages);
+            rows.push(row);
+        }
     }
 
     /// What the rules of `@triton.heuristics` make of arguments, as far as it is known.
@@ -224,6 +245,7 @@ impl Host<'_> {
         if self.expected_failures > 0 {
             return self.perhaps_written(args);
         }
+        self.passed(&item, args);
         let (partial, open) = self.partial(&item, &tuning, args);
         let sizes = grid_sizes(grid).ok().and_then(|sizes| launch::grid(&sizes).ok()).map(|(sizes, _)| sizes);
         if self.called.is_some() {

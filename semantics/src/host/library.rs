@@ -50,7 +50,7 @@ impl Host<'_> {
                 Value::object(said.into_iter().map(|(name, value)| (name.into(), Value::Const(value))).collect())
             });
         }
-        if let Some(name) = path.strip_prefix("torch.").filter(|n| *n != "cuda.get_device_capability") {
+        if let Some(name) = path.strip_prefix("torch.").filter(|n| !n.starts_with("cuda.get_device_")) {
             if let ("torch.nn.Parameter" | "torch.nn.parameter.Parameter", Some(Value::Tensor(t))) = (path, args.get(0, "data")) {
                 self.needs_gradient(t);
                 return Value::Tensor(t.clone());
@@ -275,6 +275,7 @@ impl Host<'_> {
             },
             // Tritium speaks to NVIDIA's devices, to the board that the project names.
             "torch.cuda.get_device_capability" => self.capability(),
+            "torch.cuda.get_device_properties" => self.board_properties(),
             "triton.runtime.driver.active.utils.get_device_properties" => self.device_properties(),
             "triton.runtime.driver.active.get_current_device" => Some(Value::int(0)),
             "triton.runtime.driver.active.get_current_target" => Some(Value::Path(path.into())),
@@ -360,6 +361,20 @@ impl Host<'_> {
         ];
         let rows = rows.into_iter().filter_map(|(name, value)| Some((Const::Str(name.to_owned()), Value::int(value?))));
         Some(Value::dict(rows.collect()))
+    }
+
+    /// What PyTorch tells of that board.
+    fn board_properties(&self) -> Option<Value> {
+        let gpu = project::project(self.db, self.file).target();
+        let (Value::Tuple(capability), board) = (self.capability()?, gpu.board?) else { return None };
+        let rows = [
+            ("name", Value::Const(Const::Str(format!("NVIDIA {}", board.name)))),
+            ("major", capability.first()?.clone()),
+            ("minor", capability.get(1)?.clone()),
+            ("multi_processor_count", Value::int(board.sm_count)),
+            ("warp_size", Value::int(32)),
+        ];
+        Some(Value::object(rows.into_iter().map(|(name, value)| (name.into(), value)).collect()))
     }
 
     fn capability(&self) -> Option<Value> {

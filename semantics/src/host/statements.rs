@@ -72,6 +72,10 @@ impl Host<'_> {
                 // What an assertion about a tensor says is seen when the program runs.
                 let place = HostPlace { file: frame.file, chunk: frame.chunk, expr: *test };
                 let value = self.expr(frame, *test);
+                if self.entrance.is_some() && value.truth() == Some(false) {
+                    self.want(frame, *test, true);
+                    return Flow::Abandon("an assertion fails".into());
+                }
                 self.asserted(place, &value, || body.text_of(*test));
                 self.raised = None;
                 // A test that is to show what is refused.
@@ -83,8 +87,11 @@ impl Host<'_> {
             Stmt::Expr(e) => {
                 self.expr(frame, *e);
             }
-            Stmt::Assign { targets, value } => {
-                let value = self.expr(frame, *value);
+            Stmt::Assign { targets, value: from } => {
+                let value = self.expr(frame, *from);
+                if self.entrance.is_some() {
+                    self.seen_assigned(frame, targets, *from, &value);
+                }
                 for &target in targets {
                     self.assign(frame, target, value.clone());
                 }
@@ -106,6 +113,13 @@ impl Host<'_> {
             }
             Stmt::If { condition, then, otherwise } => {
                 let value = self.expr(frame, *condition);
+                if self.entrance.is_some() {
+                    let ways = (&then[..], &otherwise[..]);
+                    let known = value.truth();
+                    let holds = known.unwrap_or_else(|| self.decided(frame, *condition, &value, Some(ways)));
+                    self.taken(frame, *condition, holds, ways);
+                    return self.block(frame, if holds { then } else { otherwise });
+                }
                 match value.truth() {
                     Some(true) => return self.block(frame, then),
                     Some(false) => return self.block(frame, otherwise),
@@ -240,6 +254,27 @@ impl Host<'_> {
             },
         }
         Flow::Next
+    }
+
+    /// What an entered function calls its sizes.
+    fn seen_assigned(&mut self, frame: &Frame, targets: &[ExprId], from: ExprId, value: &Value) {
+        let [target] = targets else { return };
+        match (frame.body.expr(*target), frame.body.expr(from)) {
+            (Expr::Tuple(targets) | Expr::List(targets), Expr::Tuple(items)) if targets.len() == items.len() => {
+                let values = value.items().unwrap_or_default();
+                for ((&target, &item), value) in targets.iter().zip(items).zip(&values) {
+                    self.seen_assigned(frame, &[target], item, value);
+                }
+            }
+            (Expr::Tuple(targets) | Expr::List(targets), from) => {
+                if let Expr::Tuple(items) = from {
+                    self.starred(frame, targets, items);
+                }
+                self.unpacked(frame, targets, value);
+            }
+            (Expr::Name(_), Expr::Subscript { .. } | Expr::Call { .. }) => self.named(frame, *target, value),
+            _ => {}
+        }
     }
 
     /// Blocks of which one runs, nobody knows which; what decides it is known within them.

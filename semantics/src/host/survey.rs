@@ -74,7 +74,10 @@ impl Host<'_> {
                 if is_open {
                     self.path_conditions = vec!["the arguments of the function around it are not known".into()];
                 }
-                let first = definition.class.and_then(|class| self.receiver(definition.chunk, class, definition.stmt));
+                let first = definition
+                    .class
+                    .and_then(|class| self.receiver(definition.chunk, class, definition.stmt))
+                    .map(|first| first.0);
                 (self.is_open_call, self.is_open_entry) = (is_open, is_open);
                 self.call_closure(&closure, &Args { positional: vec![], keywords }, first.as_slice());
                 self.is_open_call = false;
@@ -162,8 +165,8 @@ impl Host<'_> {
     }
 
     /// What a method that is entered without a call gets first: an object as `__init__` leaves it, or the context that `forward` fills for
-    /// `backward`, each called with anything. `None` where the method takes neither.
-    fn receiver(&mut self, chunk: usize, class: StmtId, method: StmtId) -> Option<Value> {
+    /// `backward`, each called with anything; and what `forward` has returned then. `None` where the method takes neither.
+    pub(super) fn receiver(&mut self, chunk: usize, class: StmtId, method: StmtId) -> Option<(Value, Option<Value>)> {
         let body = chunk_body(self.db, self.file, chunk)?;
         let Stmt::Function(def) = body.stmt(method) else { return None };
         let frame = self.frame(self.file, chunk, body.clone());
@@ -173,7 +176,7 @@ impl Host<'_> {
         };
         let is_context = member("forward").is_some() && member("backward").is_some();
         let (class_of, maker) = match (is_context, def.name.as_str(), written_method(&body, &def.decorators)) {
-            (true, "forward", _) => return Some(Value::object(IndexMap::new())),
+            (true, "forward", _) => return Some((Value::object(IndexMap::new()), None)),
             (true, "backward", _) => (None, "forward"),
             (_, "__init__", _) | (_, _, Method::Class | Method::Static) => return None,
             _ => match self.class(&frame, class) {
@@ -182,14 +185,15 @@ impl Host<'_> {
             },
         };
         let made = budget::keep(Object { class: class_of, fields: RefCell::default() });
+        let mut returned = None;
         if let Some(maker) = member(maker) {
             let maker = Closure::of_definition(&frame, maker, Method::Plain);
             self.is_open_call = true;
-            self.call_closure(&maker, &Args::default(), &[Value::Object(made.clone())]);
+            returned = Some(self.call_closure(&maker, &Args::default(), &[Value::Object(made.clone())]));
             self.is_open_call = false;
         }
         // An attribute is whatever it was set to last, here or elsewhere.
-        if !is_context {
+        if !is_context && self.entrance.is_none() {
             for (name, value) in made.fields.borrow_mut().iter_mut() {
                 let unknown = value.clone().usually(&format!("`.{name}` is not known"));
                 // `module.half()` makes others of its parameters.
@@ -201,7 +205,7 @@ impl Host<'_> {
                 };
             }
         }
-        Some(Value::Object(made))
+        Some((Value::Object(made), returned.filter(|_| is_context)))
     }
 }
 

@@ -557,7 +557,7 @@ impl Value {
             Value::List(items) => Some(!items.borrow().is_empty()),
             Value::Dict(items) => Some(!items.borrow().is_empty()),
             Value::Range { .. } => Some(self.len()? > 0),
-            Value::Path(_) => None,
+            Value::Path(_) => self.as_dtype().map(|_| true),
             Value::Either(all) => {
                 let first = all.first()?.truth()?;
                 all.iter().all(|v| v.truth() == Some(first)).then_some(first)

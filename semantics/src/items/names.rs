@@ -326,7 +326,7 @@ fn is_library(path: &str) -> bool {
     let mut parts = path.split('.');
     match parts.next() {
         Some("torch") => !parts.any(|part| part.starts_with('_')),
-        None | Some("" | "triton" | "numpy") => true,
+        None | Some("" | "triton" | "numpy" | "pytest") => true,
         _ => is_standard(path),
     }
 }

@@ -640,7 +640,8 @@ fn argument(name: &str, value: &Spanned<DeValue<'_>>, sizes: &IndexMap<String, C
 }
 
 /// `f32[M, N] = normal(0, 1)`
-fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Tensor, String> {
+/// `f32[M, N] = normal(0, 1)`
+pub(crate) fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Tensor, String> {
     let names = |n: &str| sizes.get(n).cloned();
     let mut reader = Reader::new(text);
     let ty = reader.word().unwrap_or_default();

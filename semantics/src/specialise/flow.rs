@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Number,
     Pointer,
     /// A pointer to integers: what is loaded becomes an offset or a bound.

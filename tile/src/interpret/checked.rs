@@ -39,6 +39,9 @@ impl<'r> Machine<'r> {
         let function = frame.function;
         let op = function.op(id);
         let at = At { function: frame.id, op: id };
+        if let Some(sanitizer) = self.sanitizer.as_deref_mut().filter(|_| may_exchange(&op.kind)) {
+            sanitizer.meet();
+        }
         match &op.kind {
             OpKind::If => {
                 let (_, labels) = self.held(frame, id, op.operands[0])?;
@@ -145,6 +148,28 @@ impl<'r> Machine<'r> {
         let done = done.map_err(|failure| self.fault(frame, id, failure))?;
         Ok(done.map(|(data, labels)| Slot::Tile(Rc::new(data), labels)).into_iter().collect())
     }
+}
+
+/// Whether threads may wait for one another in an operation.
+fn may_exchange(kind: &OpKind) -> bool {
+    !matches!(
+        kind,
+        kinds!(Arithmetic)
+            | kinds!(Program)
+            | kinds!(Control)
+            | kinds!(Transfer)
+            | OpKind::Constant(_)
+            | OpKind::Iota { .. }
+            | OpKind::Splat
+            | OpKind::ExpandDims { .. }
+            | OpKind::Broadcast
+            | OpKind::AddPtr
+            | OpKind::Promise { .. }
+            | OpKind::Load(_)
+            | OpKind::Store(_)
+            | OpKind::Assume
+            | OpKind::Print { .. }
+    )
 }
 
 /// The labels of what an index picks, and of the index. A place outside picks nothing that is known.

@@ -4,6 +4,7 @@ use super::{
     At, Check, Lane, Operand, Sanitizer, Told,
     labels::{Kind, Labels, Site, UNKNOWN},
     race::{self, Conflict, Touch},
+    within,
 };
 use crate::{
     interpret::{
@@ -49,7 +50,7 @@ impl Sanitizer {
                 lanes.push(None);
                 continue;
             }
-            let lane = Lane { at: access.at, shape: access.shape, element };
+            let lane = Lane::of(access.at, access.shape, element);
             let is_told = self.address(lane, access);
             let index = memory.nearest_index(address);
             let offset = index.map(|index| (index, address - memory.allocations()[index].base()));
@@ -67,7 +68,7 @@ impl Sanitizer {
                 }
                 None => {
                     if !is_told {
-                        self.outside(lane, access, memory, address);
+                        self.outside(lane, access.verb, access.scalar, memory, address);
                     }
                     None
                 }
@@ -103,8 +104,7 @@ impl Sanitizer {
         });
     }
 
-    fn outside(&mut self, lane: Lane<'_>, access: &GlobalAccess<'_>, memory: &Memory, address: u64) {
-        let GlobalAccess { verb, scalar, .. } = access;
+    pub(super) fn outside(&mut self, lane: Lane<'_>, verb: &str, scalar: Scalar, memory: &Memory, address: u64) {
         let bytes = u64::from(scalar.bytes());
         self.tell(Check::OutOfBounds, lane, lane.at, |this| {
             let message = match memory.left_by(address) {
@@ -125,7 +125,7 @@ impl Sanitizer {
     }
 
     /// Judges one access of one element, and remembers it.
-    fn touch(&mut self, lane: Lane<'_>, allocation: usize, element: usize, touch: Touch) {
+    pub(super) fn touch(&mut self, lane: Lane<'_>, allocation: usize, element: usize, touch: Touch) {
         let Some(tensor) = self.shadow.memories.get_mut(allocation) else { return };
         let number = race::number(&mut tensor.accesses, lane.at);
         let Some(cell) = tensor.cells.get_mut(element) else { return };
@@ -163,7 +163,7 @@ impl Sanitizer {
         [(linear % width) as u32, (linear / width % height) as u32, (linear / width / height) as u32]
     }
 
-    fn elements(&self, allocation: usize, offset: usize, bytes: usize) -> std::ops::Range<usize> {
+    pub(super) fn elements(&self, allocation: usize, offset: usize, bytes: usize) -> std::ops::Range<usize> {
         self.shadow.memories.get(allocation).map_or(0..0, |tensor| tensor.elements(offset, bytes))
     }
 
@@ -209,12 +209,15 @@ impl Sanitizer {
                 (Some((allocation, offset)), _) => {
                     let elements = self.elements(*allocation, *offset, scalar.bytes() as usize);
                     if !is_volatile {
-                        let lane = Lane { at, shape, element };
+                        let lane = Lane::of(at, shape, element);
                         elements.clone().for_each(|e| self.touch(lane, *allocation, e, Touch::Read));
                     }
                     self.contents(at, *allocation, elements)
                 }
             } as i64;
+        }
+        if !is_volatile {
+            self.between_warps(access, &lanes, None);
         }
         let data = access::load(memory, scalar, access.pointers.data, Some(&active(&lanes)), start)?;
         Ok((data, Labels::new(bits)))
@@ -225,24 +228,27 @@ impl Sanitizer {
         let GlobalAccess { at, shape, scalar, .. } = *access;
         let bytes = scalar.bytes() as usize;
         self.twice(access, &lanes, value.data);
+        let mut changed = vec![false; lanes.len()];
         for (element, place) in lanes.iter_mut().enumerate() {
             let Some((allocation, offset)) = *place else { continue };
-            let lane = Lane { at, shape, element };
+            let lane = Lane::of(at, shape, element);
             let elements = self.elements(allocation, offset, bytes);
             let first = Some((allocation, elements.start));
             self.stored(lane, value, first);
-            if self.is_outside_view(lane, access, allocation, elements.clone()) {
+            if self.is_outside_view(lane, access.verb, allocation, elements.clone()) {
                 *place = None;
                 continue;
             }
             let changes = memory.allocations()[allocation].read(offset, bytes) != value.data.bits(scalar, element);
+            changed[element] = changes;
             elements.clone().for_each(|e| self.touch(lane, allocation, e, Touch::Write(changes)));
             self.written(at, allocation, elements);
         }
+        self.between_warps(access, &lanes, Some(&changed));
         access::store(memory, scalar, access.pointers.data, value.data, Some(&active(&lanes)))
     }
 
-    fn written(&mut self, at: At, allocation: usize, elements: std::ops::Range<usize>) {
+    pub(super) fn written(&mut self, at: At, allocation: usize, elements: std::ops::Range<usize>) {
         let Some(tensor) = self.shadow.memories.get_mut(allocation) else { return };
         if !tensor.writers.contains(&at) {
             tensor.writers.push(at);
@@ -250,10 +256,10 @@ impl Sanitizer {
         elements.for_each(|element| tensor.initialise(element));
     }
 
-    fn is_outside_view(
+    pub(super) fn is_outside_view(
         &mut self,
         lane: Lane<'_>,
-        access: &GlobalAccess<'_>,
+        verb: &str,
         allocation: usize,
         mut elements: std::ops::Range<usize>,
     ) -> bool {
@@ -262,8 +268,7 @@ impl Sanitizer {
         self.tell(Check::OutOfBounds, lane, lane.at, |this| {
             let ((name, _), (shape, strides)) = (this.shadow.spelled(allocation, element), this.shadow.geometry(allocation));
             let message = format!(
-                "{} between the elements of `{name}`: at element {element} of its storage, shape {shape:?}, strides {strides:?}",
-                access.verb
+                "{verb} between the elements of `{name}`: at element {element} of its storage, shape {shape:?}, strides {strides:?}"
             );
             Told { message, related: vec![], tensor: None }
         });
@@ -305,7 +310,7 @@ impl Sanitizer {
             if (allocation, offset) != (other, again) || bits(first) == bits(second) {
                 continue;
             }
-            let lane = Lane { at: access.at, shape: access.shape, element: second };
+            let lane = Lane::of(access.at, access.shape, second);
             let element = self.elements(allocation, offset, 1).start;
             self.tell(Check::Race, lane, lane.at, |this| Told {
                 message: format!(
@@ -319,6 +324,39 @@ impl Sanitizer {
         }
     }
 
+    /// What other warps of the program have to do with an access; `changed`: the elements that a store changes.
+    fn between_warps(&mut self, access: &GlobalAccess<'_>, lanes: &Lanes, changed: Option<&[bool]>) {
+        let Data::I64(pointers) = access.pointers.data else { return };
+        let GlobalAccess { at, shape, scalar, .. } = *access;
+        let (bytes, num_warps) = (scalar.bytes() as usize, self.within.num_warps);
+        if num_warps < 2 {
+            return;
+        }
+        let is_meant = |element: usize| changed.is_none_or(|changed| changed[element]);
+        let places = lanes.iter().enumerate().filter(|(element, _)| is_meant(*element));
+        let touched =
+            places.filter_map(|(element, place)| Some((element, (*place)?))).flat_map(|(element, (allocation, offset))| {
+                self.elements(allocation, offset, bytes).map(move |place| (allocation as u32, place as u32, element as u32))
+            });
+        let touched = touched.collect();
+        let Some(own) = within::Access::new(at, changed.is_some(), shape, bytes, pointers, num_warps, touched) else { return };
+        for clash in self.within.access(own) {
+            let lane = Lane::of(at, shape, clash.element as usize);
+            self.tell(Check::RaceWithin, lane, at, |this| {
+                let (what, other) = match (changed.is_some(), clash.earlier_wrote) {
+                    (true, true) => ("this stores over what other warps of the program store", "stored here"),
+                    (true, false) => ("this stores to what other warps of the program may still have to load", "loaded here"),
+                    (false, _) => ("this loads what other warps of the program store", "stored here"),
+                };
+                Told {
+                    message: format!("{what}, and no barrier is between them: `tl.debug_barrier()` orders them"),
+                    related: vec![(clash.earlier, other.to_owned())],
+                    tensor: Some(this.shadow.spelled(clash.allocation as usize, clash.place as usize)),
+                }
+            });
+        }
+    }
+
     /// What an atomic does to memory, whatever it computes.
     fn update(&mut self, memory: &Memory, access: &GlobalAccess<'_>, value: Operand<'_>, sem: MemSem) -> Result<Lanes, Failure> {
         let mut lanes = self.reach(memory, access)?;
@@ -326,11 +364,11 @@ impl Sanitizer {
         self.order.acquire(sem);
         for (element, place) in lanes.iter_mut().enumerate() {
             let Some((allocation, offset)) = *place else { continue };
-            let lane = Lane { at, shape, element };
+            let lane = Lane::of(at, shape, element);
             let elements = self.elements(allocation, offset, scalar.bytes() as usize);
             let first = Some((allocation, elements.start));
             self.stored(lane, value, first);
-            if self.is_outside_view(lane, access, allocation, elements.clone()) {
+            if self.is_outside_view(lane, access.verb, allocation, elements.clone()) {
                 *place = None;
                 continue;
             }

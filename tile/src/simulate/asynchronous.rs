@@ -12,6 +12,7 @@ use crate::{
     layout::{algebra::apply, convert::Access},
     module::OpId,
     ops::AsyncCopyAttrs,
+    sanitize::Touched,
     scratch::{async_copy_fits, element_bytes},
     types::{Elem, Scalar},
 };
@@ -64,9 +65,13 @@ impl<'r> Machine<'r> {
             for t in (0..self.threads).filter(|&t| holders[t]) {
                 let mask = mask.as_ref().map(|m| &m[range.clone()]);
                 let source = self.address(frame, id, &pointers[range.clone()], mask, element_bytes(elem), t)?;
+                if let Some(source) = source {
+                    self.may_touch(frame, id, t, source, size, Touched::Read);
+                }
                 let destination = base + (threads[t] ^ at) * element_bytes(elem);
                 let by = By { op: id, thread: t as u32 };
-                self.shared.hold(by, destination, size).map_err(|wrong| self.wrong(frame, by, wrong))?;
+                let outcome = self.shared.hold(by, destination, size);
+                self.judge(frame, by, outcome)?;
                 let bytes = source.map_or_else(|| vec![0; size as usize], |source| self.global_bytes(source, size));
                 self.copies.open.push(Copy { by, owner, destination, source, bytes });
             }
@@ -92,7 +97,7 @@ impl<'r> Machine<'r> {
                 self.shared.release(copy.destination, copy.bytes.len() as u32);
                 let marks = vec![0; copy.bytes.len()];
                 let landed = self.shared.write(copy.by, self.step, copy.owner, copy.destination, &copy.bytes, &marks);
-                landed.map_err(|wrong| self.wrong(frame, By { op: id, ..copy.by }, wrong))?;
+                self.judge(frame, By { op: id, ..copy.by }, landed)?;
             }
         }
         Ok(())

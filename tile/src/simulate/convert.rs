@@ -37,7 +37,7 @@ impl<'r> Machine<'r> {
             }
             let by = By { op, thread: t as u32 };
             let written = self.shared.write(by, self.step, owner, address(t), &values, &marks);
-            written.map_err(|wrong| self.wrong(frame, by, wrong))?;
+            self.judge(frame, by, written)?;
         }
         Ok(())
     }
@@ -59,7 +59,7 @@ impl<'r> Machine<'r> {
         for t in 0..self.threads {
             let by = By { op, thread: t as u32 };
             let read = self.shared.read(by, owner, address(t), &mut values, &mut marks);
-            read.map_err(|wrong| self.wrong(frame, by, wrong))?;
+            self.judge(frame, by, read)?;
             for i in 0..count {
                 let mut word = [0u8; 8];
                 word[..size].copy_from_slice(&values[i * size..(i + 1) * size]);
@@ -158,7 +158,8 @@ impl<'r> Machine<'r> {
                 let base = self.shared_offset(frame, id)?;
                 let bytes = crate::scratch::bytes(self.module, frame.function, id);
                 let by = By { op: id, thread: 0 };
-                self.shared.forget(id, base, bytes).map_err(|wrong| self.wrong(frame, by, wrong))
+                let outcome = self.shared.forget(id, base, bytes);
+                self.judge(frame, by, outcome)
             }
         }
     }

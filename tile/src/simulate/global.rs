@@ -12,7 +12,8 @@ use crate::{
     },
     layout::algebra,
     module::OpId,
-    ops::{AtomicOp, LoadAttrs, StoreAttrs},
+    ops::{AtomicOp, LoadAttrs, MemSem, OpKind, StoreAttrs},
+    sanitize::{At, ThreadAccess, Touched},
     scratch,
     types::{Elem, Scalar},
 };
@@ -38,6 +39,14 @@ pub(super) fn outside(memory: &Memory, address: u64, size: u32) -> String {
     }
 }
 
+fn verb(kind: &OpKind) -> &'static str {
+    match kind {
+        OpKind::Store(_) => "store",
+        OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => "atomic",
+        _ => "load",
+    }
+}
+
 impl<'r> Machine<'r> {
     /// The address from which on thread `t` accesses elements of `size` bytes through these registers; `None` if its mask is off.
     pub(super) fn address(
@@ -49,14 +58,20 @@ impl<'r> Machine<'r> {
         size: u32,
         t: usize,
     ) -> Run<Option<u64>> {
-        let wrong = |kind: FaultKind, message: String| Err(self.fault(frame, op, (kind, format!("thread {t}: {message}"))));
+        let report =
+            |kind: FaultKind, message: String| self.report(frame, op, Some(t as u32), (kind, message), None).map(|()| None);
+        // A false promise about addresses makes a vector of what is none.
+        let broken = |message: String| match self.checks {
+            None => report(FaultKind::Disagreement, message),
+            Some(_) => report(FaultKind::Misaligned, message),
+        };
         if let Some(mask) = mask {
             for one in mask {
                 if let Some(source) = one.undefined(t) {
-                    return Err(self.undefined(frame, op, t, "a mask", source));
+                    self.undefined(frame, op, t, "a mask", source)?;
                 }
                 if one.bool(t) != mask[0].bool(t) {
-                    return wrong(FaultKind::Disagreement, format!("the mask changes within a vector of {}", mask.len()));
+                    return broken(format!("the mask changes within a vector of {}", mask.len()));
                 }
             }
             if !mask[0].bool(t) {
@@ -65,26 +80,58 @@ impl<'r> Machine<'r> {
         }
         for one in pointers {
             if let Some(source) = one.undefined(t) {
-                return Err(self.undefined(frame, op, t, "an address", source));
+                return self.undefined(frame, op, t, "an address", source).map(|()| None);
             }
         }
         let count = pointers.len();
         let first = pointers[0].int(t) as u64;
         for (i, one) in pointers.iter().enumerate() {
-            if one.int(t) as u64 != first.wrapping_add(i as u64 * u64::from(size)) {
-                return wrong(FaultKind::Disagreement, format!("the addresses of a vector of {count} are not consecutive"));
+            let address = one.int(t) as u64;
+            if address != first.wrapping_add(i as u64 * u64::from(size)) {
+                return broken(format!("the addresses of a vector of {count} are not consecutive"));
             }
-            if locate(self.memory, one.int(t) as u64, size).is_none() {
-                return wrong(FaultKind::OutOfBounds, outside(self.memory, one.int(t) as u64, size));
+            if locate(self.memory, address, size).is_none() {
+                let Some(checks) = self.checks else {
+                    return report(FaultKind::OutOfBounds, outside(self.memory, address, size));
+                };
+                let kind = &frame.function.op(op).kind;
+                let scalar = frame.function.ty(frame.function.op(op).operands[0]).elem().pointee().unwrap_or(Scalar::I8);
+                checks.borrow_mut().thread_outside(
+                    At { function: frame.id, op },
+                    t as u32,
+                    verb(kind),
+                    scalar,
+                    self.memory,
+                    address,
+                );
+                return Ok(None);
             }
         }
         if !first.is_multiple_of(count as u64 * u64::from(size)) {
-            return wrong(
+            return report(
                 FaultKind::Misaligned,
                 format!("a vector of {count} at an address that is not a multiple of {} bytes", count as u32 * size),
             );
         }
         Ok(Some(first))
+    }
+
+    /// Judges an access that stays inside; whether it may be done.
+    pub(super) fn may_touch(&self, frame: &Frame<'r>, op: OpId, t: usize, address: u64, bytes: u32, touched: Touched) -> bool {
+        let Some(checks) = self.checks else { return true };
+        let Some(allocation) = self.memory.nearest_index(address) else { return true };
+        let offset = (address - self.memory.allocations()[allocation].base()) as usize;
+        let access = ThreadAccess {
+            at: At { function: frame.id, op },
+            thread: t as u32,
+            epoch: self.shared.epoch(),
+            step: self.step,
+            verb: verb(&frame.function.op(op).kind),
+            allocation,
+            offset,
+            bytes: bytes as usize,
+        };
+        checks.borrow_mut().thread_access(access, touched)
     }
 
     /// The vector an access moves, checked against its registers.
@@ -125,6 +172,10 @@ impl<'r> Machine<'r> {
         let mask = self.beside(frame, id, 1, n)?;
         let other = self.beside(frame, id, 2, n)?;
         let surplus = self.layout(frame, id, pointer)?.map_or(0, |layout| layout.free_bits().0) as usize;
+        let holders = self.checks.map(|_| self.layout(frame, id, pointer).map(|layout| self.holders(layout))).transpose()?;
+        if let Some(checks) = self.checks.filter(|_| attrs.volatile) {
+            checks.borrow_mut().polled();
+        }
         let mut registers: Vec<Register> = Vec::with_capacity(n);
         for first in (0..n).step_by(width) {
             let twin = first & !surplus;
@@ -138,6 +189,11 @@ impl<'r> Machine<'r> {
             let mut undefined = vec![vec![0u32; self.threads]; width];
             for t in 0..self.threads {
                 let address = self.address(frame, id, vector.0, vector.1, size, t)?;
+                if let (Some(holders), Some(address), false) = (&holders, address, attrs.volatile)
+                    && holders[t]
+                {
+                    self.may_touch(frame, id, t, address, width as u32 * size, Touched::Read);
+                }
                 for i in 0..width {
                     let found = address.and_then(|a| locate(self.memory, a + (i as u32 * size) as u64, size));
                     match (found, &other) {
@@ -185,12 +241,16 @@ impl<'r> Machine<'r> {
                 let Some(address) = self.address(frame, id, vector.0, vector.1, size, t)? else { continue };
                 for (i, register) in values[range.clone()].iter().enumerate() {
                     if let Some(source) = register.undefined(t) {
-                        return Err(self.undefined(frame, id, t, "what is stored", source));
+                        self.undefined(frame, id, t, "what is stored", source)?;
                     }
                     let Some((allocation, offset)) = locate(self.memory, address + (i as u32 * size) as u64, size) else {
                         continue;
                     };
                     let bits = register.bits(elem, t);
+                    let touched = Touched::Write(allocation.read(offset, size as usize) != bits);
+                    if !self.may_touch(frame, id, t, address + (i as u32 * size) as u64, size, touched) {
+                        continue;
+                    }
                     match size {
                         1 => allocation.store::<1>(offset, bits),
                         2 => allocation.store::<2>(offset, bits),
@@ -222,6 +282,13 @@ impl<'r> Machine<'r> {
         let layout = self.layout(frame, id, pointer)?;
         let surplus = layout.map_or(0, |layout| layout.free_bits().0) as usize;
         let holders = self.holders(layout);
+        let sem = match op.kind {
+            OpKind::AtomicRmw { sem, .. } | OpKind::AtomicCas { sem, .. } => sem,
+            _ => MemSem::Relaxed,
+        };
+        if let Some(checks) = self.checks {
+            checks.borrow_mut().acquire(sem);
+        }
         let mut old: Vec<Register> = Vec::with_capacity(n);
         for r in 0..n {
             if r & surplus != 0 {
@@ -234,9 +301,12 @@ impl<'r> Machine<'r> {
                 let Some(address) = self.address(frame, id, vector.0, vector.1, size, t)? else { continue };
                 let operands = [Some(&values[r]), swap.as_ref().map(|s| &s[r])];
                 if let Some(source) = operands.into_iter().flatten().find_map(|o| o.undefined(t)) {
-                    return Err(self.undefined(frame, id, t, "an operand of an atomic", source));
+                    self.undefined(frame, id, t, "an operand of an atomic", source)?;
                 }
                 let Some((allocation, offset)) = locate(self.memory, address, size) else { continue };
+                if !self.may_touch(frame, id, t, address, size, Touched::Atomic) {
+                    continue;
+                }
                 let value = values[r].bits(elem, t);
                 let next = |x: u64| match (kind, &swap) {
                     (Some(kind), _) => apply(kind, scalar, x, value),
@@ -252,6 +322,9 @@ impl<'r> Machine<'r> {
                 undefined[t] = 0;
             }
             old.push(Lanes::from_bits(elem, &bits, undefined));
+        }
+        if let Some(checks) = self.checks {
+            checks.borrow_mut().release(sem);
         }
         if scratch::bytes(self.module, frame.function, id) > 0 {
             old = self.told(frame, id, elem, layout, &holders, &old)?;

@@ -88,13 +88,13 @@ impl<'r> Machine<'r> {
                 let active = mask.as_ref().is_none_or(|m| m[r].bool(t));
                 let undefined = mask.as_ref().and_then(|m| m[r].undefined(t)).or(value.undefined(t).filter(|_| active));
                 if let Some(source) = undefined {
-                    return Err(self.undefined(frame, id, t, "what is counted", source));
+                    self.undefined(frame, id, t, "what is counted", source)?;
                 }
                 let number = if narrow < 64 { value.int(t) as u64 & ((1 << narrow) - 1) } else { value.int(t) as u64 };
                 if active && number < u64::from(bins) {
                     let by = By { op: id, thread: t as u32 };
                     let counted = self.shared.count(base + 4 * number as u32);
-                    counted.map_err(|wrong| self.wrong(frame, by, wrong))?;
+                    self.judge(frame, by, counted)?;
                 }
             }
         }

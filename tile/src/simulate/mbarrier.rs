@@ -62,7 +62,7 @@ impl<'r> Machine<'r> {
         let by = By { op: id, thread: 0 };
         for at in slots {
             let written = self.shared.write(by, self.step, owner, at, &[0; BYTES as usize], &[0; BYTES as usize]);
-            written.map_err(|wrong| self.wrong(frame, by, wrong))?;
+            self.judge(frame, by, written)?;
             let new = Mbarrier { count, arrived: 0, phase: 0, copies: Vec::new() };
             if self.mbarriers.0.insert(at, new).is_some() {
                 let message = format!("an mbarrier is made at byte {at} of shared memory, where one is already");
@@ -77,7 +77,7 @@ impl<'r> Machine<'r> {
         let by = By { op: id, thread: 0 };
         for at in slots {
             let written = self.shared.write(by, self.step, owner, at, &[0; BYTES as usize], &[0; BYTES as usize]);
-            written.map_err(|wrong| self.wrong(frame, by, wrong))?;
+            self.judge(frame, by, written)?;
             match self.mbarriers.0.remove(&at) {
                 Some(old) if old.arrived == 0 => {}
                 Some(_) => {
@@ -98,7 +98,7 @@ impl<'r> Machine<'r> {
             let by = By { op: id, thread };
             let (mut value, mut undefined) = ([0; BYTES as usize], [0; BYTES as usize]);
             let read = self.shared.read(by, owner, at, &mut value, &mut undefined);
-            read.map_err(|wrong| self.wrong(frame, by, wrong))?;
+            self.judge(frame, by, read)?;
         }
         if !self.mbarriers.0.contains_key(&at) {
             return Err(self.malformed(frame, id, "no mbarrier was made here"));
@@ -127,7 +127,7 @@ impl<'r> Machine<'r> {
                 return Err(self.fault(frame, copy.by.op, (FaultKind::Race, message)));
             }
             let landed = self.shared.land(copy.by, copy.owner, copy.destination, &copy.bytes);
-            landed.map_err(|wrong| self.wrong(frame, copy.by, wrong))?;
+            self.judge(frame, copy.by, landed)?;
         }
         Ok(())
     }
@@ -169,7 +169,8 @@ impl<'r> Machine<'r> {
             return Err(self.fault(frame, id, (FaultKind::Race, message)));
         }
         for at in (destination..destination + size).step_by(tma::GRAIN as usize) {
-            self.shared.hold(by, at, tma::GRAIN).map_err(|wrong| self.wrong(frame, by, wrong))?;
+            let outcome = self.shared.hold(by, at, tma::GRAIN);
+            self.judge(frame, by, outcome)?;
         }
         let mut copy = Copy { by, owner, destination, block, boxes, bytes: vec![0; size as usize] };
         copy.bytes = self.block_bytes(frame, &copy)?;

@@ -118,6 +118,11 @@ impl SharedMemory {
         SharedMemory { bytes: vec![byte; size as usize], epoch: 1 }
     }
 
+    /// How often all threads have met.
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// All threads have met: what was before is ordered before what follows.
     pub(super) fn barrier(&mut self) {
         self.epoch += 1;
@@ -149,11 +154,12 @@ impl SharedMemory {
 
     /// An asynchronous operation begins that will write these bytes: for the race it is a write by the thread that issues it.
     pub(super) fn hold(&mut self, by: By, address: u32, size: u32) -> Result<(), Wrong> {
+        let mut outcome = Ok(());
         for i in self.range(address, size)? {
-            self.bytes[i].may_write(i as u32, by, self.epoch)?;
+            outcome = outcome.and(self.bytes[i].may_write(i as u32, by, self.epoch));
             self.bytes[i].writing = by.op.0;
         }
-        Ok(())
+        outcome
     }
 
     /// It has been waited for.
@@ -212,7 +218,7 @@ impl SharedMemory {
         values: &[u8],
         undefined: &[u32],
     ) -> Result<(), Wrong> {
-        let epoch = self.epoch;
+        let (epoch, mut outcome) = (self.epoch, Ok(()));
         for (offset, i) in self.range(address, values.len() as u32)?.enumerate() {
             let at = i as u32;
             let byte = &mut self.bytes[i];
@@ -220,11 +226,11 @@ impl SharedMemory {
                 // Copies of one element: whoever comes last, the same bits stay.
                 let both_undefined = byte.undefined != 0 && undefined[offset] != 0;
                 if !both_undefined && (byte.value != values[offset] || byte.undefined != undefined[offset]) {
-                    return Err(Wrong::Disagree { address: at, thread: byte.writer });
+                    outcome = outcome.and(Err(Wrong::Disagree { address: at, thread: byte.writer }));
                 }
                 continue;
             }
-            byte.may_write(at, by, epoch)?;
+            outcome = outcome.and(byte.may_write(at, by, epoch));
             byte.value = values[offset];
             byte.undefined = undefined[offset];
             byte.owner = owner.0;
@@ -233,7 +239,7 @@ impl SharedMemory {
             byte.write_epoch = epoch;
             byte.write_step = step;
         }
-        Ok(())
+        outcome
     }
 
     /// An atomic addition of 1 to a word: such additions are ordered among themselves.
@@ -255,19 +261,20 @@ impl SharedMemory {
         values: &mut [u8],
         undefined: &mut [u32],
     ) -> Result<(), Wrong> {
-        let epoch = self.epoch;
+        let (epoch, mut outcome) = (self.epoch, Ok(()));
         for (offset, i) in self.range(address, values.len() as u32)?.enumerate() {
             let at = i as u32;
             let byte = &mut self.bytes[i];
-            if byte.writing != NONE {
-                return Err(Wrong::Race { address: at, op: OpId(byte.writing), thread: None, writes: true });
-            }
-            if byte.write_epoch == epoch && byte.writer != by.thread && byte.writer != NONE {
-                return Err(Wrong::Race { address: at, op: OpId(byte.write_op), thread: Some(byte.writer), writes: true });
-            }
-            if byte.owner != NONE && byte.owner != owner.0 {
-                return Err(Wrong::Overwritten { address: at, op: OpId(byte.owner) });
-            }
+            let wrong = if byte.writing != NONE {
+                Some(Wrong::Race { address: at, op: OpId(byte.writing), thread: None, writes: true })
+            } else if byte.write_epoch == epoch && byte.writer != by.thread && byte.writer != NONE {
+                Some(Wrong::Race { address: at, op: OpId(byte.write_op), thread: Some(byte.writer), writes: true })
+            } else if byte.owner != NONE && byte.owner != owner.0 {
+                Some(Wrong::Overwritten { address: at, op: OpId(byte.owner) })
+            } else {
+                None
+            };
+            outcome = outcome.and(wrong.map_or(Ok(()), Err));
             values[offset] = byte.value;
             undefined[offset] = if byte.undefined == NONE { owner.0 + 1 } else { byte.undefined };
             if byte.read_epoch == epoch {
@@ -281,6 +288,6 @@ impl SharedMemory {
             }
             byte.read_op = by.op.0;
         }
-        Ok(())
+        outcome
     }
 }

@@ -83,7 +83,8 @@ impl<'r> Machine<'r> {
             }
         }
         for &(by, address, bytes) in &held {
-            self.shared.hold_reads(by, address, bytes).map_err(|wrong| self.wrong(frame, by, wrong))?;
+            let outcome = self.shared.hold_reads(by, address, bytes);
+            self.judge(frame, by, outcome)?;
         }
         self.multiplications.0.push_back(held);
         self.set(frame, result, sums);
@@ -125,7 +126,8 @@ impl<'r> Machine<'r> {
             for k in 0..k {
                 let at = address(descriptor, matrix.transposed, bytes, outer, k);
                 let (mut value, mut undefined) = (vec![0u8; bytes as usize], vec![0u32; bytes as usize]);
-                self.shared.read(by, owner, at, &mut value, &mut undefined).map_err(|wrong| self.wrong(frame, by, wrong))?;
+                let outcome = self.shared.read(by, owner, at, &mut value, &mut undefined);
+                self.judge(frame, by, outcome)?;
                 if self.shared.written_since(self.fenced, at, bytes) {
                     let message = format!(
                         "byte {at} of shared memory is read by the tensor core, and no fence stands behind the write of it"
@@ -179,7 +181,8 @@ impl<'r> Machine<'r> {
         }
         // What others still read stays theirs.
         for &(by, address, bytes) in self.multiplications.0.iter().flatten() {
-            self.shared.hold_reads(by, address, bytes).map_err(|wrong| self.wrong(frame, by, wrong))?;
+            let outcome = self.shared.hold_reads(by, address, bytes);
+            self.judge(frame, by, outcome)?;
         }
         let op = frame.function.op(id);
         for (&operand, &result) in op.operands.iter().zip(&op.results) {

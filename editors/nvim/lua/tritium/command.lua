@@ -106,6 +106,30 @@ M.commands = {
       require('tritium').sanitize()
     end,
   },
+  keep = {
+    act = function()
+      require('tritium').keep()
+    end,
+  },
+  bench = {
+    act = function()
+      require('tritium').bench()
+    end,
+  },
+  tune = {
+    act = function()
+      require('tritium').tune()
+    end,
+  },
+  stop = {
+    act = function()
+      if require('tritium').stop() == 0 then
+        requests.warn('nothing is running')
+      else
+        vim.notify('Tritium: cancelled')
+      end
+    end,
+  },
   sum = {
     act = function(_, first, last)
       require('tritium.sum').open(first, last)

@@ -37,14 +37,94 @@ end
 M.deeds = {
   run = { lens = 'tritium.run', command = 'tritium.server.run', doing = 'running', question = 'Run which launch?' },
   sanitize = { lens = 'tritium.sanitize', command = 'tritium.server.sanitize', doing = 'checking', question = 'Check which launch?' },
+  bench = { lens = 'tritium.bench', command = 'tritium.server.bench', doing = 'timing', question = 'Time which launch?' },
+  tune = { lens = 'tritium.tune', command = 'tritium.server.tune', doing = 'tuning', question = 'Tune which launch?' },
 }
 
---- Runs one launch, or runs it under checks. `launch` is what a lens carries: `{ uri, launch, kernel }`.
+--- What was answered last for a kernel, by file and kernel: asked again it stands there already.
+local answers = {}
+
+--- `M=4096, x.dtype=f16`: commas within brackets are part of a value.
+local function parse(text)
+  local set, depth, start = {}, 0, 1
+  text = text .. ','
+  for at = 1, #text do
+    local sign = text:sub(at, at)
+    if sign:match('[%[%(]') then
+      depth = depth + 1
+    elseif sign:match('[%]%)]') then
+      depth = depth - 1
+    elseif sign == ',' and depth == 0 then
+      -- A condition is named by its text, which may compare.
+      local part = text:sub(start, at - 1)
+      local sign_at = (' ' .. part):find('[^=<>!]=[^=]')
+      if sign_at then
+        set[vim.trim(part:sub(1, sign_at - 1))] = vim.trim(part:sub(sign_at + 1))
+      end
+      start = at + 1
+    end
+  end
+  return next(set) and set or vim.empty_dict()
+end
+
+--- Asks for the sizes of a launch that is not wholly known: one line, with every name and its default.
+---@param launch table
+---@param buffer? integer
+---@param go fun(launch: table)
+function M.ask(launch, buffer, go)
+  local client = client_of(buffer)
+  if not client then
+    vim.notify('Tritium: no server is attached to this buffer. See :checkhealth tritium', vim.log.levels.ERROR)
+    return
+  end
+  client:request('workspace/executeCommand', { command = 'tritium.server.ask', arguments = { launch } }, function(err, question)
+    if err or not question.ok then
+      vim.notify('Tritium: ' .. (err and err.message or question.text), vim.log.levels.ERROR)
+      return
+    end
+    local key = launch.uri .. '#' .. launch.kernel
+    local names = {}
+    for _, free in ipairs(question.names) do
+      table.insert(names, free.name .. '=' .. free.value)
+    end
+    vim.ui.input({ prompt = question['function'] .. ': ', default = answers[key] or table.concat(names, ', ') }, function(text)
+      if text == nil then
+        return
+      end
+      answers[key] = text
+      go(vim.tbl_extend('force', launch, { set = parse(text) }))
+    end)
+  end, buffer)
+end
+
+--- Appends the launch that ran last with asked sizes to the buffer, as a launch block: the kernel then has a launch of its own.
+---@param buffer? integer
+function M.keep(buffer)
+  buffer = buffer or vim.api.nvim_get_current_buf()
+  local block = M.last_block
+  if not block then
+    vim.notify('Tritium: no launch has run with sizes that were asked for', vim.log.levels.WARN)
+    return
+  end
+  local lines = vim.split(vim.trim(block), '\n', { plain = true })
+  table.insert(lines, 1, '')
+  vim.api.nvim_buf_set_lines(buffer, -1, -1, false, lines)
+end
+
+--- What cancels the runs under way, by their turn.
+local under_way = {}
+
+--- Runs one launch, runs it under checks, or times it. `launch` is what a lens carries: `{ uri, launch, kernel }`.
 ---@param launch table
 ---@param buffer? integer
 ---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
----@param deed? 'run'|'sanitize'
+---@param deed? 'run'|'sanitize'|'bench'|'tune'
 function M.execute(launch, buffer, done, deed)
+  if launch.ask and not launch.set then
+    return M.ask(launch, buffer, function(answered)
+      M.execute(answered, buffer, done, deed)
+    end)
+  end
   deed = M.deeds[deed or 'run']
   local client = client_of(buffer)
   if not client then
@@ -53,10 +133,15 @@ function M.execute(launch, buffer, done, deed)
   end
   vim.notify(('Tritium: %s %s …'):format(deed.doing, launch.launch and launch.launch ~= vim.NIL and launch.launch or launch.kernel))
   turn = turn + 1
-  local params = { command = deed.command, arguments = { launch }, workDoneToken = 'tritium.run.' .. turn }
-  client:request('workspace/executeCommand', params, function(err, outcome)
+  local mine = turn
+  local params = { command = deed.command, arguments = { launch }, workDoneToken = 'tritium.run.' .. mine }
+  local sent, id = client:request('workspace/executeCommand', params, function(err, outcome)
+    under_way[mine] = nil
     if err then
       outcome = { ok = false, text = err.message }
+    end
+    if outcome.block and outcome.block ~= vim.NIL then
+      M.last_block = outcome.block
     end
     vim.notify('Tritium: ' .. (outcome.summary or first_line(outcome.text)), outcome.ok and vim.log.levels.INFO or vim.log.levels.ERROR)
     M.float(outcome.text)
@@ -64,6 +149,22 @@ function M.execute(launch, buffer, done, deed)
       done(outcome)
     end
   end, buffer)
+  if sent then
+    under_way[mine] = function()
+      client:cancel_request(id)
+    end
+  end
+end
+
+--- Cancels every run under way, which then shows nothing more.
+---@return integer how many there were
+function M.stop()
+  local all = under_way
+  under_way = {}
+  for _, cancel in pairs(all) do
+    cancel()
+  end
+  return vim.tbl_count(all)
 end
 
 --- Runs the launch under checks whose lens stands last above the cursor, or the file's first; what is found is marked in the buffer.
@@ -72,9 +173,21 @@ function M.sanitize(done)
   M.run(done, 'sanitize')
 end
 
+--- Times the launch whose lens stands last above the cursor, or the file's first.
+---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
+function M.bench(done)
+  M.run(done, 'bench')
+end
+
+--- Finds the best row of the tuner of the launch whose lens stands last above the cursor, or the file's first.
+---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
+function M.tune(done)
+  M.run(done, 'tune')
+end
+
 --- Runs the launch whose lens stands last above the cursor, or the file's first; asks when one kernel has several.
 ---@param done? fun(outcome: { ok: boolean, text: string, summary?: string })
----@param deed? 'run'|'sanitize'
+---@param deed? 'run'|'sanitize'|'bench'|'tune'
 function M.run(done, deed)
   deed = deed or 'run'
   local buffer = vim.api.nvim_get_current_buf()

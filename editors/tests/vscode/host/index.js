@@ -91,6 +91,24 @@ const lenses = async (uri) => ((await ask('vscode.executeCodeLensProvider', uri,
 const nonEmpty = (all) => all.length > 0 && all;
 const problems = (uri) => vscode.languages.getDiagnostics(uri);
 
+const ENDLESS = `# /// tritium
+# [launch.endless]
+# kernel = "spin"
+# grid = [2]
+# args = { FLAG = "i32[4] = zeros()" }
+# ///
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def spin(FLAG):
+    seen = tl.load(FLAG)
+    while seen < 1:
+        tl.store(FLAG + 1, seen)
+        seen = tl.load(FLAG)
+`;
+
 const trusted = {
   'a plain Python file starts no server': async () => {
     const { uri } = await show('plain.py');
@@ -200,6 +218,58 @@ const trusted = {
     await editor.edit((edit) => edit.replace(whole(), before));
     await until('it goes', async () => !found());
     await vscode.commands.executeCommand('workbench.action.files.revert');
+  },
+  'a lens times the launch': async () => {
+    const { uri } = await show('softmax.py');
+    const of = (command) => async () => nonEmpty((await ask('vscode.executeCodeLensProvider', uri, 100)).filter((lens) => lens.command?.command === command));
+    const [lens] = await until('a lens', of('tritium.bench'));
+    assert.equal(lens.command.title, 'Bench');
+    const outcome = await ask(lens.command.command, ...lens.command.arguments);
+    assert.equal(outcome.ok, true, outcome.text);
+    assert.match(outcome.text, /warm µs/);
+    assert.ok(outcome.rows[0].timing.warm.median_us > 0, JSON.stringify(outcome.rows));
+  },
+  'a lens tunes the launch': async () => {
+    const { uri } = await show('tuned.py');
+    const of = (command) => async () => nonEmpty((await ask('vscode.executeCodeLensProvider', uri, 100)).filter((lens) => lens.command?.command === command));
+    const [lens] = await until('a lens', of('tritium.tune'));
+    const outcome = await ask(lens.command.command, ...lens.command.arguments);
+    assert.equal(outcome.ok, true, outcome.text);
+    assert.match(outcome.text, /best: .*\n(.*\n)*.*Nothing was timed/);
+    assert.ok(outcome.launches[0].rows.length > 1, JSON.stringify(outcome.launches));
+  },
+  'launches are tests that pass, fail and can be cancelled': async () => {
+    const came = (file, state) => async () => vscode.extensions.getExtension('tritium.tritium').exports.launches().some((line) => line.startsWith(`${file} `) && line.endsWith(`: ${state}`));
+    const { document, editor } = await show('softmax.py');
+    await until('the launch is in the tree', came('softmax.py', 'unknown'));
+    await repeated('it passes', () => ask('testing.runCurrentFile'), came('softmax.py', 'run passed'));
+    const at = place(document, 'tl.store');
+    const before = document.lineAt(at.line).text;
+    await editor.edit((edit) => edit.replace(document.lineAt(at.line).range, before.replace(' y,', ' 2 * y,')));
+    await repeated('it fails', () => ask('testing.runCurrentFile'), came('softmax.py', 'run failed'));
+    await ask('workbench.action.files.revert');
+
+    const file = path.join(workspace, 'endless.py');
+    fs.writeFileSync(file, ENDLESS);
+    try {
+      await show('endless.py');
+      await until('it is in the tree', came('endless.py', 'unknown'));
+      const [server] = servers();
+      const running = () => fs.readdirSync('/proc').filter((pid) => {
+        try {
+          return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').endsWith('\0exec\0') && fs.readFileSync(`/proc/${pid}/status`, 'utf8').includes(`PPid:\t${server}\n`);
+        } catch {
+          return false;
+        }
+      });
+      await repeated('it runs', async () => void ask('testing.runCurrentFile'), async () => running().length > 0);
+      await ask('testing.cancelRun');
+      await until('it is cancelled', came('endless.py', 'cancelled'));
+      await until('nothing is left', () => running().length === 0);
+    } finally {
+      await ask('workbench.action.closeActiveEditor');
+      fs.rmSync(file);
+    }
   },
   'switches turn features off': async () => {
     const file = await show('softmax.py');

@@ -1,0 +1,106 @@
+//! `tritium tune`.
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use tritium_ide::Analysis;
+use tritium_runtime::{
+    exec::{self, Job, Task, Verify},
+    files,
+    tune::{TuneOptions, Tuning},
+};
+
+use crate::{
+    args::{Analysing, BenchFormat},
+    job::{self, Planned},
+    session::{self, Failure},
+};
+
+pub(crate) struct Request {
+    pub(crate) job: job::Request,
+    pub(crate) options: TuneOptions,
+    pub(crate) verify: bool,
+    pub(crate) write: bool,
+    pub(crate) prune: Option<PathBuf>,
+}
+
+pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
+    let host = session::host(analysing)?;
+    let file = request.job.only_file()?;
+    let analysis = session::readable(&host, file)?;
+    let verify = if request.verify { Verify::Required } else { Verify::Never };
+    let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Tune)?;
+    stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+    let mut all: Option<Tuning> = None;
+    for Planned { job, entered } in jobs {
+        let job = Job { tune: request.options, verify, ..job };
+        let tuning = match job::outcome(request.job.ask(|asking| exec::tune(&job, asking))?)? {
+            Ok(tuning) => tuning,
+            Err(status) => return Ok(status),
+        };
+        if let Some(entered) = &entered {
+            eprintln!("entered {entered}");
+        }
+        match &mut all {
+            Some(all) => all.join(tuning),
+            None => all = Some(tuning),
+        }
+    }
+    let Some(tuning) = all else { return Ok(ExitCode::from(1)) };
+    session::print(&match format {
+        BenchFormat::Table => tuning.to_string(),
+        BenchFormat::Json => session::pretty(&tuning),
+        BenchFormat::Csv => csv(&tuning),
+    })?;
+    if request.write {
+        write(&analysis, file, &tuning)?;
+    }
+    if let Some(path) = &request.prune {
+        let functions = analysis.pruning_functions(file, &tuning).map_err(Failure)?;
+        let text = format!("import triton\n\n\n{}", functions.trim_end().to_owned() + "\n");
+        files::replace(path, |out| std::io::Write::write_all(out, text.as_bytes())).map_err(|error| Failure::io(path, &error))?;
+    }
+    Ok(if tuning.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Writes the best rows into the file in place of its tuners' lists.
+fn write(analysis: &Analysis, file: &std::path::Path, tuning: &Tuning) -> Result<(), Failure> {
+    let mut edits = analysis.tuned_edits(file, tuning).map_err(Failure)?;
+    let mut text = fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
+    if analysis.text(file).is_none_or(|known| known != text) {
+        return Err(Failure(format!("{}: not written, it is no Python file or has changed meanwhile", file.display())));
+    }
+    edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
+    for edit in &edits {
+        text.replace_range(edit.range.clone(), &edit.new_text);
+    }
+    files::replace(file, |out| std::io::Write::write_all(out, text.as_bytes())).map_err(|error| Failure::io(file, &error))
+}
+
+fn csv(tuning: &Tuning) -> String {
+    let mut out = "kernel,launch,row,configuration,time_us,p20_us,p80_us,samples,predicted_us,registers,spilled_bytes,shared_bytes,skipped\n".to_owned();
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
+    let whole = |value: Option<u32>| value.map_or_else(String::new, |value| value.to_string());
+    for tuned in &tuning.launches {
+        for row in &tuned.rows {
+            let time = row.time;
+            let fields = [
+                quoted(&tuned.kernel),
+                quoted(&tuned.launch),
+                row.row.to_string(),
+                quoted(&row.label()),
+                number(time.map(|time| time.median_us)),
+                number(time.map(|time| time.p20_us)),
+                number(time.map(|time| time.p80_us)),
+                whole(time.map(|time| time.samples)),
+                number(row.predicted_us),
+                whole(row.registers),
+                whole(row.spilled_bytes),
+                whole(row.shared_bytes),
+                quoted(row.skipped.as_deref().unwrap_or_default()),
+            ];
+            out += &format!("{}\n", fields.join(","));
+        }
+    }
+    out
+}

@@ -1,0 +1,216 @@
+// Feature: Launches of free sizes
+//
+//! Launches that are not wholly known, run by entering the function around them with sizes that are chosen or given.
+
+use std::path::Path;
+
+use tritium_semantics::{
+    SourceFile,
+    constant::Const,
+    host::{self, Entered, HostPlace},
+    items,
+    launch::{self, Init, Launch, LaunchArg, LaunchSource},
+};
+
+use crate::Analysis;
+
+/// A launch that cannot be entered for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stopped {
+    pub kernel: String,
+    /// Counted from 1.
+    pub line: u32,
+    pub why: String,
+}
+
+/// What is to be run of a file.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// The file's own launches, which are whole.
+    pub own: bool,
+    /// Functions to enter, each with launches that those before it do not make.
+    pub entered: Vec<Entered>,
+    pub stopped: Vec<Stopped>,
+}
+
+/// Which launches of a file are meant.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// By name, or those of a kernel.
+    pub launch: Option<&'a str>,
+    /// Names with values, for functions that are entered.
+    pub set: &'a [(String, String)],
+    /// Also those that are not wholly known, where others are.
+    pub all: bool,
+}
+
+impl Analysis {
+    /// What there is to run: launches that are known, or functions that are entered with free sizes.
+    pub fn plan(&self, path: &Path, wanted: Wanted<'_>) -> Result<Plan, String> {
+        let Some(file) = self.file(path) else { return Ok(Plan::default()) };
+        let db = self.db();
+        let known = launch::launches(db, file);
+        let is_named = |name: &str| wanted.launch.is_none_or(|launch| launch::is_of(launch, name));
+        let own = wanted.set.is_empty()
+            && (known.launches.iter().any(|launch| is_named(&launch.name)) || known.problems.iter().any(|p| p.launch.is_some()));
+        let mut plan = Plan { own, ..Plan::default() };
+        if own && !wanted.all {
+            return Ok(plan);
+        }
+        let is_kernel =
+            |name: &str| wanted.launch.is_none_or(|launch| launch::is_of(launch.split('#').next().unwrap_or(launch), name));
+        let mut places: Vec<(HostPlace, String)> = Vec::new();
+        for site in &host::host_launches(db, file).sites {
+            let kernel = site.partial.kernel.name(db).to_string();
+            let is_whole = wanted.set.is_empty() && known.sources.contains(&LaunchSource::Host(site.place));
+            if !is_whole && is_kernel(&kernel) && !places.iter().any(|(place, _)| *place == site.place) {
+                places.push((site.place, kernel));
+            }
+        }
+        let mut unasked: Option<Vec<String>> = None;
+        for (place, kernel) in places {
+            if plan.entered.iter().any(|entered| entered.reached.contains(&place)) {
+                continue;
+            }
+            match self.entered_for(place, wanted.set) {
+                Ok(entered) => {
+                    let here = entered.unasked.clone();
+                    unasked =
+                        Some(unasked.map_or(here.clone(), |all| all.into_iter().filter(|name| here.contains(name)).collect()));
+                    plan.entered.push(entered);
+                }
+                Err(why) => plan.stopped.push(Stopped { kernel, line: self.line_of(file, place), why }),
+            }
+        }
+        match unasked.and_then(|names| names.into_iter().next()) {
+            None => Ok(plan),
+            Some(name) => {
+                let known: Vec<&str> = plan.entered.iter().flat_map(|e| e.names.iter().map(|free| free.name.as_str())).collect();
+                Err(format!("`{name}` is no free name here; there are: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The function around a launch of a kernel, entered with what is given.
+    pub fn entry_of(&self, path: &Path, kernel: Option<&str>, set: &[(String, String)]) -> Result<Entered, String> {
+        let plan = self.plan(path, Wanted { launch: kernel, set, all: true })?;
+        let stopped = plan.stopped.into_iter().next();
+        plan.entered.into_iter().next().ok_or_else(|| match stopped {
+            Some(stopped) => format!("`{}` is not launched on line {}: {}", stopped.kernel, stopped.line, stopped.why),
+            None => "no function of this file launches it".to_owned(),
+        })
+    }
+
+    /// A launch block for the first launch of a kernel that an entry makes, as comments of the kernel's file.
+    pub fn launch_block(&self, path: &Path, entered: &Entered, kernel: Option<&str>) -> Option<String> {
+        let (db, file) = (self.db(), self.file(path)?);
+        let is_meant =
+            |launch: &&Launch| kernel.is_none_or(|name| launch.kernel.name(db) == name) && launch.kernel.file(db) == file;
+        let launch = entered.launches.found.launches.iter().find(is_meant)?;
+        let sizes: Vec<(&str, u64)> = entered
+            .names
+            .iter()
+            .filter_map(|free| Some((free.name.as_str(), free.value.parse().ok()?)))
+            .filter(|&(_, value)| value > 1)
+            .collect();
+        // A size keeps its name where no other has its value.
+        let size = |value: u64| match sizes.iter().filter(|(_, other)| *other == value).collect::<Vec<_>>()[..] {
+            [(name, _)] => (*name).to_owned(),
+            _ => value.to_string(),
+        };
+        let tensor = |index: usize| {
+            let tensor = &launch.tensors[index];
+            let is_plain = tensor.strides == host::row_major(&tensor.shape);
+            let shape = if is_plain { tensor.shape.clone() } else { vec![tensor.span().unwrap_or(1)] };
+            let dims: Vec<String> = shape.iter().map(|&extent| size(extent)).collect();
+            let init = match tensor.init {
+                Init::Empty => "",
+                Init::Zeros => " = zeros()",
+                Init::Ones => " = ones()",
+                _ if tensor.dtype.is_float() => " = normal(0, 1)",
+                _ => " = randint(0, 3)",
+            };
+            (format!("\"{}[{}]{init}\"", tensor.dtype, dims.join(", ")), dims)
+        };
+        let mut used: Vec<String> = Vec::new();
+        let mut args = Vec::new();
+        for (name, arg) in &launch.args {
+            let text = match arg {
+                LaunchArg::Tensor(index) => {
+                    let (text, dims) = tensor(*index);
+                    used.extend(dims);
+                    text
+                }
+                LaunchArg::Descriptor { tensor: index, block, nan } => {
+                    let (text, dims) = tensor(*index);
+                    used.extend(dims);
+                    format!("{{ tensor = {text}, block = {block:?}{} }}", if *nan { ", padding = \"nan\"" } else { "" })
+                }
+                LaunchArg::Int(value) => value.to_string(),
+                LaunchArg::Float(value) => format!("{value:?}"),
+                LaunchArg::Bool(value) => value.to_string(),
+                LaunchArg::None => "\"None\"".to_owned(),
+                LaunchArg::Tuple(_) => return None,
+            };
+            args.push(format!("{name} = {text}"));
+        }
+        let meta = launch.meta.iter().filter(|_| launch.config.is_none()).map(|(name, value)| {
+            let text = match value {
+                Const::Int(_) => value.to_string(),
+                Const::Bool(value) => value.to_string(),
+                Const::Float(value) => format!("{:?}", value.get()),
+                Const::Str(word) => format!("\"'{word}'\""),
+                other => format!("\"{other}\""),
+            };
+            format!("{name} = {text}")
+        });
+        let meta: Vec<String> = meta.collect();
+        let sizes: Vec<String> = sizes
+            .iter()
+            .filter(|(name, _)| used.iter().any(|dim| dim == name))
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let name = launch.kernel.name(db);
+        let mut lines = vec![
+            "/// tritium".to_owned(),
+            format!("[launch.{name}_as_asked]"),
+            format!("kernel = \"{name}\""),
+            format!("grid = {:?}", launch.grid),
+            format!("sizes = {{ {} }}", sizes.join(", ")),
+            format!("args = {{ {} }}", args.join(", ")),
+        ];
+        if !meta.is_empty() {
+            lines.push(format!("meta = {{ {} }}", meta.join(", ")));
+        }
+        if launch.config.is_none() {
+            lines.push(format!("num_warps = {}", launch.options.num_warps));
+        }
+        lines.push("///".to_owned());
+        Some(lines.into_iter().map(|line| format!("# {line}\n")).collect())
+    }
+
+    /// The function around a launch, entered so that the launch is whole; or what stops it.
+    pub(crate) fn entered_for(&self, place: HostPlace, set: &[(String, String)]) -> Result<Entered, String> {
+        let Some(function) = host::entrable_around(self.db(), place) else {
+            return Err("it stands in no function".to_owned());
+        };
+        let entered = host::enter(self.db(), function, Some(place), set)?;
+        if entered.reached.contains(&place) {
+            return Ok(entered);
+        }
+        // What it is given may be what only its callers know: a kernel, a list.
+        for caller in function.callers(self.db()) {
+            let through = host::enter(self.db(), caller, Some(place), set)?;
+            if through.reached.contains(&place) {
+                return Ok(through);
+            }
+        }
+        let unknown = &entered.launches.found.unknown;
+        let why = unknown.iter().find(|unknown| unknown.place == place).map(|unknown| unknown.reason.clone());
+        Err(why.unwrap_or_else(|| "it is not reached".to_owned()))
+    }
+
+    fn line_of(&self, file: SourceFile, place: HostPlace) -> u32 {
+        place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start))
+    }
+}

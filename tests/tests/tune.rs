@@ -1,0 +1,89 @@
+//! `tritium tune` without a GPU: which rows of a tuner are put aside and why, in which order the others come, and what is written of it.
+
+use std::{fs, path::Path, process::Command};
+
+use expect_test::{expect, expect_file};
+use tritium_tests::{repository, tritium};
+
+const FILE: &str = "tests/data/tune/scale.py";
+
+fn tune(file: &str, arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new(tritium());
+    command.args(["tune", file, "--device", "cpu", "--gpu", "H100"]).args(arguments);
+    let done = command.current_dir(repository()).output().expect("tritium starts");
+    let out = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    // How long it took stands in the last line.
+    let said = |line: &str| line.split_once(" s. ").map_or(line, |(_, rest)| rest).to_owned() + "\n";
+    (done.status.code().unwrap_or(-1), out.lines().map(said).collect())
+}
+
+#[test]
+fn rows_come_in_the_order_of_their_predicted_times() {
+    let (status, out) = tune(FILE, &["--verify"]);
+    assert_eq!(status, 0, "{out}");
+    expect_file![repository().join("tests/data/tune/scale.txt")].assert_eq(&out);
+    // In full nothing is put aside but what cannot be launched.
+    let (_, out) = tune(FILE, &["--exhaustive", "--launch", "scale", "--output-format", "csv"]);
+    assert_eq!(out.lines().filter(|line| line.ends_with("\"\"")).count(), 3, "{out}");
+}
+
+/// The file with the best rows alone; what a tuner reads elsewhere stays.
+#[test]
+fn the_best_rows_are_written_into_the_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let copy = folder.path().join("scale.py");
+    let before = fs::read_to_string(repository().join(FILE)).expect("the program");
+    fs::write(&copy, &before).expect("a copy");
+    let pruned = folder.path().join("prune.py");
+    let text = |path: &Path| path.to_str().expect("a plain path").to_owned();
+    let (status, out) = tune(&text(&copy), &["--write", "--prune", &text(&pruned), "--output-format", "json"]);
+    assert_eq!(status, 0, "{out}");
+    let after = fs::read_to_string(&copy).expect("it was written");
+    let changed: String = after.lines().filter(|line| !before.contains(line)).map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+            configs=[triton.Config({"BLOCK": 64}, num_warps=1)],
+        @triton.autotune(configs=[triton.Config({"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}, num_warps=4, num_stages=3)], key=["K"])
+    "#]].assert_eq(&changed);
+    expect![[r#"
+        import triton
+
+
+        def prune_scale(configs, named_args, **kwargs):
+            """The best configuration on H100 where it is known; for `prune_configs_by={"early_config_prune": prune_scale}`."""
+            sizes = {**named_args, **kwargs}
+            best = {
+                (100000,): triton.Config({"BLOCK": 64}, num_warps=1, num_stages=3),  # ~5.3 µs, estimated
+            }.get(tuple(sizes.get(name) for name in ("n",)))
+            return [best] if best else configs
+
+
+        def prune_product(configs, named_args, **kwargs):
+            """The best configuration on H100 where it is known; for `prune_configs_by={"early_config_prune": prune_product}`."""
+            sizes = {**named_args, **kwargs}
+            best = {
+                (256,): triton.Config({"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}, num_warps=4, num_stages=3),  # ~6.2 µs, estimated
+            }.get(tuple(sizes.get(name) for name in ("K",)))
+            return [best] if best else configs
+    "#]].assert_eq(&fs::read_to_string(&pruned).expect("it was written"));
+    // What was written has one row each, and tunes to it.
+    let (status, out) = tune(&text(&copy), &[]);
+    assert!(status == 0 && out.matches("best: ").count() == 2, "{out}");
+}
+
+#[test]
+fn rows_that_the_tuner_lacks_are_proposed() {
+    let (status, out) = tune(FILE, &["--launch", "product", "--propose", "3"]);
+    assert_eq!(status, 0, "{out}");
+    assert_eq!(out.matches(" new ").count(), 3, "{out}");
+}
+
+#[test]
+fn what_cannot_be_tuned_says_why() {
+    let (status, out) = tune("examples/vector_add.py", &[]);
+    assert!(status == 2 && out.contains("no launch has a tuner"), "{status} {out}");
+    let (status, out) = tune(FILE, &["--launch", "nothing"]);
+    assert!(status == 2 && out.contains("nothing"), "{status} {out}");
+    let done = Command::new(tritium()).args(["tune", FILE]).current_dir(repository()).output().expect("tritium starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() || said.contains("cuda:0 cannot be used"), "{said}");
+}
