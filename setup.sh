@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building Tritium needs and leaves alone what is already there:
-# a C++ linker and pip (through apt), Rust (through rustup), and into .deps/ LLVM, ptxas and NumPy (the reference of tests),
+# a C++ linker and pip (through apt), Rust (through rustup), and into .deps/ LLVM, ptxas, NumPy (the reference of tests), maturin and pytest,
 # pinned by hash in xtask/requirements/. `cargo xtask setup` runs this same script.
 set -eu
 cd "$(dirname "$0")"
@@ -58,4 +58,5 @@ wheels() {
 wheels llvm "LLVM"
 wheels ptxas "ptxas and nvdisasm"
 wheels numpy "NumPy (for tests)"
+wheels python "maturin and pytest (for the Python module)"
 echo "setup: ready" >&2

@@ -4,6 +4,7 @@
 //! the inputs really hold, in the norm ‖out − ref‖₂ / ‖ref‖₂ ≤ 4·eps·√(longest reduction); integers must agree exactly.
 
 mod compare;
+mod live;
 mod memory;
 mod observed;
 mod program;
@@ -32,6 +33,7 @@ use tritium_semantics::{
 };
 use tritium_tile::{Module, Type};
 
+pub use live::{Live, LiveConst, LiveFinding, LiveLaunch, LiveOutcome, LiveProblem, LiveView};
 pub use observed::{Observed, observe};
 pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
 pub use sanitize::{CheckedLaunch, Findings, Found, Place, sanitize};

@@ -182,7 +182,7 @@ impl Tensor {
 }
 
 /// What an element that nobody has written holds, little-endian. Of the floats of 16 bits and more it is a NaN that no arithmetic makes.
-fn pattern(dtype: DType) -> &'static [u8] {
+pub fn pattern(dtype: DType) -> &'static [u8] {
     match dtype {
         DType::F8E4M3 => &[0x7F],
         DType::F8E5M2 => &[0x7E],

@@ -88,6 +88,8 @@ pub struct Watched {
 struct State {
     place: Option<String>,
     stopped: Option<Limit>,
+    /// Who asked for the run wants it no longer.
+    is_cancelled: bool,
     /// Looked at by the programs that run now.
     cancel: Option<Arc<AtomicBool>>,
 }
@@ -110,7 +112,7 @@ impl Watched {
     /// The flag of programs about to run; raised when a limit is reached, and already if one was.
     pub fn programs(&self, cancel: &Arc<AtomicBool>) {
         let mut state = self.state();
-        cancel.store(state.stopped.is_some(), Ordering::Relaxed);
+        cancel.store(state.stopped.is_some() || state.is_cancelled, Ordering::Relaxed);
         state.cancel = Some(Arc::clone(cancel));
     }
 
@@ -121,6 +123,15 @@ impl Watched {
     /// The limit that was reached.
     pub fn stopped(&self) -> Option<Limit> {
         self.state().stopped
+    }
+
+    /// Ends the programs that run now, and all that would begin.
+    pub fn cancel(&self) {
+        let mut state = self.state();
+        state.is_cancelled = true;
+        if let Some(cancel) = &state.cancel {
+            cancel.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether somebody will say where the programs were.

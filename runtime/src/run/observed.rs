@@ -203,9 +203,10 @@ impl Run<'_> {
             let bytes = i64::from(memory.element_bytes.max(1));
             (memory, (address.wrapping_sub(memory.address) as i64).div_euclid(bytes))
         });
-        let (tensor, index) = match element.filter(|_| code == Code::SAN005) {
-            Some((memory, element)) => (Some(memory.name.clone()), vec![element.max(0) as u64]),
-            None => (None, Vec::new()),
+        let is_named = matches!(code, Code::SAN001 | Code::SAN005);
+        let (tensor, index) = match element.filter(|_| is_named).map(|(memory, element)| (memory, u64::try_from(element))) {
+            Some((memory, Ok(element))) => (Some(memory.name.clone()), vec![element]),
+            _ => (None, Vec::new()),
         };
         Some(Found {
             code: code.as_str().to_owned(),
@@ -293,7 +294,8 @@ fn message(report: &Report, element: Option<(&ObservedMemory, i64)>) -> String {
     match (report.kind, element) {
         (Kind::OutOfBounds, Some((memory, element))) => {
             let elements = memory.bytes / u64::from(memory.element_bytes.max(1));
-            format!("{verb} of {size} bytes outside of `{}`: at element {element} of {elements}", memory.name)
+            let place = if element < 0 { format!(": at element {element}") } else { String::new() };
+            format!("{verb} of {size} bytes outside of `{}`, which has {elements} elements{place}", memory.name)
         }
         (Kind::Misaligned, Some((memory, _))) => {
             let offset = report.address.unwrap_or_default().wrapping_sub(memory.address);
@@ -439,7 +441,7 @@ def copy(X, Y):
             })
             .collect();
         let expected = [
-            "11 SAN001 load of 4 bytes outside of `X`: at element 100 of 100 (program (1, 0, 0), warp 1, lane 4; 2 elements in 1 program; launch `one`) []",
+            "11 SAN001 load of 4 bytes outside of `X`, which has 100 elements (`X`[100], program (1, 0, 0), warp 1, lane 4; 2 elements in 1 program; launch `one`) []",
             "12 SAN002 store of 4 bytes at byte 2 of `Y`, which is not a multiple of 4 (program (0, 0, 0), warp 0, lane 0; launch `one`) []",
             "11 SAN005 an element is read that nobody has written (`X`[2], program (0, 0, 0), warp 0, lane 2; launch `one`) []",
             "11 SAN012 other threads access what this writes in shared memory, and no barrier is between them (launch `one`) [12]",

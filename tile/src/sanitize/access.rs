@@ -107,20 +107,21 @@ impl Sanitizer {
     pub(super) fn outside(&mut self, lane: Lane<'_>, verb: &str, scalar: Scalar, memory: &Memory, address: u64) {
         let bytes = u64::from(scalar.bytes());
         self.tell(Check::OutOfBounds, lane, lane.at, |this| {
-            let message = match memory.left_by(address) {
+            let (message, tensor) = match memory.left_by(address) {
                 Some(allocation) => {
                     let index = memory.allocations().iter().position(|other| other.base() == allocation.base());
                     let (shape, _) = this.shadow.geometry(index.unwrap_or(usize::MAX));
                     let element = (address.wrapping_sub(allocation.base()) as i64).div_euclid(bytes as i64);
-                    let name = allocation.name();
-                    format!(
-                        "{verb} outside of `{name}`: at element {element} of {}, shape {shape:?}",
-                        allocation.len() as u64 / bytes
-                    )
+                    let (name, elements) = (allocation.name(), allocation.len() as u64 / bytes);
+                    let message = format!("{verb} outside of `{name}`, which has {elements} elements, shape {shape:?}");
+                    match u64::try_from(element) {
+                        Ok(element) => (message, Some((name.to_owned(), vec![element]))),
+                        Err(_) => (format!("{message}: at element {element}"), None),
+                    }
                 }
-                None => format!("{verb} at address {address:#x}, where nothing is allocated"),
+                None => (format!("{verb} at address {address:#x}, where nothing is allocated"), None),
             };
-            Told { message, related: vec![], tensor: None }
+            Told { message, related: vec![], tensor }
         });
     }
 

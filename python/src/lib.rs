@@ -1,0 +1,158 @@
+//! What Python loads: launches of a running program's kernels, on the memory of its arrays and tensors.
+//!
+//! `tritium/launch.py` says what a launch is made of; here it is taken apart, and run. **Invariant:** Python can be interrupted while a launch
+//! runs, and no memory of Python's is touched without its lock.
+
+mod values;
+
+use std::{
+    sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError},
+    thread,
+    time::Duration,
+};
+
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    prelude::*,
+};
+use tritium_runtime::{
+    device::DeviceName,
+    run::{Live, LiveLaunch, LiveOutcome},
+    tensor::{self, Tensor},
+    watch::Watched,
+};
+use tritium_semantics::{DEEP_STACK_BYTES, dtype::DType, target, versions};
+
+use values::{Memory, Request};
+
+/// How often Python is asked whether somebody has pressed Ctrl-C.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The kernels of one process. A child of `fork` needs one of its own: threads do not survive there.
+#[pyclass(frozen)]
+struct Session {
+    live: Mutex<Live>,
+    threads: rayon::ThreadPool,
+}
+
+#[pymethods]
+impl Session {
+    #[new]
+    #[pyo3(signature = (triton, device))]
+    fn new(triton: Option<String>, device: &str) -> PyResult<Session> {
+        let device = match DeviceName::parse(device) {
+            Some(device @ (DeviceName::Cpu | DeviceName::Sim)) => device,
+            _ => return Err(PyValueError::new_err(format!("`{device}` is no device of the CPU: `cpu` and `sim` are"))),
+        };
+        // Kernels may be nested deeply.
+        let threads =
+            rayon::ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).thread_name(|n| format!("tritium-{n}")).build();
+        let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(Session { live: Mutex::new(Live::new(triton, device)), threads })
+    }
+
+    /// Makes the text of a module known.
+    fn add(&self, py: Python<'_>, module: &str, text: String) -> PyResult<()> {
+        self.live(py)?.add(module, text);
+        Ok(())
+    }
+
+    /// Runs a launch, and answers what came of it as JSON.
+    fn launch(&self, py: Python<'_>, request: Request) -> PyResult<String> {
+        let Request { launch, memories } = request;
+        // Another thread's launch may be writing to the same memory: it is read once that has ended.
+        let mut live = self.live(py)?;
+        let mut tensors: Vec<Tensor> = memories.iter().map(Memory::read).collect();
+        let outcome = self.run(py, &mut live, &launch, &mut tensors)?;
+        for (memory, tensor) in memories.iter().zip(&tensors) {
+            memory.write(&tensor.bytes)?;
+        }
+        serde_json::to_string(&outcome).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+}
+
+impl Session {
+    /// Waits for its turn with Python's lock given back.
+    fn live(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Live>> {
+        loop {
+            match self.live.try_lock() {
+                Ok(live) => return Ok(live),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => {
+                    py.detach(|| thread::sleep(PAUSE));
+                    py.check_signals()?;
+                }
+            }
+        }
+    }
+
+    /// On another thread, while this one listens to Python's signals.
+    fn run(&self, py: Python<'_>, live: &mut Live, launch: &LiveLaunch, tensors: &mut Vec<Tensor>) -> PyResult<LiveOutcome> {
+        let watched = Watched::default();
+        let (answer, answered) = (Mutex::new(None), Condvar::new());
+        thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let outcome = self.threads.install(|| live.launch(launch, tensors, &watched));
+                *lock(&answer) = Some(outcome);
+                answered.notify_one();
+            });
+            let mut interrupted = None;
+            // One that panics answers nothing.
+            while !worker.is_finished() && lock(&answer).is_none() {
+                py.detach(|| drop(answered.wait_timeout_while(lock(&answer), PAUSE, |answer| answer.is_none())));
+                if let Err(signal) = py.check_signals() {
+                    watched.cancel();
+                    interrupted = Some(signal);
+                }
+            }
+            let has_failed = worker.join().is_err();
+            match interrupted {
+                Some(signal) => Err(signal),
+                None if has_failed => {
+                    Err(PyRuntimeError::new_err("the launch failed inside of Tritium: please report the kernel"))
+                }
+                None => Ok(lock(&answer).take().unwrap_or_default()),
+            }
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a version of Triton has a name (`triton.language.load`); `None` if the version is not known.
+#[pyfunction]
+fn has_name(path: &str, triton: &str) -> Option<bool> {
+    versions::has(path, triton)
+}
+
+/// Whether a path is that of one of Triton's modules.
+#[pyfunction]
+fn is_module(path: &str) -> bool {
+    versions::is_module(path)
+}
+
+/// The version of the language that counts where nothing says otherwise.
+#[pyfunction]
+fn default_triton() -> &'static str {
+    target::DEFAULT_TRITON
+}
+
+/// What the elements of a type hold where nobody has written; `None` where arithmetic may leave the same, or the type is none of Triton's.
+#[pyfunction]
+fn pattern(dtype: &str) -> Option<Vec<u8>> {
+    let dtype = DType::from_name(dtype).filter(|dtype| dtype.bytes() >= 4)?;
+    Some(tensor::pattern(dtype).to_vec())
+}
+
+#[pymodule]
+mod _tritium {
+    #[pymodule_export]
+    use super::{Session, default_triton, has_name, is_module, pattern};
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        pyo3::types::PyModuleMethods::add(module, "__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds the wheel, installs it into a folder of its own, and runs the tests of the Python module there: without Triton, without a GPU.
+#
+# TRITIUM_BIN names the program to put inside; without it the release program is built. Further words go to pytest.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+most_bytes=$((60 << 20))
+
+export PYTHONPATH="$root/.deps/python:$root/.deps/numpy"
+export PATH="$root/.deps/python/bin:$PATH"
+wheel=$("$here/package.sh")
+bytes=$(stat -c %s "$wheel")
+echo "$(basename "$wheel"): $((bytes >> 20)) MB"
+if [ "$bytes" -gt "$most_bytes" ]; then
+  echo "the wheel has more than $((most_bytes >> 20)) MB" >&2
+  exit 1
+fi
+
+site=$(mktemp -d)
+trap 'rm -rf "$site"' EXIT
+python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-index --no-deps --target "$site" "$wheel"
+# The program came along.
+"$site/bin/tritium" --version
+cd "$root"
+export PYTHONPATH="$site:$PYTHONPATH" PYTHONDONTWRITEBYTECODE=1
+python3 -m tritium -m pytest -q -p no:cacheprovider python/tests examples/test_softmax.py "$@"

@@ -1,0 +1,122 @@
+"""`python -m tritium`, and what becomes of a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import triton
+import triton.language as tl
+
+ENDLESS = """
+import numpy as np, triton, triton.language as tl
+@triton.jit
+def endless(OUT):
+    i = 0
+    while i < 10:
+        i = i * 1
+        tl.store(OUT, i)
+print("begun", flush=True)
+endless[(1,)](np.zeros(1, np.int32))
+"""
+
+PRINTS = """
+import sys, numpy as np, triton, triton.language as tl
+@triton.jit
+def kernel(OUT):
+    tl.store(OUT, 3)
+out = np.zeros(1, np.float32)
+kernel[(1,)](out)
+print(sys.argv[1:], __name__, out[0])
+"""
+
+
+def python(*args, **env):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tritium", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **env},
+    )
+
+
+def said(process):
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def script(tmp_path):
+    def written(text):
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def test_a_script_runs_as_it_is(script):
+    assert said(python(script(PRINTS), "a", "-b")) == (0, "['a', '-b'] __main__ 3.0\n", "")
+
+
+def test_a_report_at_the_end(script):
+    path = script(PRINTS)
+    _, _, err = said(python(path, TRITIUM_REPORT="1"))
+    assert err == f"kernel ({path}:4): 1 launch on cpu\n"
+
+
+def test_lane_by_lane(script):
+    path = script(PRINTS)
+    code, out, err = said(python(path, TRITIUM="sim", TRITIUM_REPORT="1"))
+    assert (code, out, err) == (0, "[] __main__ 3.0\n", f"kernel ({path}:4): 1 launch on sim\n")
+
+
+def test_no_program():
+    assert said(python())[0] == 2
+    assert said(python("nothing.py")) == (2, "", "tritium: nothing.py: no such file\n")
+    assert said(python("--help"))[0] == 0
+
+
+def test_a_launch_that_never_ends_is_interrupted(script):
+    process = python(script(ENDLESS))
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in err
+
+
+@triton.jit
+def add_one(OUT, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(OUT + at, tl.load(OUT + at, mask=at < n) + 1, mask=at < n)
+
+
+def test_a_forked_child_launches():
+    out = np.zeros(100, dtype=np.float32)
+    add_one[(4,)](out, 100, BLOCK=32)
+    child = os.fork()
+    if child == 0:
+        try:
+            add_one[(4,)](out, 100, BLOCK=32)
+            os._exit(0 if (out == 2).all() else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (out == 1).all()
+
+
+def test_threads_take_turns():
+    out = np.zeros(100, dtype=np.float32)
+    threads = [threading.Thread(target=add_one[(4,)], args=(out, 100), kwargs={"BLOCK": 32}) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (out == 8).all()
