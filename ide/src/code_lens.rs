@@ -11,7 +11,7 @@ use tritium_semantics::{
     launch::{self, Launch},
 };
 
-use crate::{Analysis, kernels::Kernel};
+use crate::{Analysis, kernels::Kernel, recorded};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lens {
@@ -46,6 +46,8 @@ pub struct Runnable {
     pub tuned: Option<String>,
     /// The kernel has no other.
     is_only: bool,
+    /// How often a program has made it, where that is how it is known.
+    recorded: Option<String>,
 }
 
 impl Analysis {
@@ -63,8 +65,12 @@ impl Analysis {
                 launch: Some(launch),
             });
             let one = deeds.map(|(deed, word)| {
-                let Runnable { range, kernel, launch, is_only, .. } = runnable.clone();
+                let Runnable { range, kernel, launch, is_only, recorded, .. } = runnable.clone();
                 let title = if is_only { word.to_owned() } else { format!("{word} {launch}") };
+                let title = match recorded.filter(|_| deed == Deed::Run) {
+                    Some(ran) => format!("{title} ({ran})"),
+                    None => title,
+                };
                 Lens { range, title, deed, kernel, launch: Some(launch) }
             });
             one.into_iter().chain(tune).collect::<Vec<_>>()
@@ -100,6 +106,7 @@ impl Analysis {
                 launch: launch.id().to_string(),
                 tuned: launch.config.map(|_| launch.name.to_string()),
                 is_only: runnable.len() == 1 && launch.id().row.is_none(),
+                recorded: self.recorded(launch).map(recorded::sentence),
             }));
         }
         out
@@ -126,6 +133,11 @@ impl Analysis {
                 Some(_) => {}
             }
         }
+        // Programs launch in many ways: of those the one that is looked at stands for all, else the one that was made most often.
+        let is_recorded = |launch: &Launch| self.recorded(launch).is_some();
+        let active = kernel.active.launch(self.db()).filter(|launch| is_recorded(launch)).map(|launch| &launch.name);
+        let shown = active.or_else(|| out.iter().find(|launch| is_recorded(launch)).map(|launch| &launch.name)).cloned();
+        out.retain(|launch| !is_recorded(launch) || shown.as_ref() == Some(&launch.name));
         out
     }
 }

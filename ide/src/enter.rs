@@ -6,10 +6,9 @@ use std::path::Path;
 
 use tritium_semantics::{
     SourceFile,
-    constant::Const,
     host::{self, Entered, HostPlace},
     items,
-    launch::{self, Init, Launch, LaunchArg, LaunchSource},
+    launch::{self, Launch, LaunchSource},
 };
 
 use crate::Analysis;
@@ -113,80 +112,10 @@ impl Analysis {
             .filter_map(|free| Some((free.name.as_str(), free.value.parse().ok()?)))
             .filter(|&(_, value)| value > 1)
             .collect();
-        // A size keeps its name where no other has its value.
-        let size = |value: u64| match sizes.iter().filter(|(_, other)| *other == value).collect::<Vec<_>>()[..] {
-            [(name, _)] => (*name).to_owned(),
-            _ => value.to_string(),
-        };
-        let tensor = |index: usize| {
-            let tensor = &launch.tensors[index];
-            let is_plain = tensor.strides == host::row_major(&tensor.shape);
-            let shape = if is_plain { tensor.shape.clone() } else { vec![tensor.span().unwrap_or(1)] };
-            let dims: Vec<String> = shape.iter().map(|&extent| size(extent)).collect();
-            let init = match tensor.init {
-                Init::Empty => "",
-                Init::Zeros => " = zeros()",
-                Init::Ones => " = ones()",
-                _ if tensor.dtype.is_float() => " = normal(0, 1)",
-                _ => " = randint(0, 3)",
-            };
-            (format!("\"{}[{}]{init}\"", tensor.dtype, dims.join(", ")), dims)
-        };
-        let mut used: Vec<String> = Vec::new();
-        let mut args = Vec::new();
-        for (name, arg) in &launch.args {
-            let text = match arg {
-                LaunchArg::Tensor(index) => {
-                    let (text, dims) = tensor(*index);
-                    used.extend(dims);
-                    text
-                }
-                LaunchArg::Descriptor { tensor: index, block, nan } => {
-                    let (text, dims) = tensor(*index);
-                    used.extend(dims);
-                    format!("{{ tensor = {text}, block = {block:?}{} }}", if *nan { ", padding = \"nan\"" } else { "" })
-                }
-                LaunchArg::Int(value) => value.to_string(),
-                LaunchArg::Float(value) => format!("{value:?}"),
-                LaunchArg::Bool(value) => value.to_string(),
-                LaunchArg::None => "\"None\"".to_owned(),
-                LaunchArg::Tuple(_) => return None,
-            };
-            args.push(format!("{name} = {text}"));
-        }
-        let meta = launch.meta.iter().filter(|_| launch.config.is_none()).map(|(name, value)| {
-            let text = match value {
-                Const::Int(_) => value.to_string(),
-                Const::Bool(value) => value.to_string(),
-                Const::Float(value) => format!("{:?}", value.get()),
-                Const::Str(word) => format!("\"'{word}'\""),
-                other => format!("\"{other}\""),
-            };
-            format!("{name} = {text}")
-        });
-        let meta: Vec<String> = meta.collect();
-        let sizes: Vec<String> = sizes
-            .iter()
-            .filter(|(name, _)| used.iter().any(|dim| dim == name))
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        let name = launch.kernel.name(db);
-        let mut lines = vec![
-            "/// tritium".to_owned(),
-            format!("[launch.{name}_as_asked]"),
-            format!("kernel = \"{name}\""),
-            format!("grid = {:?}", launch.grid),
-            format!("sizes = {{ {} }}", sizes.join(", ")),
-            format!("args = {{ {} }}", args.join(", ")),
-        ];
-        if !meta.is_empty() {
-            lines.push(format!("meta = {{ {} }}", meta.join(", ")));
-        }
-        if launch.config.is_none() {
-            lines.push(format!("num_warps = {}", launch.options.num_warps));
-        }
-        lines.push("///".to_owned());
-        Some(lines.into_iter().map(|line| format!("# {line}\n")).collect())
+        let name = format!("{}_as_asked", launch.kernel.name(db));
+        let toml = launch::spelled(db, launch, &name, &sizes)?;
+        let lines = ["/// tritium"].into_iter().chain(toml.lines()).chain(["///"]);
+        Some(lines.map(|line| format!("# {line}\n")).collect())
     }
 
     /// The function around a launch, entered so that the launch is whole; or what stops it.

@@ -29,6 +29,7 @@ pub mod hover_range;
 pub mod inlay_hints;
 pub mod kernels;
 mod naming;
+pub mod recorded;
 pub mod refactor;
 pub mod references;
 pub mod rename;
@@ -66,6 +67,7 @@ pub use exact::Artefacts;
 pub use folding::{Fold, FoldKind};
 pub use hover::Hover;
 pub use inlay_hints::InlayHint;
+use recorded::RecordedLaunches;
 pub use references::{Reference, ReferenceKind};
 pub use rename::FileEdits;
 pub use resource_diagnostics::ResourceDiagnostics;
@@ -200,6 +202,7 @@ impl Options {
             only_first: self.only_first,
             entry: self.entry.clone(),
             proposed: Vec::new(),
+            recorded: BTreeMap::new(),
             shell: self.shell.clone(),
         }
     }
@@ -237,6 +240,7 @@ pub struct Host {
     artefacts: Arc<Artefacts>,
     /// Roofs by board, as [`Options::roofs`] has them.
     roofs: Arc<[(String, Measured)]>,
+    recorded: Arc<RecordedLaunches>,
 }
 
 impl Default for Host {
@@ -258,6 +262,7 @@ impl Host {
             scan: Arc::default(),
             artefacts: Arc::default(),
             roofs: Arc::default(),
+            recorded: Arc::default(),
         }
     }
 
@@ -299,10 +304,10 @@ impl Host {
     }
 
     pub fn configure(&mut self, options: Options) {
-        self.db.choose(options.chosen());
-        // A file that cannot be read leaves the datasheet's roofs.
-        self.roofs = options.roofs.as_deref().and_then(|path| calibrate::read(path).ok()).unwrap_or_default().into();
         self.options = options;
+        self.choose();
+        // A file that cannot be read leaves the datasheet's roofs.
+        self.roofs = self.options.roofs.as_deref().and_then(|path| calibrate::read(path).ok()).unwrap_or_default().into();
     }
 
     /// Says what other files launch of the kernels of one, as a snapshot of a generation of databases has found it; whether that is anything
@@ -341,6 +346,7 @@ impl Host {
             artefacts: Arc::clone(&self.artefacts),
             gpu: with_roofs(gpu.unwrap_or_else(default_gpu), &self.roofs),
             roofs: Arc::clone(&self.roofs),
+            recorded: Arc::clone(&self.recorded),
         }
     }
 
@@ -366,6 +372,7 @@ pub struct Analysis {
     artefacts: Arc<Artefacts>,
     gpu: Gpu,
     roofs: Arc<[(String, Measured)]>,
+    recorded: Arc<RecordedLaunches>,
 }
 
 fn with_roofs(gpu: Gpu, roofs: &[(String, Measured)]) -> Gpu {
@@ -389,7 +396,9 @@ impl Analysis {
     pub fn chosen_elsewhere(&self, path: &Path) -> Option<Chosen> {
         let project = self.project(path)?;
         let (triton, gpu) = (project.triton.clone(), project.known_everywhere().to_owned());
-        Some(Chosen { triton: Some(triton), gpu: Some(gpu), ..self.options.chosen() })
+        let own = self.db.system().absolute(path);
+        let recorded = self.db.chosen().recorded.get(&own).map(|text| (own.clone(), text.clone()));
+        Some(Chosen { triton: Some(triton), gpu: Some(gpu), recorded: recorded.into_iter().collect(), ..self.options.chosen() })
     }
 
     /// The project of a folder's files.

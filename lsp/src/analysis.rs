@@ -45,6 +45,10 @@ pub(crate) enum Task {
         tree_changed: bool,
     },
     Configure(Box<Options>),
+    /// A running program has launched kernels of a file.
+    Recorded {
+        path: PathBuf,
+    },
     /// The folders that are open.
     Roots(Vec<PathBuf>),
     Read(Box<dyn FnOnce(Snapshot) + Send>),
@@ -278,6 +282,12 @@ impl Desk {
             Task::Called { job, generation, called } => {
                 self.schedule.ended(&job, true);
                 if self.host.set_called(generation, &job.path, called) {
+                    self.schedule.inputs_changed(Instant::now());
+                    (self.refresh)();
+                }
+            }
+            Task::Recorded { path } => {
+                if self.host.read_recorded(&path) {
                     self.schedule.inputs_changed(Instant::now());
                     (self.refresh)();
                 }

@@ -35,7 +35,7 @@ use crate::{
     parts::Places,
     progress::shown,
     publishing::{self, Published},
-    run,
+    recorded, run,
     views::{self, ViewOptions},
     workspace,
 };
@@ -132,6 +132,7 @@ impl Backend {
         }));
         let analyse = Arc::new(move |analysis, job: &_| diagnosing.analyse(analysis, job));
         let owner = Owner::spawn(Arc::clone(&files), host, tokio::runtime::Handle::current(), analyse, refreshes);
+        tokio::spawn(recorded::watch(Arc::downgrade(&files), owner.clone()));
         Backend {
             client,
             files,

@@ -148,6 +148,10 @@ impl Files {
         self.lock().files.contains_key(path)
     }
 
+    pub(crate) fn open_paths(&self) -> Vec<PathBuf> {
+        self.lock().files.keys().cloned().collect()
+    }
+
     pub(crate) fn edition(&self, path: &Path) -> Option<Edition> {
         self.lock().files.get(path).map(|file| file.edition)
     }

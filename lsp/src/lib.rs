@@ -22,6 +22,7 @@ mod notebook;
 mod parts;
 mod progress;
 mod publishing;
+mod recorded;
 mod run;
 mod schedule;
 mod transport;

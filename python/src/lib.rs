@@ -57,6 +57,12 @@ impl Session {
         Ok(())
     }
 
+    /// Writes what is to be recorded and is held back.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.live(py)?.flush();
+        Ok(())
+    }
+
     /// Runs a launch, and answers what came of it as JSON.
     fn launch(&self, py: Python<'_>, request: Request) -> PyResult<String> {
         let Request { launch, memories } = request;

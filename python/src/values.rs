@@ -88,6 +88,7 @@ impl<'py> FromPyObject<'_, 'py> for Request {
         let launch = LiveLaunch {
             module: get("module")?.extract()?,
             kernel: get("kernel")?.extract()?,
+            record: get("record")?.extract()?,
             grid: get("grid")?.extract()?,
             args,
             meta,

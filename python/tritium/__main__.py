@@ -14,6 +14,7 @@ Neither a GPU nor Triton is needed.
   TRITIUM=cpu|sim       what runs kernels: the interpreter, or what the compiler makes of them, lane by lane
   TRITIUM_SANITIZE=0    do not look for what is wrong although it runs
   TRITIUM_TRITON=3.6    the version of Triton to stand in for, where none is installed
+  TRITIUM_RECORD=1      remember what is launched: editors show kernels with these sizes
   TRITIUM_REPORT=1      at the end, say which kernels were launched
 
 `tritium` is the program that checks, compiles and measures files: `tritium help`.

@@ -1,5 +1,6 @@
 """A launch: arguments become values and memory, findings become exceptions."""
 
+import atexit
 import inspect
 import json
 import numbers
@@ -28,6 +29,7 @@ class State:
         device = os.environ.get("TRITIUM", "cpu")
         self.device = "cpu" if device not in ("cpu", "sim") else device
         self.is_checked = os.environ.get("TRITIUM_SANITIZE", "1") not in ("0", "off", "false")
+        self.is_recorded = os.environ.get("TRITIUM_RECORD", "0") not in ("", "0")
         self.session = _tritium.Session(_triton_version(), self.device)
         self.sources = capture.Sources(self.session.add)
 
@@ -41,6 +43,8 @@ def state():
     with _lock:
         if _state is None:
             _state = State()
+            if _state.is_recorded:
+                atexit.register(_state.session.flush)
         return _state
 
 
@@ -95,6 +99,7 @@ def run(function, grid, args, kwargs):
     request = {
         "module": source.module,
         "kernel": source.name,
+        "record": os.path.abspath(source.file) if current.is_recorded and os.path.isfile(source.file) else None,
         "grid": grid + [1] * (3 - len(grid)),
         "args": run_time,
         "meta": meta,

@@ -1,26 +1,19 @@
-//! What launches were measured at, day after day: a file of the cache for each source file.
-//!
-//! It lies beside the store, never in a workspace, so it is never committed. **What cannot be read is as good as absent; no failure of the disk is an
-//! error of the work, and nothing grows without bound.**
+//! What launches were measured at, day after day, beside the store.
 
 use std::{
-    fs,
-    path::{Path, PathBuf},
+    path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{files, git, store, timing::Spread};
+use crate::{git, kept::Kept, timing::Spread};
 
+const KEPT: Kept = Kept("history");
 /// Of one launch on one device.
 const MAX_ENTRIES: usize = 50;
 /// Of all launches of a file.
 const MAX_ENTRIES_OF_FILE: usize = 2_000;
-/// Files with a history; those that were not measured for longest go.
-const MAX_FILES: usize = 1_000;
-const MAX_BYTES: u64 = 4 << 20;
-
 /// A launch that was timed, or verified, once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -70,27 +63,14 @@ impl Entry {
 
 /// What was measured of a file's launches, oldest first.
 pub fn read(file: &Path) -> Vec<Entry> {
-    place(file).map(|place| parse(&place)).unwrap_or_default()
-}
-
-fn parse(place: &Path) -> Vec<Entry> {
-    let text = files::read_regular(place, MAX_BYTES).unwrap_or_default();
-    serde_json::from_slice(&text).unwrap_or_default()
+    KEPT.read(file)
 }
 
 /// Adds what was measured now.
 pub fn add(file: &Path, new: Vec<Entry>) {
-    let Some(place) = place(file).filter(|_| !new.is_empty()) else { return };
-    let all = joined(parse(&place), new);
-    let Some(folder) = place.parent() else { return };
-    let written = serde_json::to_vec(&all).map_err(Into::into).and_then(|bytes| {
-        fs::create_dir_all(folder)?;
-        files::keep(&place, |out| out.write_all(&bytes))
-    });
-    if let Err(error) = written {
-        tracing::debug!(place = %place.display(), %error, "cannot keep this history");
+    if !new.is_empty() {
+        KEPT.change(file, |all| joined(all, new));
     }
-    forget_oldest(folder);
 }
 
 /// Bounded for each launch, and as a whole.
@@ -105,21 +85,6 @@ fn joined(mut all: Vec<Entry>, new: Vec<Entry>) -> Vec<Entry> {
     }
     all.drain(..all.len().saturating_sub(MAX_ENTRIES_OF_FILE));
     all
-}
-
-fn forget_oldest(folder: &Path) {
-    let age = |path: &PathBuf| fs::metadata(path).and_then(|about| about.modified()).unwrap_or(UNIX_EPOCH);
-    let mut all: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    if all.len() > MAX_FILES {
-        all.sort_by_cached_key(age);
-        all.iter().take(all.len() - MAX_FILES).for_each(|path| drop(fs::remove_file(path)));
-    }
-}
-
-fn place(file: &Path) -> Option<PathBuf> {
-    let file = std::path::absolute(file).ok()?;
-    let name = blake3::hash(file.as_os_str().as_encoded_bytes()).to_hex();
-    Some(store::folder()?.join("history").join(format!("{}.json", &name[..32])))
 }
 
 #[cfg(test)]

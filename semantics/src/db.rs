@@ -83,6 +83,9 @@ pub struct Chosen {
     pub entry: Option<host::Entry>,
     /// Rows that tuners are to have behind their own.
     pub proposed: Vec<Proposed>,
+    /// Launches that programs have made of a file's kernels, by its path: launch blocks that nobody has written.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub recorded: BTreeMap<PathBuf, String>,
     pub shell: Shell,
 }
 

@@ -24,7 +24,7 @@ mod options;
 mod select;
 
 pub(crate) use block::tensor;
-pub use block::{WrittenName, names_beside, written_names};
+pub use block::{WrittenName, names_beside, spelled, written_names};
 pub use limits::{Impossible, grid, impossible_init, impossible_option, impossible_size, impossible_tensor, option};
 pub use options::{GivenOptions, LaunchOptions};
 pub use select::{LaunchId, is_of, select};
@@ -223,6 +223,8 @@ pub enum Init {
 pub enum LaunchSource {
     Block,
     Sidecar,
+    /// A program has made it.
+    Recorded,
     /// The file's own `kernel[grid](…)`.
     Host(HostPlace),
 }
@@ -254,7 +256,7 @@ impl LaunchPlace {
 /// Every launch of a file that is known, and what is wrong with the others.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Launches {
-    /// Of the block, then of the sidecar, then of host code.
+    /// Of the block, then of the sidecar, then those that programs have made, then of host code.
     pub launches: Vec<Launch>,
     /// One for each of them. It stands beside the launch, so that one which only moves stays what it was.
     pub sources: Vec<LaunchSource>,
@@ -290,6 +292,9 @@ pub fn launches(db: &dyn Db, file: SourceFile) -> Launches {
     if let Some(text) = file.sidecar(db) {
         block::read(db, file, &block::of_sidecar(text), 0, &mut out);
     }
+    if let Some(text) = db.settings().chosen(db).recorded.get(file.path(db)) {
+        block::read_recorded(db, file, text, &mut out);
+    }
     let host = &host::host_launches(db, file).found;
     out.launches.extend(host.launches.iter().cloned());
     out.sources.extend(&host.sources);
@@ -306,6 +311,7 @@ pub fn line_of(db: &dyn Db, file: SourceFile, launch: &Launch) -> Option<u32> {
     match *all.sources.get(all.launches.iter().position(is_same)?)? {
         LaunchSource::Host(place) => place.range(db).map(|range| line(range.start)),
         LaunchSource::Block => block::of_text(file.text(db)).iter().find_map(|block| block.header(&launch.name)).map(line),
+        LaunchSource::Recorded => None,
         LaunchSource::Sidecar => block::of_sidecar(file.sidecar(db).as_ref()?).header_line(&launch.name),
     }
 }

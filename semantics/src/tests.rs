@@ -9,6 +9,7 @@ mod items;
 mod lints;
 mod names;
 mod pages;
+mod recorded;
 mod specialise;
 mod values;
 
@@ -156,6 +157,7 @@ fn show(db: &Database, launch: &Launch, source: LaunchSource) -> String {
         LaunchSource::Host(_) => {}
         LaunchSource::Block => out.push_str(" (block)"),
         LaunchSource::Sidecar => out.push_str(" (sidecar)"),
+        LaunchSource::Recorded => out.push_str(" (recorded)"),
     }
     out
 }

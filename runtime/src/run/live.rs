@@ -22,7 +22,7 @@ use tritium_semantics::{
     elaborate::elaborate,
     host::row_major,
     items,
-    launch::{Init, Launch, LaunchArg, LaunchOptions, MemoryPlace, Tensor as Spec},
+    launch::{self, Init, Launch, LaunchArg, LaunchOptions, MemoryPlace, Tensor as Spec},
     places, project,
     specialise::specialise,
 };
@@ -32,6 +32,7 @@ use crate::{
     bundle::FileSource,
     device::DeviceName,
     exec::{Job, Task, Verify},
+    recorded::{Recorded, Recorder},
     tensor::Tensor,
     watch::{Limits, Watched},
 };
@@ -48,6 +49,7 @@ pub struct Live {
     db: Database,
     modules: Arc<Modules>,
     device: DeviceName,
+    recorder: Recorder,
 }
 
 /// A launch. `args` has a value for each run-time parameter and `meta` one for each compile-time parameter.
@@ -55,6 +57,8 @@ pub struct Live {
 pub struct LiveLaunch {
     pub module: String,
     pub kernel: String,
+    /// The file that the kernel stands in, where the launch is to be recorded.
+    pub record: Option<PathBuf>,
     pub grid: [u64; 3],
     pub args: IndexMap<SmolStr, LaunchArg>,
     pub meta: IndexMap<SmolStr, LiveConst>,
@@ -126,7 +130,7 @@ impl Live {
         let modules = Arc::new(Modules::default());
         let mut db = Database::new(Arc::clone(&modules) as Arc<dyn System>);
         db.choose(Chosen { triton, ..Chosen::default() });
-        Live { db, modules, device }
+        Live { db, modules, device, recorder: Recorder::default() }
     }
 
     /// Makes a module known, before anything that imports it is launched. Its text never changes.
@@ -139,10 +143,25 @@ impl Live {
         if self.db.keys() > MAX_KEYS {
             self.db = self.db.renewed([]);
         }
-        match self.understood(launch, memories) {
-            Ok((path, known)) => self.run(&path, launch, &known, memories, watched),
-            Err(message) => LiveOutcome::fault(message),
+        let (path, known) = match self.understood(launch, memories) {
+            Ok(understood) => understood,
+            Err(message) => return LiveOutcome::fault(message),
+        };
+        let outcome = self.run(&path, launch, &known, memories, watched);
+        if let Some(file) = &launch.record
+            && outcome.problems.is_empty()
+            && let Some(block) = launch::spelled(&self.db, &known, "NAME", &[])
+        {
+            let found = outcome.findings.first().map(|finding| finding.sentence.clone());
+            let wrong = found.or_else(|| outcome.fault.clone());
+            self.recorder.add(file, Recorded::now(&launch.kernel, block, &self.device.to_string(), wrong));
         }
+        outcome
+    }
+
+    /// Writes what is to be recorded and is held back.
+    pub fn flush(&mut self) {
+        self.recorder.flush();
     }
 
     fn function(&self, module: &str, name: &str) -> Result<Function, String> {
@@ -360,6 +379,7 @@ def kernel(X, Y, n, BLOCK: tl.constexpr):
         let launch = LiveLaunch {
             module: "module".to_owned(),
             kernel: "kernel".to_owned(),
+            record: None,
             grid: [grid, 1, 1],
             args: [("X", LaunchArg::Tensor(0)), ("Y", LaunchArg::Tensor(1)), ("n", LaunchArg::Int(6))]
                 .into_iter()

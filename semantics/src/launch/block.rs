@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** a launch is read whole or not at all, and what is wrong with it is said at the span that is wrong.
 
+mod spelled;
 mod written;
 
 use std::ops::Range;
@@ -27,6 +28,7 @@ use crate::{
     items::{Annotation, FunctionItem, items},
 };
 
+pub use spelled::spelled;
 pub use written::{WrittenName, names_beside, written_names};
 
 /// TOML cut out of a text; a sidecar is all TOML.
@@ -137,6 +139,30 @@ impl Block {
     fn source(&self) -> LaunchSource {
         if self.is_sidecar { LaunchSource::Sidecar } else { LaunchSource::Block }
     }
+}
+
+/// The launches of a text that no person has written: what of it does not fit the file as it is now is left out. Of a tuner's rows the one counts
+/// that says what the launch says; one that none says stands by itself.
+pub(super) fn read_recorded(db: &dyn Db, file: SourceFile, text: &str, out: &mut Launches) {
+    let mut read = Launches::default();
+    self::read(db, file, &of_sidecar(text), 0, &mut read);
+    let mut known: Vec<Launch> = Vec::new();
+    for launch in read.launches {
+        let rows = host::configs(db, launch.kernel);
+        let says_same = |row: &host::Config| {
+            let is_same = |(name, value): (&SmolStr, &Const)| launch.meta.get(name) == Some(value);
+            row.meta.0.iter().all(|(name, value)| is_same((name, value))) && row.options.over(launch.options) == launch.options
+        };
+        let config = launch.config.filter(|&row| rows.get(row as usize).is_some_and(says_same));
+        let launch = Launch { config, ..launch };
+        match known.iter_mut().find(|other| other.name == launch.name) {
+            None => known.push(launch),
+            Some(other) if other.config.is_none() => *other = launch,
+            Some(_) => {}
+        }
+    }
+    out.sources.extend(known.iter().map(|_| LaunchSource::Recorded));
+    out.launches.extend(known);
 }
 
 /// What is wrong, and where in the TOML.
@@ -639,7 +665,6 @@ fn argument(name: &str, value: &Spanned<DeValue<'_>>, sizes: &IndexMap<String, C
     result.map_err(|message| Wrong::new(Code::LCH011, message, value.span()))
 }
 
-/// `f32[M, N] = normal(0, 1)`
 /// `f32[M, N] = normal(0, 1)`
 pub(crate) fn tensor(name: &str, text: &str, sizes: &IndexMap<String, Const>) -> Result<Tensor, String> {
     let names = |n: &str| sizes.get(n).cloned();
