@@ -16,7 +16,9 @@ if [ -z "${TRITIUM_BIN:-}" ]; then
   TRITIUM_BIN=$target/$([ $profile = dev ] && echo debug || echo release)/tritium
 fi
 scripts=$here/tritium.data/scripts
-rm -rf "$scripts" && mkdir -p "$scripts"
+rm -rf "$here/tritium.data" && mkdir -p "$scripts" "$here/tritium.data/platlib"
+# Read by every Python of the environment when it starts.
+cp "$here/tritium.pth" "$here/tritium.data/platlib/"
 cp "$TRITIUM_BIN" "$scripts/tritium"
 # Debug information is most of the size, and nobody debugs the copy in a wheel.
 strip "$scripts/tritium"

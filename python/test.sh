@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it into a folder of its own, and runs the tests of the Python module there: without Triton, without a GPU.
+# Builds the wheel, installs it into an environment of its own, and runs the tests of the Python module there: without Triton, without a GPU.
 #
 # TRITIUM_BIN names the program to put inside; without it the release program is built. Further words go to pytest.
 set -euo pipefail
@@ -17,11 +17,13 @@ if [ "$bytes" -gt "$most_bytes" ]; then
   exit 1
 fi
 
-site=$(mktemp -d)
-trap 'rm -rf "$site"' EXIT
-python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-index --no-deps --target "$site" "$wheel"
+# An environment of its own, with NumPy and pytest from .deps.
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+python3 -m venv --without-pip "$place"
+python=$place/bin/python
+python3 -m pip --python "$python" install --quiet --disable-pip-version-check --no-index --no-deps "$wheel"
 # The program came along.
-"$site/bin/tritium" --version
+"$place/bin/tritium" --version
 cd "$root"
-export PYTHONPATH="$site:$PYTHONPATH" PYTHONDONTWRITEBYTECODE=1
-python3 -m tritium -m pytest -q -p no:cacheprovider python/tests examples/test_softmax.py "$@"
+PYTHONDONTWRITEBYTECODE=1 "$python" -m tritium -m pytest -q -p no:cacheprovider python/tests examples/test_softmax.py "$@"

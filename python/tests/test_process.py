@@ -77,6 +77,34 @@ def test_lane_by_lane(script):
     assert (code, out, err) == (0, "[] __main__ 3.0\n", f"kernel ({path}:4): 1 launch on sim\n")
 
 
+SPAWNS = """
+import multiprocessing, sys
+import numpy as np
+import triton, triton.language as tl
+@triton.jit
+def kernel(OUT):
+    tl.store(OUT, 3)
+def work(n):
+    out = np.zeros(1, np.float32)
+    kernel[(1,)](out)
+    return float(out[0]) + n
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        print(pool.map(work, [0, 1]))
+"""
+
+
+def test_processes_that_a_program_spawns_do_the_same(script):
+    assert said(python(script(SPAWNS))) == (0, "[3.0, 4.0]\n", "")
+
+
+def test_an_environment_may_begin_so(script):
+    process = subprocess.Popen(
+        [sys.executable, script(PRINTS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "TRITIUM": "1"}
+    )
+    assert said(process) == (0, "[] __main__ 3.0\n", "")
+
+
 def test_no_program():
     assert said(python())[0] == 2
     assert said(python("nothing.py")) == (2, "", "tritium: nothing.py: no such file\n")
@@ -120,3 +148,21 @@ def test_threads_take_turns():
     for thread in threads:
         thread.join()
     assert (out == 8).all()
+
+
+def test_nothing_is_imported_that_the_program_does_not_import(script):
+    path = script("import sys\nprint(sorted({'numpy', 'torch', 'triton'} & set(sys.modules)))\n")
+    assert said(python(path)) == (0, "[]\n", "")
+
+
+def test_what_was_installed_can_be_taken_back(script):
+    path = script(
+        "import sys, numpy, tritium\n"
+        "before = numpy.empty\n"
+        "tritium.uninstall()\n"
+        "after = numpy.empty\n"
+        "with tritium.installed():\n"
+        "    assert numpy.empty is not after\n"
+        "print(before is not after, numpy.empty is after, len([f for f in sys.meta_path if 'tritium' in type(f).__module__]))\n"
+    )
+    assert said(python(path)) == (0, "True True 0\n", "")

@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 PROGRAM = """\
 import numpy as np
 import triton
@@ -65,17 +63,8 @@ class Server:
         self.process.stdout.close()
 
 
-@pytest.fixture
-def program():
-    import tritium
-
-    found = Path(tritium.__file__).parent.parent / "bin" / "tritium"
-    found = found if found.exists() else Path(sys.executable).parent / "tritium"
-    assert found.exists()
-    return str(found)
-
-
-def test_an_editor_learns_what_a_program_launched(tmp_path, program):
+def test_an_editor_learns_what_a_program_launched(tmp_path):
+    program = Path(sys.executable).parent / "tritium"
     env = {**os.environ, "TRITIUM_CACHE": str(tmp_path / "cache"), "TRITIUM_RECORD": "1"}
     path = tmp_path / "scale.py"
     text = "import json\n" + PROGRAM

@@ -11,7 +11,8 @@ usage: python -m tritium SCRIPT [ARGUMENT …]
 Runs a Python program as it is; Tritium runs the Triton kernels that it launches on NumPy arrays and CPU tensors, under checks.
 Neither a GPU nor Triton is needed.
 
-  TRITIUM=cpu|sim       what runs kernels: the interpreter, or what the compiler makes of them, lane by lane
+  TRITIUM=1|sim         what runs kernels: the interpreter, or what the compiler makes of them, lane by lane; where it is set, every
+                        Python of this environment begins so, also without `-m tritium`
   TRITIUM_SANITIZE=0    do not look for what is wrong although it runs
   TRITIUM_TRITON=3.6    the version of Triton to stand in for, where none is installed
   TRITIUM_RECORD=1      remember what is launched: editors show kernels with these sizes
@@ -35,9 +36,12 @@ def main():
         return 2
 
     import tritium
+    from tritium import launch
 
     tritium.install()
-    if os.environ.get("TRITIUM_REPORT", "0") not in ("", "0"):
+    # Processes that the program starts do the same: see `tritium.pth`.
+    os.environ.setdefault("TRITIUM", "1")
+    if launch.is_on("TRITIUM_REPORT", False):
         import atexit
 
         atexit.register(lambda: [print(row, file=sys.stderr) for row in tritium.report()])

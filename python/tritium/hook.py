@@ -1,11 +1,13 @@
-"""Stands in Triton's way, or in its place."""
+"""Stands in Triton's way, or in its place.
+
+Nothing is imported for this: what is to be changed in a module is changed once the program has imported it.
+"""
 
 import contextlib
 import functools
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 
 from tritium import _tritium, launch, standin
@@ -20,23 +22,30 @@ def triton():
 
 @functools.cache
 def _is_installed():
-    with contextlib.suppress(ImportError, ValueError):
-        finders = [finder for finder in sys.meta_path if not isinstance(finder, _StandinFinder)]
-        return any(finder.find_spec("triton", None) is not None for finder in finders if hasattr(finder, "find_spec"))
-    return False
+    others = (finder for finder in sys.meta_path if not isinstance(finder, (_StandinFinder, _AfterImport)))
+    return any(finder.find_spec("triton", None) is not None for finder in others if hasattr(finder, "find_spec"))
 
 
 def install():
     """From now on Tritium runs the launches of this process whose tensors are NumPy arrays or lie on the CPU; others go on to Triton."""
     if _undo:
         return
+    after = {}
     if _is_installed():
-        _patch_triton()
+        after |= {"triton.runtime.jit": _patch_launches, "triton.runtime.autotuner": _patch_tuners, "triton.runtime.driver": _patch_driver}
     else:
-        finder = _StandinFinder()
-        sys.meta_path.insert(0, finder)
-        _undo.append(lambda: sys.meta_path.remove(finder))
-    _undo.append(_mark_empty())
+        _add(_StandinFinder())
+    if launch.is_checked():
+        after |= {"numpy": _mark_numpy, "torch": _mark_torch}
+    for name, change in after.items():
+        if name in sys.modules:
+            change(sys.modules[name])
+    _add(_AfterImport(after))
+
+
+def _add(finder):
+    sys.meta_path.insert(0, finder)
+    _undo.append(lambda: sys.meta_path.remove(finder))
 
 
 def uninstall():
@@ -55,6 +64,36 @@ def installed():
     finally:
         if not had:
             uninstall()
+
+
+def _replace(owner, name, value):
+    """Gives an attribute another value, until `uninstall`."""
+    original = getattr(owner, name)
+    setattr(owner, name, functools.wraps(original)(value) if callable(original) else value)
+    _undo.append(lambda: setattr(owner, name, original))
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Changes modules once they are imported."""
+
+    def __init__(self, changes):
+        self.changes = changes
+
+    def find_spec(self, name, path=None, target=None):
+        change = self.changes.get(name)
+        if change is None:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        original = spec.loader.exec_module
+
+        def exec_module(module):
+            original(module)
+            change(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
 
 
 class _StandinFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -77,84 +116,74 @@ class _StandinFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 KNOWN = ("triton.runtime", "triton.runtime.driver", "triton.testing", "triton.tools")
 
 
-def _patch_triton():
-    from triton.runtime import autotuner, jit
+def _patch_launches(jit):
+    original = jit.JITFunction.run
 
-    original, bench = jit.JITFunction.run, autotuner.Autotuner._bench
-
-    @functools.wraps(original)
     def run(self, *args, grid, warmup, **kwargs):
         if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
         return launch.run(self, grid, args, kwargs)
 
-    @functools.wraps(bench)
+    _replace(jit.JITFunction, "run", run)
+
+
+def _patch_tuners(autotuner):
+    bench = autotuner.Autotuner._bench
+
     def first(self, *args, config, **meta):
         # Times on a CPU say nothing about those on a GPU: all rows are as good, and the first is taken.
         if launch.is_on_cpu([*args, *meta.values()]):
             return [0.0, 0.0, 0.0]
         return bench(self, *args, config=config, **meta)
 
-    jit.JITFunction.run, autotuner.Autotuner._bench = run, first
-
-    def undo():
-        jit.JITFunction.run, autotuner.Autotuner._bench = original, bench
-
-    _undo.append(undo)
+    _replace(autotuner.Autotuner, "_bench", first)
 
 
-def _mark_empty():
-    """What `empty` allocates holds a pattern, so that a kernel which reads it before anybody has written is found out."""
-    if not launch.state().is_checked:
-        return lambda: None
-    patched = []
+def _patch_driver(driver):
+    # Programs ask the driver which device they have. Without a GPU it would raise.
+    create = driver._create_driver
 
-    def patch(owner, name, fill):
-        original = getattr(owner, name, None)
-        if original is None:
-            return
+    def created():
+        try:
+            return create()
+        except RuntimeError:
+            return standin.CPU
 
-        @functools.wraps(original)
-        def marked(*args, **kwargs):
-            made = original(*args, **kwargs)
-            with contextlib.suppress(Exception):
-                fill(made)
-            return made
-
-        setattr(owner, name, marked)
-        patched.append((owner, name, original))
-
-    numpy = _imported("numpy")
-    if numpy is not None:
-
-        def fill_array(array):
-            pattern = _tritium.pattern(array.dtype.name)
-            if pattern is not None and array.flags.forc:
-                array.reshape(-1, order="A").view(f"u{len(pattern)}")[...] = int.from_bytes(pattern, "little")
-
-        for name in ("empty", "empty_like"):
-            patch(numpy, name, fill_array)
-    torch = _imported("torch")
-    if torch is not None:
-
-        def fill_tensor(tensor):
-            pattern = _tritium.pattern(str(tensor.dtype).removeprefix("torch."))
-            if pattern is not None and tensor.device.type == "cpu" and tensor.is_contiguous():
-                integer = {4: torch.int32, 8: torch.int64}[len(pattern)]
-                tensor.detach().view(integer).fill_(int.from_bytes(pattern, "little", signed=True))
-
-        for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
-            patch(owner, name, fill_tensor)
-
-    def undo():
-        for owner, name, original in patched:
-            setattr(owner, name, original)
-
-    return undo
+    _replace(driver, "_create_driver", created)
 
 
-def _imported(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
+# What `empty` allocates holds a pattern, so that a kernel which reads it before anybody has written is found out.
+
+
+def _mark_numpy(numpy):
+    def fill(array):
+        pattern = _tritium.pattern(array.dtype.name)
+        if pattern is not None and array.flags.forc:
+            array.reshape(-1, order="A").view(f"u{len(pattern)}")[...] = int.from_bytes(pattern, "little")
+
+    for name in ("empty", "empty_like"):
+        _mark(numpy, name, fill)
+
+
+def _mark_torch(torch):
+    def fill(tensor):
+        pattern = _tritium.pattern(str(tensor.dtype).removeprefix("torch."))
+        if pattern is not None and tensor.device.type == "cpu" and tensor.is_contiguous():
+            integer = {4: torch.int32, 8: torch.int64}[len(pattern)]
+            tensor.detach().view(integer).fill_(int.from_bytes(pattern, "little", signed=True))
+
+    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        _mark(owner, name, fill)
+
+
+def _mark(owner, name, fill):
+    original = getattr(owner, name)
+
+    def marked(*args, **kwargs):
+        made = original(*args, **kwargs)
+        # An array of another kind stays as it is.
+        with contextlib.suppress(Exception):
+            fill(made)
+        return made
+
+    _replace(owner, name, marked)

@@ -22,14 +22,23 @@ RAISED = ("SAN003", "SAN005", "SAN012")
 WARPS, STAGES = 4, 3
 
 
+def is_on(variable, default):
+    """Whether a variable of the environment says yes."""
+    return os.environ.get(variable, str(int(default))).lower() not in ("", "0", "off", "no", "false")
+
+
+def is_checked():
+    """Whether launches run under checks."""
+    return is_on("TRITIUM_SANITIZE", True)
+
+
 class State:
     """What Tritium knows of this process."""
 
     def __init__(self):
-        device = os.environ.get("TRITIUM", "cpu")
-        self.device = "cpu" if device not in ("cpu", "sim") else device
-        self.is_checked = os.environ.get("TRITIUM_SANITIZE", "1") not in ("0", "off", "false")
-        self.is_recorded = os.environ.get("TRITIUM_RECORD", "0") not in ("", "0")
+        self.device = "sim" if os.environ.get("TRITIUM") == "sim" else "cpu"
+        self.is_checked = is_checked()
+        self.is_recorded = is_on("TRITIUM_RECORD", False)
         self.session = _tritium.Session(_triton_version(), self.device)
         self.sources = capture.Sources(self.session.add)
 

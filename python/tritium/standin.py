@@ -333,17 +333,15 @@ class _Absent(types.ModuleType):
         raise AttributeError(f"`{self.__name__}.{name}` needs Triton itself, which is not installed; Tritium stands in for it here")
 
 
-def cpu_driver(path):
-    """`triton.runtime.driver`, as programs ask it for the device."""
-    target = types.SimpleNamespace(backend="cpu", arch=0, warp_size=32)
-    active = types.SimpleNamespace(
-        get_current_target=lambda: target,
-        get_current_device=lambda: 0,
-        get_active_torch_device=lambda: sys.modules["torch"].device("cpu") if "torch" in sys.modules else "cpu",
-    )
-    made = _Absent(path)
-    made.active = active
-    return made
+_TARGET = types.SimpleNamespace(backend="cpu", arch=0, warp_size=32)
+
+#: `triton.runtime.driver.active`, as programs ask it for the device.
+CPU = types.SimpleNamespace(
+    get_current_target=lambda: _TARGET,
+    get_current_device=lambda: 0,
+    get_active_torch_device=lambda: sys.modules["torch"].device("cpu") if "torch" in sys.modules else "cpu",
+    get_device_interface=lambda: sys.modules["torch"].cpu if "torch" in sys.modules else None,
+)
 
 
 _modules: dict[str, types.ModuleType] = {}
@@ -356,8 +354,6 @@ def module(path):
         return known
     if path == "triton.language" or path.startswith("triton.language."):
         made = _Language(path)
-    elif path == "triton.runtime.driver":
-        made = cpu_driver(path)
     else:
         made = _Absent(path)
     _modules[path] = made
@@ -385,5 +381,6 @@ CONTENTS = {
     "triton.runtime": {**_JIT, **_TUNER},
     "triton.runtime.jit": {**_JIT, "constexpr_function": constexpr_function},
     "triton.runtime.autotuner": _TUNER,
+    "triton.runtime.driver": {"active": CPU},
     "triton.tools.tensor_descriptor": {"TensorDescriptor": TensorDescriptor},
 }
