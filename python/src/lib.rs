@@ -57,6 +57,12 @@ impl Session {
         Ok(())
     }
 
+    /// Lets go of all modules.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.live(py)?.clear();
+        Ok(())
+    }
+
     /// Writes what is to be recorded and is held back.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?.flush();

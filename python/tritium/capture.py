@@ -39,7 +39,7 @@ class Source:
     text: str = ""
     #: What the text is made of and may change: where a value lies, under which name, and the value.
     captured: list = dataclasses.field(default_factory=list)
-    #: Modules that it imports.
+    #: Functions that it imports.
     others: list = dataclasses.field(default_factory=list)
 
     def place(self, line):
@@ -57,31 +57,41 @@ class Source:
         )
 
 
-class Sources:
-    """The functions of a process; `add` is told the name and text of every module that is written."""
+class Stale(Exception):
+    """Something that a text was made of has changed."""
 
-    def __init__(self, add):
+
+class Sources:
+    """The functions of a process. `add` is told the name and text of every module that is written, `clear` that none of them counts any more."""
+
+    def __init__(self, add, clear):
         self.add = add
+        self.clear = clear
         self.known = {}
         self.by_module = {}
         self.numbers = itertools.count()
 
-    def of(self, function):
-        """The source of a `@triton.jit` function as it is now."""
-        known = self.known.get(id(function))
-        if known is not None and known[0]() is function:
-            if known[1].is_fresh():
-                return known[1]
-            self.forget(function)
-        return self._read(function)
+    def of(self, function, others=()):
+        """The source of a `@triton.jit` function as it is now, once all that are launched with it are as they are now."""
+        try:
+            for other in others:
+                self.inner(other)
+            return self.inner(function)
+        except Stale:
+            # It is rare that a program changes what kernels read, and other texts may hang on the same.
+            self.known.clear()
+            self.by_module.clear()
+            self.clear()
+            return self.inner(function)
 
-    def forget(self, function):
-        """Lets go of a function, and of those that it calls."""
-        known = self.known.pop(id(function), None)
-        if known is not None:
-            for key, (_, source) in list(self.known.items()):
-                if source in known[1].others:
-                    del self.known[key]
+    def inner(self, function):
+        """The same while a text is written that may stand on others."""
+        known, source = self.known.get(id(function), (None, None))
+        if known is None or known() is not function:
+            return self._read(function)
+        if not source.is_fresh():
+            raise Stale
+        return source
 
     def _read(self, function):
         python = function.fn
@@ -136,7 +146,7 @@ class _Writer:
         if path is not None:
             self._import(path, name)
         elif symbols.is_jit(value) or symbols.is_constexpr_function(value):
-            other = self.sources.of(value)
+            other = self.sources.inner(value)
             self.source.others.append(other)
             self.lines.append(f"from {other.module} import {other.name} as {name}")
             self.source.captured.append((where, name, value))

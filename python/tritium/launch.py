@@ -40,7 +40,7 @@ class State:
         self.is_checked = is_checked()
         self.is_recorded = is_on("TRITIUM_RECORD", False)
         self.session = _tritium.Session(_triton_version(), self.device)
-        self.sources = capture.Sources(self.session.add)
+        self.sources = capture.Sources(self.session.add, self.session.clear)
 
 
 _state = None
@@ -82,7 +82,7 @@ def run(function, grid, args, kwargs):
             raise KeyError(f"Keyword argument {name} was specified but unrecognised")
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    source = current.sources.of(function)
+    source = current.sources.of(function, _functions(bound.arguments.values()))
     where = {"kernel": source.name, "file": source.file, "line": source.line}
     row = report.of(source.name, source.file, source.line, current.device)
     row.launches += 1
@@ -125,6 +125,15 @@ def run(function, grid, args, kwargs):
     if outcome["fault"] is not None:
         file, line, message = _located(current, source, outcome["fault"])
         raise errors.LaunchError(message, kernel=source.name, file=file, line=line)
+
+
+def _functions(values):
+    """The `@triton.jit` functions among arguments."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from _functions(value)
+        elif symbols.is_jit(value):
+            yield value
 
 
 def _is_constexpr(parameter):
@@ -276,7 +285,7 @@ def _constant(current, name, value, where):
     if path is not None and (dtype := path.rpartition(".")[2]) and path.startswith(("triton.language.", "torch.")):
         return ("dtype", dtype)
     if symbols.is_jit(value):
-        source = current.sources.of(value)
+        source = current.sources.inner(value)
         return ("function", (source.module, source.name))
     raise errors.LaunchError(f"`{name}` is a {type(value).__name__}, which is no compile-time value", **where)
 

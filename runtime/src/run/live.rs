@@ -138,6 +138,12 @@ impl Live {
         self.modules.texts().insert(path_of(module), text);
     }
 
+    /// Lets go of all modules.
+    pub fn clear(&mut self) {
+        self.modules.texts().clear();
+        self.db = self.db.renewed([]);
+    }
+
     /// `memories` holds what the launch is given and, after it, what it has left. `watched` is how another thread ends it.
     pub fn launch(&mut self, launch: &LiveLaunch, memories: &mut Vec<Tensor>, watched: &Watched) -> LiveOutcome {
         if self.db.keys() > MAX_KEYS {
