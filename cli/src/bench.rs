@@ -74,7 +74,8 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
     let (jobs, stopped) = request.job.jobs(&session::readable(&host, file)?, file, Task::Bench)?;
     stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
     let mut rows = Vec::new();
-    for Planned { job, entered } in jobs {
+    for planned in jobs {
+        let (entered, Planned { job, .. }) = (planned.given(), planned);
         let options = Options { entry: job.chosen.entry.clone(), ..session::options(analysing)? };
         let timed = |job: &Job| -> Result<Result<Vec<Row>, ExitCode>, Failure> {
             let report = job::outcome(request.job.ask(|asking| exec::run(job, asking))?)?;

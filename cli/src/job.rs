@@ -12,7 +12,10 @@ use tritium_runtime::{
     tune::TuneOptions,
     watch::Limits,
 };
-use tritium_semantics::{Chosen, host::EnteredWith};
+use tritium_semantics::{
+    Chosen,
+    host::{Entered, EnteredWith},
+};
 
 use crate::{
     args::{Elsewhere, Launching},
@@ -31,7 +34,24 @@ pub(crate) struct Request {
 /// A job, and the function that it enters, if it enters one.
 pub(crate) struct Planned {
     pub(crate) job: Job,
-    pub(crate) entered: Option<EnteredWith>,
+    pub(crate) entered: Option<Entered>,
+}
+
+impl Planned {
+    pub(crate) fn given(&self) -> Option<EnteredWith> {
+        self.entered.as_ref().map(Entered::given)
+    }
+
+    /// The same launches with other sizes and contents in place of those that nobody gave.
+    pub(crate) fn others(&self, analysis: &Analysis, request: &Request) -> Vec<Planned> {
+        let Some(entered) = &self.entered else { return vec![] };
+        let set: Vec<_> = request.launching.set.iter().filter_map(|text| given(text).ok()).collect();
+        let planned = |other: Entered| {
+            let chosen = Chosen { entry: Some(other.entry.clone()), ..self.job.chosen.clone() };
+            Planned { job: Job { chosen, ..self.job.clone() }, entered: Some(other) }
+        };
+        analysis.entered_otherwise(entered, &set).map(planned).collect()
+    }
 }
 
 impl Request {
@@ -74,7 +94,7 @@ impl Request {
             let is_named = |name: &String| names.clone().any(|id| id.name == *name || id.to_string() == *name);
             let launch = launch.clone().filter(is_named);
             let chosen = Chosen { entry: Some(entered.entry.clone()), ..own.chosen.clone() };
-            jobs.push(Planned { entered: Some(entered.given()), job: Job { launch, chosen, ..own.clone() } });
+            jobs.push(Planned { job: Job { launch, chosen, ..own.clone() }, entered: Some(entered) });
         }
         let stopped: Vec<String> = plan
             .stopped
@@ -130,14 +150,20 @@ impl Request {
 
 /// `M=4096`
 fn given(text: &str) -> Result<(String, String), Failure> {
-    // A condition is named by its text, which may compare.
+    // A condition is named by its text, which may compare, and a call by its text, which may name arguments.
     let bytes = text.as_bytes();
-    let is_sign = |at: &usize| {
+    let mut depth = 0i32;
+    let mut is_sign = |at: &usize| {
         let beside = |at: Option<usize>, signs: &[u8]| at.and_then(|at| bytes.get(at)).is_some_and(|sign| signs.contains(sign));
-        bytes[*at] == b'=' && !beside(at.checked_sub(1), b"=<>!") && !beside(Some(at + 1), b"=")
+        depth += match bytes[*at] {
+            b'(' | b'[' | b'{' => 1,
+            b')' | b']' | b'}' => -1,
+            _ => 0,
+        };
+        depth <= 0 && bytes[*at] == b'=' && !beside(at.checked_sub(1), b"=<>!") && !beside(Some(at + 1), b"=")
     };
     let (name, value) = (0..bytes.len())
-        .find(is_sign)
+        .find(|at| is_sign(at))
         .map(|at| (&text[..at], &text[at + 1..]))
         .ok_or_else(|| Failure(format!("--set {text}: a value is given as NAME=VALUE, for example M=4096 or x.dtype=f16")))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))

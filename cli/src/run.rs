@@ -40,7 +40,8 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
         let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Run)?;
         stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
         is_ok &= stopped.is_empty();
-        for Planned { job, entered } in jobs {
+        for planned in jobs {
+            let (entered, Planned { job, .. }) = (planned.given(), planned);
             let job = Job { verify, save: request.save.clone(), expect: expect.clone(), ..job };
             let report = match job::outcome(request.job.ask(|asking| exec::run(&job, asking))?) {
                 Ok(Ok(report)) => Report { entered, ..report },

@@ -15,6 +15,9 @@ use crate::{
     session::{self, Failure},
 };
 
+/// Programs of launches that are checked again under other sizes; more take long.
+const MOST_PROGRAMS: u64 = 4096;
+
 pub(crate) struct Request {
     pub(crate) job: job::Request,
     pub(crate) select: Vec<String>,
@@ -37,8 +40,15 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
         is_ok &= stopped.is_empty();
         tally.stopped += stopped.len();
         let mut all: Option<Findings> = None;
-        for Planned { job, entered } in jobs {
-            let findings = match job::outcome(request.job.ask(|asking| exec::sanitize(&job, asking))?) {
+        for planned in jobs {
+            let checked = |planned: &Planned| -> Result<Result<Findings, ExitCode>, Failure> {
+                let found = job::outcome(request.job.ask(|asking| exec::sanitize(&planned.job, asking))?)?;
+                Ok(found.map(|findings| match planned.given() {
+                    Some(entered) => findings.of_entered(entered),
+                    None => findings,
+                }))
+            };
+            let mut findings = match checked(&planned) {
                 Ok(Ok(findings)) => findings,
                 Err(failure) if request.job.is_one() => return Err(failure),
                 other => {
@@ -50,13 +60,23 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
                     continue;
                 }
             };
-            if let Some(entered) = &entered {
+            // Sizes that nobody gave may not go together: others may.
+            if findings.doubtful() > (0, 0) && findings.programs() <= MOST_PROGRAMS {
+                for other in planned.others(&analysis, &request.job) {
+                    if let Ok(Ok(others)) = checked(&other)
+                        && others.doubtful() < findings.doubtful()
+                    {
+                        findings = others;
+                    }
+                    if findings.doubtful() == (0, 0) {
+                        break;
+                    }
+                }
+            }
+            for entered in &findings.entered {
                 eprintln!("{}: entered {entered}", file.display());
             }
-            let findings = match entered {
-                Some(entered) => findings.of_entered(entered),
-                None => findings,
-            };
+            let findings = analysis.located(file, findings).0.counted();
             all = Some(match all {
                 None => findings,
                 Some(known) => known.and(findings),
@@ -110,10 +130,9 @@ struct Tally {
 impl Tally {
     fn add(&mut self, findings: &Findings) {
         for launch in &findings.launches {
-            let has = findings.findings.iter().any(|found| found.launches.contains(&launch.launch));
             *if launch.gap.is_some() {
                 &mut self.with_gaps
-            } else if has {
+            } else if launch.findings > 0 {
                 &mut self.with_findings
             } else {
                 &mut self.clean

@@ -43,6 +43,7 @@ fn text(stats: &Stats) -> String {
     let (typed, ms) = (share(stats.typed_expressions, reached), &stats.ms);
     let launches = &stats.launches;
     let free = share(launches.whole + launches.arguments + launches.free, launches.all);
+    let asked = share(launches.whole + launches.arguments + launches.free + launches.of_kernel, launches.all);
     let unchecked: Vec<String> = stats.unchecked.iter().map(|(why, count)| format!("{why} {count}")).collect();
     let mut out = [
         format!("files               {:>8}  ({} with syntax errors)\n", stats.files, stats.parse_errors),
@@ -59,6 +60,10 @@ fn text(stats: &Stats) -> String {
         format!("  but kinds         {:>8}  of some argument nothing but its use is known\n", launches.but_kinds),
         format!("  unknown           {:>8}\n", launches.unknown),
         format!("  free names        {:>8}  {free:.1} % are whole, or would be with the defaults of free names\n", launches.free),
+        format!(
+            "  of the kernel     {:>8}  {asked:.1} % with those whose kernels' own parameters are asked for\n",
+            launches.of_kernel
+        ),
         format!("expressions         {:>8}  {} not reached\n", stats.expressions, stats.unreached),
         format!("  typed             {:>8}  {typed:.1} % of those reached\n", stats.typed_expressions),
         format!("panics              {:>8}\n", stats.panics),

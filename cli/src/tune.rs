@@ -31,7 +31,8 @@ pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing)
     let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Tune)?;
     stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
     let mut all: Option<Tuning> = None;
-    for Planned { job, entered } in jobs {
+    for planned in jobs {
+        let (entered, Planned { job, .. }) = (planned.given(), planned);
         let job = Job { tune: request.options, verify, ..job };
         let tuning = match job::outcome(request.job.ask(|asking| exec::tune(&job, asking))?)? {
             Ok(tuning) => tuning,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tritium_semantics::{
     SourceFile,
-    host::{self, Entered, HostPlace},
+    host::{self, Choice, Entered, HostPlace},
     items,
     launch::{self, Launch, LaunchSource},
 };
@@ -90,6 +90,11 @@ impl Analysis {
         }
     }
 
+    /// The functions of a plan entered with other sizes and contents in place of those that nobody gave, as long as somebody wants more.
+    pub fn entered_otherwise(&self, entered: &Entered, set: &[(String, String)]) -> impl Iterator<Item = Entered> {
+        Choice::OTHERS.into_iter().filter_map(|choice| host::enter_otherwise(self.db(), entered, set, choice))
+    }
+
     /// The function around a launch of a kernel, entered with what is given.
     pub fn entry_of(&self, path: &Path, kernel: Option<&str>, set: &[(String, String)]) -> Result<Entered, String> {
         let plan = self.plan(path, Wanted { launch: kernel, set, all: true })?;
@@ -120,23 +125,25 @@ impl Analysis {
 
     /// The function around a launch, entered so that the launch is whole; or what stops it.
     pub(crate) fn entered_for(&self, place: HostPlace, set: &[(String, String)]) -> Result<Entered, String> {
-        let Some(function) = host::entrable_around(self.db(), place) else {
-            return Err("it stands in no function".to_owned());
-        };
-        let entered = host::enter(self.db(), function, Some(place), set)?;
+        let mut why: Option<String> = None;
+        if let Some(function) = host::entrable_around(self.db(), place) {
+            // What it is given may be what only its callers know: a kernel, a list.
+            for function in std::iter::once(function).chain(function.callers(self.db())) {
+                let entered = host::enter(self.db(), function, Some(place), set)?;
+                if entered.reached.contains(&place) {
+                    return Ok(entered);
+                }
+                let unknown = entered.launches.found.unknown.into_iter().find(|unknown| unknown.place == place);
+                why = why.or(unknown.map(|unknown| unknown.reason));
+            }
+        }
+        // What the kernel itself takes can always be asked for.
+        let entered = host::enter_kernel(self.db(), place, set)?;
         if entered.reached.contains(&place) {
             return Ok(entered);
         }
-        // What it is given may be what only its callers know: a kernel, a list.
-        for caller in function.callers(self.db()) {
-            let through = host::enter(self.db(), caller, Some(place), set)?;
-            if through.reached.contains(&place) {
-                return Ok(through);
-            }
-        }
-        let unknown = &entered.launches.found.unknown;
-        let why = unknown.iter().find(|unknown| unknown.place == place).map(|unknown| unknown.reason.clone());
-        Err(why.unwrap_or_else(|| "it is not reached".to_owned()))
+        let unknown = entered.launches.found.unknown.into_iter().map(|unknown| unknown.reason).next();
+        Err(why.or(unknown).unwrap_or_else(|| "it is not reached".to_owned()))
     }
 
     fn line_of(&self, file: SourceFile, place: HostPlace) -> u32 {

@@ -69,7 +69,9 @@ pub struct LaunchSites {
     pub some_type: usize,
     /// Not whole, but every argument's kind, dtype and shape is known or a free name: whole with the names' defaults.
     pub free: usize,
-    /// Neither, by what stops them.
+    /// Of the kernel's own parameters it is asked what they are given, as no function around the launch can be entered to it.
+    pub of_kernel: usize,
+    /// None of these, by what stops them.
     pub stopped: BTreeMap<String, usize>,
 }
 
@@ -170,6 +172,16 @@ impl Analysis {
         }
         for (place, _) in places.iter().filter(|(_, (left, _))| left.is_some()) {
             match self.entered_for(*place, &[]) {
+                Ok(entered) if entered.of_kernel => {
+                    let line = place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start));
+                    stats.unknown.push(Row {
+                        file: file.path(self.db()).display().to_string(),
+                        kernel: format!("line {line}"),
+                        status: "of kernel",
+                        reason: entered.given().to_string(),
+                    });
+                    stats.launches.of_kernel += 1;
+                }
                 Ok(_) => stats.launches.free += 1,
                 Err(why) => {
                     let line = place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start));

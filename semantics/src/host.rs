@@ -42,7 +42,10 @@ mod value;
 
 pub(crate) use callers::name_beside;
 pub use callers::{Called, called, launches_elsewhere};
-pub use enter::{Entered, Entrable, Entry, FreeName, Given as EnteredWith, enter, entrable_around};
+pub use enter::{
+    Entered, Entrable, Entry, FreeName, Given as EnteredWith, enter, enter_kernel, enter_otherwise, entrable_around,
+};
+pub use free::Choice;
 pub(crate) use launch::descriptor_problem;
 pub use value::row_major;
 pub use value::{Config, IndexMapOf, Kind};

@@ -180,6 +180,16 @@ pub(crate) fn entered_of(text: &str, set: &[(&str, &str)]) -> String {
                 continue;
             }
         };
+        let is_reached = entered.reached.contains(&site.place);
+        let of_kernel = if is_reached { None } else { Some(crate::host::enter_kernel(&db, site.place, &set)) };
+        let entered = match of_kernel {
+            None => entered,
+            Some(Ok(entered)) => entered,
+            Some(Err(why)) => {
+                let _ = writeln!(out, "{why}");
+                continue;
+            }
+        };
         let _ = writeln!(out, "{}", entered.given());
         if !entered.reached.contains(&site.place) {
             let _ = writeln!(out, "  {} is not reached", site.partial.kernel.name(&db));

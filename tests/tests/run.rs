@@ -306,7 +306,13 @@ def unknown(x):
     let out = text_of(&done);
     let said = "entered scaled with rows = 40 (default), cols = 64 (default), x = f32[rows, cols] (default), weight = f32[cols] (default)";
     assert!(out.contains(said) && out.contains("f32[40, 64]"), "{out}");
-    assert!(out.contains("scaled.py:18: `scale` is not launched: `somewhere` is not known"), "{out}");
+    // What nobody says is a free name by its text.
+    let said =
+        "entered unknown with x_0 = 40 (default), x_1 = 64 (default), somewhere(x) = 8 (default), x = f32[x_0, x_1] (default)";
+    assert!(out.contains(said) && !out.contains("is not launched"), "{out}");
+    let done = run(&[path, "--set", "somewhere(x)=3", "--set", "x=f32[7]"]);
+    let out = text_of(&done);
+    assert!(out.contains("entered unknown with somewhere(x) = 3, x = f32[7]") && out.contains("3 programs"), "{out}");
 
     let done = run(&[path, "--set", "rows=3", "--set", "cols=33", "--set", "x.dtype=f16"]);
     let out = text_of(&done);
@@ -323,5 +329,38 @@ def unknown(x):
 
     let done = Command::new(tritium()).arg("sanitize").arg(folder.path()).output().expect("tritium starts");
     let out = text_of(&done);
-    assert!(out.contains("1 launches: 1 clean, 0 with findings, 0 not checked to their end; 1 not known"), "{out}");
+    assert!(out.contains("2 launches: 1 clean, 1 with findings, 0 not checked to their end; 0 not known"), "{out}");
+}
+
+/// Where no function around a launch can be entered to it, the kernel's own parameters are asked for.
+#[test]
+fn what_only_a_kernel_takes_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("copied.py");
+    let text = "import triton
+import triton.language as tl
+
+@triton.jit
+def copy(X, Y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(Y + i, tl.load(X + i, mask=i < n), mask=i < n)
+
+def copied(arguments):
+    copy[(1,)](**arguments)
+";
+    std::fs::write(&file, text).expect("the file is written");
+    let path = file.to_str().expect("a plain path");
+    let out = text_of(&run(&[path]));
+    assert!(
+        out.contains("entered copy on line 10 with elements = 65536 (default), n = 8 (default), X = f32[elements] (default)"),
+        "{out}"
+    );
+
+    let set = ["--set", "X=f16[100]", "--set", "Y=f16[100]", "--set", "n=100", "--set", "BLOCK=32", "--set", "grid=4"];
+    let done = run(&[&[path], &set[..]].concat());
+    let out = text_of(&done);
+    assert!(out.contains("4 programs of 4 warps") && out.contains("Y  f16[100]"), "{out}");
+
+    let out = text_of(&run(&[path, "--set", "grid=many"]));
+    assert!(out.contains("`grid=many`: one to three numbers of programs are expected"), "{out}");
 }

@@ -393,6 +393,7 @@ def copy(X, Y):
             grid: [2, 1, 1],
             programs: 2,
             gap: None,
+            findings: 0,
         };
         let observed = Observed { launches: vec![checked], observed: vec![launch] };
         let text = format!(

@@ -64,6 +64,9 @@ pub struct CheckedLaunch {
     pub programs: u64,
     /// Why not all of it was checked.
     pub gap: Option<String>,
+    /// What was found in it; another launch of the file may have its name.
+    #[serde(default)]
+    pub findings: usize,
 }
 
 /// What is wrong at one place.
@@ -137,6 +140,30 @@ impl Findings {
         self
     }
 
+    /// These, with each launch told how many of them are its own.
+    pub fn counted(mut self) -> Findings {
+        for launch in &mut self.launches {
+            launch.findings = self.findings.iter().filter(|found| found.launches.contains(&launch.launch)).count();
+        }
+        self
+    }
+
+    /// The programs of all launches.
+    pub fn programs(&self) -> u64 {
+        self.launches.iter().map(|launch| launch.grid.iter().product::<u64>()).sum()
+    }
+
+    /// Launches that were not checked to their end, and those with findings that tell as well that the sizes of a function that was entered do not go
+    /// together: who writes what, and whether all of it.
+    pub fn doubtful(&self) -> (usize, usize) {
+        let of_sizes = [Code::SAN004, Code::SAN006, Code::SAN009].map(|code| code.as_str());
+        let is_doubtful = |launch: &&CheckedLaunch| {
+            let mut found = self.findings.iter().filter(|found| of_sizes.contains(&found.code.as_str()));
+            found.any(|found| !found.rests_on.is_empty() && found.launches.contains(&launch.launch))
+        };
+        (self.launches.iter().filter(|launch| launch.gap.is_some()).count(), self.launches.iter().filter(is_doubtful).count())
+    }
+
     /// These, and those of other launches of the file; what is found at one place more than once is told once.
     pub fn and(mut self, other: Findings) -> Findings {
         self.entered.extend(other.entered);
@@ -177,7 +204,7 @@ impl Findings {
 
 impl fmt::Display for CheckedLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CheckedLaunch { launch, kernel, device, grid, programs, gap } = self;
+        let CheckedLaunch { launch, kernel, device, grid, programs, gap, findings: _ } = self;
         let of = grid.iter().product::<u64>();
         let all = if of == 1 { "1 program".to_owned() } else { format!("{of} programs") };
         match gap {
@@ -249,7 +276,7 @@ pub(super) fn collected(job: &Job, site: &Site, watched: &Watched) -> Result<Col
         let launch = report.id();
         if collected.launches.iter().all(|known| known.launch != launch) {
             let LaunchReport { kernel, device, grid, fault, .. } = report;
-            collected.launches.push(CheckedLaunch { launch, kernel, device, grid, programs: 0, gap: fault });
+            collected.launches.push(CheckedLaunch { launch, kernel, device, grid, programs: 0, gap: fault, findings: 0 });
         }
     }
     Ok(collected)
@@ -329,7 +356,7 @@ impl Run<'_> {
         // A launch in a loop is one.
         if all.launches.last().is_none_or(|last| last.launch != name || last.gap.is_some()) {
             let (kernel, device) = (report.kernel.clone(), report.device.clone());
-            all.launches.push(CheckedLaunch { launch: name, kernel, device, grid: launch.grid, programs, gap });
+            all.launches.push(CheckedLaunch { launch: name, kernel, device, grid: launch.grid, programs, gap, findings: 0 });
         }
         Launched { report, after, reduction: 1 }
     }

@@ -456,7 +456,8 @@ impl Closure {
 }
 
 /// Methods that give a module of a network back, with other parameters or none.
-const MOVES: &[&str] = &["to", "cuda", "cpu", "half", "bfloat16", "float", "double", "train", "eval", "requires_grad_"];
+pub(super) const MOVES: &[&str] =
+    &["to", "cuda", "cpu", "half", "bfloat16", "float", "double", "train", "eval", "requires_grad_"];
 /// Modules within modules that are moved.
 const MAX_MODULE_DEPTH: usize = 16;
 

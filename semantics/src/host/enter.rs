@@ -4,6 +4,10 @@
 //! fails) is followed in the next one. **Invariant:** this is worked out when somebody asks for it, and is no part of a check; a launch
 //! counts as reached where everything that it takes is known.
 
+mod kernel;
+
+pub use kernel::enter_kernel;
+
 use std::{fmt, path::PathBuf, rc::Rc};
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +15,7 @@ use smol_str::SmolStr;
 
 use super::{
     HostLaunches, HostPlace,
-    free::{Argument, Demand, Free, is_block, usual_rank},
+    free::{Argument, Choice, Demand, Free, is_block, usual_rank},
     interpret::{Frame, Host},
     torch::Args,
     value::{Closure, Doubt, Kind, Method, Storage, TensorValue, Value},
@@ -21,9 +25,10 @@ use crate::{
     body::{BinaryOp, Body, BoolOp, CompareOp, Expr, ExprId, FunctionDef, Param, ParamKind, Stmt, StmtId, UnaryOp},
     constant::Const,
     dtype::DType,
+    instance::{self, ArgType},
     items::{self, Annotation, FunctionItem, Node, chunk_body},
-    launch::{Init, LaunchSource},
-    specialise::{Role, roles},
+    launch::{Init, LaunchSource, Launches},
+    specialise::{Role, roles, specialisations},
 };
 
 /// Runs of one function.
@@ -32,6 +37,22 @@ const MAX_RUNS: usize = 40;
 const MAX_RANK: usize = 8;
 /// Functions through which a launch is looked for, where the one around it does not come to it.
 const MAX_CALLERS: usize = 4;
+/// Methods that tensors have and hardly anything else of what a function is given.
+const METHODS: &[&str] = &[
+    "dim",
+    "expand",
+    "flatten",
+    "new_ones",
+    "permute",
+    "reshape",
+    "size",
+    "squeeze",
+    "sum",
+    "transpose",
+    "unbind",
+    "unsqueeze",
+    "view_as",
+];
 /// Statements and expressions of one run.
 const ENTRY_FUEL: u32 = 100_000;
 
@@ -82,6 +103,10 @@ pub struct Entered {
     pub launches: HostLaunches,
     /// Where it launches something of which everything is known.
     pub reached: Vec<HostPlace>,
+    /// No function around it could be entered to the end: the kernel's own parameters are asked for.
+    pub of_kernel: bool,
+    /// The launch that it is entered for.
+    pub target: Option<HostPlace>,
     /// What was given and is no name of it.
     pub unasked: Vec<String>,
 }
@@ -98,6 +123,10 @@ pub(super) struct Entrance {
     given: Vec<(SmolStr, Rc<Storage>)>,
     /// Parameters of which nothing is known yet.
     unknown: Vec<SmolStr>,
+    /// Expressions of which nothing is known, by their text: a function of another library, an attribute of `self`.
+    unsaid: Vec<SmolStr>,
+    /// What is asked for them, where the launch that is wanted is not reached without.
+    late: Vec<Demand>,
     wrong: Option<String>,
 }
 
@@ -204,6 +233,25 @@ impl Entrable {
 
 /// Enters a function with what is given and chooses the rest, so that it comes to a launch, if one is named.
 pub fn enter(db: &dyn Db, function: Entrable, target: Option<HostPlace>, set: &[(String, String)]) -> Result<Entered, String> {
+    enter_by(db, function, target, set, Choice::default())
+}
+
+/// The same function entered for the same launches, with what is chosen chosen otherwise; if it comes to them all the same.
+pub fn enter_otherwise(db: &dyn Db, entered: &Entered, set: &[(String, String)], choice: Choice) -> Option<Entered> {
+    let target = entered.target?;
+    let function = Entrable::find(db, target.file, &entered.entry.function)?;
+    let other = enter_by(db, function, Some(target), set, choice).ok()?;
+    let is_as_far = entered.reached.iter().all(|place| other.reached.contains(place));
+    (is_as_far && other.entry != entered.entry).then_some(other)
+}
+
+fn enter_by(
+    db: &dyn Db,
+    function: Entrable,
+    target: Option<HostPlace>,
+    set: &[(String, String)],
+    choice: Choice,
+) -> Result<Entered, String> {
     let (mut free, mut found) = settled(db, function, target, Free::new(set)?)?;
     // What the text tests for being nothing may be nothing.
     if target.is_some() && !found.score(target).0 {
@@ -221,7 +269,7 @@ pub fn enter(db: &dyn Db, function: Entrable, target: Option<HostPlace>, set: &[
             }
         }
     }
-    let shared = free.with_shared_sizes();
+    let shared = if choice.has_room { free.with_room() } else { free.with_shared_sizes() };
     if shared != free {
         let run = run(db, function, target, shared)?;
         let is_settled = !run.free.clone().follow(run.demands.clone());
@@ -229,28 +277,39 @@ pub fn enter(db: &dyn Db, function: Entrable, target: Option<HostPlace>, set: &[
             (free, found) = (run.free.clone(), run);
         }
     }
+    let other = free.chosen_by(choice);
+    if other != free {
+        found = run(db, function, target, other)?;
+        free = found.free.clone();
+    }
     let names: Vec<FreeName> =
         free.names().into_iter().map(|(name, value, is_given)| FreeName { name, value, is_default: !is_given }).collect();
     let set = names.iter().map(|free| (free.name.clone(), free.value.clone())).collect();
     let unasked = free.unasked().into_iter().map(str::to_owned).collect();
-    let file = function.file.path(db).file_name().map(PathBuf::from).unwrap_or_default();
     Ok(Entered {
-        entry: Entry { file, function: function.name(db), set },
+        entry: Entry { file: file_name(db, function.file), function: function.name(db), set },
         names,
+        of_kernel: false,
+        target,
         reached: found.reached(),
         launches: found.launches,
         unasked,
     })
 }
 
+fn file_name(db: &dyn Db, file: SourceFile) -> PathBuf {
+    file.path(db).file_name().map(PathBuf::from).unwrap_or_default()
+}
+
 /// Runs a function until nothing more is asked for, and keeps the run that came furthest.
 fn settled(db: &dyn Db, function: Entrable, target: Option<HostPlace>, mut free: Free) -> Result<(Free, Run), String> {
     let mut best: Option<(Free, Run)> = None;
-    for _ in 0..MAX_RUNS {
+    let start = free.clone();
+    for nth in 0..MAX_RUNS {
         let run = run(db, function, target, free.clone())?;
         free = run.free.clone();
         let mut next = free.clone();
-        let changes = next.follow(run.demands.clone());
+        let changes = next.follow(run.demands.clone()) || (!run.score(target).0 && next.follow(run.late.clone()));
         if best.as_ref().is_none_or(|(_, known)| run.score(target) >= known.score(target)) {
             best = Some((free.clone(), run));
         }
@@ -258,6 +317,12 @@ fn settled(db: &dyn Db, function: Entrable, target: Option<HostPlace>, mut free:
             break;
         }
         free = next;
+        // What makes one condition hold may make it fail again, and so on: then it is said to hold.
+        if nth == MAX_RUNS / 2 && best.as_ref().is_some_and(|(_, run)| !run.score(target).0) {
+            let late = best.as_ref().map(|(_, run)| run.late.clone()).unwrap_or_default();
+            free = start.clone();
+            free.follow(late);
+        }
     }
     best.ok_or_else(|| "there is no such function".to_owned())
 }
@@ -265,6 +330,9 @@ fn settled(db: &dyn Db, function: Entrable, target: Option<HostPlace>, mut free:
 /// The launches of a file that an entry makes.
 pub(super) fn entered_launches(db: &dyn Db, file: SourceFile, entry: &Entry) -> Option<HostLaunches> {
     file.path(db).ends_with(&entry.file).then_some(())?;
+    if let Some(launches) = kernel::launches_of(db, file, entry) {
+        return Some(launches);
+    }
     let function = Entrable::find(db, file, &entry.function)?;
     Some(enter(db, function, None, &entry.set).ok()?.launches)
 }
@@ -274,6 +342,8 @@ struct Run {
     free: Free,
     launches: HostLaunches,
     demands: Vec<Demand>,
+    /// Followed where a launch is wanted that is not reached, and no demand changes anything.
+    late: Vec<Demand>,
 }
 
 impl Run {
@@ -315,6 +385,8 @@ fn run(db: &dyn Db, function: Entrable, target: Option<HostPlace>, free: Free) -
         demands: vec![],
         given: vec![],
         unknown: vec![],
+        unsaid: vec![],
+        late: vec![],
         wrong: None,
     });
     let scope = host.module(file);
@@ -335,13 +407,13 @@ fn run(db: &dyn Db, function: Entrable, target: Option<HostPlace>, free: Free) -
     if let Some(wrong) = entrance.wrong {
         return Err(wrong);
     }
-    let demands = entrance.all_demands();
     let launches = HostLaunches {
         found: std::mem::take(&mut host.found),
         sites: std::mem::take(&mut host.sites),
         program: std::mem::take(&mut host.recorder.program),
     };
-    Ok(Run { free: entrance.free, launches, demands })
+    let late = entrance.late_demands(&launches.found);
+    Ok(Run { demands: entrance.all_demands(), free: entrance.free, launches, late })
 }
 
 impl Entrance {
@@ -352,6 +424,41 @@ impl Entrance {
             all.extend(self.unknown.iter().cloned().map(Demand::Integer));
         }
         all
+    }
+
+    /// What expressions have to be of which nothing is known: the first thing that is asked of each, and an integer where no launch is known
+    /// for want of it.
+    fn late_demands(&self, found: &Launches) -> Vec<Demand> {
+        let mut asked: Vec<&SmolStr> = Vec::new();
+        let mut all: Vec<Demand> = Vec::new();
+        for demand in &self.late {
+            if let Demand::Tensor(key, _) | Demand::Integer(key) | Demand::Value(key, _) = demand
+                && !asked.contains(&key)
+            {
+                asked.push(key);
+                all.push(demand.clone());
+            } else if let Demand::Condition(..) = demand {
+                all.push(demand.clone());
+            }
+        }
+        let stops = |key: &&SmolStr| found.unknown.iter().any(|unknown| unknown.reason == why_unknown(key));
+        all.extend(self.unsaid.iter().filter(stops).filter(|key| !asked.contains(key)).cloned().map(Demand::Integer));
+        all
+    }
+
+    /// The expression that a value of which nothing is known comes from, by its text.
+    fn unsaid_of(&self, value: &Value) -> Option<SmolStr> {
+        let Value::Unknown(doubt) = value else { return None };
+        self.unsaid.iter().find(|text| doubt.why == why_unknown(text)).cloned()
+    }
+
+    /// What a value comes from that is not known is something, unless that is known otherwise.
+    fn demand_of(&mut self, value: &Value, demand: impl Fn(SmolStr) -> Demand) {
+        if let Some(parameter) = self.unknown_of(value) {
+            self.demand(demand(parameter));
+        } else if let Some(text) = self.unsaid_of(value) {
+            self.late.push(demand(text));
+        }
     }
 
     fn demand(&mut self, demand: Demand) {
@@ -426,22 +533,95 @@ impl Host<'_> {
                 }
             };
         }
-        let made = match &entrance.free.arguments[name] {
-            Argument::Size => return Value::int(entrance.free.extent(name)),
-            Argument::Value { value, .. } => return Value::from_const(value.clone()),
-            Argument::Tensor { dtype, dims, init, .. } => {
-                let init = init.clone().unwrap_or(match dtype {
-                    DType::I1 => Init::RandInt { low: 0, high: 2 },
-                    // An index into any of its axes.
-                    dtype if dtype.is_int() => Init::RandInt { low: 0, high: 3 },
-                    _ => Init::Normal { mean: 0.0, std: 1.0 },
-                });
-                TensorValue::new(*dtype, entrance.free.shape(dims), Some(init))
-            }
+        let made = entrance.free.value(name);
+        if let Value::Tensor(t) = &made {
+            entrance.given.push((name.clone(), t.storage.clone()));
+        }
+        made
+    }
+
+    /// An expression of which nothing is known, where a function is entered: a free name by its text.
+    pub(super) fn unsaid(&mut self, frame: &Frame, id: ExprId, doubt: Doubt) -> Value {
+        let body = &frame.body;
+        let Some(entrance) = &mut self.entrance else { return Value::Unknown(doubt) };
+        let is = |text: &SmolStr| doubt.why == why_unknown(text);
+        let is_same = |of: ExprId| doubt.why == why_unknown(&body.text_of(of));
+        let is_own = match body.expr(id) {
+            // What a function has that is not known is asked for as it stands, not the function.
+            Expr::Attribute { name, .. } => doubt.kind == Kind::Any && !super::kinds::OF_TENSORS.contains(&name.as_str()),
+            Expr::Call { callee: of, .. } | Expr::Subscript { receiver: of, .. } => is_same(*of),
+            _ => false,
         };
-        made.storage.name.borrow_mut().replace(name.clone());
-        entrance.given.push((name.clone(), made.storage.clone()));
-        Value::Tensor(made)
+        let comes_from_other = entrance.unknown.iter().any(is) || entrance.unsaid.iter().any(is);
+        let has_value = matches!(
+            body.expr(id),
+            Expr::Name(_)
+                | Expr::Attribute { .. }
+                | Expr::Call { .. }
+                | Expr::Subscript { .. }
+                | Expr::Binary { .. }
+                | Expr::Unary { .. }
+                | Expr::Comprehension { .. }
+        );
+        if !has_value || (comes_from_other && !is_own) {
+            return Value::Unknown(doubt);
+        }
+        let text = SmolStr::from(body.text_of(id));
+        if !entrance.free.arguments.contains_key(&text) {
+            match entrance.free.wished(&text) {
+                Ok(Some(given)) => {
+                    entrance.free.arguments.insert(text.clone(), given);
+                }
+                Ok(None) => {
+                    if !entrance.unsaid.contains(&text) {
+                        entrance.unsaid.push(text.clone());
+                    }
+                    return Value::Unknown(Doubt { why: why_unknown(&text), ..doubt });
+                }
+                Err(wrong) => {
+                    entrance.wrong = Some(wrong);
+                    return Value::Unknown(doubt);
+                }
+            }
+        }
+        if let Some((text, storage)) = entrance.given.iter().find(|(given, _)| *given == text)
+            && let Some(Argument::Tensor { dims, .. }) = entrance.free.arguments.get(text)
+        {
+            // Every reading of it is the same memory.
+            let shape = entrance.free.shape(dims);
+            let strides = super::row_major(&shape);
+            let dtype = storage.dtype;
+            return Value::Tensor(TensorValue { storage: storage.clone(), dtype, shape, strides, offset: 0, on_cpu: false });
+        }
+        let made = entrance.free.value(&text);
+        if let Value::Tensor(t) = &made {
+            entrance.given.push((text, t.storage.clone()));
+        }
+        made
+    }
+
+    /// What an option, a size of the grid or a library's function is given as an integer.
+    pub(super) fn used_as_integer(&mut self, value: &Value) {
+        if let Some(entrance) = &mut self.entrance {
+            entrance.demand_of(value, Demand::Integer);
+        }
+    }
+
+    /// A tensor has as many axes as the block of its descriptor.
+    pub(super) fn used_with_block(&mut self, t: &TensorValue, block: &[u32]) {
+        if let Some(entrance) = &mut self.entrance
+            && t.shape.len() != block.len()
+            && (1..=MAX_RANK).contains(&block.len())
+        {
+            entrance.demand(Demand::Rank(t.shape.clone(), block.len()));
+        }
+    }
+
+    /// What an option of a launch is given.
+    pub(super) fn used_as_option(&mut self, value: &Value, usual: i128) {
+        if let Some(entrance) = &mut self.entrance {
+            entrance.demand_of(value, |key| Demand::Value(key, Const::Int(usual)));
+        }
     }
 
     /// Gradients of what `forward` has made, for the parameters of `backward`.
@@ -505,9 +685,25 @@ impl Host<'_> {
         let (taken, other) = if way { (then, otherwise) } else { (otherwise, then) };
         let leads =
             entrance.target.is_some_and(|t| t.file == frame.file && t.chunk == frame.chunk && holds(&frame.body, other, t.expr));
-        if leads || raises(&frame.body, taken) {
+        let raises = raises(&frame.body, taken);
+        if leads || raises {
             self.want(frame, condition, !way);
         }
+        // What comes after a block that returns is not reached either.
+        let returns = taken.last().is_some_and(|&last| matches!(frame.body.stmt(last), Stmt::Return(_)));
+        if leads || raises || returns {
+            let text = frame.body.text_of(condition);
+            if let Some(entrance) = &mut self.entrance {
+                entrance.late.push(Demand::Condition(text, !way));
+            }
+        }
+    }
+
+    /// What somebody says of a condition, by its text, or what it has to be although nothing that is chosen makes it that.
+    pub(super) fn said_of_condition(&self, frame: &Frame, condition: ExprId) -> Option<bool> {
+        let texts = &self.entrance.as_ref()?.free.texts;
+        // Most functions ask for none.
+        if texts.is_empty() { None } else { texts.get(&frame.body.text_of(condition)).map(|(holds, _)| holds.truth()) }
     }
 
     /// Asks for what makes a condition hold, or not.
@@ -693,6 +889,19 @@ impl Host<'_> {
         }
     }
 
+    /// A size that is divided by another holds it whole: heads in groups, channels in blocks.
+    pub(super) fn holds_whole(&mut self, whole: &Value, part: &Value) {
+        let (Some((whole, part)), Some(entrance)) = (sizes(whole, part), &mut self.entrance) else { return };
+        if part > 1
+            && whole % part != 0
+            && entrance.free.has(whole)
+            && entrance.free.has(part)
+            && let Some(multiple) = entrance.free.multiple(part, whole)
+        {
+            entrance.demand(Demand::Number(whole, multiple));
+        }
+    }
+
     /// Makes one size a multiple of another.
     fn want_multiple(&mut self, frame: &Frame, whole: ExprId, part: ExprId) {
         let (whole, part) = (self.expr(frame, whole), self.expr(frame, part));
@@ -719,8 +928,8 @@ impl Host<'_> {
         if targets.iter().any(|&target| matches!(body.expr(target), Expr::Starred(_))) {
             return;
         }
-        if let Some(name) = entrance.unknown_of(value) {
-            entrance.demand(Demand::Tensor(name, None));
+        if let Value::Unknown(Doubt { kind: Kind::Any, .. }) = value {
+            entrance.demand_of(value, |name| Demand::Tensor(name, None));
         }
         let Some(parts) = value.items() else { return };
         if parts.len() != targets.len() {
@@ -771,7 +980,7 @@ impl Host<'_> {
         if let Some(wanted) =
             wanted.and_then(|wanted| usize::try_from(wanted).ok()).filter(|&wanted| wanted > shape.len() && wanted <= MAX_RANK)
         {
-            entrance.demand(Demand::Rank(shape, wanted));
+            entrance.demand(Demand::RankAtLeast(shape, wanted));
         }
     }
 
@@ -802,8 +1011,8 @@ impl Host<'_> {
     /// A table that is asked for what a parameter of which nothing is known says: one of its keys.
     pub(super) fn used_as_key(&mut self, index: &Value, first: Option<Const>) {
         let Some(entrance) = &mut self.entrance else { return };
-        if let (Some(parameter), Some(first)) = (entrance.unknown_of(index), first) {
-            entrance.demand(Demand::Value(parameter, first));
+        if let Some(first) = first {
+            entrance.demand_of(index, |key| Demand::Value(key, first.clone()));
         }
     }
 
@@ -826,10 +1035,8 @@ impl Host<'_> {
     /// An attribute that only tensors have, of a parameter of which nothing is known.
     pub(super) fn used_as_tensor(&mut self, value: &Value, name: &str) {
         let Some(entrance) = &mut self.entrance else { return };
-        if let Some(parameter) = entrance.unknown_of(value)
-            && super::kinds::OF_TENSORS.contains(&name)
-        {
-            entrance.demand(Demand::Tensor(parameter, None));
+        if super::kinds::OF_TENSORS.contains(&name) || METHODS.contains(&name) {
+            entrance.demand_of(value, |key| Demand::Tensor(key, None));
         }
     }
 
@@ -839,6 +1046,15 @@ impl Host<'_> {
             return;
         }
         let roles = roles(self.db, item.function);
+        // What the kernel is checked under where nothing says otherwise; what is run again has been given all of it.
+        let assumed = match &self.entrance {
+            Some(Entrance { target: Some(_), .. }) => specialisations(self.db, item.function).first(),
+            _ => None,
+        };
+        let element = |index: usize| match assumed?.instance.arguments(self.db).get(index)? {
+            instance::Argument::Runtime { ty: ArgType::Ptr { elem, .. }, .. } => Some(*elem),
+            _ => None,
+        };
         let Some(entrance) = &mut self.entrance else { return };
         for (index, param) in item.params.iter().enumerate() {
             let (Some(value), Some(role)) = (args.get(index, &param.name), roles.get(index)) else { continue };
@@ -848,19 +1064,24 @@ impl Host<'_> {
                         entrance.demand(Demand::Dtype(parameter, DType::I64));
                     }
                 }
+                // The kernel computes with what it loads as only integers can be.
+                Value::Tensor(t) if t.dtype == DType::F32 && element(index).is_some_and(DType::is_int) => {
+                    if let (Some(parameter), Some(elem)) = (entrance.given_as(t), element(index)) {
+                        entrance.demand(Demand::Dtype(parameter, elem));
+                    }
+                }
                 Value::Const(Const::Int(size)) if param.annotation == Annotation::Constexpr && is_block(&param.name) => {
                     if let Some(size) = u64::try_from(*size).ok().filter(|size| !size.is_power_of_two()) {
                         entrance.demand(Demand::Power(size));
                     }
                 }
                 Value::Unknown(_) => {
-                    let Some(parameter) = entrance.unknown_of(value) else { continue };
-                    entrance.demand(match role {
-                        Role::Pointer => Demand::Tensor(parameter, None),
-                        Role::IndexPointer => Demand::Tensor(parameter, Some(DType::I64)),
-                        Role::Flag => Demand::Value(parameter, Const::Bool(false)),
-                        Role::Dtype => Demand::Value(parameter, Const::DType(DType::F32)),
-                        _ => Demand::Integer(parameter),
+                    entrance.demand_of(value, |key| match role {
+                        Role::Pointer => Demand::Tensor(key, None),
+                        Role::IndexPointer => Demand::Tensor(key, Some(DType::I64)),
+                        Role::Flag => Demand::Value(key, Const::Bool(false)),
+                        Role::Dtype => Demand::Value(key, Const::DType(DType::F32)),
+                        _ => Demand::Integer(key),
                     });
                 }
                 _ => {}

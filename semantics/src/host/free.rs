@@ -6,6 +6,7 @@
 use indexmap::IndexMap;
 use smol_str::{SmolStr, format_smolstr};
 
+use super::value::{TensorValue, Value};
 use crate::{
     constant::Const,
     dtype::DType,
@@ -42,6 +43,30 @@ pub(super) enum Argument {
     },
 }
 
+/// How sizes and contents that nobody gives are chosen. Sizes that differ show which is which; where they do not go together, others may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// Every axis of which the text does not say otherwise is as long as every other.
+    pub are_equal: bool,
+    /// Tensors of integers count up: as indices they are all different, as offsets they ascend.
+    pub count_up: bool,
+    /// A tensor of which the text says nothing has room, whatever the others are like.
+    pub has_room: bool,
+}
+
+impl Choice {
+    const FIRST: Choice = Choice { are_equal: false, count_up: false, has_room: false };
+
+    /// Those that are tried after the first one, in this order.
+    pub const OTHERS: [Choice; 5] = [
+        Choice { count_up: true, ..Choice::FIRST },
+        Choice { are_equal: true, ..Choice::FIRST },
+        Choice { are_equal: true, count_up: true, ..Choice::FIRST },
+        Choice { has_room: true, ..Choice::FIRST },
+        Choice { has_room: true, count_up: true, ..Choice::FIRST },
+    ];
+}
+
 /// What is chosen so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Free {
@@ -58,6 +83,8 @@ pub(super) struct Free {
 pub(super) enum Demand {
     /// Tensors of these extents have so many axes.
     Rank(Vec<u64>, usize),
+    /// An axis of them is read that they lack.
+    RankAtLeast(Vec<u64>, usize),
     /// Two sizes, known by their values, are one; or a size is a number.
     Same(u64, u64),
     /// A size, known by its value, has another.
@@ -71,6 +98,8 @@ pub(super) enum Demand {
     Tensor(SmolStr, Option<DType>),
     Integer(SmolStr),
     Value(SmolStr, Const),
+    /// A condition goes another way than what is chosen makes it go.
+    Condition(String, bool),
 }
 
 /// In place of a function that names a size: it is a parameter, or somebody writes it.
@@ -81,7 +110,13 @@ const COLUMNS: &[u64] = &[64, 32, 128, 16, 96, 80, 112, 48, 144, 160, 176, 192, 
 const ROWS: &[u64] = &[40, 56, 72, 88, 104, 24, 120, 136, 152, 168, 184, 200, 216, 232];
 const INNER: &[u64] = &[20, 28, 36, 44, 52, 60, 68, 76, 84, 92];
 const OUTER: &[u64] = &[3, 5, 7, 6, 9, 11, 13, 10, 14, 15, 17, 18, 19];
-const POWERS: &[u64] = &[16, 32, 64, 8, 128, 4, 256];
+const POWERS: &[u64] = &[16, 32, 64, 8, 128];
+/// Parts of what is divided.
+const MOST_PARTS: u64 = 2048;
+/// An axis of a tensor with room.
+const ROOM: u64 = 256;
+/// Elements of a memory of which nothing else is said.
+const ELEMENTS: u64 = 1 << 16;
 const INTEGERS: &[u64] = &[8, 4, 12, 22, 26, 30, 34, 38, 42, 46, 50];
 
 impl Free {
@@ -96,7 +131,7 @@ impl Free {
         let texts: Vec<(String, Const)> = free
             .wishes
             .iter()
-            .filter(|(name, _)| !is_name(name) && !name.ends_with(".dtype"))
+            .filter(|(name, text)| !is_name(name) && !name.ends_with(".dtype") && !text.contains('['))
             .map(|(name, text)| (name.clone(), constant(text)))
             .collect();
         for (name, value) in texts {
@@ -138,7 +173,9 @@ impl Free {
     /// A value that no size has.
     fn distinct(&self, pool: &[u64]) -> u64 {
         let is_new = |value: &u64| self.sizes.values().all(|size| size.value != *value);
-        pool.iter().copied().chain((257..).step_by(2)).find(is_new).unwrap_or(1)
+        // Blocks may be as large as others: larger tiles take long.
+        let more = (257..).step_by(2).take_while(|_| pool != POWERS);
+        pool.iter().copied().chain(more).find(is_new).or(pool.first().copied()).unwrap_or(1)
     }
 
     fn add_size(&mut self, name: SmolStr, pool: &[u64]) -> SmolStr {
@@ -150,6 +187,7 @@ impl Free {
     }
 
     fn fresh_dims(&mut self, parameter: &str, rank: usize) -> Vec<SmolStr> {
+        let parameter = last_word(parameter);
         (0..rank)
             .map(|axis| {
                 let pool = match (rank - 1 - axis, axis) {
@@ -205,6 +243,26 @@ impl Free {
         Argument::Tensor { dtype: wish.or(dtype).unwrap_or(DType::F32), dims, init: None, is_given: false, is_ranked: false }
     }
 
+    /// The distance of what lies beside one another in a memory, in elements.
+    pub(super) fn stride(&mut self, parameter: &SmolStr, elements: u64) -> Argument {
+        let size = Size { value: elements, is_given: false, named_in: Some(BY_PERSON), is_settled: true };
+        self.sizes.entry(parameter.clone()).or_insert(size);
+        Argument::Size
+    }
+
+    /// A multiple of a size that no size has.
+    pub(super) fn multiple(&self, of: u64, at_least: u64) -> Option<u64> {
+        (1..=MOST_PARTS).filter_map(|times| of.checked_mul(times)).find(|multiple| *multiple >= at_least && !self.has(*multiple))
+    }
+
+    /// A memory of which nobody knows how much of it is reached.
+    pub(super) fn memory(&mut self, dtype: DType) -> Argument {
+        let elements = SmolStr::new_static("elements");
+        let size = Size { value: ELEMENTS, is_given: false, named_in: Some(BY_PERSON), is_settled: true };
+        self.sizes.entry(elements.clone()).or_insert(size);
+        Argument::Tensor { dtype, dims: vec![elements], init: None, is_given: false, is_ranked: true }
+    }
+
     pub(super) fn integer(&mut self, parameter: &SmolStr) -> Argument {
         // Nobody counts in these, whatever a kernel does with them.
         if parameter.ends_with("eps") || parameter.ends_with("epsilon") {
@@ -233,6 +291,25 @@ impl Free {
     pub(super) fn number(&mut self, text: String, is_float: bool) -> Const {
         let value = if is_float { Const::float(0.5) } else { Const::Int(self.distinct(INTEGERS).into()) };
         self.texts.entry(text).or_insert((value, false)).0.clone()
+    }
+
+    /// What is given for a name that has an argument.
+    pub(super) fn value(&self, name: &SmolStr) -> Value {
+        let Some(Argument::Tensor { dtype, dims, init, .. }) = self.arguments.get(name) else {
+            return match self.arguments.get(name) {
+                Some(Argument::Value { value, .. }) => Value::from_const(value.clone()),
+                _ => Value::int(self.extent(name)),
+            };
+        };
+        let init = init.clone().unwrap_or(match dtype {
+            DType::I1 => Init::RandInt { low: 0, high: 2 },
+            // An index into any of its axes.
+            dtype if dtype.is_int() => Init::RandInt { low: 0, high: 3 },
+            _ => Init::Normal { mean: 0.0, std: 1.0 },
+        });
+        let made = TensorValue::new(*dtype, self.shape(dims), Some(init));
+        made.storage.name.borrow_mut().replace(last_word(name).into());
+        Value::Tensor(made)
     }
 
     /// Tensors that nobody gave, by parameter.
@@ -274,7 +351,8 @@ impl Free {
         let before = self.clone();
         for demand in demands {
             match demand {
-                Demand::Rank(shape, rank) => self.set_rank(&shape, rank),
+                Demand::Rank(shape, rank) => self.set_rank(&shape, rank, true),
+                Demand::RankAtLeast(shape, rank) => self.set_rank(&shape, rank, false),
                 Demand::Same(a, b) => self.set_same(a, b),
                 Demand::Number(value, wanted) => {
                     if let Some(name) = self.size_of(value) {
@@ -312,6 +390,9 @@ impl Free {
                         self.arguments.insert(parameter, made);
                     }
                 }
+                Demand::Condition(text, holds) => {
+                    self.texts.entry(text).or_insert((Const::Bool(holds), false));
+                }
                 Demand::Value(parameter, value) => {
                     if !matches!(self.arguments.get(&parameter), Some(Argument::Value { is_given: true, .. })) {
                         self.arguments.insert(parameter, Argument::Value { value, is_given: false });
@@ -319,10 +400,26 @@ impl Free {
                 }
             }
         }
+        // Keys have the axes of queries, where more of them are read than of a matrix.
+        let ranks = self.arguments.values().filter_map(|argument| match argument {
+            Argument::Tensor { dims, is_ranked: true, .. } => Some(dims.len()),
+            _ => None,
+        });
+        let most = ranks.max().unwrap_or(0);
+        let fewer = self.arguments.values().filter_map(|argument| match argument {
+            Argument::Tensor { dims, is_ranked: false, is_given: false, .. } if (3..most).contains(&dims.len()) => {
+                Some(self.shape(dims))
+            }
+            _ => None,
+        });
+        for shape in fewer.collect::<Vec<_>>() {
+            self.set_rank(&shape, most, false);
+        }
         *self != before
     }
 
-    fn set_rank(&mut self, shape: &[u64], rank: usize) {
+    /// `is_all`: there are no more of them.
+    fn set_rank(&mut self, shape: &[u64], rank: usize, is_all: bool) {
         let meant: Vec<(SmolStr, Vec<SmolStr>)> = self
             .arguments
             .iter()
@@ -345,7 +442,7 @@ impl Free {
             }
             let fresh = self.fresh_dims(&name, rank);
             if let Some(Argument::Tensor { dims, is_ranked, .. }) = self.arguments.get_mut(&name) {
-                (*dims, *is_ranked) = (fresh, true);
+                (*dims, *is_ranked) = (fresh, is_all);
             }
         }
     }
@@ -440,6 +537,57 @@ impl Free {
         out
     }
 
+    /// Tensors of which the text says nothing are as large as any.
+    pub(super) fn with_room(&self) -> Free {
+        let mut out = self.clone();
+        for argument in self.arguments.values() {
+            let Argument::Tensor { dims, is_given: false, is_ranked: false, .. } = argument else { continue };
+            let is_loose = |dim: &SmolStr| self.sizes.get(dim).is_some_and(|size| size.named_in.is_none() && !size.is_settled);
+            if !dims.iter().all(is_loose) {
+                continue;
+            }
+            for dim in dims {
+                if let Some(size) = out.sizes.get_mut(dim) {
+                    (size.value, size.is_settled) = (ROOM, true);
+                }
+            }
+        }
+        out
+    }
+
+    /// The same sizes and tensors, chosen otherwise.
+    pub(super) fn chosen_by(&self, choice: Choice) -> Free {
+        let mut out = self.clone();
+        let ranks = out.arguments.values().filter_map(|argument| match argument {
+            Argument::Tensor { dims, .. } => Some(dims.len()),
+            _ => None,
+        });
+        let length = match ranks.max().unwrap_or(0) {
+            0..=2 => 64,
+            3 => 32,
+            _ => 16,
+        };
+        let dims: Vec<SmolStr> = self.dims().cloned().collect();
+        for (name, size) in &mut out.sizes {
+            if !choice.are_equal || size.is_given || size.is_settled {
+                continue;
+            }
+            // Tiles are as large as numbers of heads and of groups.
+            size.value = if dims.contains(name) { length } else { size.value.next_power_of_two() };
+        }
+        for argument in out.arguments.values_mut() {
+            if let Argument::Tensor { dtype, init, is_given: false, .. } = argument
+                && choice.count_up
+                && dtype.is_int()
+                && *dtype != DType::I1
+                && init.is_none()
+            {
+                *init = Some(Init::Arange);
+            }
+        }
+        out
+    }
+
     /// Every name with its value in words, those of sizes first, and whether somebody gave it.
     pub(super) fn names(&self) -> Vec<(String, String, bool)> {
         let is_own =
@@ -458,7 +606,8 @@ impl Free {
             };
             Some((name.to_string(), text, is_given))
         });
-        let texts = self.texts.iter().map(|(text, (value, is_given))| (text.clone(), value.to_string(), *is_given));
+        let texts = self.texts.iter().filter(|(text, _)| !self.arguments.contains_key(text.as_str()));
+        let texts = texts.map(|(text, (value, is_given))| (text.clone(), value.to_string(), *is_given));
         sizes.chain(arguments).chain(texts).collect()
     }
 }
@@ -468,6 +617,13 @@ pub(super) fn is_block(parameter: &str) -> bool {
     let name = parameter.to_lowercase();
     ["block", "chunk", "group", "tile"].iter().any(|word| name.contains(word))
         || (parameter.len() == 2 && parameter.starts_with('B') && parameter.ends_with(|c: char| c.is_ascii_uppercase()))
+}
+
+/// What axes and memories are called after that are those of an expression: `self.experts.weight` is `weight`, `split(x, 2)[0]` is `split`.
+fn last_word(text: &str) -> &str {
+    let callee = text.split(['(', '[']).next().filter(|callee| !callee.is_empty()).unwrap_or(text);
+    let is_sign = |c: char| !c.is_alphanumeric() && c != '_';
+    callee.trim_end_matches(is_sign).rsplit(is_sign).next().filter(|word| !word.is_empty()).unwrap_or("value")
 }
 
 /// The axes of a tensor of which nothing says how many it has.

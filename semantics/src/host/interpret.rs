@@ -434,7 +434,11 @@ impl<'db> Host<'db> {
         }
         self.db.unwind_if_revision_cancelled();
         // Calls within calls, and expressions as deep as the parser allows, need more than a thread's stack.
-        stacker::maybe_grow(256 << 10, 4 << 20, || self.expression(frame, id))
+        let value = stacker::maybe_grow(256 << 10, 4 << 20, || self.expression(frame, id));
+        match value {
+            Value::Unknown(doubt) if self.entrance.is_some() => self.unsaid(frame, id, doubt),
+            value => value,
+        }
     }
 
     fn expression(&mut self, frame: &Frame, id: ExprId) -> Value {
@@ -532,6 +536,9 @@ impl<'db> Host<'db> {
                 let (lhs, rhs) = (self.expr(frame, *lhs), self.expr(frame, *rhs));
                 if frame.file == self.file && !self.is_survey && self.outgrown.is_none() && outgrows(*op, &lhs, &rhs) {
                     self.outgrown = Some(HostPlace { file: frame.file, chunk: frame.chunk, expr: id });
+                }
+                if self.entrance.is_some() && *op == BinaryOp::FloorDiv {
+                    self.holds_whole(&lhs, &rhs);
                 }
                 self.binary(*op, lhs, rhs)
             }

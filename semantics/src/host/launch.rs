@@ -9,12 +9,11 @@ use super::{
     Called, Config, HostPlace, Site,
     interpret::{Host, reason},
     torch::Args,
-    value::{Kind, Storage, TensorValue, Value},
+    value::{Closure, DescriptorValue, Kind, Method, Storage, TensorValue, Value},
 };
 use crate::{
-    Function,
-    body::ParamKind,
-    body::{ArgKind, Expr, Stmt},
+    Function, SourceFile,
+    body::{ArgKind, Expr, ParamKind, Stmt, StmtId},
     constant::Const,
     diagnostics::{Code, Severity},
     items::{self, Annotation, FunctionItem, ParamItem, items as items_of},
@@ -79,7 +78,7 @@ pub(crate) struct Tuning {
 
 impl Tuning {
     /// Whether a row or a rule gives a parameter.
-    fn gives(&self, param: &SmolStr) -> bool {
+    pub(super) fn gives(&self, param: &SmolStr) -> bool {
         self.configs.iter().any(|row| row.meta.get(param).is_some()) || self.heuristics.iter().any(|(name, _)| name == param)
     }
 }
@@ -246,6 +245,11 @@ impl Host<'_> {
             return self.perhaps_written(args);
         }
         self.passed(&item, args);
+        for (option, usual) in [("num_warps", 4), ("num_stages", 2)] {
+            if let Some(value) = args.keyword(option) {
+                self.used_as_option(value, usual);
+            }
+        }
         let (partial, open) = self.partial(&item, &tuning, args);
         let sizes = grid_sizes(grid).ok().and_then(|sizes| launch::grid(&sizes).ok()).map(|(sizes, _)| sizes);
         if self.called.is_some() {
@@ -425,6 +429,37 @@ impl Host<'_> {
         }
     }
 
+    /// Runs what a configuration has run before a launch: it sets the blocks of descriptors. Whether it is followed.
+    fn hooked(&mut self, (file, chunk, stmt): (SourceFile, usize, StmtId), bound: &mut IndexMap<SmolStr, Value>) -> bool {
+        let Some(body) = items::chunk_body(self.db, file, chunk) else { return false };
+        let frame = self.frame(file, chunk, body);
+        let hook = Closure::of_definition(&frame, stmt, Method::Static);
+        let key = |name: &SmolStr| Const::Str(name.to_string());
+        let with_blocks = |value: &Value| match value {
+            Value::Descriptor(of) => {
+                let block = Value::list(of.block.iter().map(|&extent| Value::int(extent)).collect());
+                Value::object(
+                    [("block_shape".into(), block), ("base".into(), Value::Tensor(of.tensor.clone()))].into_iter().collect(),
+                )
+            }
+            other => other.clone(),
+        };
+        let given: IndexMap<Const, Value> = bound.iter().map(|(name, value)| (key(name), with_blocks(value))).collect();
+        let args = Args { positional: vec![Value::dict(given.clone())], keywords: vec![] };
+        if let Value::Unknown(_) = self.call_closure(&hook, &args, &[]) {
+            return false;
+        }
+        for (name, value) in bound {
+            let (Value::Descriptor(of), Some(Value::Object(after))) = (&value, given.get(&key(name))) else { continue };
+            let block = after.fields.borrow().get("block_shape").and_then(Value::items);
+            let block =
+                block.and_then(|sizes| sizes.iter().map(|size| u32::try_from(size.as_int()?).ok()).collect::<Option<Vec<u32>>>());
+            let Some(block) = block else { return false };
+            *value = Value::Descriptor(Rc::new(DescriptorValue { tensor: of.tensor.clone(), block, nan: of.nan }));
+        }
+        true
+    }
+
     fn launch_under(
         &mut self,
         item: &FunctionItem,
@@ -452,6 +487,7 @@ impl Host<'_> {
             let value = self.call(rule.clone(), as_dict(&bound));
             bound.insert(name.clone(), value);
         }
+        let is_hooked = config.pre_hook.is_some_and(|hook| self.hooked(hook, &mut bound));
         let missing: Vec<&SmolStr> = item.params.iter().map(|p| &p.name).filter(|name| !bound.contains_key(*name)).collect();
         if !missing.is_empty() {
             return Err(LaunchError::Unresolved(format!("`{}` is given nothing", missing[0])));
@@ -497,11 +533,14 @@ impl Host<'_> {
                 meta.insert(param.name.clone(), known);
                 continue;
             }
-            if config.has_pre_hook && matches!(value, Value::Descriptor(_)) {
+            if config.has_pre_hook && !is_hooked && matches!(value, Value::Descriptor(_)) {
                 return Err(LaunchError::Unresolved(format!(
                     "the block of `{}` may be set by a `pre_hook`, which is not followed",
                     param.name
                 )));
+            }
+            if let Value::Descriptor(of) = value {
+                self.used_with_block(&of.tensor, &of.block);
             }
             args.insert(param.name.clone(), tensors.argument(value, &param.name)?);
         }

@@ -13,7 +13,7 @@ use super::{
     operations::{distinct, python_str},
     statements::ENDS,
     torch::{self, Args},
-    value::{Config, DescriptorValue, IndexMapOf, Kind, Value},
+    value::{self, Config, DescriptorValue, IndexMapOf, Kind, Value},
 };
 use crate::{
     body::{BinaryOp, CompareOp},
@@ -23,6 +23,18 @@ use crate::{
     launch::{self, GivenOptions, Impossible},
     project, versions,
 };
+
+/// Functions that take integers and nothing else.
+const INTEGERS: &[&str] = &[
+    "builtins.max",
+    "builtins.min",
+    "builtins.range",
+    "torch.empty",
+    "torch.ones",
+    "torch.zeros",
+    "triton.cdiv",
+    "triton.next_power_of_2",
+];
 
 impl Host<'_> {
     pub(super) fn call_path(&mut self, path: &str, args: &Args) -> Value {
@@ -34,6 +46,9 @@ impl Host<'_> {
             };
             Value::some(kinds::call(path, args), why)
         };
+        if INTEGERS.contains(&path) {
+            args.positional.iter().for_each(|value| self.used_as_integer(value));
+        }
         let int = |i: usize, name: &str| args.get(i, name).and_then(Value::as_int);
         let float = |x: Option<f64>| x.map(|x| Value::Const(Const::float(x)));
         if let "torch.finfo" | "torch.iinfo" = path {
@@ -485,6 +500,13 @@ fn config(args: &Args) -> Option<Value> {
         meta: IndexMapOf(meta),
         options,
         impossible,
+        pre_hook: args.keyword("pre_hook").and_then(|hook| match hook {
+            Value::Closure(hook) => match hook.code {
+                value::Code::Function(stmt) if hook.scope.parent.is_none() => Some((hook.file, hook.chunk, stmt)),
+                _ => None,
+            },
+            _ => None,
+        }),
         has_pre_hook: args.keyword("pre_hook").is_some_and(|hook| hook.to_const() != Some(Const::None)),
         is_whole: [(1, "num_warps"), (2, "num_stages"), (4, "maxnreg")]
             .iter()

@@ -6,6 +6,7 @@ use smol_str::SmolStr;
 
 use super::{
     budget,
+    calls::MOVES,
     interpret::{Frame, Host, ONE_OR_ANOTHER, reason},
     kinds, torch,
     value::{Method, Value},
@@ -69,6 +70,10 @@ impl Host<'_> {
             Value::Object(object) => match object.fields.borrow().get(name) {
                 Some(field) => field.clone(),
                 None => match object.class.as_ref().and_then(|c| c.members.get(name)) {
+                    // What another class or nobody has set.
+                    None if self.entrance.is_some() && object.class.is_some() && !MOVES.contains(&name.as_str()) => {
+                        Value::unknown(format!("`.{name}` is not known"))
+                    }
                     None | Some(Value::Closure(_)) => Value::method(receiver.clone(), name),
                     Some(member) => member.clone(),
                 },

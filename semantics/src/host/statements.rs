@@ -115,7 +115,7 @@ impl Host<'_> {
                 let value = self.expr(frame, *condition);
                 if self.entrance.is_some() {
                     let ways = (&then[..], &otherwise[..]);
-                    let known = value.truth();
+                    let known = self.said_of_condition(frame, *condition).or_else(|| value.truth());
                     let holds = known.unwrap_or_else(|| self.decided(frame, *condition, &value, Some(ways)));
                     self.taken(frame, *condition, holds, ways);
                     return self.block(frame, if holds { then } else { otherwise });
@@ -131,7 +131,11 @@ impl Host<'_> {
             }
             Stmt::For { target, iterable, body: inner, otherwise, .. } => {
                 let iterable = self.expr(frame, *iterable);
-                let Some(values) = iterable.items() else {
+                let items = iterable.items().or_else(|| {
+                    // Where a function is entered, a loop of which nothing is known runs once, over what is a free name.
+                    self.entrance.is_some().then(|| vec![Value::unknown("what the loop runs over is not known")])
+                });
+                let Some(values) = items else {
                     let why = reason(&iterable, "what the loop runs over");
                     self.doubt(frame, *target, kinds::part(iterable.kind(), false), &why);
                     return self.perhaps_repeated(frame, &[inner, otherwise], &why);

@@ -126,6 +126,8 @@ pub struct Config {
     pub options: GivenOptions,
     /// A function of the host that may change arguments first.
     pub has_pre_hook: bool,
+    /// That function, where it is one of a module: its file, chunk and statement.
+    pub pre_hook: Option<(SourceFile, usize, StmtId)>,
     /// Whether its options are all known and said above.
     pub is_whole: bool,
     /// What is wrong with its options.
