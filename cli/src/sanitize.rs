@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Programs of launches that are checked again under other sizes; more take long.
-const MOST_PROGRAMS: u64 = 4096;
+const MOST_PROGRAMS: u64 = 1 << 13;
 
 pub(crate) struct Request {
     pub(crate) job: job::Request,

@@ -5,6 +5,7 @@
 //! counts as reached where everything that it takes is known.
 
 mod kernel;
+mod wants;
 
 pub use kernel::enter_kernel;
 
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{
     Db, SourceFile,
-    body::{BinaryOp, Body, BoolOp, CompareOp, Expr, ExprId, FunctionDef, Param, ParamKind, Stmt, StmtId, UnaryOp},
+    body::{Body, CompareOp, Expr, ExprId, FunctionDef, Param, ParamKind, Stmt, StmtId},
     constant::Const,
     dtype::DType,
     instance::{self, ArgType},
@@ -607,13 +608,17 @@ impl Host<'_> {
         }
     }
 
-    /// A tensor has as many axes as the block of its descriptor.
+    /// A tensor has as many axes as the block of its descriptor, and so has the parameter that it is a part of.
     pub(super) fn used_with_block(&mut self, t: &TensorValue, block: &[u32]) {
-        if let Some(entrance) = &mut self.entrance
-            && t.shape.len() != block.len()
-            && (1..=MAX_RANK).contains(&block.len())
-        {
-            entrance.demand(Demand::Rank(t.shape.clone(), block.len()));
+        let Some(entrance) = &mut self.entrance else { return };
+        let whole = entrance.given_as(t).and_then(|parameter| match entrance.free.arguments.get(&parameter)? {
+            Argument::Tensor { dims, .. } => Some(entrance.free.shape(dims)),
+            _ => None,
+        });
+        let shape = whole.unwrap_or_else(|| t.shape.clone());
+        let wanted = (shape.len() + block.len()).checked_sub(t.shape.len());
+        if let Some(wanted) = wanted.filter(|wanted| (1..=MAX_RANK).contains(wanted) && *wanted != shape.len()) {
+            entrance.demand(Demand::Rank(shape, wanted));
         }
     }
 
@@ -681,16 +686,16 @@ impl Host<'_> {
 
     /// A way that is known to be taken, where another leads to the launch that is wanted or this one ends in an exception.
     pub(super) fn taken(&mut self, frame: &Frame, condition: ExprId, way: bool, (then, otherwise): (&[StmtId], &[StmtId])) {
-        let Some(entrance) = &self.entrance else { return };
+        let Some(Entrance { target, .. }) = self.entrance else { return };
         let (taken, other) = if way { (then, otherwise) } else { (otherwise, then) };
-        let leads =
-            entrance.target.is_some_and(|t| t.file == frame.file && t.chunk == frame.chunk && holds(&frame.body, other, t.expr));
+        let target = target.filter(|target| target.file == frame.file && target.chunk == frame.chunk);
+        let leads = target.is_some_and(|target| holds(&frame.body, other, target.expr));
         let raises = raises(&frame.body, taken);
         if leads || raises {
             self.want(frame, condition, !way);
         }
         // What comes after a block that returns is not reached either.
-        let returns = taken.last().is_some_and(|&last| matches!(frame.body.stmt(last), Stmt::Return(_)));
+        let returns = target.is_some() && taken.last().is_some_and(|&last| matches!(frame.body.stmt(last), Stmt::Return(_)));
         if leads || raises || returns {
             let text = frame.body.text_of(condition);
             if let Some(entrance) = &mut self.entrance {
@@ -704,221 +709,6 @@ impl Host<'_> {
         let texts = &self.entrance.as_ref()?.free.texts;
         // Most functions ask for none.
         if texts.is_empty() { None } else { texts.get(&frame.body.text_of(condition)).map(|(holds, _)| holds.truth()) }
-    }
-
-    /// Asks for what makes a condition hold, or not.
-    pub(super) fn want(&mut self, frame: &Frame, condition: ExprId, wanted: bool) {
-        if self.entrance.is_none() {
-            return;
-        }
-        let body = frame.body.clone();
-        match body.expr(condition) {
-            Expr::Unary { op: UnaryOp::Not, operand } => self.want(frame, *operand, !wanted),
-            Expr::Bool2 { op, lhs, rhs } => {
-                let needs_both = (*op == BoolOp::And) == wanted;
-                for &side in [lhs, rhs] {
-                    if needs_both {
-                        if self.expr(frame, side).truth() != Some(wanted) {
-                            self.want(frame, side, wanted);
-                        }
-                    } else {
-                        let before = self.entrance.as_ref().map_or(0, |entrance| entrance.demands.len());
-                        self.want(frame, side, wanted);
-                        if self.entrance.as_ref().is_some_and(|entrance| entrance.demands.len() > before) {
-                            return;
-                        }
-                    }
-                }
-            }
-            Expr::Name(name) => {
-                let now = self.name(frame, name);
-                let demand = match now {
-                    Some(Value::Const(Const::Bool(_))) => Demand::Value(name.clone(), Const::Bool(wanted)),
-                    Some(Value::Const(Const::None)) if wanted => Demand::Tensor(name.clone(), None),
-                    _ => return,
-                };
-                self.demand_of_parameter(name, demand);
-            }
-            Expr::Compare { first, rest } => {
-                let mut lhs = *first;
-                for &(op, rhs) in rest {
-                    self.want_compared(frame, lhs, op, rhs, wanted);
-                    lhs = rhs;
-                }
-            }
-            // `if n % 16: raise`
-            Expr::Binary { op: BinaryOp::Mod, lhs, rhs } if !wanted => self.want_multiple(frame, *lhs, *rhs),
-            Expr::Call { callee, args } if wanted => {
-                if let (Expr::Name(of), [value, _]) = (body.expr(*callee), &args[..])
-                    && of == "isinstance"
-                    && let Expr::Name(name) = body.expr(value.value)
-                {
-                    self.demand_of_parameter(name, Demand::Tensor(name.clone(), None));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn demand_of_parameter(&mut self, name: &SmolStr, demand: Demand) {
-        let is_parameter = self.entry_parameters().is_some_and(|names| names.contains(name));
-        if let Some(entrance) = self.entrance.as_mut().filter(|_| is_parameter) {
-            entrance.demand(demand);
-        }
-    }
-
-    fn entry_parameters(&self) -> Option<Vec<SmolStr>> {
-        let entrance = self.entrance.as_ref()?;
-        let body = chunk_body(self.db, self.file, entrance.chunk)?;
-        let Stmt::Function(def) = body.stmt(entrance.stmt) else { return None };
-        let given = entrance.free.arguments.keys();
-        Some(def.params.iter().map(|param| param.name.clone()).chain(given.cloned()).collect())
-    }
-
-    fn want_compared(&mut self, frame: &Frame, lhs: ExprId, op: CompareOp, rhs: ExprId, wanted: bool) {
-        let body = frame.body.clone();
-        let (a, b) = (self.expr(frame, lhs), self.expr(frame, rhs));
-        let Some(entrance) = &mut self.entrance else { return };
-        let op = if wanted { op } else { opposite(op) };
-        match op {
-            CompareOp::IsNot | CompareOp::Ne if b.is_none() => {
-                if let Expr::Name(name) = body.expr(lhs) {
-                    self.demand_of_parameter(name, Demand::Tensor(name.clone(), None));
-                }
-            }
-            CompareOp::Is | CompareOp::Eq if b.is_none() => {
-                if let Expr::Name(name) = body.expr(lhs) {
-                    self.demand_of_parameter(name, Demand::Value(name.clone(), Const::None));
-                }
-            }
-            CompareOp::Is | CompareOp::Eq => {
-                if let Some(rank) = b.as_int().or(a.as_int()).and_then(|rank| usize::try_from(rank).ok())
-                    && let Some(of) = ranked(&body, lhs).or_else(|| ranked(&body, rhs))
-                {
-                    if let Value::Tensor(t) = self.expr(frame, of)
-                        && let Some(entrance) = &mut self.entrance
-                    {
-                        entrance.demand(Demand::Rank(t.shape, rank));
-                    }
-                    return;
-                }
-                if let Expr::Binary { op: BinaryOp::Mod, lhs: whole, rhs: part } = body.expr(lhs)
-                    && b.as_int() == Some(0)
-                {
-                    return self.want_multiple(frame, *whole, *part);
-                }
-                if let (Some(_), Some(dtype)) = (a.as_dtype(), b.as_dtype()) {
-                    return self
-                        .want_dtype(frame, lhs, dtype)
-                        .or_else(|| self.want_dtype(frame, rhs, a.as_dtype()?))
-                        .unwrap_or(());
-                }
-                match (&a, &b) {
-                    (Value::Tuple(_) | Value::List(_), Value::Tuple(_) | Value::List(_)) => {
-                        let (a, b) = (a.items().unwrap_or_default(), b.items().unwrap_or_default());
-                        if a.len() == b.len() {
-                            a.iter()
-                                .zip(&b)
-                                .filter_map(|(a, b)| sizes(a, b))
-                                .for_each(|(a, b)| entrance.demand(Demand::Same(a, b)));
-                        } else if let Some(shape) = Value::as_shape(&a) {
-                            entrance.demand(Demand::Rank(shape, b.len()));
-                        }
-                    }
-                    _ => {
-                        if let Some((x, y)) = sizes(&a, &b) {
-                            entrance.demand(match is_number(&body, rhs) {
-                                true => Demand::Number(x, y),
-                                false => Demand::Same(x, y),
-                            });
-                        } else if let (Expr::Name(name), Some(value)) = (body.expr(lhs), b.to_const()) {
-                            self.demand_of_parameter(name, Demand::Value(name.clone(), value));
-                        }
-                    }
-                }
-            }
-            CompareOp::In => {
-                let first = b.items().and_then(|items| items.first().cloned());
-                match (body.expr(lhs), first) {
-                    (Expr::Name(name), Some(first)) => {
-                        if let Some(value) = first.to_const() {
-                            match (sizes(&a, &first), value) {
-                                (Some((a, b)), _) => entrance.demand(Demand::Number(a, b)),
-                                (None, value) => self.demand_of_parameter(name, Demand::Value(name.clone(), value)),
-                            }
-                        }
-                    }
-                    (_, Some(first)) => {
-                        if let Some(dtype) = first.as_dtype() {
-                            self.want_dtype(frame, lhs, dtype);
-                        } else if let Some((a, b)) = sizes(&a, &first) {
-                            entrance.demand(Demand::Number(a, b));
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => {
-                if let (Some(of), Some(bound)) = (ranked(&body, lhs), b.as_int()) {
-                    let wanted = match op {
-                        CompareOp::Lt => bound - 1,
-                        CompareOp::Gt => bound + 1,
-                        _ => bound,
-                    };
-                    if let (Value::Tensor(t), Ok(rank)) = (self.expr(frame, of), usize::try_from(wanted))
-                        && let Some(entrance) = &mut self.entrance
-                        && rank <= MAX_RANK
-                    {
-                        entrance.demand(Demand::Rank(t.shape, rank));
-                    }
-                    return;
-                }
-                let Some((x, y)) = sizes(&a, &b) else { return };
-                let beside = match op {
-                    CompareOp::Lt => y.checked_sub(1),
-                    CompareOp::Gt => y.checked_add(1),
-                    _ => Some(y),
-                };
-                match (entrance.free.has(x), beside) {
-                    (true, Some(beside)) if is_number(&body, rhs) => entrance.demand(Demand::Number(x, beside)),
-                    (true, Some(beside)) => entrance.demand(Demand::Same(x, beside)),
-                    _ => entrance.demand(Demand::Same(y, x)),
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A size that is divided by another holds it whole: heads in groups, channels in blocks.
-    pub(super) fn holds_whole(&mut self, whole: &Value, part: &Value) {
-        let (Some((whole, part)), Some(entrance)) = (sizes(whole, part), &mut self.entrance) else { return };
-        if part > 1
-            && whole % part != 0
-            && entrance.free.has(whole)
-            && entrance.free.has(part)
-            && let Some(multiple) = entrance.free.multiple(part, whole)
-        {
-            entrance.demand(Demand::Number(whole, multiple));
-        }
-    }
-
-    /// Makes one size a multiple of another.
-    fn want_multiple(&mut self, frame: &Frame, whole: ExprId, part: ExprId) {
-        let (whole, part) = (self.expr(frame, whole), self.expr(frame, part));
-        let (Some((whole, part)), Some(entrance)) = (sizes(&whole, &part), &mut self.entrance) else { return };
-        let multiple = whole.checked_next_multiple_of(part).unwrap_or(part);
-        let demand = if entrance.free.has(whole) { Demand::Number(whole, multiple) } else { Demand::Number(part, whole) };
-        entrance.demand(demand);
-    }
-
-    fn want_dtype(&mut self, frame: &Frame, of: ExprId, dtype: DType) -> Option<()> {
-        let Expr::Attribute { receiver, name } = frame.body.expr(of) else { return None };
-        let Value::Tensor(t) = self.expr(frame, *receiver) else { return None };
-        let parameter = self.entrance.as_ref()?.given_as(&t)?;
-        if name == "dtype" {
-            self.entrance.as_mut()?.demand(Demand::Dtype(parameter, dtype));
-        }
-        Some(())
     }
 
     /// Names that sizes get, and numbers of axes, where a shape is taken apart: `M, N = x.shape`.
@@ -1097,45 +887,4 @@ fn raises(body: &Body, block: &[StmtId]) -> bool {
         Stmt::If { then, otherwise, .. } => raises(body, then) && raises(body, otherwise),
         _ => false,
     })
-}
-
-/// `x.dim()`, `x.ndim`, `len(x.shape)`: the tensor whose axes are counted.
-fn ranked(body: &Body, expr: ExprId) -> Option<ExprId> {
-    match body.expr(expr) {
-        Expr::Attribute { receiver, name } if name == "ndim" => Some(*receiver),
-        Expr::Call { callee, args } => match (body.expr(*callee), &args[..]) {
-            (Expr::Attribute { receiver, name }, []) if name == "dim" || name == "ndimension" => Some(*receiver),
-            (Expr::Name(len), [shape]) if len == "len" => match body.expr(shape.value) {
-                Expr::Attribute { receiver, name } if name == "shape" => Some(*receiver),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn is_number(body: &Body, expr: ExprId) -> bool {
-    matches!(body.expr(expr), Expr::Int(_))
-}
-
-fn opposite(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Eq => CompareOp::Ne,
-        CompareOp::Ne => CompareOp::Eq,
-        CompareOp::Is => CompareOp::IsNot,
-        CompareOp::IsNot => CompareOp::Is,
-        CompareOp::In => CompareOp::NotIn,
-        CompareOp::NotIn => CompareOp::In,
-        CompareOp::Lt => CompareOp::Ge,
-        CompareOp::Ge => CompareOp::Lt,
-        CompareOp::Gt => CompareOp::Le,
-        CompareOp::Le => CompareOp::Gt,
-    }
-}
-
-/// Two numbers that may be sizes.
-fn sizes(a: &Value, b: &Value) -> Option<(u64, u64)> {
-    let size = |value: &Value| value.as_int().and_then(|value| u64::try_from(value).ok());
-    size(a).zip(size(b)).filter(|(a, b)| a != b)
 }

@@ -117,6 +117,7 @@ const MOST_PARTS: u64 = 2048;
 const ROOM: u64 = 256;
 /// Elements of a memory of which nothing else is said.
 const ELEMENTS: u64 = 1 << 16;
+const ROW_BLOCKS: &[u64] = &[256, 512];
 const INTEGERS: &[u64] = &[8, 4, 12, 22, 26, 30, 34, 38, 42, 46, 50];
 
 impl Free {
@@ -268,8 +269,13 @@ impl Free {
         if parameter.ends_with("eps") || parameter.ends_with("epsilon") {
             return Argument::Value { value: Const::float(1e-6), is_given: false };
         }
-        let is_block = is_block(parameter);
-        self.add_size(parameter.clone(), if is_block { POWERS } else { INTEGERS });
+        let pool = match parameter.to_lowercase().as_str() {
+            // A block that no axis is named for holds a row.
+            "block" | "block_size" | "blocksize" => ROW_BLOCKS,
+            _ if is_block(parameter) => POWERS,
+            _ => INTEGERS,
+        };
+        self.add_size(parameter.clone(), pool);
         if let Some(size) = self.sizes.get_mut(parameter) {
             size.named_in.get_or_insert(BY_PERSON);
         }
@@ -303,6 +309,7 @@ impl Free {
         };
         let init = init.clone().unwrap_or(match dtype {
             DType::I1 => Init::RandInt { low: 0, high: 2 },
+            dtype if dtype.is_int() && ascends(name) => Init::Arange,
             // An index into any of its axes.
             dtype if dtype.is_int() => Init::RandInt { low: 0, high: 3 },
             _ => Init::Normal { mean: 0.0, std: 1.0 },
@@ -624,6 +631,12 @@ fn last_word(text: &str) -> &str {
     let callee = text.split(['(', '[']).next().filter(|callee| !callee.is_empty()).unwrap_or(text);
     let is_sign = |c: char| !c.is_alphanumeric() && c != '_';
     callee.trim_end_matches(is_sign).rsplit(is_sign).next().filter(|word| !word.is_empty()).unwrap_or("value")
+}
+
+/// Whether a tensor is called what holds where one part after the other begins.
+fn ascends(name: &str) -> bool {
+    let name = last_word(name).to_lowercase();
+    ["offs", "offsets", "cu_seqlens", "indptr"].iter().any(|word| name.contains(word))
 }
 
 /// The axes of a tensor of which nothing says how many it has.
