@@ -115,7 +115,8 @@ impl Analysis {
             .names
             .iter()
             .filter_map(|free| Some((free.name.as_str(), free.value.parse().ok()?)))
-            .filter(|&(_, value)| value > 1)
+            // A free name may be an expression, which is no name of a size.
+            .filter(|(name, value)| *value > 1 && name.chars().all(|c| c.is_alphanumeric() || c == '_'))
             .collect();
         let name = format!("{}_as_asked", launch.kernel.name(db));
         let toml = launch::spelled(db, launch, &name, &sizes)?;
