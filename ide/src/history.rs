@@ -2,17 +2,14 @@
 //
 //! What launches took and how far they were off, time after time: kept when they are timed or run, shown where the kernel is hovered over.
 
-use std::{
-    path::Path,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::path::Path;
 
 use tritium_runtime::{
     history::{self, Entry},
     run::Report,
 };
 
-use crate::{Analysis, bench::Row, kernels::Kernel};
+use crate::bench::Row;
 
 /// Bars of a sparkline, from the least to the most.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -44,16 +41,14 @@ pub fn keep_errors(path: &Path, report: &Report) {
     history::add(path, compared.map(entry).collect());
 }
 
-impl Analysis {
-    /// A line for each launch and device of a kernel, and for each of time, error and registers: newest first.
-    pub(crate) fn history_markdown(&self, kernel: &Kernel) -> String {
-        let path = kernel.function.file(self.db()).path(self.db());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        lines(&history::read(path), &kernel.name, now)
-    }
+/// `12.30 µs (measured on NVIDIA H100, 1a2b3c4, 2 h ago)`
+pub(crate) fn told(entry: &Entry, now: u64) -> String {
+    let time = entry.time.map_or_else(String::new, |time| format!("{:.2} µs ", time.median_us));
+    format!("{time}(measured on {}, {})", entry.device, when(entry, now))
 }
 
-fn lines(all: &[Entry], kernel: &str, now: u64) -> String {
+/// A line for each launch and device of a kernel, and for each of time, error and registers: newest first.
+pub(crate) fn lines(all: &[Entry], kernel: &str, now: u64) -> String {
     let all: Vec<&Entry> = all.iter().rev().filter(|entry| entry.kernel == kernel).collect();
     let mut told: Vec<(&str, &str)> = Vec::new();
     for entry in &all {
@@ -95,13 +90,16 @@ fn line(title: &str, values: Vec<(&Entry, f64)>, now: u64, shown: impl Fn(f64) -
         BARS[((share * 7.0).round() as usize).min(7)]
     };
     let spark: String = if values.len() > 1 { values.iter().map(|(_, value)| bar(*value)).collect() } else { String::new() };
-    let number = |(entry, value): &(&Entry, f64)| {
-        let commit = entry.commit.as_ref().map(|commit| format!("{commit}, ")).unwrap_or_default();
-        format!("{} ({commit}{})", shown(*value), age(now.saturating_sub(entry.at)))
-    };
+    let number = |(entry, value): &(&Entry, f64)| format!("{} ({})", shown(*value), when(entry, now));
     let numbers: Vec<String> = values.iter().take(IN_NUMBERS).map(number).collect();
     let spark = if spark.is_empty() { spark } else { format!("`{spark}` ") };
     format!("- {title}: {spark}{}\n", numbers.join(", "))
+}
+
+/// `1a2b3c4, 2 h ago`
+fn when(entry: &Entry, now: u64) -> String {
+    let commit = entry.commit.as_ref().map(|commit| format!("{commit}, ")).unwrap_or_default();
+    format!("{commit}{}", age(now.saturating_sub(entry.at)))
 }
 
 fn age(seconds: u64) -> String {

@@ -1,7 +1,7 @@
 // Feature: Hover
 //
 //! A value: its type, shape in numbers and in the user's names, what its axes run along, its bounds and alignment with where they come
-//! from, layout after the passes. A kernel's name: its resources and roofline.
+//! from, layout after the passes. A kernel's name: its resources and roofline, the three lines that matter first.
 //! A builtin: its page. Lists, never tables: some editors show Markdown tables raw.
 
 use std::{ops::Range, path::Path};
@@ -15,14 +15,31 @@ use tritium_semantics::{
     types::Ty,
 };
 
-use crate::{Analysis, kernels::Kernel};
+use crate::{
+    Analysis,
+    kernel_hover::{self, KernelText},
+    kernels::Kernel,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hover {
     pub range: Range<usize>,
     pub markdown: String,
+    /// What stands behind it, for who wants to know more; of a kernel's name alone.
+    pub rest: String,
     /// An exact figure is being compiled that this hover gives as an estimate.
     pub awaits_exact: bool,
+}
+
+impl Hover {
+    pub(crate) fn of(range: Range<usize>, markdown: String) -> Hover {
+        Hover { range, markdown, rest: String::new(), awaits_exact: false }
+    }
+
+    /// With all that stands behind it.
+    pub fn whole(&self) -> String {
+        kernel_hover::whole(&self.markdown, &self.rest)
+    }
 }
 
 /// An expression and its type as a kernel has it.
@@ -40,9 +57,8 @@ impl Analysis {
         }
         let kernels = self.kernels(path);
         if let Some(kernel) = kernels.iter().find(|k| touches(&k.range, offset)) {
-            let (figures, awaits_exact) = self.kernel_markdown(kernel);
-            let markdown = figures + &self.history_markdown(kernel);
-            return Some(Hover { range: kernel.range.clone(), markdown, awaits_exact });
+            let KernelText { first, rest, awaits_exact } = self.kernel_text(kernel);
+            return Some(Hover { range: kernel.range.clone(), markdown: first, rest, awaits_exact });
         }
         let found =
             self.functions_at(path, offset).find_map(|function| self.value(function, self.seen_by(function, &kernels)?, offset));
@@ -51,7 +67,7 @@ impl Analysis {
         let facts: String = facts.iter().map(|fact| format!("- {fact}\n")).collect();
         Some(match found {
             Some(hover) => Hover { markdown: format!("{}\n{facts}", hover.markdown.trim_end()), ..hover },
-            None => Hover { range: line, markdown: facts, awaits_exact: false },
+            None => Hover::of(line, facts),
         })
     }
 
@@ -111,11 +127,7 @@ impl Analysis {
             && let Some(builtin) = Builtin::ALL.iter().find(|b| b.spelling() == *path)
         {
             let row = builtin.row();
-            return Some(Hover {
-                range,
-                markdown: format!("```python\n{path}{}\n```\n{}", row.signature, row.page),
-                awaits_exact: false,
-            });
+            return Some(Hover::of(range, format!("```python\n{path}{}\n```\n{}", row.signature, row.page)));
         }
         if let Ty::Callable(path) = ty
             && let Some(function) = path.strip_prefix("libdevice.").and_then(Library::find)
@@ -123,7 +135,7 @@ impl Analysis {
             let row = function.row();
             let markdown =
                 format!("```python\n{path}{}\n```\n{} — {}.\n\n{LIBRARY_PAGE}", function.signature(), row.name, row.summary);
-            return Some(Hover { range, markdown, awaits_exact: false });
+            return Some(Hover::of(range, markdown));
         }
         let mut markdown = format!("```python\n{}: {ty}\n```\n", one_line(&name));
         let mut facts = Vec::new();
@@ -140,7 +152,7 @@ impl Analysis {
         for fact in facts {
             markdown += &format!("- {fact}\n");
         }
-        Some(Hover { range, markdown, awaits_exact: false })
+        Some(Hover::of(range, markdown))
     }
 
     fn parameter(&self, function: Function, kernel: &Kernel, offset: usize) -> Option<Hover> {
@@ -160,7 +172,7 @@ impl Analysis {
             markdown += &format!("- {fact}\n");
         }
         markdown += &format!("- under {}\n", kernel.active.describe(self.db()));
-        Some(Hover { range, markdown, awaits_exact: false })
+        Some(Hover::of(range, markdown))
     }
 }
 

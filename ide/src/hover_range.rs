@@ -129,6 +129,6 @@ impl Analysis {
             markdown += &format!("- and {} more values\n", values.len() - MAX_TYPES);
         }
         markdown += &format!("- under {}\n", kernel.active.describe(self.db()));
-        Some(Hover { range, markdown, awaits_exact: false })
+        Some(Hover::of(range, markdown))
     }
 }

@@ -27,6 +27,7 @@ pub mod history;
 pub mod hover;
 pub mod hover_range;
 pub mod inlay_hints;
+mod kernel_hover;
 pub mod kernels;
 mod naming;
 pub mod recorded;

@@ -429,12 +429,20 @@ impl LanguageServer for Backend {
     async fn hover(&self, params: lsp::HoverParams) -> Result<Option<lsp::Hover>> {
         let at = params.text_document_position_params;
         let deadline = Instant::now() + HOVER_PATIENCE;
+        let (uri, command) = (at.text_document.uri.clone(), self.client_facts().report_command());
         loop {
             // Made before the question, so that no arrival after it is missed.
             let arrival = self.arrivals.notified();
-            let answer = self.document(&at.text_document.uri, move |document| {
+            let (asked_uri, command) = (uri.clone(), command.clone());
+            let answer = self.document(&uri, move |document| {
                 let hover = document.analysis.hover(&document.path, document.offset(at.position)?)?;
-                let contents = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value: hover.markdown };
+                let link = command.as_ref().filter(|_| !hover.rest.is_empty()).and_then(|command| {
+                    let text = document.analysis.text(&document.path)?;
+                    let argument = serde_json::json!([{ "uri": asked_uri.as_str(), "kernel": text.get(hover.range.clone())? }]);
+                    Some(format!("\n[Report]({})\n", convert::command_link(command, &argument)))
+                });
+                let value = link.map_or_else(|| hover.whole(), |link| format!("{}{link}", hover.markdown));
+                let contents = lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value };
                 let range = document.range(&hover.range);
                 Some((lsp::Hover { contents: lsp::HoverContents::Markup(contents), range }, hover.awaits_exact))
             });

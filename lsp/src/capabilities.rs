@@ -51,6 +51,11 @@ impl Client {
         self.says("/workspace/configuration")
     }
 
+    /// The client's command that shows the report of a kernel, if it has one and follows links to commands: its hovers are short then.
+    pub(super) fn report_command(&self) -> Option<String> {
+        self.capabilities.pointer("/experimental/reportCommand").and_then(Value::as_str).map(str::to_owned)
+    }
+
     pub(super) fn resolves_hints(&self) -> bool {
         let listed = self.capabilities.pointer("/textDocument/inlayHint/resolveSupport/properties").and_then(Value::as_array);
         listed.is_some_and(|all| all.iter().any(|p| p == "tooltip"))

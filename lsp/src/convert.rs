@@ -80,6 +80,13 @@ pub(crate) fn diagnostic(
     }
 }
 
+/// `command:NAME?ARGUMENTS`, as editors read it in Markdown.
+pub(super) fn command_link(command: &str, arguments: &serde_json::Value) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
+    let encoded = |byte: u8| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    format!("command:{command}?{}", arguments.to_string().bytes().map(encoded).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,7 +37,12 @@ impl Request {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let value_of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let set = value.get("set").and_then(Value::as_object);
-        let set = set.map(|set| set.iter().map(|(name, value)| (name.clone(), value_of(value))).collect());
+        let set = set.map(|set| {
+            let mut set: Vec<_> = set.iter().map(|(name, value)| (name.clone(), value_of(value))).collect();
+            // Tables of Lua have no order.
+            set.sort();
+            set
+        });
         Ok(Request { uri, kernel: text("kernel"), launch: text("launch"), set })
     }
 }

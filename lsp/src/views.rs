@@ -5,6 +5,7 @@
 //! | `tritium/view` | a stage of a kernel as text, with the lines of the source for each of its lines |
 //! | `tritium/configurations` | every launch and autotune configuration of a kernel as a column |
 //! | `tritium/occupancy`, `tritium/roofline`, `tritium/layout` | a chart as SVG and as text |
+//! | `tritium/report` | what a kernel takes and costs, as Markdown: its hover and all that is behind it |
 //! | `tritium/choices` | the configurations, boards and versions of Triton to choose from, the chosen ones, and what is not checked |
 //! | `tritium/launches` | what a file launches, by kernel and with its range; without a document, the files of the workspace that mention Triton |
 //!
@@ -53,6 +54,7 @@ pub(crate) fn serve(service: LspServiceBuilder<Backend>) -> LspServiceBuilder<Ba
         .custom_method("tritium/occupancy", Backend::occupancy)
         .custom_method("tritium/roofline", Backend::roofline)
         .custom_method("tritium/layout", Backend::layout)
+        .custom_method("tritium/report", Backend::report)
         .custom_method("tritium/choices", Backend::choices)
         .custom_method("tritium/launches", Backend::launches)
 }
@@ -203,6 +205,16 @@ impl Backend {
     pub(crate) async fn layout(&self, params: Params) -> Result<Value> {
         self.until_exact(false, &params, |document, asked| {
             Some((told(document.analysis.layout_chart(&document.path, &asked.choice, asked.offset)), false))
+        })
+        .await
+    }
+
+    pub(crate) async fn report(&self, params: Params) -> Result<Value> {
+        self.until_exact(params.wait, &params, |document, asked| {
+            Some(match document.analysis.kernel_report(&document.path, &asked.choice) {
+                Ok((report, pending)) => (serde_json::to_value(report).unwrap_or_default(), pending),
+                Err(refusal) => (told::<Value>(Err(refusal)), false),
+            })
         })
         .await
     }

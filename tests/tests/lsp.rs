@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use expect_test::expect;
 use serde_json::{Value, json};
 use tritium_semantics::diagnostics::Code;
 use tritium_tests::client::{Client, position};
@@ -488,6 +489,84 @@ fn what_was_measured_is_told_later() {
     let line = |title: &str| told.lines().find(|line| line.starts_with(title)).unwrap_or_else(|| panic!("{title} in:\n{told}"));
     assert_eq!(line("- measured odd on cpu: `").matches("µs (").count(), 2);
     assert!(line("- error of odd on cpu: `").contains("e-8"));
-    assert_eq!(fs::read_dir(cache.join("history")).expect("it is there").count(), 1);
+    // Of the board that is looked at it stands in the first line; what the interpreter takes does not.
+    let first = |told: &str| told.lines().next().unwrap_or_default().to_owned();
+    assert!(!first(&told).contains("measured"), "{told}");
+    let kept: Vec<_> = fs::read_dir(cache.join("history")).expect("it is there").flatten().collect();
+    assert_eq!(kept.len(), 1);
+    let mut recorded: Value = serde_json::from_slice(&fs::read(kept[0].path()).expect("it is there")).expect("JSON");
+    for entry in recorded.as_array_mut().expect("entries") {
+        entry["device"] = json!("NVIDIA H100 80GB HBM3");
+        entry["commit"] = json!("1a2b3c4");
+        if entry["time"].is_object() {
+            entry["time"]["median_us"] = json!(7.25);
+        }
+    }
+    fs::write(kept[0].path(), recorded.to_string()).expect("it is ours");
+    // Not of another launch, and not of another board.
+    assert!(!first(&client.hover(&uri, &text, "add(X")).contains("measured"));
+    let activate = json!({ "uri": uri, "kernel": "add", "configuration": "odd" });
+    client.request("workspace/executeCommand", json!({ "command": "tritium.server.activate", "arguments": [activate] }));
+    let told = first(&client.hover(&uri, &text, "add(X"));
+    let (measured, estimated) =
+        told.split_once(')').and_then(|(bound, rest)| Some((bound, rest.split_once(')')?))).map_or(("", ""), |(_, parts)| parts);
+    assert!(measured.starts_with(" · 7.25 µs (measured on NVIDIA H100 80GB HBM3, 1a2b3c4, "), "{told}");
+    assert!(estimated.starts_with(" · ~") && estimated.ends_with(" µs on H100 (estimated) · launch `odd`  "), "{told}");
+    client.notify("workspace/didChangeConfiguration", json!({ "settings": { "tritium": { "gpu": "A100" } } }));
+    let told = first(&client.hover(&uri, &text, "add(X"));
+    assert!(told.contains("A100 (estimated)") && !told.contains("measured"), "{told}");
+    client.stop();
+}
+
+/// Three lines are read: what bounds the kernel and its time, what it takes, and what would gain most. All else is behind them: below a rule, or
+/// behind a link where the editor has a command for it.
+#[test]
+fn a_kernels_hover_is_three_lines_and_the_rest_behind_them() {
+    // Estimates alone, so that no version of ptxas decides.
+    let environment = [("TRITON_PTXAS_PATH", "/no/such/ptxas"), ("TRITIUM_CACHE", "off")];
+    let path = repository().join("editors/fixtures/ws/tuned.py");
+    let text = fs::read_to_string(&path).expect("a fixture");
+    let assumed = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef fill(X, n, BLOCK: tl.constexpr):\n    at = tl.arange(0, BLOCK)\n    tl.store(X + at, 1.0, mask=at < n)\n";
+    let mut client = Client::start(&environment, &json!({}));
+    let uri = client.open(&path, &text);
+    let whole = loop {
+        // Until it is known that there is no ptxas.
+        let told = client.hover(&uri, &text, "matmul(A");
+        if told.contains("no exact figure") {
+            break told;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let (first, rest) = whole.split_once("\n---\n\n").expect("a rule");
+    expect![[r#"
+        **compute bound**, ~486.5 µs on H100 (estimated) · launch `matmul`, configuration 0  
+        ~68 registers (estimated) · 24.0 KiB shared memory (exact) · ~44 % occupancy, limited by registers (estimated)  
+        would gain ~1.33×: make the tile of the product twice as wide: L2 moves its operands less often; registers limit the occupancy, so with more warps (estimated)
+    "#]]
+    .assert_eq(first);
+    assert!(rest.starts_with("- registers: ~") && rest.matches("would gain").count() == 1, "{rest}");
+    let report = json!({ "textDocument": { "uri": uri }, "kernel": "matmul" });
+    let report = client.request("tritium/report", report);
+    assert_eq!((&report["title"], &report["text"]), (&json!("matmul · Report"), &json!(whole)));
+    let other = client.open(Path::new("/nowhere/fill.py"), assumed);
+    let told = client.hover(&other, assumed, "fill(X");
+    expect![[r#"
+        **no launch is known**: one program computes ~0 FLOP and asks for ~512 bytes (estimated)  
+        ~15 registers (estimated) · no shared memory (exact) · ~100 % occupancy, limited by warps (estimated)  
+        a launch block, or host code that launches it, tells its time and what would gain
+    "#]]
+    .assert_eq(told.split("\n---").next().unwrap_or_default());
+    client.stop();
+    let mut client =
+        Client::start_as(&environment, json!({ "capabilities": { "experimental": { "reportCommand": "some.report" } } }));
+    let uri = client.open(&path, &text);
+    let told = client.hover(&uri, &text, "matmul(A");
+    let (short, link) = told.split_once("\n\n").expect("a link behind the lines");
+    assert_eq!(short.trim_end(), first.trim_end());
+    let argument =
+        format!("%5B%7B%22uri%22%3A%22{}%22%2C%22kernel%22%3A%22matmul%22%7D%5D", uri.replace(':', "%3A").replace('/', "%2F"));
+    assert_eq!(link, format!("[Report](command:some.report?{argument})\n"));
+    // Of other words everything is told as before.
+    assert!(!client.hover(&uri, &text, "total = tl.zeros").contains("command:"));
     client.stop();
 }

@@ -9,6 +9,7 @@ import { registerCheck } from './check';
 import { registerCompare } from './compare';
 import { Launches } from './launches';
 import { Looks } from './looks';
+import { registerReport } from './report';
 import { type Deed, type Launch, type Outcome, runKernel } from './run';
 import { Server } from './server';
 import { Views } from './views';
@@ -45,6 +46,7 @@ export function activate(context: ExtensionContext): Tritium {
     looks,
     views,
     registerCompare(looks),
+    registerReport(current, looks),
     registerCheck(current),
     log,
     output,

@@ -51,6 +51,13 @@ export interface Chart {
   active?: string;
 }
 
+export interface Report {
+  title: string;
+  kernel: string;
+  /** Markdown. */
+  text: string;
+}
+
 export interface Column {
   id: string;
   label: string;
@@ -93,6 +100,7 @@ interface Answers {
   'tritium/occupancy': Chart;
   'tritium/roofline': Chart;
   'tritium/layout': Chart;
+  'tritium/report': Report;
   'tritium/choices': Choices;
 }
 

@@ -16,8 +16,17 @@ import {
 } from 'vscode';
 import { LanguageClient, RevealOutputChannelOn, State, type StaticFeature } from 'vscode-languageclient/node';
 import { find, type Program } from './program';
+import { REPORT_COMMAND } from './report';
 import { sumOfSelection } from './selection';
 import { traceChannel } from './trace';
+
+/** Hovers of kernels are short, with a link to the report. */
+const linkedReports: StaticFeature = {
+  fillClientCapabilities: (capabilities) => void (capabilities.experimental = { ...capabilities.experimental, reportCommand: REPORT_COMMAND }),
+  initialize: () => {},
+  getState: () => ({ kind: 'static' }),
+  clear: () => {},
+};
 
 /**
  * Hints bring their explanations along. This editor asks for them one by one where it may, but a question that comes while it draws the
@@ -136,6 +145,8 @@ export class Server implements Disposable {
         outputChannel: this.log,
         traceOutputChannel: this.trace,
         revealOutputChannelOn: RevealOutputChannelOn.Never,
+        // What a hover shows comes from the text of any file: a link may do this one thing.
+        markdown: { isTrusted: { enabledCommands: [REPORT_COMMAND] } },
         middleware: {
           provideHover: async (document, position, token, next) =>
             (await sumOfSelection(client, document, position, token)) ?? next(document, position, token),
@@ -143,6 +154,7 @@ export class Server implements Disposable {
       },
     );
     client.registerFeature(explainedHints);
+    client.registerFeature(linkedReports);
     client.onDidChangeState(({ newState }) => {
       const active = newState === State.Running;
       void commands.executeCommand('setContext', 'tritium.active', active);

@@ -4,7 +4,7 @@ local requests = require('tritium.requests')
 
 local M = {}
 
-M.kinds = { configs = 'tritium/configurations', roofline = 'tritium/roofline', occupancy = 'tritium/occupancy', layout = 'tritium/layout' }
+M.kinds = { configs = 'tritium/configurations', roofline = 'tritium/roofline', occupancy = 'tritium/occupancy', layout = 'tritium/layout', report = 'tritium/report' }
 
 --- Shows lines in a float in the middle of the screen; `q` closes it.
 ---@param title string
@@ -40,7 +40,7 @@ function M.show(title, text)
 end
 
 --- Asks for a chart of the kernel at the cursor and shows it. Figures that are being compiled are waited for.
----@param kind 'configs'|'roofline'|'occupancy'|'layout'
+---@param kind 'configs'|'roofline'|'occupancy'|'layout'|'report'
 ---@param done? fun(buffer: integer)
 function M.open(kind, done)
   local source = vim.api.nvim_get_current_buf()

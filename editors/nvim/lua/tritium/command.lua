@@ -72,6 +72,7 @@ M.commands = {
   roofline = chart('roofline'),
   occupancy = chart('occupancy'),
   layout = chart('layout'),
+  report = chart('report'),
   config = {
     act = function(words)
       require('tritium.looks').choose_configuration(words[1])

@@ -167,9 +167,29 @@ const trusted = {
     const { uri, document } = await show('softmax.py');
     await holds('a hover tells it', async () => {
       const words = await hover(uri, place(document, 'def softmax', 5));
-      for (const fact of [/shared/i, /registers/i, /occupancy/i, /FLOP/i, /bytes/i, /intensity/i, /roofline|bound/i, /exact|estimated/i, /tritium/i]) assert.match(words, fact);
-      assert.doesNotMatch(words, /^\|.*\|$/m, 'no tables: some editors show them raw');
+      // Three lines, and the way to the rest.
+      const lines = words.trim().split('\n').filter((line) => line !== '');
+      assert.equal(lines.length, 4, words);
+      assert.match(lines[0], /^\*\*memory bound\*\*, ~[\d.]+ µs on H100 \(estimated\) · launch `/);
+      assert.match(lines[1], /^\d+ registers, no spills \(exact, ptxas\) · .* shared memory \(exact\) · \d+ % occupancy, limited by \w+ \(exact\)/);
+      assert.match(lines[2], /estimated/);
+      assert.match(lines[3], /^\[Report\]\(command:tritium\.showReport\?/);
     });
+  },
+  'the link of a hover opens the report, which follows the text': async () => {
+    const file = await show('softmax.py');
+    const [, name, argument] = await until('a link', async () => /\(command:([\w.]+)\?([^)]*)\)/.exec(await hover(file.uri, place(file.document, 'def softmax', 5))));
+    await ask(name, ...JSON.parse(decodeURIComponent(argument)));
+    const report = () => vscode.workspace.textDocuments.find((open) => open.uri.scheme === 'tritium-report');
+    await until('its page is open', () => report() && vscode.window.tabGroups.all.some((group) => group.tabs.some((tab) => tab.label.includes('softmax.md'))));
+    const words = report().getText();
+    for (const fact of [/shared/i, /registers/i, /occupancy/i, /FLOP/, /bytes/i, /intensity/i, /memory bound/, /exact/, /estimated/, /tritium/i, /The time assumes/]) assert.match(words, fact);
+    assert.doesNotMatch(words, /^\|.*\|$/m, 'no tables: some editors show them raw');
+    await ask('tritium.chooseGpu', 'A100');
+    await until('it follows', () => /on A100 \(estimated\)/.test(report().getText()));
+    await ask('tritium.chooseGpu', '');
+    await until('it follows back', () => /on H100 \(estimated\)/.test(report().getText()));
+    await ask('workbench.action.closeAllEditors');
   },
   'inlay hints show shapes': async () => {
     const file = await show('softmax.py');
