@@ -70,9 +70,9 @@ fn write(analysis: &Analysis, file: &std::path::Path, tuning: &Tuning) -> Result
     if analysis.text(file).is_none_or(|known| known != text) {
         return Err(Failure(format!("{}: not written, it is no Python file or has changed meanwhile", file.display())));
     }
-    edits.sort_by_key(|edit| std::cmp::Reverse(edit.range.start));
-    for edit in &edits {
-        text.replace_range(edit.range.clone(), &edit.new_text);
+    edits.sort_by_key(|one| std::cmp::Reverse(one.edit.range.start));
+    for one in &edits {
+        text.replace_range(one.edit.range.clone(), &one.edit.new_text);
     }
     files::replace(file, |out| std::io::Write::write_all(out, text.as_bytes())).map_err(|error| Failure::io(file, &error))
 }

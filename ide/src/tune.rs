@@ -6,7 +6,7 @@ use std::{ops::Range, path::Path};
 
 use tritium_runtime::tune::{TriedRow, TunedLaunch, Tuning};
 use tritium_semantics::{
-    Function, SourceFile, items,
+    Function, SourceFile, host, items,
     launch::{Launch, LaunchArg, launches_of},
 };
 use tritium_syntax::{
@@ -30,13 +30,24 @@ struct Tuner {
     key: Vec<String>,
 }
 
+/// The new list of a tuner.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TunedEdit {
+    pub edit: TextEdit,
+    /// So many are left.
+    pub rows: usize,
+}
+
 impl Analysis {
     /// Leaves of the tuners' rows only those that were best for some launch.
-    pub fn tuned_edits(&self, path: &Path, tuning: &Tuning) -> Result<Vec<TextEdit>, String> {
+    pub fn tuned_edits(&self, path: &Path, tuning: &Tuning) -> Result<Vec<TunedEdit>, String> {
         let file = self.file(path).ok_or("the file is gone")?;
         let mut edits = Vec::new();
         for (kernel, tuned) in self.by_kernel(path, tuning) {
             let name = kernel.name(self.db());
+            if tuned.iter().any(|tuned| !self.has_rows_of(kernel, tuned)) {
+                return Err(format!("the configurations of `{name}` are others than those that were tuned: tune again"));
+            }
             let tuner = self
                 .tuner(file, kernel)
                 .ok_or_else(|| format!("the list of `{name}`'s configurations is not written in this file"))?;
@@ -60,9 +71,33 @@ impl Analysis {
                     format!("[\n{lines}{indent}]")
                 }
             };
-            edits.push(TextEdit { range: tuner.configs, new_text });
+            edits.push(TunedEdit { edit: TextEdit { range: tuner.configs, new_text }, rows: rows.len() });
         }
         Ok(edits)
+    }
+
+    /// What an editor offers behind a tuning: `Write 1 row into scale.py`. `None` where nothing can be written or nothing would change.
+    pub fn tuned_offer(&self, path: &Path, tuning: &Tuning) -> Option<String> {
+        let text = self.text(path)?;
+        let edits = self.tuned_edits(path, tuning).ok().filter(|_| tuning.ok())?;
+        let is_new = |one: &TunedEdit| text.get(one.edit.range.clone()) != Some(one.edit.new_text.as_str());
+        let rows: usize = edits.iter().any(is_new).then(|| edits.iter().map(|one| one.rows).sum())?;
+        let what = if rows == 1 { "row" } else { "rows" };
+        // Without a GPU the best row is what the model thinks it is.
+        let best = if tuning.launches.iter().all(|tuned| tuned.timed_launches > 0) { "" } else { "predicted " };
+        Some(format!("Write {rows} {best}{what} into {}", path.file_name().unwrap_or_default().to_string_lossy()))
+    }
+
+    /// Whether the tuner still has the rows that were tried: they are named by their place in its list.
+    fn has_rows_of(&self, kernel: Function, tuned: &TunedLaunch) -> bool {
+        let configs = host::configs(self.db(), kernel);
+        let is_there = |row: &TriedRow| {
+            let meta = |config: &host::Config| {
+                config.meta.0.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect::<Vec<_>>()
+            };
+            configs.get(row.row as usize).is_some_and(|config| meta(config) == row.meta)
+        };
+        tuned.rows.iter().filter(|row| !row.proposed).all(is_there)
     }
 
     /// Functions for `prune_configs_by={"early_config_prune": …}`: under Triton they pick the best row of the sizes that were tuned, and leave

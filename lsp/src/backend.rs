@@ -35,7 +35,7 @@ use crate::{
     parts::Places,
     progress::shown,
     publishing::{self, Published},
-    recorded, run,
+    recorded, run, tuned,
     views::{self, ViewOptions},
     workspace,
 };
@@ -492,6 +492,9 @@ impl LanguageServer for Backend {
         if params.command == views::ACTIVATE {
             return self.activate(params.arguments.into_iter().next().unwrap_or_default());
         }
+        if params.command == tuned::WRITE {
+            return self.write_tuned(params.arguments.into_iter().next().unwrap_or_default()).await;
+        }
         let is_asked = params.command == ASK;
         let deed = match params.command.as_str() {
             ASK | RUN => Deed::Run,
@@ -549,7 +552,14 @@ impl Backend {
         let outcome = match deed {
             Deed::Run => runner.run(asked).await,
             Deed::Bench => runner.bench(asked).await,
-            Deed::Tune => runner.tune(asked).await,
+            Deed::Tune => {
+                let path = asked.path.clone();
+                let (outcome, tuning) = runner.tune(asked).await;
+                match tuning {
+                    Some(tuning) => self.with_offer(outcome, path, tuning).await,
+                    None => outcome,
+                }
+            }
             Deed::Sanitize => {
                 let (path, text) = (asked.path.clone(), asked.text.clone());
                 let (outcome, findings) = runner.sanitize(asked).await;

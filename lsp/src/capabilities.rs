@@ -9,7 +9,7 @@ use tritium_syntax::Encoding;
 
 use super::{
     backend::{ASK, BENCH, RUN, SANITIZE, TUNE},
-    convert, editing,
+    convert, editing, tuned,
     views::ACTIVATE,
 };
 use tritium_ide::{Feature, Options, Python};
@@ -150,6 +150,7 @@ pub(super) fn offered(encoding: Encoding, client: &Client, options: &Options) ->
                 SANITIZE.to_owned(),
                 BENCH.to_owned(),
                 TUNE.to_owned(),
+                tuned::WRITE.to_owned(),
                 ASK.to_owned(),
                 ACTIVATE.to_owned(),
             ],

@@ -26,6 +26,7 @@ mod recorded;
 mod run;
 mod schedule;
 mod transport;
+mod tuned;
 mod views;
 mod workspace;
 

@@ -13,7 +13,7 @@ use tritium_ide::{Analysis, Options, bench, history};
 use tritium_runtime::{
     exec::{self, Asking, Cancel, On, Runs, Told},
     run::Findings,
-    tune::TuneOptions,
+    tune::{TuneOptions, Tuning},
     watch::Limits,
 };
 use tritium_semantics::{Chosen, host::EnteredWith, launch::Launch};
@@ -128,12 +128,12 @@ impl Runner<'_> {
     }
 
     /// All rows of the tuner, whichever is the active one.
-    pub(crate) async fn tune(&self, asked: Asked) -> Value {
+    pub(crate) async fn tune(&self, asked: Asked) -> (Value, Option<Tuning>) {
         let launch = asked.launch.map(|launch| launch.split(':').next().unwrap_or_default().to_owned());
         let job = self.job(Asked { launch, ..asked }, exec::Task::Tune);
         match self.given(job, exec::tune).await {
-            Ok(tuning) => answer(&tuning, tuning.ok(), tuning.summary(), tuning.to_string()),
-            Err(failure) => failure,
+            Ok(tuning) => (answer(&tuning, tuning.ok(), tuning.summary(), tuning.to_string()), Some(tuning)),
+            Err(failure) => (failure, None),
         }
     }
 

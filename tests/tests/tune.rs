@@ -3,7 +3,9 @@
 use std::{fs, path::Path, process::Command};
 
 use expect_test::{expect, expect_file};
-use tritium_tests::{repository, tritium};
+use serde_json::{Value, json};
+use tritium_syntax::{Encoding, LineColumn, LineIndex};
+use tritium_tests::{client::Client, repository, tritium};
 
 const FILE: &str = "tests/data/tune/scale.py";
 
@@ -86,4 +88,73 @@ fn what_cannot_be_tuned_says_why() {
     let done = Command::new(tritium()).args(["tune", FILE]).current_dir(repository()).output().expect("tritium starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() || said.contains("cuda:0 cannot be used"), "{said}");
+}
+
+/// The same from an editor, with times as a GPU would have them: the answer of a tuning says what can be written, and its edit is of the text as it
+/// is by then.
+#[test]
+fn an_editor_writes_the_best_rows_as_an_edit() {
+    let path = repository().join(FILE);
+    let text = fs::read_to_string(&path).expect("the program");
+    let mut client = Client::start(&[], &json!({ "gpu": "H100" }));
+    let uri = client.open(&path, &text);
+    let command = |client: &mut Client, command: &str, argument: Value| {
+        client.request("workspace/executeCommand", json!({ "command": command, "arguments": [argument] }))
+    };
+    let mut tuning = command(&mut client, "tritium.server.tune", json!({ "uri": uri, "kernel": "scale", "launch": "scale" }));
+    assert_eq!((&tuning["ok"], &tuning["write"]), (&json!(true), &json!("Write 1 predicted row into scale.py")), "{tuning}");
+    // What was recorded of a GPU: the third row is the fastest.
+    let rows = tuning["launches"][0]["rows"].as_array_mut().expect("rows");
+    rows.sort_by_key(|row| row["row"] != json!(2));
+    for (place, row) in rows.iter_mut().enumerate().filter(|(_, row)| row["skipped"].is_null()) {
+        let us = 5.0 + place as f64;
+        row["time"] = json!({ "median_us": us, "p20_us": us, "p80_us": us, "samples": 15 });
+    }
+    tuning["launches"][0]["timed_launches"] = json!(45);
+    let write = |client: &mut Client, text: &str| -> Result<String, String> {
+        let answer = command(client, "tritium.server.writeTuned", json!({ "uri": uri, "tuning": tuning }));
+        match answer["ok"] == json!(true) {
+            true => Ok(edited(text, answer["edit"]["changes"][&uri].as_array().expect("edits"))),
+            false => Err(answer["text"].as_str().unwrap_or_default().to_owned()),
+        }
+    };
+    let changed = |before: &str, after: &str| {
+        let lines = after.lines().filter(|line| !before.contains(line)).map(|line| format!("{}\n", line.trim()));
+        lines.collect::<String>()
+    };
+    let written = write(&mut client, &text).expect("an edit");
+    expect![[r#"
+            configs=[triton.Config({"BLOCK": 1024})],
+    "#]]
+    .assert_eq(&changed(&text, &written));
+    assert_eq!(fs::read_to_string(&path).expect("the program"), text, "nothing is written behind the editor");
+    // Typing elsewhere moves the edit; another list is left alone.
+    let below = format!("# Typed meanwhile.\n{text}");
+    client.change(&uri, 2, &below);
+    assert_eq!(write(&mut client, &below).expect("an edit"), format!("# Typed meanwhile.\n{written}"));
+    client.change(&uri, 3, &text.replace("        triton.Config({\"BLOCK\": 4096}, num_warps=8),\n", ""));
+    let refused = write(&mut client, &text).expect_err("another list");
+    assert_eq!(refused, "the configurations of `scale` are others than those that were tuned: tune again");
+    // Once it is written there is nothing to write.
+    client.change(&uri, 4, &written);
+    let tuning = command(&mut client, "tritium.server.tune", json!({ "uri": uri, "kernel": "scale", "launch": "scale" }));
+    assert!(tuning["ok"] == json!(true) && tuning["write"].is_null(), "{tuning}");
+    client.stop();
+}
+
+/// A text with the protocol's edits made, the last first.
+fn edited(text: &str, edits: &[Value]) -> String {
+    let index = LineIndex::new(text);
+    let at = |place: &Value| {
+        let number = |key: &str| place[key].as_u64().expect("a number") as u32;
+        usize::from(index.offset(LineColumn { line: number("line"), column: number("character") }, Encoding::Utf16))
+    };
+    let mut edits: Vec<_> = edits
+        .iter()
+        .map(|edit| (at(&edit["range"]["start"])..at(&edit["range"]["end"]), edit["newText"].as_str().expect("text")))
+        .collect();
+    edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut out = text.to_owned();
+    edits.into_iter().for_each(|(range, new)| out.replace_range(range, new));
+    out
 }

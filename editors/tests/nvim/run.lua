@@ -470,6 +470,58 @@ check(':Tritium tune puts the rows of a tuner in order', function()
   close_floats()
 end)
 
+check(':Tritium tune! writes what was found into the buffer, as one edit', function()
+  local buffer = edit('tuned.py')
+  attached(buffer)
+  go(buffer, 'tl.load')
+  local before = lines(buffer)
+  local outcome
+  require('tritium').tune(function(found)
+    outcome = found
+  end)
+  wait('the result comes', function()
+    return outcome
+  end)
+  close_floats()
+  expect(outcome.write == 'Write 1 predicted row into tuned.py', vim.inspect(outcome.write))
+  local function written()
+    vim.cmd.Tritium('tune!')
+    wait('it is written', function()
+      return lines(buffer) ~= before
+    end)
+    expect(lines(buffer):find('    configs=[triton.Config({"BM": 128, "BN": 256, "BK": 64}, num_warps=8, num_stages=4)],\n    key=', 1, true), lines(buffer))
+    expect(vim.bo[buffer].modified and table.concat(vim.fn.readfile(vim.api.nvim_buf_get_name(buffer)), '\n') == before, 'the file is as it was')
+    vim.cmd('silent undo')
+    expect(lines(buffer) == before, 'one step takes it back')
+  end
+  written()
+  -- What is typed meanwhile stays where it is.
+  vim.api.nvim_buf_set_lines(buffer, 0, 0, false, { '# Typed above.' })
+  before = lines(buffer)
+  local path = vim.api.nvim_buf_get_name(buffer)
+  vim.cmd.Tritium('tune!')
+  wait('it is written there too', function()
+    return lines(buffer):find('configs=[triton.Config({"BM": 128, "BN": 256', 1, true)
+  end)
+  vim.cmd('silent undo')
+  -- Another list is not written over.
+  local row = go(buffer, '"BN": 256')
+  vim.api.nvim_buf_set_lines(buffer, row, row + 1, false, {})
+  local told
+  local notify = vim.notify
+  vim.notify = function(text)
+    told = text
+  end
+  before = lines(buffer)
+  vim.cmd.Tritium('tune!')
+  wait('it is refused', function()
+    return told
+  end)
+  vim.notify = notify
+  expect(told:find('the configurations of `matmul` are others than those that were tuned', 1, true) and lines(buffer) == before, told)
+  vim.cmd('edit! ' .. vim.fn.fnameescape(path))
+end)
+
 check(':Tritium stop ends what is running', function()
   local path = t.workspace .. '/endless.py'
   vim.fn.writefile(

@@ -106,6 +106,21 @@ export function steps(editor, w, images, suffix) {
       await w.hideCards();
       await w.clear();
     },
+    'the best row of a tuning is one click away, and undone by one key': async () => {
+      await w.clear();
+      await w.openFile('tuned.py', 'def matmul');
+      await w.cursorOn('tuned.py', 'total = tl.dot');
+      const offer = page.locator('.notification-toast .monaco-button', { hasText: 'Write 1 predicted row into tuned.py' });
+      await w.command('Tritium: Tune Kernel', w.isVisible(offer));
+      await picture('vscode-tune');
+      // Written into the editor, and not into the file.
+      const dirty = page.locator('.tab.dirty', { hasText: 'tuned.py' });
+      await until('it is written', () => offer.first().click({ timeout: 5_000 }), w.isVisible(dirty), { patience: 15_000 });
+      await w.cursorOn('tuned.py', 'import torch', 1);
+      await w.seen('the best row stands alone', line('configs=[triton.Config({"BM": 128, "BN": 256, "BK": 64}'));
+      await w.press('it is undone', 'Control+z', w.isGone(dirty));
+      await w.clear();
+    },
     'beside another server our hover comes first': async () => {
       // Beside the card that the step before has drawn out.
       await w.aside();

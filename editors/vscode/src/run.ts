@@ -5,7 +5,7 @@
  * The server executes; this file asks, shows progress and prints. **Nothing runs in a workspace that is not trusted.**
  */
 import { type CancellationToken, type CodeLens, commands, type Memento, type OutputChannel, ProgressLocation, Uri, window, workspace, WorkspaceEdit } from 'vscode';
-import { ExecuteCommandRequest, type LanguageClient, WorkDoneProgress } from 'vscode-languageclient/node';
+import { ExecuteCommandRequest, type LanguageClient, WorkDoneProgress, type WorkspaceEdit as ProtocolEdit } from 'vscode-languageclient/node';
 import type { Launches } from './launches';
 import type { Server } from './server';
 
@@ -29,6 +29,8 @@ export interface Outcome {
   summary?: string;
   /** A launch block that says what was answered. */
   block?: string | null;
+  /** What of a tuning can be written into the file, as the words of a button. */
+  write?: string;
 }
 
 /** What `tritium.server.ask` answers. */
@@ -87,11 +89,12 @@ export async function runKernel(
   if (outcome === undefined) return undefined;
   output.append(`${outcome.text.trimEnd()}\n\n`);
   const line = outcome.summary ?? outcome.text.trim().split('\n', 1)[0] ?? name;
-  const { block } = outcome;
-  const choices = typeof block === 'string' ? ['Show Output', keep] : ['Show Output'];
+  const { block, write } = outcome;
+  const choices = [...(write === undefined ? [] : [write]), 'Show Output', ...(typeof block === 'string' ? [keep] : [])];
   const toast = outcome.ok ? window.showInformationMessage(line, ...choices) : window.showErrorMessage(line, ...choices);
   void toast.then(async (choice) => {
     if (choice === keep && typeof block === 'string') await append(Uri.parse(launch.uri), block);
+    else if (choice !== undefined && choice === write) await writeTuned(server, launch.uri, outcome);
     else if (choice !== undefined) output.show(true);
   });
   return outcome;
@@ -130,6 +133,19 @@ async function append(uri: Uri, block: string): Promise<void> {
   const end = document.lineAt(document.lineCount - 1).range.end;
   edit.insert(uri, end, `${end.character > 0 ? '\n' : ''}\n${block}`);
   await workspace.applyEdit(edit);
+}
+
+/** Leaves of a tuner's rows those that a tuning has found best; the text as it is now is edited, so that it can be undone. */
+export async function writeTuned(server: Server, uri: string, tuning: Outcome): Promise<boolean> {
+  const client = await server.running();
+  if (client === undefined) return false;
+  const params = { command: 'tritium.server.writeTuned', arguments: [{ uri, tuning }] };
+  const answer = (await client.sendRequest(ExecuteCommandRequest.type, params)) as { ok: boolean; text?: string; edit?: ProtocolEdit };
+  if (answer.edit === undefined) {
+    void window.showErrorMessage(`Tritium: ${answer.text ?? 'the rows cannot be written'}`);
+    return false;
+  }
+  return workspace.applyEdit(await client.protocol2CodeConverter.asWorkspaceEdit(answer.edit));
 }
 
 /** Counts runs: each has a progress of its own. */

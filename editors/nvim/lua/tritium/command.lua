@@ -122,6 +122,11 @@ M.commands = {
       require('tritium').tune()
     end,
   },
+  ['tune!'] = {
+    act = function()
+      require('tritium').write_tuned()
+    end,
+  },
   stop = {
     act = function()
       if require('tritium').stop() == 0 then

@@ -111,6 +111,32 @@ function M.keep(buffer)
   vim.api.nvim_buf_set_lines(buffer, -1, -1, false, lines)
 end
 
+--- What the last tuning of each file has found.
+local tunings = {}
+
+--- Leaves of the tuner's rows those that the last tuning of the buffer's file has found best. It is one edit, which |u| takes back.
+---@param buffer? integer
+---@param done? fun(ok: boolean)
+function M.write_tuned(buffer, done)
+  buffer = buffer or vim.api.nvim_get_current_buf()
+  done = done or function() end
+  local uri = vim.uri_from_bufnr(buffer)
+  local client, tuning = client_of(buffer), tunings[uri]
+  if not client or not (tuning and tuning.write) then
+    vim.notify('Tritium: ' .. (tuning and 'nothing that was found would change the file' or ':Tritium tune has found no rows to write'), vim.log.levels.WARN)
+    return done(false)
+  end
+  local params = { command = 'tritium.server.writeTuned', arguments = { { uri = uri, tuning = tuning } } }
+  client:request('workspace/executeCommand', params, function(err, answer)
+    if err or not answer.ok then
+      vim.notify('Tritium: ' .. (err and err.message or answer.text), vim.log.levels.ERROR)
+      return done(false)
+    end
+    vim.lsp.util.apply_workspace_edit(answer.edit, client.offset_encoding)
+    done(true)
+  end, buffer)
+end
+
 --- What cancels the runs under way, by their turn.
 local under_way = {}
 
@@ -143,7 +169,12 @@ function M.execute(launch, buffer, done, deed)
     if outcome.block and outcome.block ~= vim.NIL then
       M.last_block = outcome.block
     end
-    vim.notify('Tritium: ' .. (outcome.summary or first_line(outcome.text)), outcome.ok and vim.log.levels.INFO or vim.log.levels.ERROR)
+    local offer = ''
+    if deed == M.deeds.tune then
+      tunings[launch.uri] = outcome
+      offer = outcome.write and ('. :Tritium tune! – ' .. outcome.write) or ''
+    end
+    vim.notify('Tritium: ' .. (outcome.summary or first_line(outcome.text)) .. offer, outcome.ok and vim.log.levels.INFO or vim.log.levels.ERROR)
     M.float(outcome.text)
     if done then
       done(outcome)

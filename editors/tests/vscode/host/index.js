@@ -257,6 +257,7 @@ const trusted = {
     assert.equal(outcome.ok, true, outcome.text);
     assert.match(outcome.text, /best: .*\n(.*\n)*.*Nothing was timed/);
     assert.ok(outcome.launches[0].rows.length > 1, JSON.stringify(outcome.launches));
+    assert.equal(outcome.write, 'Write 1 predicted row into tuned.py');
   },
   'launches are tests that pass, fail and can be cancelled': async () => {
     const came = (file, state) => async () => vscode.extensions.getExtension('tritium.tritium').exports.launches().some((line) => line.startsWith(`${file} `) && line.endsWith(`: ${state}`));
