@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tritium_ide::{batch::Through, emit::Stage};
+use tritium_ide::{batch::Through, emit::Stage, sweep::Sweep};
 
 #[derive(Debug, Parser)]
 #[command(name = "tritium", version, about = "Understands Triton GPU kernels while they are typed, compiles and runs them.")]
@@ -149,6 +149,14 @@ pub(crate) enum BenchFormat {
     Table,
     Json,
     Csv,
+}
+
+/// What a sweep's picture shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchDraw {
+    Time,
+    Bandwidth,
+    Flops,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -362,6 +370,16 @@ pub(crate) enum Command {
         /// How often both sides of `--against` are timed.
         #[arg(long, value_name = "TIMES", default_value_t = 3, requires = "against")]
         rounds: u32,
+        /// Time the launches over a size: `N=1024..65536:*2`, `N=64..1024:+64` or `N=1000,1024`. It is one of a launch block's `sizes`, or a free
+        /// name of the function that launches.
+        #[arg(long, value_name = "NAME=VALUES", value_parser = Sweep::parse)]
+        sweep: Option<Sweep>,
+        /// What `--output` draws over the size; if not given, the rate that comes nearest to its roof, and the time where no rate is known.
+        #[arg(long, value_enum, requires = "output")]
+        draw: Option<BenchDraw>,
+        /// Write what was timed into this file, too: `.csv`, `.json`, or a sweep as a picture, `.svg`.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
         /// Print where a launch takes longer than in this file (`--write-baseline`), on the same device.
         #[arg(long, value_name = "FILE")]
         baseline: Option<PathBuf>,

@@ -9,8 +9,10 @@ use std::{
 use serde_json::json;
 use tritium_ide::{
     Options,
-    bench::{self, Row},
+    bench::{self, Row, Size},
+    charts::sweep::{self, Drawn},
     history,
+    sweep::Sweep,
 };
 use tritium_runtime::{
     exec::{self, Job, Task},
@@ -19,7 +21,8 @@ use tritium_runtime::{
 };
 
 use crate::{
-    args::{Analysing, BenchFormat},
+    args::{Analysing, BenchDraw, BenchFormat},
+    charts::is_picture,
     job::{self, Planned},
     session::{self, Failure},
 };
@@ -31,6 +34,9 @@ pub(crate) struct Request {
     pub(crate) fail_if_slower: Option<f64>,
     pub(crate) against: Option<String>,
     pub(crate) rounds: u32,
+    pub(crate) sweep: Option<Sweep>,
+    pub(crate) draw: Option<BenchDraw>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// What launches are held against.
@@ -65,45 +71,34 @@ impl Other {
 
 pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let before: Option<Vec<Row>> = request.baseline.as_ref().map(read).transpose()?;
-    let host = session::host(analysing)?;
     let file = request.job.only_file()?;
     let other = request.against.as_deref().map(|what| Other::find(what, file)).transpose()?;
     if matches!(other, Some(Other::Triton)) && request.job.elsewhere.on.is_some() {
         return Err(Failure("--against triton times Triton on this machine, and --on the launches on another".to_owned()));
     }
-    let (jobs, stopped) = request.job.jobs(&session::readable(&host, file)?, file, Task::Bench)?;
-    stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+    if matches!(other, Some(Other::Triton)) && request.sweep.is_some() {
+        return Err(Failure("--against triton runs the program as it is, without the sizes of a --sweep".to_owned()));
+    }
+    let is_picture = request.output.as_deref().is_some_and(is_picture);
+    if is_picture && request.sweep.is_none() {
+        return Err(Failure("--output FILE.svg draws a --sweep".to_owned()));
+    }
     let mut rows = Vec::new();
-    for planned in jobs {
-        let (entered, Planned { job, .. }) = (planned.given(), planned);
-        let options = Options { entry: job.chosen.entry.clone(), ..session::options(analysing)? };
-        let timed = |job: &Job| -> Result<Result<Vec<Row>, ExitCode>, Failure> {
-            let report = job::outcome(request.job.ask(|asking| exec::run(job, asking))?)?;
-            Ok(report.map(|report| bench::timed(options.clone(), &job.path, job.text.clone(), &report)))
-        };
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        // In turn, so that what changes on the machine meanwhile is everybody's.
-        let rounds = if matches!(other, Some(Other::Program { .. })) { request.rounds.max(1) } else { 1 };
-        for _ in 0..rounds {
-            match timed(&job)? {
-                Ok(rows) => own.push(rows),
-                Err(status) => return Ok(status),
-            }
-            if let Some(Other::Program { path, text, .. }) = &other {
-                match timed(&Job { path: path.clone(), text: text.clone(), ..job.clone() })? {
-                    Ok(rows) => others.push(rows),
+    match &request.sweep {
+        None => match request.timed(file, other.as_ref(), None, analysing)? {
+            Ok(timed) => rows = timed,
+            Err(status) => return Ok(status),
+        },
+        Some(sweep) => {
+            for &value in &sweep.values {
+                let size = Size { name: sweep.name.clone(), value };
+                match request.timed(file, other.as_ref(), Some(&size), analysing)? {
+                    Ok(timed) => rows.extend(timed.into_iter().map(|row| Row { size: Some(size.clone()), ..row })),
                     Err(status) => return Ok(status),
                 }
             }
+            bench::by_launch(&mut rows);
         }
-        if let Some(entered) = &entered {
-            eprintln!("entered {entered}");
-        }
-        let mut own = bench::of_rounds(&own);
-        if let Some(Other::Program { what, .. }) = &other {
-            bench::hold_against(&mut own, what, &bench::of_rounds(&others));
-        }
-        rows.extend(own);
     }
     if let Some(Other::Triton) = other {
         let environment = analysing.python_env.clone().or_else(|| std::env::var_os("VIRTUAL_ENV").map(PathBuf::from));
@@ -115,22 +110,45 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
         }
         bench::hold_against_peer(&mut rows, &found);
     }
-    history::keep_times(file, &rows);
+    // What a launch takes at other sizes is not its history.
+    if request.sweep.is_none() {
+        history::keep_times(file, &rows);
+    }
+    let json = || session::pretty(&json!({ "version": 1, "file": file, "rows": rows }));
     session::print(&match format {
         BenchFormat::Table => bench::table(&rows),
-        BenchFormat::Json => session::pretty(&json!({ "version": 1, "file": file, "rows": rows })),
+        BenchFormat::Json => json(),
         BenchFormat::Csv => csv(&rows),
     })?;
+    if let Some(path) = &request.output {
+        let name = path.extension().map(|extension| extension.to_ascii_lowercase());
+        let text = match name.as_ref().and_then(|name| name.to_str()) {
+            Some("svg") => {
+                let drawn = request.draw.map(|draw| match draw {
+                    BenchDraw::Time => Drawn::Time,
+                    BenchDraw::Bandwidth => Drawn::Bandwidth,
+                    BenchDraw::Flops => Drawn::Flops,
+                });
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                let chart = sweep::chart(&name, &rows, drawn);
+                chart.ok_or_else(|| Failure(format!("{}: nothing was timed of which this is known", path.display())))?.svg
+            }
+            Some("csv") => csv(&rows),
+            Some("json") => json(),
+            _ => bench::table(&rows),
+        };
+        files::write(path, text).map_err(|error| Failure::io(path, &error))?;
+    }
     if let Some(path) = &request.write_baseline {
-        let text = session::pretty(&json!({ "version": 1, "file": file, "rows": rows }));
-        files::replace(path, |out| std::io::Write::write_all(out, text.as_bytes()))
+        files::replace(path, |out| std::io::Write::write_all(out, json().as_bytes()))
             .map_err(|e| Failure(format!("{}: {e}", path.display())))?;
     }
     let slower = before.map(|before| bench::slower(&rows, &before, request.fail_if_slower.unwrap_or(5.0))).unwrap_or_default();
     for slower in &slower {
         let row = &slower.row;
+        let size = row.size.as_ref().map_or_else(String::new, |size| format!(", {} = {}", size.name, size.value));
         eprintln!(
-            "slower: {}  {:.2} µs, {:.2} µs before (+{:.1} %)",
+            "slower: {}{size}  {:.2} µs, {:.2} µs before (+{:.1} %)",
             row.name(),
             slower.now_us,
             slower.before_us,
@@ -139,6 +157,93 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
     }
     let fails = rows.iter().any(|row| row.fault.is_some()) || (request.fail_if_slower.is_some() && !slower.is_empty());
     Ok(if fails { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+impl Request {
+    /// The launches of a file, at a size of a sweep where there is one; or the exit status where nothing came of them.
+    fn timed(
+        &self,
+        file: &Path,
+        other: Option<&Other>,
+        size: Option<&Size>,
+        analysing: &Analysing,
+    ) -> Result<Result<Vec<Row>, ExitCode>, Failure> {
+        let (options, jobs, stopped) = self.planned(file, size, analysing)?;
+        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+        let mut rows = Vec::new();
+        for planned in jobs {
+            let (entered, Planned { job, .. }) = (planned.given(), planned);
+            let options = Options { entry: job.chosen.entry.clone(), ..options.clone() };
+            let timed = |job: &Job| -> Result<Result<Vec<Row>, ExitCode>, Failure> {
+                let report = job::outcome(self.job.ask(|asking| exec::run(job, asking))?)?;
+                Ok(report.map(|report| bench::timed(options.clone(), &job.path, job.text.clone(), &report)))
+            };
+            let (mut own, mut others) = (Vec::new(), Vec::new());
+            // In turn, so that what changes on the machine meanwhile is everybody's.
+            let rounds = if matches!(other, Some(Other::Program { .. })) { self.rounds.max(1) } else { 1 };
+            for _ in 0..rounds {
+                match timed(&job)? {
+                    Ok(rows) => own.push(rows),
+                    Err(status) => return Ok(Err(status)),
+                }
+                if let Some(Other::Program { path, text, .. }) = other {
+                    match timed(&Job { path: path.clone(), text: text.clone(), ..job.clone() })? {
+                        Ok(rows) => others.push(rows),
+                        Err(status) => return Ok(Err(status)),
+                    }
+                }
+            }
+            if let Some(entered) = &entered {
+                eprintln!("entered {entered}");
+            }
+            let mut own = bench::of_rounds(&own);
+            if let Some(Other::Program { what, .. }) = other {
+                bench::hold_against(&mut own, what, &bench::of_rounds(&others));
+            }
+            rows.extend(own);
+        }
+        Ok(Ok(rows))
+    }
+
+    /// What is to be timed: at a size of launch blocks those that have it, at another what a function launches that is entered with it.
+    fn planned(
+        &self,
+        file: &Path,
+        size: Option<&Size>,
+        analysing: &Analysing,
+    ) -> Result<(Options, Vec<Planned>, Vec<String>), Failure> {
+        let options = session::options(analysing)?;
+        let host = session::host_with(options.clone());
+        let analysis = session::readable(&host, file)?;
+        let Some(Size { name, value }) = size else {
+            let (jobs, stopped) = self.job.jobs(&analysis, file, Task::Bench)?;
+            return Ok((options, jobs, stopped));
+        };
+        let with_size = analysis.launches_with_size(file, name, self.job.launching.launch.as_deref());
+        // Who gives names of a function means that function.
+        if with_size.is_empty() || !self.job.launching.set.is_empty() {
+            let no_name = |why: Failure| {
+                let none = if with_size.is_empty() { "no launch block has a size of this name, and " } else { "" };
+                Failure(format!("--sweep {name}: {none}{}", why.0.trim_start_matches("--set: ")))
+            };
+            let entering = self.job.with_set(format!("{name}={value}"));
+            let (jobs, stopped) = entering.jobs(&analysis, file, Task::Bench).map_err(no_name)?;
+            let each = jobs.into_iter().flat_map(|planned| match (&planned.job.launch, planned.launches()) {
+                (None, launches) if !launches.is_empty() => launches.into_iter().map(|launch| planned.only(launch)).collect(),
+                _ => vec![planned],
+            });
+            return Ok((options, each.collect(), stopped));
+        }
+        let options = Options { sizes: vec![(name.clone(), *value)], ..options };
+        let host = session::host_with(options.clone());
+        let own = self.job.job(&session::readable(&host, file)?, file, Task::Bench)?;
+        // With the row that is named.
+        let row = self.job.launching.launch.as_deref().and_then(|launch| launch.rsplit_once(':')).map(|(_, row)| row.to_owned());
+        let named = |launch: String| row.as_ref().map_or(launch.clone(), |row| format!("{launch}:{row}"));
+        let one =
+            |launch: String| Planned { entered: None, job: Job { launch: Some(named(launch)), ..own.clone() } };
+        Ok((options, with_size.into_iter().map(one).collect(), vec![]))
+    }
 }
 
 fn read(path: &PathBuf) -> Result<Vec<Row>, Failure> {
@@ -152,16 +257,20 @@ fn read(path: &PathBuf) -> Result<Vec<Row>, Failure> {
 
 fn csv(rows: &[Row]) -> String {
     let mut out =
-        "kernel,launch,device,cold_us,cold_p20_us,cold_p80_us,warm_us,warm_p20_us,warm_p80_us,predicted_us,gbps,tflops,against_us\n"
+        "kernel,launch,device,cold_us,cold_p20_us,cold_p80_us,warm_us,warm_p20_us,warm_p80_us,predicted_us,gbps,tflops,against_us"
             .to_owned();
+    // The size of a sweep stands last, under its name.
+    let size = rows.iter().find_map(|row| row.size.as_ref());
+    out += &size.map_or_else(|| "\n".to_owned(), |size| format!(",{}\n", size.name));
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
     for row in rows {
         let (cold, warm) = (row.timing.and_then(|timing| timing.cold), row.timing.map(|timing| timing.warm));
         let spread =
             |of: Option<Spread>| [of.map(|s| s.median_us), of.map(|s| s.p20_us), of.map(|s| s.p80_us)].map(number).join(",");
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let size = row.size.as_ref().map_or_else(String::new, |size| format!(",{}", size.value));
         out += &format!(
-            "{},{},{},{},{},{},{},{},{}\n",
+            "{},{},{},{},{},{},{},{},{}{size}\n",
             row.kernel,
             quoted(&row.name()),
             quoted(&row.device),

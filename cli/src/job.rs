@@ -23,6 +23,7 @@ use crate::{
 };
 
 /// What each of these commands takes.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) launching: Launching,
     pub(crate) device: String,
@@ -51,6 +52,19 @@ impl Planned {
             Planned { job: Job { chosen, ..self.job.clone() }, entered: Some(other) }
         };
         analysis.entered_otherwise(entered, &set).map(planned).collect()
+    }
+
+    /// Of one launch alone.
+    pub(crate) fn only(&self, launch: String) -> Planned {
+        Planned { job: Job { launch: Some(launch), ..self.job.clone() }, entered: self.entered.clone() }
+    }
+
+    /// What the function that is entered launches, by name: a job without a launch makes those of launch blocks too.
+    pub(crate) fn launches(&self) -> Vec<String> {
+        let found = self.entered.iter().flat_map(|entered| &entered.launches.found.launches);
+        let mut names: Vec<String> = found.map(|launch| launch.name.to_string()).collect();
+        names.dedup();
+        names
     }
 }
 
@@ -103,13 +117,20 @@ impl Request {
             .collect();
         // A file that launches nothing says so itself, where it is the only one.
         if plan.own || (self.is_one() && jobs.is_empty()) {
-            jobs.insert(0, Planned { job: own, entered: None });
+            jobs.insert(0, Planned { job: own, entered: None, launches: vec![] });
         }
         Ok((jobs, stopped))
     }
 
+    /// The same with one more value for a name.
+    pub(crate) fn with_set(&self, given: String) -> Request {
+        let mut more = self.clone();
+        more.launching.set.push(given);
+        more
+    }
+
     /// The job of a file's own launches, with the text as it is read here.
-    fn job(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<Job, Failure> {
+    pub(crate) fn job(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<Job, Failure> {
         Duration::try_from_secs_f64(self.timeout)
             .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", self.timeout)))?;
         let unreadable = || Failure::unreadable(file);

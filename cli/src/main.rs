@@ -127,6 +127,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             device,
             against,
             rounds,
+            sweep,
+            draw,
+            output,
             baseline,
             write_baseline,
             fail_if_slower,
@@ -137,7 +140,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             analysing,
         } => {
             let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
-            let request = bench::Request { job, baseline, write_baseline, fail_if_slower, against, rounds };
+            let request = bench::Request { job, baseline, write_baseline, fail_if_slower, against, rounds, sweep, draw, output };
             bench::bench(request, output_format, &analysing)
         }
         Command::Tune {

@@ -6,14 +6,11 @@ use std::path::Path;
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde::{Deserialize, Serialize};
-use tritium_runtime::{
-    calibrate,
-    peer::Peer,
-    run::Report,
-    timing::{Spread, Timing},
-};
+use tritium_runtime::{calibrate, peer::Peer, run::Report, timing::Timing};
 
-use crate::{Analysis, Host, Options};
+pub use tritium_runtime::timing::Spread;
+
+use crate::{Analysis, Host, Options, roofline};
 
 /// A launch, or a row of its tuner, that was timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,9 +31,34 @@ pub struct Row {
     #[serde(default)]
     pub registers: Option<u32>,
     pub fault: Option<String>,
+    /// What a sweep has set for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// What the board can do at most of what the kernel does.
+    #[serde(default)]
+    pub roof: Option<Roof>,
     /// The same launch of something else, timed in turn with this one.
     #[serde(default)]
     pub against: Option<Against>,
+}
+
+/// A size of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    pub name: String,
+    pub value: i64,
+}
+
+/// The peaks of a board.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Roof {
+    /// Of DRAM.
+    pub gbps: f64,
+    /// Of the unit that the kernel's arithmetic needs: `f16 tensor`.
+    pub tflops: f64,
+    pub unit: String,
+    /// `datasheet` or `measured`.
+    pub source: String,
 }
 
 /// What a launch is held against.
@@ -72,7 +94,7 @@ impl Row {
     }
 
     fn is_same(&self, other: &Row) -> bool {
-        (&self.kernel, &self.launch, self.config) == (&other.kernel, &other.launch, other.config)
+        (&self.kernel, &self.launch, self.config, &self.size) == (&other.kernel, &other.launch, other.config, &other.size)
     }
 }
 
@@ -106,6 +128,10 @@ pub fn table(rows: &[Row]) -> String {
     let against = rows.iter().find_map(|row| Some(row.against.as_ref()?.what.clone()));
     let mut head =
         ["kernel", "launch", "device", "cold µs", "warm µs", "predicted µs", "GB/s", "TFLOP/s"].map(str::to_owned).to_vec();
+    let size = rows.iter().find_map(|row| Some(row.size.as_ref()?.name.clone()));
+    if let Some(name) = &size {
+        head.insert(2, name.clone());
+    }
     if let Some(what) = &against {
         head.extend([format!("{what}, µs"), "ratio".to_owned()]);
     }
@@ -128,6 +154,9 @@ pub fn table(rows: &[Row]) -> String {
             figure(row.bandwidth()),
             figure(row.rate()),
         ];
+        if size.is_some() {
+            cells.insert(2, row.size.as_ref().map_or_else(String::new, |size| size.value.to_string()));
+        }
         if against.is_some() {
             cells.push(spread(row.against.as_ref().map(|against| against.time)));
             cells
@@ -191,10 +220,29 @@ impl Analysis {
                 flops: model.and_then(|row| row.flops),
                 registers: model.filter(|row| row.registers_source == Some("exact")).and_then(|row| row.registers),
                 fault: run.fault.clone(),
+                size: None,
+                roof: model.and_then(|_| self.peaks(path, &run.kernel)),
                 against: None,
             }
         };
         report.launches.iter().map(row).collect()
+    }
+}
+
+impl Analysis {
+    /// The roof that is over a kernel, a measured one where there is one.
+    fn peaks(&self, path: &Path, kernel: &str) -> Option<Roof> {
+        let roofs = self.roofline(path, Some(kernel)).roofs;
+        let is_better = |a: &&roofline::Roof, b: &&roofline::Roof| {
+            (a.source == "measured").cmp(&(b.source == "measured")).then(a.peak.total_cmp(&b.peak))
+        };
+        let roof = roofs.iter().max_by(is_better)?;
+        Some(Roof {
+            gbps: roof.bandwidth / 1e9,
+            tflops: roof.peak / 1e12,
+            unit: roof.name.clone(),
+            source: roof.source.to_owned(),
+        })
     }
 }
 
@@ -205,6 +253,18 @@ pub fn of_rounds(rounds: &[Vec<Row>]) -> Vec<Row> {
         Row { timing: Timing::of_rounds(&same.collect::<Vec<_>>()), ..row.clone() }
     };
     rounds.first().into_iter().flatten().map(one).collect()
+}
+
+/// The rows of a sweep, a launch after the other, each with its sizes ascending.
+pub fn by_launch(rows: &mut [Row]) {
+    let mut order: Vec<(String, String)> = Vec::new();
+    for row in rows.iter() {
+        let one = (row.kernel.clone(), row.launch.clone());
+        if !order.contains(&one) {
+            order.push(one);
+        }
+    }
+    rows.sort_by_key(|row| order.iter().position(|one| (&one.0, &one.1) == (&row.kernel, &row.launch)));
 }
 
 /// Holds each launch against the same one of something else.

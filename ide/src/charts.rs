@@ -1,12 +1,14 @@
 // Feature: Charts
 //
-//! Pictures as SVG and as text: the occupancy, a layout, and for editors the roofline ([`crate::roofline`]).
+//! Pictures as SVG and as text: the occupancy, a layout, a sweep of times, and for editors the roofline ([`crate::roofline`]).
 //!
 //! The SVG stands alone and follows a theme: colours are those of the editor where it has set them, else light or dark as the reader
 //! prefers. **Invariant:** a picture is a pure function of its figures: the same figures, the same bytes; text is escaped.
 
 pub mod layout;
 pub mod occupancy;
+pub(crate) mod plot;
+pub mod sweep;
 
 use std::{fmt::Write as _, path::Path};
 

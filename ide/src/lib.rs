@@ -43,6 +43,7 @@ pub mod sanitize;
 pub mod semantic_tokens;
 pub mod signature_help;
 pub mod stats;
+pub mod sweep;
 pub mod symbols;
 pub mod triton_cache;
 mod tune;
@@ -106,6 +107,8 @@ pub struct Options {
     pub only_first: bool,
     /// The function of a file that is entered, in place of the file's own statements.
     pub entry: Option<host::Entry>,
+    /// Sizes that launch blocks have in place of their own.
+    pub sizes: Vec<(String, i64)>,
     /// A Python environment: its folder, or its interpreter.
     pub environment: Option<PathBuf>,
     /// What is active where the program was started.
@@ -145,6 +148,7 @@ impl Default for Options {
             active: BTreeMap::new(),
             only_first: false,
             entry: None,
+            sizes: Vec::new(),
             environment: None,
             shell: Shell::of_process(),
             select: None,
@@ -202,6 +206,7 @@ impl Options {
             config: self.config,
             only_first: self.only_first,
             entry: self.entry.clone(),
+            sizes: self.sizes.clone(),
             proposed: Vec::new(),
             recorded: BTreeMap::new(),
             shell: self.shell.clone(),

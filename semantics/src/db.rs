@@ -81,6 +81,8 @@ pub struct Chosen {
     pub only_first: bool,
     /// The function of a file that is entered, in place of the file's own statements.
     pub entry: Option<host::Entry>,
+    /// Sizes that launch blocks have in place of their own, by name.
+    pub sizes: Vec<(String, i64)>,
     /// Rows that tuners are to have behind their own.
     pub proposed: Vec<Proposed>,
     /// Launches that programs have made of a file's kernels, by its path: launch blocks that nobody has written.

@@ -24,7 +24,7 @@ mod options;
 mod select;
 
 pub(crate) use block::tensor;
-pub use block::{WrittenName, names_beside, spelled, written_names};
+pub use block::{WrittenName, launches_with_size, names_beside, spelled, written_names};
 pub use limits::{Impossible, grid, impossible_init, impossible_option, impossible_size, impossible_tensor, option};
 pub use options::{GivenOptions, LaunchOptions};
 pub use select::{LaunchId, is_of, select};

@@ -164,3 +164,94 @@ fn times_are_held_against_those_of_something_else() {
     let (status, said) = (done.status.code().unwrap_or(-1), String::from_utf8_lossy(&done.stderr).into_owned());
     assert!(status == 2 && said.contains("does not run the program under Triton: ModuleNotFoundError"), "{status} {said}");
 }
+
+const SWEPT: &str = r#"# /// tritium
+# [launch.rows]
+# kernel = "double"
+# grid = ["M"]
+# sizes = { M = 4, N = 100 }
+# args = { Y = "f32[M, N]", X = "f32[M, N] = normal(0, 1)", n = "N" }
+# meta = { BLOCK = "next_power_of_2(N)" }
+#
+# [launch.other]
+# kernel = "double"
+# grid = [1]
+# sizes = { L = 64 }
+# args = { Y = "f32[L]", X = "f32[L]", n = 64 }
+# meta = { BLOCK = 64 }
+# ///
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(Y, X, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    row = tl.program_id(0) * n
+    tl.store(Y + row + at, tl.load(X + row + at, mask=at < n) * 2, mask=at < n)
+
+
+def doubled(x: torch.Tensor):
+    K, N = x.shape
+    y = torch.empty_like(x)
+    double[(K,)](y, x, N, BLOCK=triton.next_power_of_2(N))
+    return y
+"#;
+
+/// A size over several values: of launch blocks, or of a function that is entered; as rows, and as a picture.
+#[test]
+fn a_size_is_swept() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    fs::write(place("double.py"), SWEPT).expect("it can be written");
+    fs::write(place("same.py"), SWEPT).expect("it can be written");
+    let (file, other, picture, table) = (place("double.py"), place("same.py"), place("chart.svg"), place("rows.csv"));
+    // The launch and its size, and whether the other side was timed.
+    let rows = |csv: &str| -> Vec<String> {
+        let fields = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+        csv.lines()
+            .map(fields)
+            .map(|row| format!("{} {} {}", row[1], row[13], if row[12].is_empty() { "" } else { "against" }))
+            .collect()
+    };
+    let swept = ["--sweep", "N=64..256:*2", "--against", &other, "--rounds", "1", "--output-format", "csv"];
+    let (status, out, said) = bench(&[&[file.as_str()], &swept[..], &["-o", &picture]].concat());
+    assert_eq!(status, 0, "{said}");
+    assert_eq!(
+        rows(&out),
+        ["launch N against", "\"rows\" 64 against", "\"rows\" 128 against", "\"rows\" 256 against"],
+        "only the launch that has the size: {out}"
+    );
+    let svg = fs::read_to_string(&picture).expect("it was written");
+    for part in ["Time over N on cpu", "class=\"own\"", "class=\"other\"", "double rows: ", "same.py", ">256</text>"] {
+        assert!(svg.contains(part), "`{part}` is missing in {svg}");
+    }
+    assert_eq!((svg.matches("class=\"point\"").count(), svg.matches("class=\"point other\"").count()), (3, 3));
+    // A run has the tensors of its size: of the smaller ones there is not enough.
+    let (status, out, _) = bench(&[&file, "--sweep", "L=64,32", "-o", &table]);
+    assert!(status == 1 && out.contains("│ kernel ┆ launch ┆ L  ┆"), "{out}");
+    let csv = fs::read_to_string(&table).expect("it was written");
+    assert_eq!(rows(&csv), ["launch L against", "\"other\" 32 ", "\"other\" 64 "]);
+    let was_timed: Vec<bool> = csv.lines().skip(1).map(|line| line.split(',').nth(6).is_some_and(|us| !us.is_empty())).collect();
+    assert_eq!(was_timed, [false, true], "{csv}");
+    // A size that no block has is a free name of the function that launches.
+    let (status, out, said) = bench(&[&file, "--sweep", "K=2,4", "--output-format", "json"]);
+    assert!(status == 0 && said.contains("entered doubled with K = 2") && said.contains("entered doubled with K = 4"), "{said}");
+    let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let sizes: Vec<_> = document["rows"].as_array().expect("rows").iter().map(|row| row["size"].clone()).collect();
+    assert_eq!(sizes, [2, 4].map(|value| serde_json::json!({ "name": "K", "value": value })));
+    for (arguments, why) in [
+        (
+            &["--sweep", "Z=2,4"][..],
+            "--sweep Z: no launch block has a size of this name, and `Z` is no free name here; there are: ",
+        ),
+        (&["--sweep", "N=4..2"], "a sweep is written `N=1024..65536:*2`"),
+        (&["--sweep", "N=2", "--against", "triton"], "--against triton runs the program as it is"),
+        (&["-o", &picture], "--output FILE.svg draws a --sweep"),
+        (&["--sweep", "N=2", "--draw", "flops", "-o", &picture], "nothing was timed of which this is known"),
+    ] {
+        let (status, _, said) = bench(&[&[file.as_str()], arguments].concat());
+        assert!(status == 2 && said.contains(why), "{arguments:?}: {status} {said}");
+    }
+}

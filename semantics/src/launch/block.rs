@@ -187,6 +187,26 @@ fn wrong<T>(span: Range<usize>, message: impl Into<String>) -> Result<T, Wrong> 
     Err(Wrong::new(Code::LCH011, message.into(), span))
 }
 
+/// The launches of a block that have a size of this name.
+fn with_size(block: &Block, size: &str) -> Vec<SmolStr> {
+    let Ok(table) = DeTable::parse(&block.toml) else { return vec![] };
+    let Some(DeValue::Table(launches)) = table.get_ref().get("launch").map(Spanned::get_ref) else { return vec![] };
+    let has_it = |launch: &DeValue<'_>| match launch {
+        DeValue::Table(fields) => match fields.get("sizes").map(Spanned::get_ref) {
+            Some(DeValue::Table(sizes)) => sizes.contains_key(size),
+            _ => false,
+        },
+        _ => false,
+    };
+    launches.iter().filter(|(_, launch)| has_it(launch.get_ref())).map(|(name, _)| name.get_ref().as_ref().into()).collect()
+}
+
+/// The launches of a file's blocks, and of the block beside it, that have a size of this name.
+pub fn launches_with_size(db: &dyn Db, file: SourceFile, size: &str) -> Vec<SmolStr> {
+    let beside = file.sidecar(db).as_ref().map(|text| of_sidecar(text));
+    blocks(db, file).iter().chain(&beside).flat_map(|block| with_size(block, size)).collect()
+}
+
 type Entry<'a, 't> = (&'a Spanned<std::borrow::Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 /// The launches of a block, the `nth` of its file.
@@ -272,9 +292,11 @@ fn launches_of(db: &dyn Db, file: SourceFile, (name, value): Entry<'_, '_>) -> R
 
     let mut sizes: IndexMap<String, Const> = IndexMap::new();
     for (key, value) in entries(&fields, "sizes", &mut take) {
-        match integer(value, &sizes) {
+        let name = key.get_ref().to_string();
+        let chosen = db.settings().chosen(db).sizes.iter().find(|(chosen, _)| *chosen == name);
+        match chosen.map_or_else(|| integer(value, &sizes), |(_, value)| Ok(i128::from(*value))) {
             Ok(i) => {
-                sizes.insert(key.get_ref().to_string(), Const::Int(i));
+                sizes.insert(name, Const::Int(i));
             }
             Err(w) => take(Err(w)),
         }
