@@ -8,6 +8,8 @@ use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde::{Deserialize, Serialize};
 use tritium_runtime::{calibrate, peer::Peer, run::Report, timing::Timing};
 
+use tritium_semantics::configuration::{Configuration, configurations};
+
 pub use tritium_runtime::timing::Spread;
 
 use crate::{Analysis, Host, Options, roofline};
@@ -30,6 +32,9 @@ pub struct Row {
     /// Of a thread, exact.
     #[serde(default)]
     pub registers: Option<u32>,
+    /// Of the code and the work that were timed.
+    #[serde(default)]
+    pub code: Option<String>,
     pub fault: Option<String>,
     /// What a sweep has set for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,6 +224,7 @@ impl Analysis {
                 bytes: model.and_then(|row| row.bytes),
                 flops: model.and_then(|row| row.flops),
                 registers: model.filter(|row| row.registers_source == Some("exact")).and_then(|row| row.registers),
+                code: self.launched(path, &run.kernel, &run.id()).and_then(|active| self.mark(active)),
                 fault: run.fault.clone(),
                 size: None,
                 roof: model.and_then(|_| self.peaks(path, &run.kernel)),
@@ -230,6 +236,13 @@ impl Analysis {
 }
 
 impl Analysis {
+    fn launched(&self, path: &Path, kernel: &str, launch: &str) -> Option<Configuration> {
+        let db = self.db();
+        let is_it = |active: &Configuration| active.launch(db).is_some_and(|one| one.id().to_string() == launch);
+        let mut kernels = self.kernels(path).into_iter().filter(|found| found.name == kernel);
+        kernels.find_map(|found| configurations(db, found.function).iter().copied().find(is_it))
+    }
+
     /// The roof that is over a kernel, a measured one where there is one.
     fn peaks(&self, path: &Path, kernel: &str) -> Option<Roof> {
         let roofs = self.roofline(path, Some(kernel)).roofs;

@@ -9,7 +9,10 @@ use tritium_runtime::{
     run::Report,
 };
 
-use crate::bench::Row;
+use tritium_codegen as codegen;
+use tritium_semantics::configuration::Configuration;
+
+use crate::{Analysis, bench::Row};
 
 /// Bars of a sparkline, from the least to the most.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -23,7 +26,12 @@ pub fn keep_times(path: &Path, rows: &[Row]) {
     let now = Entry::now(path);
     let entry = |row: &Row| {
         let time = row.timing.map(|timing| timing.cold.unwrap_or(timing.warm))?;
-        Some(Entry { time: Some(time), registers: row.registers, ..now(&row.kernel, row.name(), &row.device) })
+        Some(Entry {
+            time: Some(time),
+            registers: row.registers,
+            code: row.code.clone(),
+            ..now(&row.kernel, row.name(), &row.device)
+        })
     };
     history::add(path, rows.iter().filter_map(entry).collect());
 }
@@ -39,6 +47,17 @@ pub fn keep_errors(path: &Path, report: &Report) {
         Entry { error: error.is_finite().then_some(error), ok, ..now(&launch.kernel, launch.id(), &launch.device) }
     };
     history::add(path, compared.map(entry).collect());
+}
+
+impl Analysis {
+    /// Of the code that a launch runs and of the work it does: another one is another measurement, though the launch's name be the same.
+    pub(crate) fn mark(&self, active: Configuration) -> Option<String> {
+        let (db, launch) = (self.db(), active.launch(self.db())?);
+        self.complete(active).ok()?;
+        let llvm = codegen::llvm_text(db, active.instance, self.compile_options(active)).as_ref().ok()?;
+        let tensors: Vec<_> = launch.tensors.iter().map(|tensor| (tensor.dtype, &tensor.shape, &tensor.strides)).collect();
+        Some(history::mark(&[&llvm.text, &format!("{:?} {tensors:?} {:?}", launch.grid, launch.args)]))
+    }
 }
 
 /// `12.30 µs (measured on NVIDIA H100, 1a2b3c4, 2 h ago)`
@@ -131,6 +150,7 @@ mod tests {
             error,
             ok: true,
             registers: error.is_none().then_some(registers),
+            code: None,
         };
         let all = [
             entry(200_000, "rows", 20.0, 40, None),

@@ -103,9 +103,15 @@ impl Analysis {
     /// What was measured last of the launch that is looked at, on the board that is looked at.
     fn measured<'e>(&self, kernel: &Kernel, all: &'e [Entry]) -> Option<&'e Entry> {
         let launch = kernel.active.launch(self.db())?.id().to_string();
+        // What has changed since is told below, as what it was.
+        let code = self.mark(kernel.active)?;
         let is_it = |entry: &&Entry| {
             let board = || calibrate::board_of(&entry.device).map(|board| board.name);
-            entry.time.is_some() && entry.kernel == kernel.name && entry.launch == launch && board() == Some(self.gpu().name())
+            entry.time.is_some()
+                && entry.kernel == kernel.name
+                && entry.launch == launch
+                && entry.code.as_ref() == Some(&code)
+                && board() == Some(self.gpu().name())
         };
         all.iter().rev().find(is_it)
     }

@@ -35,6 +35,9 @@ pub struct Entry {
     /// Of a thread, exact.
     #[serde(default)]
     pub registers: Option<u32>,
+    /// Of the code and the work that were measured ([`mark`]).
+    #[serde(default)]
+    pub code: Option<String>,
 }
 
 impl Entry {
@@ -52,6 +55,7 @@ impl Entry {
             error: None,
             ok: true,
             registers: None,
+            code: None,
         }
     }
 
@@ -59,6 +63,15 @@ impl Entry {
         (&self.kernel, &self.launch, &self.device, self.time.is_some())
             == (&other.kernel, &other.launch, &other.device, other.time.is_some())
     }
+}
+
+/// Tells what was measured from what has changed since.
+pub fn mark(parts: &[&str]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
 }
 
 /// What was measured of a file's launches, oldest first.

@@ -117,6 +117,7 @@ fn a_sweep_is_drawn_under_its_roof() {
         bytes: Some(n as f64 * 12.0),
         flops: Some(n as f64),
         registers: Some(28),
+        code: None,
         fault: None,
         size: Some(Size { name: "N".to_owned(), value: n }),
         roof: Some(Roof { gbps: 3350.0, tflops: 67.0, unit: "f32".to_owned(), source: "datasheet".to_owned() }),

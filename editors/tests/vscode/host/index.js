@@ -181,7 +181,8 @@ const trusted = {
     const [, name, argument] = await until('a link', async () => /\(command:([\w.]+)\?([^)]*)\)/.exec(await hover(file.uri, place(file.document, 'def softmax', 5))));
     await ask(name, ...JSON.parse(decodeURIComponent(argument)));
     const report = () => vscode.workspace.textDocuments.find((open) => open.uri.scheme === 'tritium-report');
-    await until('its page is open', () => report() && vscode.window.tabGroups.all.some((group) => group.tabs.some((tab) => tab.label.includes('softmax.md'))));
+    const page = () => vscode.window.tabGroups.all.flatMap((group) => group.tabs).find((tab) => tab.label.includes('softmax.md'));
+    await until('its page is open', () => report() && page());
     const words = report().getText();
     for (const fact of [/shared/i, /registers/i, /occupancy/i, /FLOP/, /bytes/i, /intensity/i, /memory bound/, /exact/, /estimated/, /tritium/i, /The time assumes/]) assert.match(words, fact);
     assert.doesNotMatch(words, /^\|.*\|$/m, 'no tables: some editors show them raw');
@@ -189,7 +190,7 @@ const trusted = {
     await until('it follows', () => /on A100 \(estimated\)/.test(report().getText()));
     await ask('tritium.chooseGpu', '');
     await until('it follows back', () => /on H100 \(estimated\)/.test(report().getText()));
-    await ask('workbench.action.closeAllEditors');
+    await vscode.window.tabGroups.close(page());
   },
   'inlay hints show shapes': async () => {
     const file = await show('softmax.py');
