@@ -240,8 +240,7 @@ impl Request {
         // With the row that is named.
         let row = self.job.launching.launch.as_deref().and_then(|launch| launch.rsplit_once(':')).map(|(_, row)| row.to_owned());
         let named = |launch: String| row.as_ref().map_or(launch.clone(), |row| format!("{launch}:{row}"));
-        let one =
-            |launch: String| Planned { entered: None, job: Job { launch: Some(named(launch)), ..own.clone() } };
+        let one = |launch: String| Planned { entered: None, job: Job { launch: Some(named(launch)), ..own.clone() } };
         Ok((options, with_size.into_iter().map(one).collect(), vec![]))
     }
 }

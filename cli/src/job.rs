@@ -117,7 +117,7 @@ impl Request {
             .collect();
         // A file that launches nothing says so itself, where it is the only one.
         if plan.own || (self.is_one() && jobs.is_empty()) {
-            jobs.insert(0, Planned { job: own, entered: None, launches: vec![] });
+            jobs.insert(0, Planned { job: own, entered: None });
         }
         Ok((jobs, stopped))
     }

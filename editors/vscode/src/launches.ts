@@ -45,9 +45,17 @@ export class Launches implements Disposable {
   private readonly subscriptions: Disposable[];
 
   constructor(private readonly server: Server) {
-    const later = debounced(500, (document: TextDocument) => void this.read(document.uri));
+    // Several documents may open at once: each is read.
+    const waiting = new Set<string>();
+    const later = debounced(500, () => {
+      const uris = [...waiting];
+      waiting.clear();
+      for (const uri of uris) void this.read(Uri.parse(uri));
+    });
     const changed = (document: TextDocument) => {
-      if (document.languageId === 'python' && document.uri.scheme === 'file' && server.isWanted) later(document);
+      if (document.languageId !== 'python' || document.uri.scheme !== 'file' || !server.isWanted) return;
+      waiting.add(document.uri.toString());
+      later();
     };
     this.controller.resolveHandler = (item) => (item?.uri === undefined ? this.readAll() : this.read(item.uri));
     this.controller.refreshHandler = () => this.readAll();
