@@ -49,6 +49,20 @@ def test_views_are_of_one_memory():
 
 
 @triton.jit
+def mixed(X, BYTES):
+    tl.store(X + 1, tl.load(BYTES).to(tl.float32))
+
+
+def test_bytes_and_numbers_of_one_memory():
+    memory = np.zeros(4, dtype=np.float32)
+    memory.view(np.uint8)[0] = 5
+    mixed[(1,)](memory, memory.view(np.uint8))
+    assert memory[1] == 5
+    with pytest.raises(tritium.OutOfBoundsError):
+        mixed[(1,)](memory[:1], memory.view(np.uint8)[:4])
+
+
+@triton.jit
 def descriptors(OUT, X):
     OUT.store([0, 0], X.load([4, 0]) * 2)
 

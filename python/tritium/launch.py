@@ -5,6 +5,7 @@ import inspect
 import json
 import numbers
 import os
+import re
 import sys
 import threading
 import warnings
@@ -172,6 +173,8 @@ class Memories:
                 last = merged[-1]
                 last[1] = max(last[1], start + size - last[0])
                 last[2] = last[2] and is_writable
+                # Its elements are those of the narrowest tensor in it.
+                last[4] = min(last[4], dtype, key=_width)
             else:
                 merged.append([start, size, is_writable, name, dtype])
         views = []
@@ -211,6 +214,12 @@ def _described(value):
         inner = _described(value.base)
         return None if inner is None else (getattr(value.dtype, "name", str(value.dtype)), *inner[1:])
     return None
+
+
+def _width(dtype):
+    """Bits of an element, as far as the name of its type says."""
+    digits = re.search(r"\d+", dtype.removeprefix("b"))
+    return int(digits.group()) if digits else 8
 
 
 def _row_major(shape):

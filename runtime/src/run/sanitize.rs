@@ -526,11 +526,16 @@ fn shape_of(launch: &Launch, index: usize, spec: &launch::Tensor, held: &Tensor)
         Init::Computed if element_bytes >= 4 => Some((0..elements).map(|at| held.slot(at) != held.pattern()).collect()),
         _ => None,
     };
-    let views = launch.tensors.iter().filter(|tensor| tensor.memory.index == index).map(|tensor| TensorShape {
-        name: tensor.name.to_string(),
-        shape: tensor.shape.clone(),
-        strides: tensor.strides.clone(),
-        offset: tensor.memory.offset,
+    let views = launch.tensors.iter().filter(|tensor| tensor.memory.index == index).map(|tensor| {
+        let (mut shape, mut strides, mut offset) = (tensor.shape.clone(), tensor.strides.clone(), tensor.memory.offset);
+        // One of wider elements has each of them as a row.
+        let parts = u64::from(tensor.dtype.bytes() / element_bytes.max(1));
+        if parts > 1 {
+            strides.iter_mut().chain([&mut offset]).for_each(|step| *step *= parts);
+            shape.push(parts);
+            strides.push(1);
+        }
+        TensorShape { name: tensor.name.to_string(), shape, strides, offset }
     });
     MemoryShape { element_bytes, elements, views: views.collect(), initialised }
 }
