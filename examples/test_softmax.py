@@ -1,6 +1,6 @@
 """Tests of a kernel that need neither a GPU nor Triton: `python -m tritium -m pytest examples/test_softmax.py`.
 
-The last two seed a mistake each and show how it is told.
+The last two seed a mistake each and show how it is told. `tritium check` would tell both without a run: comments silence it there.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit
 def softmax_kernel(Y, X, n_cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, BLOCK)
     mask = columns < n_cols
     x = tl.load(X + row * n_cols + columns, mask=mask, other=-float("inf"))
@@ -41,10 +41,10 @@ def test_softmax(rows, columns):
 
 @triton.jit
 def unguarded_kernel(Y, X, n_cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, BLOCK)
     x = tl.load(X + row * n_cols + columns, mask=columns < n_cols, other=0.0)
-    tl.store(Y + row * n_cols + columns, x)
+    tl.store(Y + row * n_cols + columns, x)  # tritium: ignore[MSK007] the mistake that is to be found
 
 
 def test_a_store_without_a_mask_is_found():
@@ -58,10 +58,10 @@ def test_a_store_without_a_mask_is_found():
 
 @triton.jit
 def total_kernel(TOTAL, X, n_cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, BLOCK)
     x = tl.load(X + row * n_cols + columns, mask=columns < n_cols, other=0.0)
-    tl.store(TOTAL, tl.load(TOTAL) + tl.sum(x, axis=0))
+    tl.store(TOTAL, tl.load(TOTAL) + tl.sum(x, axis=0))  # tritium: ignore[RAC001] the mistake that is to be found
 
 
 def test_a_sum_without_an_atomic_is_found():

@@ -121,7 +121,7 @@ fn when(entry: &Entry, now: u64) -> String {
     format!("{commit}{}", age(now.saturating_sub(entry.at)))
 }
 
-fn age(seconds: u64) -> String {
+pub(crate) fn age(seconds: u64) -> String {
     match seconds {
         0..60 => "just now".to_owned(),
         60..3_600 => format!("{} min ago", seconds / 60),

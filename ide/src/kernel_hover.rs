@@ -74,7 +74,7 @@ impl Analysis {
         let measured = tritium_runtime::history::read(path);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let signature = format!("```python\n(kernel) {}\n```\n", self.signature(kernel));
-        let past = history::lines(&measured, &kernel.name, now);
+        let past = history::lines(&measured, &kernel.name, now) + &self.recorded_lines(kernel.function, now);
         let figures = match self.figures(kernel.active, false) {
             Ok(figures) => figures,
             Err(message) => {

@@ -9,9 +9,9 @@ use std::{
 };
 
 use tritium_runtime::recorded::{self, Recorded};
-use tritium_semantics::{Db as _, launch::Launch};
+use tritium_semantics::{Db as _, Function, launch::Launch};
 
-use crate::{Analysis, Host};
+use crate::{Analysis, Host, history::age};
 
 /// By file: the launches with the names under which they are known.
 pub(crate) type RecordedLaunches = BTreeMap<PathBuf, Vec<(String, Recorded)>>;
@@ -51,6 +51,18 @@ impl Analysis {
         let all = self.recorded.get(launch.kernel.file(self.db()).path(self.db()))?;
         all.iter().find(|(name, _)| *name == launch.name).map(|(_, recorded)| recorded)
     }
+
+    /// A line for each launch of a kernel that programs have made: how often, and what was wrong with it last.
+    pub(crate) fn recorded_lines(&self, kernel: Function, now: u64) -> String {
+        let of_file = self.recorded.get(kernel.file(self.db()).path(self.db()));
+        let mine = of_file.into_iter().flatten().filter(|(_, one)| one.kernel == *kernel.name(self.db()));
+        mine.map(|(name, one)| {
+            let ago = age(now.saturating_sub(one.at));
+            let wrong = one.wrong.as_ref().map_or_else(String::new, |wrong| format!(": {wrong}"));
+            format!("- `{name}` {} ({ago}){wrong}\n", sentence(one))
+        })
+        .collect()
+    }
 }
 
 /// `ran 212 times on cpu`
@@ -87,8 +99,10 @@ mod tests {
         host.set_text(path, TEXT.to_owned());
         assert_eq!(lenses(&host, path), "");
         let record = |host: &mut Host, all: &[Recorded]| host.set_recorded(path, recorded::named(all));
-        assert!(record(&mut host, &[launch(100), launch(100), launch(4096)]));
-        assert!(!record(&mut host, &[launch(100), launch(100), launch(4096)]));
+        let mut faulty = launch(4096);
+        faulty.wrong = Some("outside".to_owned());
+        assert!(record(&mut host, &[launch(100), launch(100), faulty.clone()]));
+        assert!(!record(&mut host, &[launch(100), launch(100), faulty]));
         // Each is a configuration; one stands for all over the kernel.
         expect![[r#"
             ▶ Run (ran 2 times on cpu)
@@ -100,6 +114,11 @@ mod tests {
         let kernel = &analysis.kernels(path)[0];
         assert_eq!(kernel.active.launch(analysis.db()).map(|launch| launch.grid), Some([2, 1, 1]));
         assert!(!analysis.hover(path, TEXT.find("scale").expect("it is there")).expect("a hover").markdown.contains("assumed"));
+        expect![[r#"
+            - `scale_recorded_1` ran 2 times on cpu (just now)
+            - `scale_recorded_2` ran once on cpu, last with a fault (just now): outside
+        "#]]
+        .assert_eq(&analysis.recorded_lines(kernel.function, launch(1).at));
         // A process that runs it knows it too, but no more than it.
         let chosen = analysis.chosen_elsewhere(path).expect("the file is there");
         assert_eq!(chosen.recorded.len(), 1);
