@@ -56,14 +56,12 @@ fn what_is_recorded_is_read_back() {
         args = { x = "f16[32, 16] = normal(0, 1)", n = 64 }
         meta = { BLOCK = 64 }
         num_warps = 4
-        num_stages = 3
         [launch.r2]
         kernel = "tuned"
         grid = [4, 1, 1]
         args = { x = "f16[32, 16] = normal(0, 1)", n = 64 }
         meta = { BLOCK = 128 }
         num_warps = 8
-        num_stages = 3
     "#]].assert_eq(&recorded);
     let gone = "[launch.gone]\nkernel = \"gone\"\ngrid = [1]\n";
     let other = "[launch.untuned]\nkernel = \"tuned\"\ngrid = [1]\nargs = { x = \"f32[8]\", n = 8 }\nmeta = { BLOCK = 8 }\nnum_warps = 4\nnum_stages = 3\n";

@@ -6,7 +6,7 @@ use crate::{
     Db,
     constant::Const,
     host,
-    launch::{Init, Launch, LaunchArg},
+    launch::{Init, Launch, LaunchArg, LaunchOptions},
 };
 
 /// `[launch.NAME]` and what follows; `None` where a block has no words for it. `sizes`: names for extents.
@@ -28,7 +28,8 @@ pub fn spelled(db: &dyn Db, launch: &Launch, name: &str, sizes: &[(&str, u64)]) 
     if launch.config.is_none() {
         let options = launch.options;
         lines.push(format!("num_warps = {}", options.num_warps));
-        lines.push(format!("num_stages = {}", options.num_stages));
+        let is_usual = options.num_stages == LaunchOptions::default().num_stages;
+        lines.extend((!is_usual).then(|| format!("num_stages = {}", options.num_stages)));
         lines.extend(options.max_registers.map(|most| format!("maxnreg = {most}")));
     }
     Some(lines.into_iter().map(|line| line + "\n").collect())
