@@ -291,6 +291,8 @@ const trusted = {
       await until('nothing is left', () => running().length === 0);
     } finally {
       await ask('workbench.action.closeActiveEditor');
+      // The results opened a panel, which takes room from what comes after.
+      await ask('workbench.action.closePanel');
       fs.rmSync(file);
     }
   },
