@@ -58,7 +58,7 @@ status=0
 in_nvim() {
   local home=$scratch/$1 limit=$2
   mkdir "$home"
-  cp -r "$here/fixtures/ws" "$home/ws"
+  cp -r "$here/fixtures/ws" "$here/fixtures/endless.py" "$home"
   mkdir "$home/ws/.git" # A root, by which the editor knows the workspace.
   env XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_STATE_HOME="$home/state" XDG_CACHE_HOME="$home/cache" \
     TRITIUM_TEST_WORKSPACE="$home/ws" timeout --foreground "$limit" "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \

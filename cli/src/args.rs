@@ -48,6 +48,17 @@ pub(crate) struct Launching {
     pub(crate) all_launches: bool,
 }
 
+/// How far a job may go.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Bounds {
+    /// Stop after this long; `sanitize` tells what was found until then.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    pub(crate) timeout: f64,
+    /// Stop a run that takes more memory (`512MiB`, `8GiB`); on a GPU, of the machine. Half of the machine's, if not given.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<MemorySize>,
+}
+
 /// Where each of them may run them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Elsewhere {
@@ -309,12 +320,8 @@ pub(crate) enum Command {
         /// Save every tensor argument as `NAME.npy` after the launch and `NAME.in.npy` before it.
         #[arg(long, value_name = "DIR")]
         save: Option<PathBuf>,
-        /// Stop a launch after this long.
-        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
-        timeout: f64,
-        /// Stop a run that takes more memory (`512MiB`, `8GiB`); on a GPU, of the machine. Half of the machine's, if not given.
-        #[arg(long, value_name = "SIZE")]
-        memory: Option<MemorySize>,
+        #[command(flatten)]
+        bounds: Bounds,
         #[command(flatten)]
         elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = TextFormat::Text)]
@@ -343,12 +350,8 @@ pub(crate) enum Command {
         /// Not these codes or families.
         #[arg(long, value_delimiter = ',')]
         ignore: Vec<String>,
-        /// Stop after this long, and tell what was found until then.
-        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
-        timeout: f64,
-        /// Stop a run that takes more memory (`512MiB`, `8GiB`). Half of the machine's, if not given.
-        #[arg(long, value_name = "SIZE")]
-        memory: Option<MemorySize>,
+        #[command(flatten)]
+        bounds: Bounds,
         #[command(flatten)]
         elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = CheckFormat::Full)]
@@ -389,12 +392,8 @@ pub(crate) enum Command {
         /// Exit with status 1 if a launch takes longer than in the baseline by more than this, and by more than the times spread.
         #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = percent)]
         fail_if_slower: Option<f64>,
-        /// Stop after this long.
-        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
-        timeout: f64,
-        /// Stop a run that takes more memory of the machine (`512MiB`, `8GiB`). Half of it, if not given.
-        #[arg(long, value_name = "SIZE")]
-        memory: Option<MemorySize>,
+        #[command(flatten)]
+        bounds: Bounds,
         #[command(flatten)]
         elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = BenchFormat::Table)]
@@ -429,12 +428,8 @@ pub(crate) enum Command {
         /// Write functions here that pick the best rows by size under Triton, for `prune_configs_by={"early_config_prune": …}`.
         #[arg(long, value_name = "FILE")]
         prune: Option<PathBuf>,
-        /// Stop after this long.
-        #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
-        timeout: f64,
-        /// Stop a run that takes more memory of the machine (`512MiB`, `8GiB`). Half of it, if not given.
-        #[arg(long, value_name = "SIZE")]
-        memory: Option<MemorySize>,
+        #[command(flatten)]
+        bounds: Bounds,
         #[command(flatten)]
         elsewhere: Elsewhere,
         #[arg(long, value_enum, default_value_t = BenchFormat::Table)]

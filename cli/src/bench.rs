@@ -103,8 +103,8 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
     if let Some(Other::Triton) = other {
         let environment = analysing.python_env.clone().or_else(|| std::env::var_os("VIRTUAL_ENV").map(PathBuf::from));
         let python = peer::interpreter(environment.as_deref());
-        let found =
-            peer::under_triton(&python, file, request.job.timeout).map_err(|why| Failure(format!("--against triton: {why}")))?;
+        let found = peer::under_triton(&python, file, request.job.bounds.timeout)
+            .map_err(|why| Failure(format!("--against triton: {why}")))?;
         if let Some(error) = &found.error {
             eprintln!("tritium: under Triton the program ended with {error}");
         }

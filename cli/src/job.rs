@@ -18,7 +18,7 @@ use tritium_semantics::{
 };
 
 use crate::{
-    args::{Elsewhere, Launching},
+    args::{Bounds, Elsewhere, Launching},
     session::{self, Failure, Failures},
 };
 
@@ -27,8 +27,7 @@ use crate::{
 pub(crate) struct Request {
     pub(crate) launching: Launching,
     pub(crate) device: String,
-    pub(crate) timeout: f64,
-    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) bounds: Bounds,
     pub(crate) elsewhere: Elsewhere,
 }
 
@@ -44,14 +43,13 @@ impl Planned {
     }
 
     /// The same launches with other sizes and contents in place of those that nobody gave.
-    pub(crate) fn others(&self, analysis: &Analysis, request: &Request) -> Vec<Planned> {
-        let Some(entered) = &self.entered else { return vec![] };
+    pub(crate) fn others<'a>(&'a self, analysis: &'a Analysis, request: &Request) -> impl Iterator<Item = Planned> + use<'a> {
         let set: Vec<_> = request.launching.set.iter().filter_map(|text| given(text).ok()).collect();
-        let planned = |other: Entered| {
+        let planned = move |other: Entered| {
             let chosen = Chosen { entry: Some(other.entry.clone()), ..self.job.chosen.clone() };
             Planned { job: Job { chosen, ..self.job.clone() }, entered: Some(other) }
         };
-        analysis.entered_otherwise(entered, &set).map(planned).collect()
+        self.entered.iter().flat_map(move |entered| analysis.entered_otherwise(entered, set.clone())).map(planned)
     }
 
     /// Of one launch alone.
@@ -131,8 +129,8 @@ impl Request {
 
     /// The job of a file's own launches, with the text as it is read here.
     pub(crate) fn job(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<Job, Failure> {
-        Duration::try_from_secs_f64(self.timeout)
-            .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", self.timeout)))?;
+        Duration::try_from_secs_f64(self.bounds.timeout)
+            .map_err(|_| Failure(format!("--timeout {} is not a number of seconds", self.bounds.timeout)))?;
         let unreadable = || Failure::unreadable(file);
         Ok(Job {
             path: file.to_owned(),
@@ -146,7 +144,7 @@ impl Request {
             chosen: analysis.chosen_elsewhere(file).ok_or_else(unreadable)?,
             expect: Vec::new(),
             tune: TuneOptions::default(),
-            limits: Limits { seconds: self.timeout, memory_bytes: self.memory_bytes },
+            limits: Limits { seconds: self.bounds.timeout, memory_bytes: self.bounds.memory.map(|memory| memory.bytes) },
             attended: true,
         })
     }

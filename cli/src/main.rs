@@ -112,13 +112,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Roofline { file, kernel, output, output_format, analysing } => {
             roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)
         }
-        Command::Run { launching, device, verify, expect, save, timeout, memory, elsewhere, output_format, analysing } => {
-            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+        Command::Run { launching, device, verify, expect, save, bounds, elsewhere, output_format, analysing } => {
+            let job = job::Request { launching, device, bounds, elsewhere };
             let request = run::Request { job, verify, expect, save };
             run::run(request, output_format, &analysing)
         }
-        Command::Sanitize { launching, device, select, ignore, timeout, memory, elsewhere, output_format, analysing } => {
-            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+        Command::Sanitize { launching, device, select, ignore, bounds, elsewhere, output_format, analysing } => {
+            let job = job::Request { launching, device, bounds, elsewhere };
             let request = sanitize::Request { job, select, ignore };
             sanitize::sanitize(request, output_format, &analysing)
         }
@@ -133,13 +133,12 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             baseline,
             write_baseline,
             fail_if_slower,
-            timeout,
-            memory,
+            bounds,
             elsewhere,
             output_format,
             analysing,
         } => {
-            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+            let job = job::Request { launching, device, bounds, elsewhere };
             let request = bench::Request { job, baseline, write_baseline, fail_if_slower, against, rounds, sweep, draw, output };
             bench::bench(request, output_format, &analysing)
         }
@@ -151,8 +150,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             verify,
             write,
             prune,
-            timeout,
-            memory,
+            bounds,
             elsewhere,
             output_format,
             analysing,
@@ -160,7 +158,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             // `cuda:all` is every GPU; what is shown is of the first.
             let all_gpus = device == "cuda:all";
             let device = if all_gpus { "cuda:0".to_owned() } else { device };
-            let job = job::Request { launching, device, timeout, memory_bytes: memory.map(|memory| memory.bytes), elsewhere };
+            let job = job::Request { launching, device, bounds, elsewhere };
             let options = TuneOptions { propose: propose.unwrap_or(0), exhaustive, all_gpus };
             tune::tune(tune::Request { job, options, verify, write, prune }, output_format, &analysing)
         }

@@ -15,9 +15,6 @@ use crate::{
     session::{self, Failure},
 };
 
-/// Programs of launches that are checked again under other sizes; more take long.
-const MOST_PROGRAMS: u64 = 1 << 13;
-
 pub(crate) struct Request {
     pub(crate) job: job::Request,
     pub(crate) select: Vec<String>,
@@ -48,7 +45,7 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
                     None => findings,
                 }))
             };
-            let mut findings = match checked(&planned) {
+            let findings = match checked(&planned) {
                 Ok(Ok(findings)) => findings,
                 Err(failure) if request.job.is_one() => return Err(failure),
                 other => {
@@ -60,19 +57,8 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
                     continue;
                 }
             };
-            // Sizes that nobody gave may not go together: others may.
-            if findings.doubtful() > (0, 0) && findings.programs() <= MOST_PROGRAMS {
-                for other in planned.others(&analysis, &request.job) {
-                    if let Ok(Ok(others)) = checked(&other)
-                        && others.doubtful() < findings.doubtful()
-                    {
-                        findings = others;
-                    }
-                    if findings.doubtful() == (0, 0) {
-                        break;
-                    }
-                }
-            }
+            let others = planned.others(&analysis, &request.job);
+            let findings = findings.or_of_others(others.filter_map(|other| checked(&other).ok()?.ok()));
             for entered in &findings.entered {
                 eprintln!("{}: entered {entered}", file.display());
             }

@@ -91,8 +91,12 @@ impl Analysis {
     }
 
     /// The functions of a plan entered with other sizes and contents in place of those that nobody gave, as long as somebody wants more.
-    pub fn entered_otherwise(&self, entered: &Entered, set: &[(String, String)]) -> impl Iterator<Item = Entered> {
-        Choice::OTHERS.into_iter().filter_map(|choice| host::enter_otherwise(self.db(), entered, set, choice))
+    pub fn entered_otherwise<'a>(
+        &'a self,
+        entered: &'a Entered,
+        set: Vec<(String, String)>,
+    ) -> impl Iterator<Item = Entered> + use<'a> {
+        Choice::OTHERS.into_iter().filter_map(move |choice| host::enter_otherwise(self.db(), entered, &set, choice))
     }
 
     /// The function around a launch of a kernel, entered with what is given.

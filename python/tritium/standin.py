@@ -289,8 +289,8 @@ class TensorDescriptor:
         return TensorDescriptor(tensor, list(tensor.shape), list(strides), block_shape, padding)
 
 
-class _Language(types.ModuleType):
-    """A module of the language: whatever the version has is there."""
+class _Module(types.ModuleType):
+    """A module that stands in for one of Triton's."""
 
     __tritium__ = True
 
@@ -298,6 +298,10 @@ class _Language(types.ModuleType):
         super().__init__(path)
         self.__triton_path__ = path
         self.__path__ = []
+
+
+class _Language(_Module):
+    """A module of the language: whatever the version has is there."""
 
     def __getattr__(self, name):
         path = f"{self.__name__}.{name}"
@@ -317,15 +321,8 @@ class _Language(types.ModuleType):
         return value
 
 
-class _Absent(types.ModuleType):
+class _Absent(_Module):
     """A part of Triton that stands for a GPU or for its compiler."""
-
-    __tritium__ = True
-
-    def __init__(self, path):
-        super().__init__(path)
-        self.__triton_path__ = path
-        self.__path__ = []
 
     def __getattr__(self, name):
         if name.startswith("_"):

@@ -57,18 +57,18 @@ mod tests {
             fs::write(at(name), text).expect("ours");
         };
         let id = "0123456789abcdef0123456789abcdef01234567";
-        write("work/.git/HEAD", "ref: refs/heads/main\n");
-        assert_eq!(commit(&at("work/src/kernel.py")), None);
-        write("work/.git/packed-refs", &format!("# pack-refs\n{id} refs/heads/main\n"));
-        assert_eq!(commit(&at("work/src/kernel.py")).as_deref(), Some("0123456"));
-        write("work/.git/refs/heads/main", &id.replace("01234567", "aaaaaaaa"));
-        assert_eq!(commit(&at("work/src/kernel.py")).as_deref(), Some("aaaaaaa"));
-        write("beside/.git", "gitdir: ../work/.git/worktrees/beside\n");
-        write("work/.git/worktrees/beside/HEAD", "ref: refs/heads/other\n");
-        write("work/.git/worktrees/beside/commondir", "../..\n");
-        write("work/.git/refs/heads/other", &id.replace("01234567", "bbbbbbbb"));
+        write("checkout/.git/HEAD", "ref: refs/heads/main\n");
+        assert_eq!(commit(&at("checkout/src/kernel.py")), None);
+        write("checkout/.git/packed-refs", &format!("# pack-refs\n{id} refs/heads/main\n"));
+        assert_eq!(commit(&at("checkout/src/kernel.py")).as_deref(), Some("0123456"));
+        write("checkout/.git/refs/heads/main", &id.replace("01234567", "aaaaaaaa"));
+        assert_eq!(commit(&at("checkout/src/kernel.py")).as_deref(), Some("aaaaaaa"));
+        write("beside/.git", "gitdir: ../checkout/.git/worktrees/beside\n");
+        write("checkout/.git/worktrees/beside/HEAD", "ref: refs/heads/other\n");
+        write("checkout/.git/worktrees/beside/commondir", "../..\n");
+        write("checkout/.git/refs/heads/other", &id.replace("01234567", "bbbbbbbb"));
         assert_eq!(commit(&at("beside/kernel.py")).as_deref(), Some("bbbbbbb"));
-        write("work/.git/HEAD", &format!("{id}\n"));
-        assert_eq!(commit(&at("work/kernel.py")).as_deref(), Some("0123456"));
+        write("checkout/.git/HEAD", &format!("{id}\n"));
+        assert_eq!(commit(&at("checkout/kernel.py")).as_deref(), Some("0123456"));
     }
 }

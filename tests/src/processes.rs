@@ -13,24 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const TICKS_AT_WORK: u64 = 30;
 
 /// A launch that never ends.
-pub const ENDLESS: &str = "\
-# /// tritium
-# [launch.endless]
-# kernel = \"spin\"
-# grid = [2]
-# args = { FLAG = \"i32[4] = zeros()\" }
-# ///
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def spin(FLAG):
-    seen = tl.load(FLAG)
-    while seen < 1:
-        tl.store(FLAG + 1, seen)
-        seen = tl.load(FLAG)
-";
+pub const ENDLESS: &str = include_str!("../../editors/fixtures/endless.py");
 
 /// The fields of `/proc/PID/stat` behind the name; `None` for what is gone, or is dead and only not buried.
 pub fn stat(pid: u32) -> Option<Vec<String>> {

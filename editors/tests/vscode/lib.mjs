@@ -78,6 +78,7 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   fs.cpSync(fixtures, folder, { recursive: true });
   fs.cpSync(fixtures, path.join(home, 'pristine'), { recursive: true });
   fs.cpSync(path.join(import.meta.dirname, 'host'), path.join(home, 'host'), { recursive: true });
+  fs.copyFileSync(path.join(fixtures, '../endless.py'), path.join(home, 'endless.py'));
   fs.mkdirSync(path.join(home, 'data/User'), { recursive: true });
   fs.mkdirSync(path.join(home, 'tmp'));
   const settings = { ...SETTINGS, 'workbench.colorTheme': theme, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };

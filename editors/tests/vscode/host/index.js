@@ -91,24 +91,6 @@ const lenses = async (uri) => ((await ask('vscode.executeCodeLensProvider', uri,
 const nonEmpty = (all) => all.length > 0 && all;
 const problems = (uri) => vscode.languages.getDiagnostics(uri);
 
-const ENDLESS = `# /// tritium
-# [launch.endless]
-# kernel = "spin"
-# grid = [2]
-# args = { FLAG = "i32[4] = zeros()" }
-# ///
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def spin(FLAG):
-    seen = tl.load(FLAG)
-    while seen < 1:
-        tl.store(FLAG + 1, seen)
-        seen = tl.load(FLAG)
-`;
-
 const trusted = {
   'a plain Python file starts no server': async () => {
     const { uri } = await show('plain.py');
@@ -273,7 +255,7 @@ const trusted = {
     await ask('workbench.action.files.revert');
 
     const file = path.join(workspace, 'endless.py');
-    fs.writeFileSync(file, ENDLESS);
+    fs.copyFileSync(path.join(__dirname, '../endless.py'), file);
     try {
       await show('endless.py');
       await until('it is in the tree', came('endless.py', 'unknown'));
