@@ -9,12 +9,19 @@ use tritium_tile::{Origin, inline::NotInlined};
 pub struct CompileOptions {
     pub sm: &'static Sm,
     pub launch: LaunchOptions,
+    /// Whether `tl.device_assert` is compiled, as under Triton's `debug`.
+    pub assertions: bool,
 }
 
 /// Loads of one loop that may run ahead; Triton's own limit is the shared memory they take.
 const MAX_STAGES: u32 = 256;
 
 impl CompileOptions {
+    /// With assertions.
+    pub fn new(sm: &'static Sm, launch: LaunchOptions) -> CompileOptions {
+        CompileOptions { sm, launch, assertions: true }
+    }
+
     /// What the SM and the compiler allow.
     pub fn check(&self) -> Result<(), Unsupported> {
         let LaunchOptions { num_warps, num_stages, .. } = self.launch;

@@ -9,6 +9,7 @@ pub mod assign_shared;
 pub mod canonicalise;
 pub mod coalesce;
 pub mod decompose_dot;
+pub mod drop_assertions;
 pub mod inline;
 pub mod load_cse;
 pub mod overlap_wgmma;
@@ -59,9 +60,10 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 19] = [
+pub static PIPELINE: [&Pass; 20] = [
     // L0
     &inline::PASS,
+    &drop_assertions::PASS,
     &canonicalise::PASS,
     &load_cse::PASS,
     &decompose_dot::PASS,

@@ -53,6 +53,8 @@ fn lower(test: &TileTest) -> Lowered {
             num_stages: test.value("stages").unwrap_or(1),
             max_registers: None,
         },
+        // Triton compiles them under `debug` alone.
+        assertions: test.directive("assertions") != Some("dropped"),
     };
     let mut module = tritium_tile::parse::parse(&test.module()).unwrap_or_else(|error| panic!("{error}"));
     let problems = tritium_tile::verify::verify(&module);

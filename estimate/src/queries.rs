@@ -59,7 +59,7 @@ pub struct ReportKey<'db> {
 
 impl<'db> ReportKey<'db> {
     pub fn of(db: &'db dyn Db, configuration: Configuration, gpu: Gpu) -> ReportKey<'db> {
-        let options = CompileOptions { sm: gpu.sm, launch: configuration.options };
+        let options = CompileOptions::new(gpu.sm, configuration.options);
         let launch = configuration.launch(db).map(|launch| launch_values(db, launch));
         ReportKey::new(db, configuration.instance, options, gpu, launch, None)
     }

@@ -35,7 +35,7 @@ impl System for Nothing {
 }
 
 fn options(launch: LaunchOptions) -> CompileOptions {
-    CompileOptions { sm: sm("sm_90").expect("an SM"), launch }
+    CompileOptions::new(sm("sm_90").expect("an SM"), launch)
 }
 
 /// The launches of a file, and what they are compiled for.

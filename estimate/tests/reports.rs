@@ -25,6 +25,7 @@ fn report(test: &TileTest) -> String {
             num_stages: test.value("stages").unwrap_or(1),
             max_registers: None,
         },
+        assertions: true,
     };
     let lowered = passes::lower(&module, &options).expect("it compiles");
     let grid: Vec<u64> = test.directive("grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();

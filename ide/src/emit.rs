@@ -104,7 +104,7 @@ impl Analysis {
     }
 
     pub(crate) fn compile_options(&self, active: Configuration) -> CompileOptions {
-        CompileOptions { sm: self.gpu().sm, launch: active.options }
+        CompileOptions::new(self.gpu().sm, active.options)
     }
 
     pub(crate) fn choose(&self, file: SourceFile, choice: &Choice) -> Result<Configuration, String> {

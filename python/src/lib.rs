@@ -3,10 +3,12 @@
 //! `tritium/launch.py` says what a launch is made of; here it is taken apart, and run. **Invariant:** Python can be interrupted while a launch
 //! runs, and no memory of Python's is touched without its lock.
 
+mod gpu;
 mod values;
 
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError},
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError},
     thread,
     time::Duration,
 };
@@ -23,6 +25,7 @@ use tritium_runtime::{
 };
 use tritium_semantics::{DEEP_STACK_BYTES, dtype::DType, target, versions};
 
+use gpu::{Compiled, KernelRequest, Launcher, Workshop};
 use values::{Memory, Request};
 
 /// How often Python is asked whether somebody has pressed Ctrl-C.
@@ -33,13 +36,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 struct Session {
     live: Mutex<Live>,
     threads: rayon::ThreadPool,
+    /// `None` where the `tritium` program is not found.
+    workshop: Option<Workshop>,
 }
 
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (triton, device))]
-    fn new(triton: Option<String>, device: &str) -> PyResult<Session> {
+    #[pyo3(signature = (triton, device, program=None, packages=vec![]))]
+    fn new(triton: Option<String>, device: &str, program: Option<PathBuf>, packages: Vec<PathBuf>) -> PyResult<Session> {
         let device = match DeviceName::parse(device) {
             Some(device @ (DeviceName::Cpu | DeviceName::Sim)) => device,
             _ => return Err(PyValueError::new_err(format!("`{device}` is no device of the CPU: `cpu` and `sim` are"))),
@@ -48,7 +53,8 @@ impl Session {
         let threads =
             rayon::ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).thread_name(|n| format!("tritium-{n}")).build();
         let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok(Session { live: Mutex::new(Live::new(triton, device)), threads })
+        let workshop = program.map(|program| Workshop::new(program, packages));
+        Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, workshop })
     }
 
     /// Makes the text of a module known.
@@ -67,6 +73,30 @@ impl Session {
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?.flush();
         Ok(())
+    }
+
+    /// Compiles specialisations, several at once. For each a `Compiled`, or as JSON why there is none.
+    fn compile<'py>(&self, py: Python<'py>, requests: Vec<KernelRequest>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let Some(workshop) = &self.workshop else {
+            return Err(PyRuntimeError::new_err(
+                "the `tritium` program was not found beside this module: install the whole wheel",
+            ));
+        };
+        let prepared = gpu::prepare(&mut *self.live(py)?, &requests);
+        let compiled = py.detach(|| {
+            let compile = || self.threads.install(|| workshop.compile(prepared));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile))
+        });
+        let compiled =
+            compiled.map_err(|_| PyRuntimeError::new_err("the compiler failed inside of Tritium: please report the kernel"))?;
+        let one = |outcome| match outcome {
+            Ok(code) => Ok(Bound::new(py, Compiled(Arc::new(code)))?.into_any()),
+            Err(problems) => {
+                let told = serde_json::to_string(&problems).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+                Ok(told.into_pyobject(py)?.into_any())
+            }
+        };
+        compiled.into_iter().map(one).collect()
     }
 
     /// Runs a launch, and answers what came of it as JSON.
@@ -161,7 +191,7 @@ fn pattern(dtype: &str) -> Option<Vec<u8>> {
 #[pymodule]
 mod _tritium {
     #[pymodule_export]
-    use super::{Session, default_triton, has_name, is_module, pattern};
+    use super::{Compiled, Launcher, Session, default_triton, has_name, is_module, pattern};
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

@@ -119,7 +119,7 @@ fn argument(value: &Bound<'_, PyTuple>) -> PyResult<LaunchArg> {
 }
 
 /// `("int", 3)`, `("function", (module, name))`, …
-fn constant(value: &Bound<'_, PyTuple>) -> PyResult<LiveConst> {
+pub(crate) fn constant(value: &Bound<'_, PyTuple>) -> PyResult<LiveConst> {
     let (kind, held) = parts(value)?;
     Ok(LiveConst::Plain(match kind.as_str() {
         "int" => Const::Int(held.extract()?),
@@ -140,7 +140,7 @@ fn constant(value: &Bound<'_, PyTuple>) -> PyResult<LiveConst> {
     }))
 }
 
-fn parts<'py>(value: &Bound<'py, PyTuple>) -> PyResult<(String, Bound<'py, PyAny>)> {
+pub(crate) fn parts<'py>(value: &Bound<'py, PyTuple>) -> PyResult<(String, Bound<'py, PyAny>)> {
     Ok((value.get_item(0)?.extract()?, value.get_item(1)?))
 }
 

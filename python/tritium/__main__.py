@@ -8,15 +8,18 @@ USAGE = """\
 usage: python -m tritium SCRIPT [ARGUMENT …]
        python -m tritium -m MODULE [ARGUMENT …]
 
-Runs a Python program as it is; Tritium runs the Triton kernels that it launches on NumPy arrays and CPU tensors, under checks.
-Neither a GPU nor Triton is needed.
+Runs a Python program as it is. On a GPU Tritium compiles the Triton kernels that it launches, and Triton those that Tritium cannot;
+launches on NumPy arrays and CPU tensors run on the CPU, under checks, where neither a GPU nor Triton is needed.
 
-  TRITIUM=1|sim         what runs kernels: the interpreter, or what the compiler makes of them, lane by lane; where it is set, every
-                        Python of this environment begins so, also without `-m tritium`
-  TRITIUM_SANITIZE=0    do not look for what is wrong although it runs
+  TRITIUM=1             as above; where it is set, every Python of this environment begins so, also without `-m tritium`
+  TRITIUM=cpu|sim       all on the CPU: in the interpreter, or what the compiler makes of it, lane by lane
+  TRITIUM=verify        the first launch of each specialisation is run by both compilers' code and compared; Triton's results count
+  TRITIUM=bench         and both are timed
+  TRITIUM_FALLBACK=error  refuse what Tritium cannot compile
+  TRITIUM_SANITIZE=0    on the CPU, do not look for what is wrong although it runs
   TRITIUM_TRITON=3.6    the version of Triton to stand in for, where none is installed
   TRITIUM_RECORD=1      remember what is launched: editors show kernels with these sizes
-  TRITIUM_REPORT=1      at the end, say which kernels were launched
+  TRITIUM_REPORT=1      at the end, say who compiled which kernels; a name that ends with .json or .csv is a file to write
 
 `tritium` is the program that checks, compiles and measures files: `tritium help`.
 """
@@ -36,15 +39,10 @@ def main():
         return 2
 
     import tritium
-    from tritium import launch
 
     tritium.install()
     # Processes that the program starts do the same: see `tritium.pth`.
     os.environ.setdefault("TRITIUM", "1")
-    if launch.is_on("TRITIUM_REPORT", False):
-        import atexit
-
-        atexit.register(lambda: [print(row, file=sys.stderr) for row in tritium.report()])
     if is_module:
         # As `python -m` has it: the current folder comes first.
         sys.path.insert(0, os.getcwd())

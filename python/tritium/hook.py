@@ -3,14 +3,16 @@
 Nothing is imported for this: what is to be changed in a module is changed once the program has imported it.
 """
 
+import atexit
 import contextlib
 import functools
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 
-from tritium import _tritium, launch, standin
+from tritium import _tritium, compiler, launch, report, standin
 
 _undo = []
 
@@ -27,7 +29,7 @@ def _is_installed():
 
 
 def install():
-    """From now on Tritium runs the launches of this process whose tensors are NumPy arrays or lie on the CPU; others go on to Triton."""
+    """From now on Tritium compiles what this process launches on a GPU, and runs the launches whose tensors are NumPy arrays or lie on the CPU."""
     if _undo:
         return
     after = {}
@@ -37,10 +39,18 @@ def install():
         _add(_StandinFinder())
     if launch.is_checked():
         after |= {"numpy": _mark_numpy, "torch": _mark_torch}
+    if os.environ.get("TRITIUM") not in ("cpu", "sim"):
+        after["triton.compiler.compiler"] = lambda module: _undo.append(compiler.patch(module))
     for name, change in after.items():
         if name in sys.modules:
             change(sys.modules[name])
     _add(_AfterImport(after))
+    _report_at_exit()
+
+
+@functools.cache
+def _report_at_exit():
+    atexit.register(report.at_exit)
 
 
 def _add(finder):
@@ -120,23 +130,49 @@ def _patch_launches(jit):
     original = jit.JITFunction.run
 
     def run(self, *args, grid, warmup, **kwargs):
-        if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
+        if not _has_gpu():
+            if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
+                return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+            return launch.run(self, grid, args, kwargs)
+        # No look at the arguments: what lies on the CPU is what no GPU takes.
+        try:
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
+        except (TypeError, ValueError):
+            if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
+                raise
         return launch.run(self, grid, args, kwargs)
 
     _replace(jit.JITFunction, "run", run)
 
 
+@functools.cache
+def _has_gpu():
+    """Whether launches go to a GPU. Asked at the first launch: before it, a process may still fork."""
+    if os.environ.get("TRITIUM") in ("cpu", "sim"):
+        return False
+    return importlib.import_module("triton.runtime.driver").driver.active is not standin.CPU
+
+
 def _patch_tuners(autotuner):
-    bench = autotuner.Autotuner._bench
+    bench, prune = autotuner.Autotuner._bench, autotuner.Autotuner.prune_configs
 
     def first(self, *args, config, **meta):
         # Times on a CPU say nothing about those on a GPU: all rows are as good, and the first is taken.
-        if launch.is_on_cpu([*args, *meta.values()]):
+        if not _has_gpu() and launch.is_on_cpu([*args, *meta.values()]):
             return [0.0, 0.0, 0.0]
-        return bench(self, *args, config=config, **meta)
+        with compiler.trial():
+            return bench(self, *args, config=config, **meta)
+
+    def pruned(self, kwargs):
+        configs = prune(self, kwargs)
+        if _has_gpu():
+            args, given = list(self.nargs.values()), {**kwargs, "warmup": True}
+            warm_up = lambda config: lambda: self.fn.run(*args, **given, **config.all_kwargs())
+            compiler.compile_together(map(warm_up, configs))
+        return configs
 
     _replace(autotuner.Autotuner, "_bench", first)
+    _replace(autotuner.Autotuner, "prune_configs", pruned)
 
 
 def _patch_driver(driver):

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 
-from tritium import _tritium, capture, errors, report, standin, symbols
+from tritium import _tritium, capture, compiler, errors, report, standin, symbols
 
 #: What the launch of a kernel may say beside its arguments. Those after the third change nothing of what a kernel computes.
 OPTIONS = ("num_warps", "num_stages", "maxnreg", "num_ctas", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl", "ir_override", "debug",
@@ -40,7 +40,12 @@ class State:
         self.device = "sim" if os.environ.get("TRITIUM") == "sim" else "cpu"
         self.is_checked = is_checked()
         self.is_recorded = is_on("TRITIUM_RECORD", False)
-        self.session = _tritium.Session(_triton_version(), self.device)
+        program, packages = compiler.program(), compiler.packages()
+        self.session = _tritium.Session(_triton_version(), self.device, program, packages)
+        #: What was compiled for the GPU, by what it was made of.
+        self.compiled = {}
+        #: Triton compiles on several threads.
+        self.lock = threading.RLock()
         self.sources = capture.Sources(self.session.add, self.session.clear)
 
 
@@ -83,7 +88,7 @@ def run(function, grid, args, kwargs):
             raise KeyError(f"Keyword argument {name} was specified but unrecognised")
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    source = current.sources.of(function, _functions(bound.arguments.values()))
+    source = current.sources.of(function, functions(bound.arguments.values()))
     where = {"kernel": source.name, "file": source.file, "line": source.line}
     row = report.of(source.name, source.file, source.line, current.device)
     row.launches += 1
@@ -93,9 +98,9 @@ def run(function, grid, args, kwargs):
     run_time, meta = [], []
     for name, value in bound.arguments.items():
         if _is_constexpr(signature.parameters[name]):
-            meta.append((name, _constant(current, name, value, where)))
+            meta.append((name, constant(current, name, value, where)))
         elif symbols.is_constexpr(value):
-            meta.append((name, _constant(current, name, value.value, where)))
+            meta.append((name, constant(current, name, value.value, where)))
         else:
             run_time.append((name, _argument(memories, name, value, where)))
     if callable(grid):
@@ -128,11 +133,11 @@ def run(function, grid, args, kwargs):
         raise errors.LaunchError(message, kernel=source.name, file=file, line=line)
 
 
-def _functions(values):
+def functions(values):
     """The `@triton.jit` functions among arguments."""
     for value in values:
         if isinstance(value, (tuple, list)):
-            yield from _functions(value)
+            yield from functions(value)
         elif symbols.is_jit(value):
             yield value
 
@@ -275,7 +280,7 @@ def _is_numpy_bool(value):
     return type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_")
 
 
-def _constant(current, name, value, where):
+def constant(current, name, value, where):
     if symbols.is_constexpr(value):
         value = value.value
     if value is None:
@@ -289,7 +294,7 @@ def _constant(current, name, value, where):
     if isinstance(value, numbers.Real):
         return ("float", float(value))
     if isinstance(value, (tuple, list)):
-        return ("tuple", [_constant(current, f"{name}[{i}]", item, where) for i, item in enumerate(value)])
+        return ("tuple", [constant(current, f"{name}[{i}]", item, where) for i, item in enumerate(value)])
     path = symbols.path(value)
     if path is not None and (dtype := path.rpartition(".")[2]) and path.startswith(("triton.language.", "torch.")):
         return ("dtype", dtype)

@@ -33,7 +33,10 @@ use tritium_semantics::{
 };
 use tritium_tile::{Module, Type};
 
-pub use live::{Live, LiveConst, LiveFinding, LiveLaunch, LiveOutcome, LiveProblem, LiveView};
+pub use live::{
+    Live, LiveArgument, LiveCompiled, LiveConst, LiveFinding, LiveKernel, LiveLaunch, LiveOutcome, LiveProblem, LiveView,
+    Prepared, Slot,
+};
 pub use observed::{Observed, observe};
 pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
 pub use sanitize::{CheckedLaunch, Findings, Found, Place, sanitize};
@@ -450,7 +453,7 @@ impl Run<'_> {
         tensors: &mut [Tensor],
     ) -> Result<Result<Done, DeviceError>, Refusal> {
         self.enter(launch, "compiling");
-        let options = CompileOptions { sm: self.gpu.sm, launch: launch.options };
+        let options = CompileOptions::new(self.gpu.sm, launch.options);
         let module = codegen::optimised(self.db, instance, options).as_ref().map_err(|e| Refusal::kernel(e.message.clone()))?;
         self.enter(launch, "running");
         let start = Instant::now();
@@ -470,7 +473,7 @@ impl Run<'_> {
         let refused = |message: String| Refusal::new(format!("{}: {message}", self.name_of(launch)));
         let grid = cuda_grid(launch.grid).map_err(refused)?;
         self.enter(launch, "compiling");
-        let options = CompileOptions { sm: gpu.sm, launch: launch.options };
+        let options = CompileOptions::new(gpu.sm, launch.options);
         let compiled = Compiler::new().and_then(|compiler| compiler.compile(self.db, instance, options)).map_err(|message| {
             Refusal::kernel(format!("{}: kernel `{}`: {message}", self.name_of(launch), launch.kernel.name(self.db)))
         })?;
@@ -554,6 +557,7 @@ fn scalar_value(ty: &Type, float: f64, int: Option<i128>) -> Result<LaunchValue,
 pub struct Compiled {
     /// A cubin, or PTX where there is no ptxas (then the driver compiles it).
     pub image: Vec<u8>,
+    pub ptx: String,
     pub kernel: String,
     pub shared_bytes: u32,
     /// Registers of a thread, and bytes that it spills, as ptxas says.
@@ -570,8 +574,12 @@ pub struct Compiler {
 
 impl Compiler {
     pub fn new() -> Result<Compiler, String> {
-        let pool = Pool::new(worker::binary().map_err(|e| e.to_string())?).time_limit(Duration::from_secs(120));
-        Ok(Compiler { pool, store: Store::open() })
+        Ok(Compiler::with(worker::binary().map_err(|e| e.to_string())?))
+    }
+
+    /// With workers of this program.
+    pub fn with(program: PathBuf) -> Compiler {
+        Compiler { pool: Pool::new(program).time_limit(Duration::from_secs(120)), store: Store::open() }
     }
 
     /// The message of an error is complete.
@@ -605,9 +613,9 @@ impl Compiler {
         let assembled = exact::compile_code(&self.store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
         let (image, registers) = match assembled {
             Ok(code) => (code.cubin, Some((code.registers, code.spill_stores + code.spill_loads))),
-            Err(worker::WorkerError::Missing { .. }) => (ptx.into_bytes(), None),
+            Err(worker::WorkerError::Missing { .. }) => (ptx.clone().into_bytes(), None),
             Err(error) => return Err(error.to_string()),
         };
-        Ok(Compiled { image, kernel, shared_bytes: llvm.shared_bytes, registers, tensor_maps: llvm.tensor_maps.clone() })
+        Ok(Compiled { image, ptx, kernel, shared_bytes: llvm.shared_bytes, registers, tensor_maps: llvm.tensor_maps.clone() })
     }
 }

@@ -64,7 +64,7 @@ fn on_cpu(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<()
 
 fn in_lanes(source: &Source, launch: &Launch, tensors: &mut [Tensor]) -> Result<(), String> {
     let ready = source.prepare(launch)?;
-    let options = CompileOptions { sm: sm("sm_90").ok_or("no such SM")?, launch: launch.options };
+    let options = CompileOptions::new(sm("sm_90").ok_or("no such SM")?, launch.options);
     let module = optimised(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
     cpu::simulate(module, launch.grid, &ready.values, tensors, cpu::Bounds::default())
         .map(drop)

@@ -61,7 +61,7 @@ const ELEMENTS: u64 = 1 << 30;
 
 fn options((sm, num_warps, num_stages): Target) -> CompileOptions {
     let launch = LaunchOptions { num_warps, num_stages, max_registers: None };
-    CompileOptions { sm: Gpu::find(sm).expect("a known SM").sm, launch }
+    CompileOptions::new(Gpu::find(sm).expect("a known SM").sm, launch)
 }
 
 /// The buffers of a kernel's pointers, and all of its arguments.

@@ -7,7 +7,7 @@ use super::{CompileOptions, footprint};
 /// `what buffers×bytes@offset`, in order.
 fn parts(tile: &str) -> String {
     let l0 = tritium_tile::parse::parse(tile).expect("tile IR");
-    let options = CompileOptions { sm: Gpu::find("sm_80").expect("a known GPU").sm, launch: LaunchOptions::default() };
+    let options = CompileOptions::new(Gpu::find("sm_80").expect("a known GPU").sm, LaunchOptions::default());
     let found = footprint(&l0, &options).expect("a footprint");
     let mut out = format!("{} bytes\n", found.shared_bytes.value);
     for part in found.parts {

@@ -3,6 +3,7 @@
 //! **Invariant:** nothing here is called before [`Cuda::open`] has seen that the driver library is there, so a machine without a GPU
 //! builds and runs everything else. The only file that names cudarc.
 
+mod resident;
 mod timing;
 
 use std::{ffi::CString, ffi::c_void, fmt, ptr};
@@ -12,7 +13,10 @@ use cudarc::driver::{
     sys,
 };
 
-pub use self::timing::{Prepared, Stopwatch};
+pub use self::{
+    resident::{NotOnDevice, Resident, Ways, device_address, enter_any_context},
+    timing::{Prepared, Stopwatch},
+};
 
 use tritium_codegen::tensor_map::{Part, TensorMap};
 

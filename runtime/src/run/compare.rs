@@ -319,9 +319,14 @@ fn index_of(mut flat: u64, shape: &[u64]) -> Vec<u64> {
 /// bounded by the largest extent of the launch's tensors, since a loop walks along one of them.
 pub(super) fn longest_reduction(module: &Module, launch: &Launch) -> u64 {
     let extent = launch.tensors.iter().flat_map(|t| &t.shape).copied().max().unwrap_or(1);
-    let mut longest = 1;
+    let (longest, loops) = reductions(module);
+    if loops { longest.max(extent) } else { longest }
+}
+
+/// The most terms that one operation adds up, and whether there are loops, which may add up more.
+pub(super) fn reductions(module: &Module) -> (u64, bool) {
+    let (mut longest, mut loops) = (1, false);
     for function in &module.functions {
-        let mut loops = false;
         function.walk(|_, op| {
             let op = function.op(op);
             let along = |operand: usize, axis: usize| u64::from(function.ty(op.operands[operand]).shape()[axis]);
@@ -335,11 +340,8 @@ pub(super) fn longest_reduction(module: &Module, launch: &Launch) -> u64 {
                 _ => {}
             }
         });
-        if loops {
-            longest = longest.max(extent);
-        }
     }
-    longest
+    (longest, loops)
 }
 
 fn eps(dtype: DType) -> f64 {

@@ -3,6 +3,8 @@
 //! **Invariant:** a launch goes the way of one that stands in a file (specialise, elaborate, interpret); only where its arguments come from
 //! differs. Memory is copied in before it and handed back after it, so nothing that a kernel does reaches what it was not given.
 
+mod compile;
+
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -15,7 +17,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use smol_str::SmolStr;
 use tritium_semantics::{
-    Chosen, Database, Function, System, check,
+    Chosen, Database, Function, Instance, System, check,
     constant::Const,
     diagnostics::Severity,
     dtype::DType,
@@ -26,6 +28,8 @@ use tritium_semantics::{
     places, project,
     specialise::specialise,
 };
+
+pub use self::compile::{LiveArgument, LiveCompiled, LiveKernel, Prepared, Slot};
 
 use super::{Doing, Found, Run, Site, sanitize::Collected, sanitize::Place};
 use crate::{
@@ -146,9 +150,7 @@ impl Live {
 
     /// `memories` holds what the launch is given and, after it, what it has left. `watched` is how another thread ends it.
     pub fn launch(&mut self, launch: &LiveLaunch, memories: &mut Vec<Tensor>, watched: &Watched) -> LiveOutcome {
-        if self.db.keys() > MAX_KEYS {
-            self.db = self.db.renewed([]);
-        }
+        self.renew_if_full();
         let (path, known) = match self.understood(launch, memories) {
             Ok(understood) => understood,
             Err(message) => return LiveOutcome::fault(message),
@@ -168,6 +170,12 @@ impl Live {
     /// Writes what is to be recorded and is held back.
     pub fn flush(&mut self) {
         self.recorder.flush();
+    }
+
+    fn renew_if_full(&mut self) {
+        if self.db.keys() > MAX_KEYS {
+            self.db = self.db.renewed([]);
+        }
     }
 
     fn function(&self, module: &str, name: &str) -> Result<Function, String> {
@@ -236,7 +244,7 @@ impl Live {
         memories: &mut Vec<Tensor>,
         watched: &Watched,
     ) -> LiveOutcome {
-        let problems = self.problems(launch);
+        let problems = problems(&self.db, specialise(&self.db, launch));
         if !problems.is_empty() {
             return LiveOutcome { problems, ..LiveOutcome::default() };
         }
@@ -283,33 +291,32 @@ impl Live {
         let findings = findings.map(|found| LiveFinding { sentence: found.sentence(), found });
         LiveOutcome { problems: vec![], fault: launched.report.fault, findings: findings.collect() }
     }
+}
 
-    /// Why Triton would refuse the kernel, or what of it is not followed.
-    fn problems(&self, launch: &Launch) -> Vec<LiveProblem> {
-        let db = &self.db;
-        let elaborated = elaborate(db, specialise(db, launch));
-        let errors = elaborated.problems.iter().filter(|problem| problem.severity() == Severity::Error);
-        let place = |place| {
-            let (file, range) = places::range_of(db, place)?;
-            let line = items::line_number(db, file, range.start);
-            Some(Place { file: file.path(db).to_path_buf(), start: range.start, end: range.end, line })
-        };
-        let told = errors.map(|problem| LiveProblem {
-            code: problem.code.as_str().to_owned(),
-            message: problem.message.clone(),
-            place: place(problem.place),
+/// Why Triton would refuse the kernel, or what of it is not followed.
+fn problems(db: &Database, instance: Instance) -> Vec<LiveProblem> {
+    let elaborated = elaborate(db, instance);
+    let errors = elaborated.problems.iter().filter(|problem| problem.severity() == Severity::Error);
+    let place = |place| {
+        let (file, range) = places::range_of(db, place)?;
+        let line = items::line_number(db, file, range.start);
+        Some(Place { file: file.path(db).to_path_buf(), start: range.start, end: range.end, line })
+    };
+    let told = errors.map(|problem| LiveProblem {
+        code: problem.code.as_str().to_owned(),
+        message: problem.message.clone(),
+        place: place(problem.place),
+    });
+    let mut told: Vec<LiveProblem> = told.collect();
+    if told.is_empty() && !elaborated.complete {
+        let gap = check::first_unknown(db, elaborated);
+        told.push(LiveProblem {
+            code: String::new(),
+            message: gap.unwrap_or_else(|| "not all of the kernel is understood".to_owned()),
+            place: elaborated.first_unknown.and_then(place),
         });
-        let mut told: Vec<LiveProblem> = told.collect();
-        if told.is_empty() && !elaborated.complete {
-            let gap = check::first_unknown(db, elaborated);
-            told.push(LiveProblem {
-                code: String::new(),
-                message: gap.unwrap_or_else(|| "not all of the kernel is understood".to_owned()),
-                place: elaborated.first_unknown.and_then(place),
-            });
-        }
-        told
     }
+    told
 }
 
 /// All of a memory, as a tensor of its launch.

@@ -122,7 +122,7 @@ impl Run<'_> {
         let gpu = Gpu::of_capability(device.compute_capability).unwrap_or(self.gpu);
         self.enter(launch, "compiling");
         let name = format!("{}{NUMBERED}{}", launch.kernel.name(self.db), all.observed.len());
-        let options = CompileOptions { sm: gpu.sm, launch: launch.options };
+        let options = CompileOptions::new(gpu.sm, launch.options);
         let compiler = Compiler::new().map_err(Refusal::kernel)?;
         let compiled = compiler.compile_as(self.db, instance, options, Some(&name)).map_err(Refusal::kernel)?;
         self.enter(launch, &format!("on {}, running", device.name));

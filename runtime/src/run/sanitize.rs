@@ -393,7 +393,7 @@ impl Run<'_> {
         }
         let module = match self.device {
             DeviceName::Sim => {
-                let options = CompileOptions { sm: self.gpu.sm, launch: launch.options };
+                let options = CompileOptions::new(self.gpu.sm, launch.options);
                 codegen::optimised(self.db, instance, options).as_ref().map_err(|e| Refusal::kernel(e.message.clone()))?.clone()
             }
             DeviceName::Cpu | DeviceName::Cuda(_) => module,

@@ -125,7 +125,7 @@ fn each<I: Send, T: Send>(db: &Database, items: Vec<I>, of: impl Fn(&Database, I
 }
 
 fn report(db: &Database, launch: &Launch, instance: Instance, gpu: Gpu, registers: Option<u32>) -> Result<KernelReport, String> {
-    let options = CompileOptions { sm: gpu.sm, launch: launch.options };
+    let options = CompileOptions::new(gpu.sm, launch.options);
     let key = ReportKey::new(db, instance, options, gpu, Some(estimate::launch_values(db, launch)), registers);
     estimate::report(db, key).clone().map_err(|unsupported| unsupported.message)
 }
@@ -288,7 +288,7 @@ impl Run<'_> {
         let Some(first) = launches.first() else { return Ok(()) };
         self.enter(first, "compiling the rows of");
         let compile = |db: &Database, (instance, launch): Code| {
-            compiler.compile(db, instance, CompileOptions { sm: gpu.sm, launch }).map(Arc::new)
+            compiler.compile(db, instance, CompileOptions::new(gpu.sm, launch)).map(Arc::new)
         };
         let compiled = each(self.db, codes.clone(), compile);
         trials.compiled.borrow_mut().extend(codes.iter().copied().zip(compiled));

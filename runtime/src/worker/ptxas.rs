@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
 pub fn version() -> Result<String, WorkerError> {
     static KNOWN: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
     let ptxas = find("ptxas")?;
-    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, version)) = known.iter().find(|(path, _)| *path == ptxas) {
         return Ok(version.clone());
     }
@@ -185,6 +185,14 @@ fn resources(log: String) -> Assembled {
     Assembled { log, ..found }
 }
 
+/// Folders of Python packages beside those that are looked for.
+static PACKAGES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Makes the folders known where a program's Python packages lie: it knows its own better than its environment says.
+pub fn look_in(packages: Vec<PathBuf>) {
+    *PACKAGES.lock().unwrap_or_else(PoisonError::into_inner) = packages;
+}
+
 const REMEDY: &str = "`pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm` brings it, or set TRITON_PTXAS_PATH";
 
 /// The path of `ptxas` or `nvdisasm`. Nothing is looked for in the current folder: that may be anybody's.
@@ -219,11 +227,15 @@ fn own_folders(program: &Path) -> Vec<PathBuf> {
     [Some(folder), target.and_then(Path::parent)].into_iter().flatten().map(|owner| owner.join(".deps/ptxas")).collect()
 }
 
-/// Where tools are looked for, in order; `wheels`: where wheels put them. with this program, on the path, in a CUDA toolkit, in the user's Python.
+/// Where tools are looked for, in order; `wheels`: where wheels put them. With this program, in the packages of the Python that it is part of,
+/// on the path, in a CUDA toolkit, in the user's Python.
 pub(crate) fn folders(program: Option<&Path>, wheels: &[&str]) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for own in program.into_iter().flat_map(own_folders) {
         folders.extend(wheels.iter().map(|wheel| own.join(wheel)));
+    }
+    for packages in PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        folders.extend(wheels.iter().map(|wheel| packages.join(wheel)));
     }
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
     // An empty entry means the current folder.

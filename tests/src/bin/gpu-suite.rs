@@ -103,7 +103,7 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
     let ready = source.prepare(launch)?;
     let tensors = suite.tensors(case, launch)?;
     let gpu = Gpu::find(GPU).ok_or("no such GPU")?;
-    let options = codegen::CompileOptions { sm: gpu.sm, launch: launch.options };
+    let options = codegen::CompileOptions::new(gpu.sm, launch.options);
     let llvm = codegen::llvm_text(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
     let request = PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: LEAN_PASSES };
     let exact = compile_exact(pool, &Store::open(), &request).map_err(|error| error.to_string())?;

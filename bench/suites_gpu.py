@@ -1,0 +1,154 @@
+"""Runs a project's own test-suite on a GPU twice, under Triton alone and under `python -m tritium`, and writes what came of it as a table.
+
+    python bench/suites_gpu.py FOLDER PATTERN … --mode 1 --jobs 8 --seconds 100 --out bench/results/NAME.md --title "liger-kernel 0.8.5"
+
+FOLDER is a checkout of the project, fetched by whoever asks; PyTorch with Triton and what the tests import must be installed beside the wheel of
+Tritium. `--mode verify` also compares every first launch with Triton's, `--mode bench` times both too; with jobs beside one another times
+say little. No file gets more than so many seconds for each of the two.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import csv
+import json
+import math
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LINE = re.compile(r"(\S+\.py::.*?) (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b")
+
+
+def ran(path, folder, mode, seconds, sources, extra):
+    """Outcomes by test, the report of Tritium, and the last words."""
+    with tempfile.TemporaryDirectory() as caches:
+        report = os.path.join(caches, "report.json")
+        tool = ["-m", "tritium", "-m", "pytest"] if mode != "0" else ["-m", "pytest"]
+        command = [sys.executable, *tool, "-v", "-p", "no:cacheprovider", *extra, str(path)]
+        paths = [*(str(folder / source) for source in sources), os.environ.get("PYTHONPATH", "")]
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "TRITIUM": mode,
+            "TRITIUM_REPORT": report,
+            "TRITIUM_CACHE": os.path.join(caches, "tritium"),
+            "TRITON_CACHE_DIR": os.path.join(caches, "triton"),
+        }
+        process = subprocess.Popen(
+            command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+        )
+        text = ""
+        # Interrupted, pytest still says what has passed, and the report is written.
+        for wait, how in ((seconds, signal.SIGINT), (15, signal.SIGKILL), (None, None)):
+            try:
+                text = process.communicate(timeout=wait)[0]
+                break
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, how)
+        outcomes = dict(LINE.findall(text))
+        kernels = []
+        if os.path.exists(report):
+            with open(report) as read:
+                kernels = json.load(read)["kernels"]
+        return outcomes, kernels, text[-3000:]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("patterns", nargs="+")
+    parser.add_argument("--mode", default="1")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--source", action="append", default=[], help="folder of the checkout that Python imports from")
+    parser.add_argument("--pytest", action="append", default=[], help="a further argument of pytest")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--csv", type=Path, help="every judged specialisation")
+    parser.add_argument("--title", default="A test-suite")
+    arguments = parser.parse_args()
+    folder = arguments.folder.resolve()
+    files = sorted({path for pattern in arguments.patterns for path in folder.glob(pattern)})
+    # Under verify and bench programs go on with Triton's results: what they pass says nothing new.
+    modes = ("0", "1") if arguments.mode == "1" else (arguments.mode,)
+    jobs = [(path, mode) for path in files for mode in modes]
+    run = lambda job: ran(job[0], folder, job[1], arguments.seconds, arguments.source or ["."], arguments.pytest)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        done = dict(zip(jobs, pool.map(run, jobs)))
+    rows, lost, causes, trials = [], [], collections.Counter(), []
+    totals = collections.Counter()
+    for path in files:
+        ours, kernels, text = done[path, arguments.mode]
+        alone = done[path, modes[0]][0]
+        passed = {test for test, outcome in alone.items() if outcome == "PASSED"}
+        both = {test for test in passed if test in ours}
+        wrong = sorted(test for test in both if ours[test] not in ("PASSED", "XPASS"))
+        lost += [(test, ours[test]) for test in wrong]
+        by = collections.Counter()
+        for kernel in kernels:
+            by[kernel["by"]] += kernel["specialisations"]
+            if kernel["refused"]:
+                causes[re.sub(r"`[^`]*`", "`…`", kernel["refused"])[:140]] += kernel["specialisations"]
+            trials += [(kernel["name"], trial) for trial in kernel["trials"]]
+        totals.update({"passed": len(passed), "both": len(both), "kept": len(both) - len(wrong), "tritium": by["tritium"], "triton": by["triton"]})
+        end = "" if kernels else " no report: " + " ".join(text.split()[-12:]) if not ours else ""
+        rows.append(f"| {path.stem.removeprefix('test_')} | {len(passed)} | {len(both)} | {len(both) - len(wrong)} | {by['tritium']} | {by['triton']} | {end.strip()} |")
+    share = totals["tritium"] / max(1, totals["tritium"] + totals["triton"])
+    lines = [
+        f"# {arguments.title} on a GPU",
+        "",
+        f"Made by `bench/suites_gpu.py`: its own tests under Triton alone and under `python -m tritium` (`TRITIUM={arguments.mode}`), "
+        f"at most {arguments.seconds:.0f} s for each file. Of {totals['passed']} tests that pass under Triton {totals['both']} were also run under Tritium in "
+        f"that time, and {totals['kept']} pass. Tritium compiled {totals['tritium']} of {totals['tritium'] + totals['triton']} specialisations ({100 * share:.1f} %).",
+        "",
+        "| tests | pass under Triton | of these run under Tritium | pass | specialisations | compiled by Triton | |",
+        "|---|--:|--:|--:|--:|--:|---|",
+        *rows,
+        "",
+        "Pass under Triton alone:",
+        "",
+        *(f"- `{test}`: {outcome}" for test, outcome in lost[:60]),
+        "",
+        "Refused, by specialisations:",
+        "",
+        *(f"- {count}: {cause}" for cause, count in causes.most_common(40)),
+        "",
+    ]
+    if trials:
+        verdicts = collections.Counter(trial["verdict"] for _, trial in trials)
+        lines += ["Compared with Triton's results:", "", *(f"- {count}: {verdict}" for verdict, count in verdicts.most_common()), ""]
+        timed = [(trial["us"][1] / trial["us"][0], name, trial) for name, trial in trials if trial["us"]]
+        mean = lambda values: math.exp(statistics.fmean(map(math.log, values)))
+        if timed:
+            ratios = [ratio for ratio, _, _ in timed]
+            firsts = [trial["first_ms"][1] / trial["first_ms"][0] for _, _, trial in timed]
+            lines += [
+                f"{len(timed)} timed (median of graphs that take turns, warm L2): Triton's time over Tritium's {mean(ratios):.3f} in the geometric mean, "
+                f"{100 * sum(r < 0.95 for r in ratios) / len(ratios):.1f} % below 0.95, {sum(r < 0.85 for r in ratios)} below 0.85, least {min(ratios):.2f}. "
+                f"From the request to a loaded kernel: {mean(firsts):.1f} times sooner in the geometric mean.",
+                "",
+                "| far below | Triton over Tritium | µs | Triton's µs | registers, spilled, shared | Triton's |",
+                "|---|--:|--:|--:|---|---|",
+                *(f"| {name} | {ratio:.2f} | {t['us'][0]:.1f} | {t['us'][1]:.1f} | {t['resources'][0]} | {t['resources'][1]} |" for ratio, name, t in sorted(timed, key=lambda x: x[0])[:30]),
+                "",
+            ]
+        differ = [(name, trial) for name, trial in trials if trial["verdict"] not in ("same bits", "within the bound", "as far as two runs of Triton's")]
+        lines += [f"- `{name}`: {t['verdict']}, error {t['error']:.1e} of {t['bound']:.1e}, worst {t['worst']} of {t['dtype']}; {t['specialisation']}" for name, t in differ[:40]]
+        if arguments.csv:
+            with open(arguments.csv, "w", newline="") as out:
+                table = csv.writer(out)
+                table.writerow(["kernel", *trials[0][1]])
+                table.writerows([name, *trial.values()] for name, trial in trials)
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

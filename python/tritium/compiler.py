@@ -1,0 +1,403 @@
+"""Stands in Triton's compile step: what a launch on a GPU needs is compiled by Tritium, and by Triton where Tritium cannot.
+
+Everything around that step (autotuners, heuristics, hooks, Inductor, graphs) is Triton's own.
+"""
+
+import contextlib
+import contextvars
+import copy
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import shutil
+import sys
+import sysconfig
+import time
+from collections import namedtuple
+
+from tritium import _tritium, errors, launch, report, symbols
+
+#: Options that change what code is made, with the values under which Tritium's is the same as Triton's. `None` is as good as the default.
+EXPECTED = {
+    "num_ctas": (1,),
+    "enable_fp_fusion": (True,),
+    "enable_reflect_ftz": (True,),
+    "ir_override": (),
+    "ptx_options": (),
+    "ptx_version": (),
+    "instrumentation_mode": ("",),
+    "default_dot_input_precision": ("tf32",),
+    "max_num_imprecise_acc_default": (0, 2**30),
+}
+
+#: Requests that are being gathered instead of compiled: an autotuner's rows are compiled together.
+_gathered = contextvars.ContextVar("gathered", default=None)
+
+#: Set while an autotuner tries a row: one that does not fit is told instead of handed on.
+_is_trial = contextvars.ContextVar("is_trial", default=False)
+
+
+class Refused(Exception):
+    """Why Triton is to compile a kernel: what is wrong, and the line of the kernel if one is to blame."""
+
+    def __init__(self, message, line=None):
+        super().__init__(message)
+        self.line = line
+
+
+@dataclasses.dataclass
+class Request:
+    """A specialisation that somebody wants compiled."""
+
+    source: object
+    #: What `_tritium.Session.compile` takes.
+    asked: dict
+    #: The same with everything that it hangs on, as text.
+    key: str
+
+
+def patch(module):
+    """Puts Tritium in front of the `compile` of `triton.compiler.compiler`, which has just been imported or was before. Answers what undoes it."""
+    original = module.compile
+
+    @functools.wraps(original)
+    def compile(src, target=None, options=None, **kwargs):
+        return _compile(module, original, src, target, options, kwargs)
+
+    # Others have taken the name from there.
+    owners = [owner for name in ("triton.compiler.compiler", "triton.compiler", "triton") if (owner := sys.modules.get(name)) is not None]
+    owners = [owner for owner in owners if getattr(owner, "compile", None) is original]
+    for owner in owners:
+        owner.compile = compile
+
+    def undo():
+        for owner in (sys.modules.get(name) for name in ("triton.compiler.compiler", "triton.compiler", "triton")):
+            if getattr(owner, "compile", None) is compile:
+                owner.compile = original
+
+    return undo
+
+
+def _compile(module, original, src, target, options, kwargs):
+    theirs = functools.partial(original, src, target=target, options=options, **kwargs)
+    # Gluon's sources and texts of another compiler's are Triton's own.
+    if type(src) is not module.ASTSource or (target is not None and target.backend != "cuda"):
+        return theirs()
+    gathered = _gathered.get()
+    begin = time.perf_counter()
+    try:
+        parsed = _parsed(module, src, target, options)
+        request = _request(src, *parsed)
+        if gathered is not None:
+            gathered.append(request)
+            return None
+        kernel = _kernel(module, src, request, *parsed)
+    except Refused as refused:
+        return None if gathered is not None else _handed_on(src, theirs, refused)
+    row = _row(src, kernel.source, "tritium")
+    row.specialisations += 1
+    row.compile_seconds += time.perf_counter() - begin
+    mode = os.environ.get("TRITIUM")
+    if mode in ("verify", "bench"):
+        from tritium import judge
+
+        return judge.both(kernel, theirs, row, mode, time.perf_counter() - begin)
+    return kernel
+
+
+def _handed_on(src, theirs, refused):
+    """Triton's kernel, and why it is not Tritium's."""
+    code = src.fn.fn.__code__
+    if os.environ.get("TRITIUM_FALLBACK") == "error":
+        line = refused.line or code.co_firstlineno
+        raise errors.CompilationError(str(refused), kernel=src.fn.__name__, file=code.co_filename, line=line) from None
+    kernel = theirs()
+    # What Triton does not take either is its own to tell.
+    row = report.of(src.fn.__name__, code.co_filename, code.co_firstlineno, "triton")
+    row.refused = str(refused)
+    row.refused_line = refused.line
+    row.specialisations += 1
+    return kernel
+
+
+def _row(src, source, by):
+    return report.of(src.fn.__name__, source.file, source.line, by)
+
+
+def _parsed(module, src, target, options):
+    """Target and options as Triton reads them."""
+    if target is None:
+        target = module.driver.active.get_current_target()
+    backend = module.make_backend(target)
+    return target, backend, backend.parse_options(dict(options or {}, **src.parse_options()))
+
+
+def _request(src, target, backend, options):
+    for name, good in EXPECTED.items():
+        value = getattr(options, name, None)
+        if value is not None and value not in good:
+            raise Refused(f"{name}={value!r} is not compiled")
+    if options.debug and options.sanitize_overflow:
+        raise Refused("checks of integer overflow (debug with sanitize_overflow) are not compiled")
+    for name, path in options.extern_libs or ():
+        if name != "libdevice":
+            raise Refused(f"the library {name} ({path}) is not linked")
+    current = launch.state()
+    function = src.fn
+    with current.lock:
+        try:
+            source = current.sources.of(function, launch.functions(src.constants.values()))
+        except (OSError, SyntaxError, TypeError) as error:
+            raise Refused(f"its text is not read: {error}") from None
+        arguments = [
+            _argument(current, src, (index,), name, type) for index, (name, type) in enumerate(src.signature.items())
+        ]
+    asked = {
+        "module": source.module,
+        "kernel": source.name,
+        "arguments": arguments,
+        "options": (options.num_warps, options.num_stages, options.maxnreg),
+        "sm": f"sm_{target.arch}",
+        "assertions": bool(options.debug),
+    }
+    return Request(source, asked, json.dumps(asked, sort_keys=True, default=str))
+
+
+def _argument(current, src, path, name, type):
+    if isinstance(type, tuple):
+        if hasattr(type, "_fields"):
+            raise Refused(f"`{name}` is a named tuple")
+        return ("arguments", [_argument(current, src, (*path, i), f"{name}[{i}]", item) for i, item in enumerate(type)])
+    if type == "constexpr" or path in src.constants:
+        value = src.constants.get(path)
+        if hasattr(value, "_fields"):
+            raise Refused(f"`{name}` is a named tuple")
+        try:
+            return launch.constant(current, name, value, {})
+        except errors.LaunchError as error:
+            raise Refused(error.message) from None
+    if type == "nvTmaDesc":
+        raise Refused(f"`{name}` is a descriptor that host code has encoded")
+    is_divisible = any(fact[:2] == ["tt.divisibility", 16] for fact in map(list, src.attrs.get(path, ())))
+    return ("typed", f"{type}:16" if is_divisible and not type.startswith("tensordesc") else type)
+
+
+def _compiled(request):
+    known = launch.state().compiled
+    if request.key not in known:
+        known[request.key] = _ask([request])[0]
+    return known[request.key]
+
+
+def _ask(requests):
+    try:
+        return launch.state().session.compile([request.asked for request in requests])
+    except (ValueError, RuntimeError) as error:
+        return [json.dumps([{"code": "", "message": str(error), "place": None}])] * len(requests)
+
+
+def _kernel(module, src, request, target, backend, options):
+    compiled = _compiled(request)
+    if isinstance(compiled, str):
+        problem = json.loads(compiled)[0]
+        place = problem["place"]
+        line = request.source.place(place["line"]) if place else None
+        raise Refused(f"{problem['message']} [{problem['code']}]" if problem["code"] else problem["message"], line)
+    if not compiled.is_cubin:
+        raise Refused("there is no ptxas: `pip install nvidia-cuda-nvcc` brings it")
+    limit = module.max_shared_mem(module.driver.active.get_current_device()) if _is_here(module, target) else None
+    if limit is not None and compiled.shared > limit and not _is_trial.get():
+        raise Refused(f"its {compiled.shared} bytes of shared memory are more than the {limit} of a CTA")
+    return kernel_class(module)(src, request.source, compiled, target, backend, options, request.key)
+
+
+def _is_here(module, target):
+    """Whether the code is for the GPU of this process: workers of Inductor may have none."""
+    try:
+        return module.driver.active.get_current_target() == target
+    except Exception:
+        return False
+
+
+@functools.cache
+def kernel_class(module):
+    """Tritium's kernels, as Triton's `CompiledKernel` has them."""
+
+    class Kernel(module.CompiledKernel):
+        # Outside of `__dict__`, which Inductor takes apart and sends to other processes.
+        __slots__ = ("code", "source")
+
+        def __init__(self, src, source, code, target, backend, options, key):
+            self.code = code
+            self.source = source
+            self.src = src
+            self.name = code.name
+            self.hash = hashlib.sha256(f"tritium {_tritium.__version__} {source.text} {key}".encode()).hexdigest()
+            fields = {
+                **options.__dict__,
+                "name": code.name,
+                "hash": self.hash,
+                "target": target,
+                "shared": code.shared,
+                "triton_version": module.__version__,
+                "global_scratch_size": 0,
+                "global_scratch_align": 1,
+                "profile_scratch_size": 0,
+                "profile_scratch_align": 1,
+                "tmem_size": 0,
+                "tensordesc_meta": None,
+                "cluster_dims": (1, 1, 1),
+                "compiled_by": "tritium",
+            }
+            self.metadata = namedtuple("KernelMetadata", sorted(fields))(**fields)
+            self.packed_metadata = backend.pack_metadata(self.metadata)
+            self.kernel = code.image
+            self.asm = module.AsmDict({"ptx": code.ptx, "llir": code.llvm, "cubin": code.image})
+            self.metadata_group = _written(module, self.hash, self.name, fields, self.asm)
+            self.module = None
+            self.function = None
+            self._run = None
+            _watch_globals(src.fn, source)
+
+        def _init_handles(self):
+            if self.module is not None:
+                return
+            device = module.driver.active.get_current_device()
+            knobs = getattr(module.knobs, "runtime", None)
+            try:
+                limit = module.max_shared_mem(device)
+                if self.metadata.shared > limit:
+                    raise module.OutOfResources(self.metadata.shared, limit, "shared memory")
+                if (hook := getattr(knobs, "kernel_load_start_hook", None)) is not None:
+                    hook(self.module, self.function, self.name, self.metadata_group, self.hash)
+                loaded = self.code.load(self.metadata.num_warps, bool(self.metadata.launch_cooperative_grid), bool(self.metadata.launch_pdl))
+                threads = 32 * self.metadata.num_warps
+                if threads > loaded.max_threads:
+                    raise module.OutOfResources(threads, loaded.max_threads, "threads")
+            except module.OutOfResources as error:
+                # A copy: this one takes the frames along that it passes.
+                self.__dict__["run"] = self._run = functools.partial(_raise, copy.copy(error))
+                raise
+            self.module = self.function = loaded.function
+            self.n_regs, self.n_spills, self.n_max_threads = loaded.registers, loaded.local_bytes // 4, loaded.max_threads
+            self.__dict__["run"] = self._run = self._launcher(loaded)
+            if (hook := getattr(knobs, "kernel_load_end_hook", None)) is not None:
+                hook(self.module, self.function, self.name, self.metadata_group, self.hash)
+
+        def _launcher(self, loaded):
+            if not any(isinstance(type, str) and type.startswith("tensordesc") for type in self.src.signature.values()):
+                return loaded
+
+            def run(*call):
+                try:
+                    return loaded(*call)
+                except KeyError:
+                    # Read beyond its end one gives NaN, which nobody knows before it is seen.
+                    raise errors.LaunchError("descriptors with padding=\"nan\" are not compiled: TRITIUM=0 leaves the kernel to Triton") from None
+
+            return run
+
+        def launch_metadata(self, grid, stream, *args):
+            hook = module.knobs.runtime.launch_enter_hook
+            if hook is None or getattr(hook, "calls", True) == []:
+                return None
+            return super().launch_metadata(grid, stream, *args)
+
+    # In the instance once the kernel is loaded, so that a launch finds it at once.
+    Kernel.run = _Run()
+    return Kernel
+
+
+class _Run:
+    """`kernel.run` before the kernel is loaded."""
+
+    def __get__(self, kernel, owner=None):
+        if kernel is None:
+            return self
+        kernel._init_handles()
+        return kernel.__dict__["run"]
+
+
+def _raise(error, *args, **kwargs):
+    raise copy.copy(error)
+
+
+def _written(module, hash, name, fields, asm):
+    """The files that Triton keeps of a kernel, in its own cache: Inductor launches from them."""
+    try:
+        manager = module.get_cache_manager(hash)
+        group = {}
+        for kind in ("ptx", "cubin"):
+            file = f"{name[:150]}.{kind}"
+            group[file] = manager.put(asm[kind], file, binary=kind == "cubin")
+        file = f"{name[:150]}.json"
+        group[file] = manager.put(json.dumps(fields, default=vars), file, binary=False)
+        manager.put_group(file, group)
+        return group
+    except (OSError, TypeError, ValueError):
+        # Nowhere to write.
+        return {}
+
+
+def _watch_globals(function, source):
+    """Triton looks at each launch whether a global that was compiled in has changed. It knows them from its own compilation."""
+    used = getattr(function, "used_global_vals", None)
+    if used is None:
+        return
+    seen = set()
+
+    def add(source):
+        if source.module in seen:
+            return
+        seen.add(source.module)
+        for where, name, value in source.captured:
+            if isinstance(where, dict) and not symbols.is_jit(value):
+                used.setdefault((name, id(where)), (value, where))
+        for other in source.others:
+            add(other)
+
+    add(source)
+
+
+@contextlib.contextmanager
+def trial():
+    """A row of an autotuner is being tried."""
+    token = _is_trial.set(True)
+    try:
+        yield
+    finally:
+        _is_trial.reset(token)
+
+
+def compile_together(launches):
+    """Compiles what launches need, several at once. `launches`: functions that warm one up each."""
+    gathered = []
+    token = _gathered.set(gathered)
+    try:
+        for warm_up in launches:
+            # What is wrong is told when the row is tried.
+            with contextlib.suppress(Exception):
+                warm_up()
+    finally:
+        _gathered.reset(token)
+    known = launch.state().compiled
+    missing = {request.key: request for request in gathered if request.key not in known}
+    if len(missing) > 1:
+        known.update(zip(missing, _ask(list(missing.values()))))
+
+
+def program():
+    """The `tritium` program of this installation, or `None`."""
+    if named := os.environ.get("TRITIUM_BIN"):
+        return named
+    name = "tritium" + (sysconfig.get_config_var("EXE") or "")
+    own = os.path.dirname(os.path.abspath(__file__))
+    folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable), os.path.join(os.path.dirname(own), "bin")]
+    return next((path for folder in folders if os.access(path := os.path.join(folder, name), os.X_OK)), None) or shutil.which(name)
+
+
+def packages():
+    """Where Python packages lie that may bring ptxas."""
+    return [folder for folder in dict.fromkeys(sys.path) if folder and os.path.isdir(folder)]

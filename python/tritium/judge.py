@@ -1,0 +1,198 @@
+"""Runs both compilers' code on the same tensors, compares what it leaves, and times it (`TRITIUM=verify`, `TRITIUM=bench`).
+
+The first launch of each specialisation is judged; the program goes on with Triton's results.
+"""
+
+import math
+import statistics
+import time
+
+from tritium.report import Trial
+
+#: Launches in one graph at most, and how long they should take together, in µs.
+MAX_LAUNCHES, GRAPH_US = 50, 400.0
+#: Replays of each graph, taking turns.
+REPLAYS = 7
+
+#: Distance of 1 from the next number.
+EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2}
+
+
+def both(ours, compile_theirs, row, mode, seconds):
+    """Triton's kernel, whose first launch is judged."""
+    begin = time.perf_counter()
+    theirs = compile_theirs()
+    theirs._run = _Trial(ours, theirs, row, mode, (seconds, time.perf_counter() - begin))
+    # It would put Triton's launcher there; whoever launches asks for it.
+    theirs._init_handles = lambda: None
+    return theirs
+
+
+class _Trial:
+    """Stands where Triton's launcher does until it has been called once."""
+
+    def __init__(self, ours, theirs, row, mode, seconds):
+        self.ours = ours
+        self.theirs = theirs
+        self.row = row
+        self.mode = mode
+        self.seconds = seconds
+
+    def __call__(self, *call):
+        import torch
+
+        theirs = self.theirs
+        begin = time.perf_counter()
+        theirs._run = None
+        theirs.__dict__.pop("_init_handles", None)
+        theirs._init_handles()
+        run = theirs._run
+        loaded = time.perf_counter() - begin
+        grid, stream, args = call[:3], call[3], call[9:]
+        if torch.cuda.is_current_stream_capturing():
+            # Nothing can be compared while a graph is made.
+            theirs._run = self
+            return run(*grid, stream, theirs.function, *call[5:])
+        trial = Trial(
+            specialisation=_specialisation(theirs),
+            grid=tuple(int(extent) for extent in grid),
+            num_warps=theirs.metadata.num_warps,
+            first_ms=tuple(1e3 * x for x in self.seconds),
+        )
+        self.row.trials.append(trial)
+        begin = time.perf_counter()
+        try:
+            self.ours._init_handles()
+        except Exception as error:
+            trial.verdict = f"not loaded: {error}"
+            return run(*grid, stream, theirs.function, *call[5:])
+        trial.first_ms = (trial.first_ms[0] + 1e3 * (time.perf_counter() - begin), trial.first_ms[1] + 1e3 * loaded)
+        for side, kernel in enumerate((self.ours, theirs)):
+            trial.resources[side] = (kernel.n_regs, kernel.n_spills, kernel.metadata.shared)
+        memories = _memories(torch, args)
+        held = sum(memory.numel() for memory, _ in memories)
+        if 3 * held > torch.cuda.mem_get_info()[0]:
+            trial.verdict = f"not compared: {held >> 20} MiB of tensors leave no room for copies"
+            return run(*grid, stream, theirs.function, *call[5:])
+        launch_ours = lambda stream: self.ours.run(*grid, stream, self.ours.function, self.ours.packed_metadata, None, None, None, *args)
+        launch_theirs = lambda stream: run(*grid, stream, theirs.function, theirs.packed_metadata, None, None, None, *args)
+        before = [memory.clone() for memory, _ in memories]
+        # With the hooks of the program, as it counts on.
+        run(*grid, stream, theirs.function, *call[5:])
+        after = [memory.clone() for memory, _ in memories]
+
+        def restored(contents):
+            for (memory, _), content in zip(memories, contents):
+                memory.copy_(content)
+
+        try:
+            restored(before)
+            launch_ours(stream)
+            torch.cuda.synchronize()
+            left = [memory.clone() if not torch.equal(memory, content) else None for (memory, _), content in zip(memories, after)]
+            trial.verdict = "same bits"
+            if any(content is not None for content in left):
+                restored(before)
+                launch_theirs(stream)
+                again = [memory.clone() for memory, _ in memories]
+                trial.judge(_differences(torch, memories, left, after, again, self._terms(args)))
+            if self.mode == "bench":
+                restored(before)
+                trial.us = _times(torch, launch_ours, launch_theirs)
+        finally:
+            restored(after)
+
+    def _terms(self, args):
+        """How many terms one element of a result may be the sum of."""
+        terms, loops = self.ours.code.reduction
+        extents = [extent for arg in args for extent in getattr(arg, "shape", ())] if loops else []
+        return max([terms, *extents])
+
+
+def _specialisation(kernel):
+    """What the kernel was compiled for, in one line."""
+    names = list(kernel.src.signature)
+    values = {names[path[0]]: value for path, value in kernel.src.constants.items() if len(path) == 1}
+    words = []
+    for index, (name, type) in enumerate(kernel.src.signature.items()):
+        if type == "constexpr":
+            words.append(f"{name}={getattr(values.get(name), '__name__', values.get(name))}")
+        else:
+            words.append(f"{name}: {type}" + (":16" if (index,) in kernel.src.attrs else ""))
+    return ", ".join(words)
+
+
+def _memories(torch, args):
+    """The storages of the tensors among arguments, each once, as bytes, with the dtype of the first tensor in it."""
+    found = {}
+
+    def add(value):
+        if isinstance(value, (tuple, list)):
+            for item in value:
+                add(item)
+        elif isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
+            if value.is_cuda and storage.nbytes():
+                if storage.data_ptr() not in found:
+                    whole = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
+                    found[storage.data_ptr()] = (whole, value.dtype)
+        elif hasattr(value, "base"):
+            add(value.base)
+
+    for arg in args:
+        add(arg)
+    return list(found.values())
+
+
+def _differences(torch, memories, left, after, again, terms):
+    """For each memory that differs: relative error, bound, how far two runs of Triton's are apart, worst element, index of it."""
+    for (memory, dtype), ours, theirs, second in zip(memories, left, after, again):
+        if ours is None:
+            continue
+        width = dtype.itemsize
+        count = theirs.numel() // width * width
+        ours, theirs, second = (_numbers(torch, content[:count], dtype) for content in (ours, theirs, second))
+        # NaN where both have NaN, and equal infinities, are no difference.
+        same = (ours == theirs) | (ours.isnan() & theirs.isnan())
+        gap = torch.where(same, torch.zeros_like(ours), (ours - theirs).abs())
+        spread = torch.where((second == theirs) | (second.isnan() & theirs.isnan()), torch.zeros_like(ours), (second - theirs).abs())
+        size = torch.linalg.vector_norm(torch.where(theirs.isfinite(), theirs, torch.zeros_like(theirs)))
+        error, own = (float(torch.linalg.vector_norm(x) / size.clamp_min(1e-300)) for x in (gap, spread))
+        bound = 4 * EPS.get(str(dtype).removeprefix("torch."), 0.0) * math.sqrt(terms)
+        yield error, bound, own, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), str(dtype).removeprefix("torch.")
+
+
+def _numbers(torch, content, dtype):
+    numbers = content.view(dtype)
+    if dtype == torch.bool:
+        numbers = numbers.view(torch.uint8)
+    return torch.view_as_real(numbers).flatten().double() if dtype.is_complex else numbers.double()
+
+
+def _times(torch, *launches):
+    """Medians of the times of one launch each, in µs, in graphs that take turns; the L2 cache is warm."""
+    graphs = []
+    for launch in launches:
+        stream = torch.cuda.current_stream()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        launch(stream.cuda_stream)
+        begin.record()
+        launch(stream.cuda_stream)
+        end.record()
+        end.synchronize()
+        count = max(1, min(MAX_LAUNCHES, int(GRAPH_US / max(1e3 * begin.elapsed_time(end), 1.0))))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            inside = torch.cuda.current_stream().cuda_stream
+            for _ in range(count):
+                launch(inside)
+        graph.replay()
+        graphs.append((graph, count, begin, end, []))
+    for _ in range(REPLAYS):
+        for graph, count, begin, end, times in graphs:
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            times.append(1e3 * begin.elapsed_time(end) / count)
+    return tuple(statistics.median(times) for *_, times in graphs)

@@ -1,0 +1,177 @@
+//! A living kernel as machine code: what a program's own compiler would be asked, answered by the same database.
+
+use rayon::prelude::*;
+use smol_str::SmolStr;
+use tritium_codegen::{self as codegen, CompileOptions, tensor_map::TensorMap};
+use tritium_semantics::{
+    ArgType, Argument, Database, Instance, dtype::DType, elaborate::elaborate, instance::parse_argument, launch::LaunchOptions,
+    project, target::Sm,
+};
+use tritium_tile::Param;
+
+use super::{Live, LiveConst, LiveProblem, problems};
+use crate::run::{Compiler, compare};
+
+/// A specialisation that a program wants to launch.
+#[derive(Debug, Clone)]
+pub struct LiveKernel {
+    pub module: String,
+    pub kernel: String,
+    /// One for each parameter, in order.
+    pub arguments: Vec<LiveArgument>,
+    pub options: LaunchOptions,
+    pub sm: &'static Sm,
+    /// Whether `tl.device_assert` is compiled.
+    pub assertions: bool,
+}
+
+/// What Triton specialises a parameter for.
+#[derive(Debug, Clone)]
+pub enum LiveArgument {
+    /// A run-time value by its type: `*fp16:16`, `i32`, `tensordesc<fp16[64, 64]>`.
+    Typed(String),
+    Const(LiveConst),
+    Tuple(Vec<LiveArgument>),
+}
+
+/// How one argument of a launch becomes parameters of the compiled kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Slot {
+    /// It is known at compile time.
+    Skip,
+    Pointer,
+    Int,
+    /// In the kernel's type.
+    Float(DType),
+    Tuple(Vec<Slot>),
+    /// A host `TensorDescriptor`: its base, its extents, and its strides but for the last. Of its parameters, `nan` was compiled in.
+    Descriptor {
+        rank: usize,
+        nan: bool,
+    },
+}
+
+/// A kernel that can be loaded.
+#[derive(Debug, Clone)]
+pub struct LiveCompiled {
+    /// The name of the entry.
+    pub name: String,
+    /// A cubin, or PTX where there is no ptxas.
+    pub image: Vec<u8>,
+    pub is_cubin: bool,
+    pub ptx: String,
+    pub llvm: String,
+    /// Dynamic shared memory of a CTA.
+    pub shared_bytes: u32,
+    /// One for each parameter of the function.
+    pub slots: Vec<Slot>,
+    /// Bytes of each parameter of the compiled kernel.
+    pub sizes: Vec<u32>,
+    pub tensor_maps: Vec<TensorMap>,
+    /// The most terms that one operation adds up, and whether there are loops, which may add up more.
+    pub reduction: u64,
+    pub loops: bool,
+}
+
+/// A specialisation, and a view of the database that others may go on using.
+pub struct Prepared {
+    db: Database,
+    instance: Instance,
+    options: CompileOptions,
+}
+
+impl Live {
+    /// Finds the function and what it is specialised for. What comes of it is compiled without this.
+    pub fn prepare(&mut self, asked: &LiveKernel) -> Result<Prepared, String> {
+        self.renew_if_full();
+        let function = self.function(&asked.module, &asked.kernel)?;
+        let arguments: Vec<Argument> =
+            asked.arguments.iter().map(|argument| self.argument(argument)).collect::<Result<_, _>>()?;
+        let version = project::triton(&self.db, function.file(&self.db));
+        let instance = Instance::new(&self.db, function, arguments, SmolStr::from(version));
+        let options = CompileOptions { sm: asked.sm, launch: asked.options, assertions: asked.assertions };
+        Ok(Prepared { db: self.db.clone(), instance, options })
+    }
+
+    fn argument(&self, argument: &LiveArgument) -> Result<Argument, String> {
+        Ok(match argument {
+            LiveArgument::Typed(text) => parse_argument(text)?,
+            LiveArgument::Const(value) => Argument::Constexpr(self.constant(value)?),
+            LiveArgument::Tuple(items) => {
+                Argument::Tuple(items.iter().map(|item| self.argument(item)).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+}
+
+impl Prepared {
+    /// Several at once, on the threads of the caller's pool.
+    pub fn compile_all(all: Vec<Prepared>, compiler: &Compiler) -> Vec<Result<LiveCompiled, Vec<LiveProblem>>> {
+        all.into_par_iter().with_max_len(1).map(|one| one.compile(compiler)).collect()
+    }
+
+    /// The kernel as it would be loaded, or why there is none.
+    pub fn compile(&self, compiler: &Compiler) -> Result<LiveCompiled, Vec<LiveProblem>> {
+        let db = &self.db;
+        let refused = |message: String| vec![LiveProblem { code: String::new(), message, place: None }];
+        let problems = problems(db, self.instance);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let entry = elaborate(db, self.instance).module.entry();
+        let parameters: Vec<&Param> = entry.params.iter().collect();
+        let sizes = parameters.iter().map(|param| {
+            let elem = entry.ty(param.value).elem();
+            elem.scalar().map_or(8, |scalar| scalar.bytes())
+        });
+        let sizes: Vec<u32> = sizes.collect();
+        let slots: Option<Vec<Slot>> = self.instance.arguments(db).iter().map(slot).collect();
+        let slots = slots.ok_or_else(|| refused("an argument has a type that no launch passes".to_owned()))?;
+        if slots.iter().map(Slot::parameters).sum::<usize>() != sizes.len() {
+            return Err(refused("the compiled kernel has other parameters than the launch".to_owned()));
+        }
+        let compiled = compiler.compile(db, self.instance, self.options).map_err(refused)?;
+        let llvm = codegen::llvm_text(db, self.instance, self.options).as_ref().map_err(|e| refused(e.message.clone()))?;
+        let (reduction, loops) = compare::reductions(&elaborate(db, self.instance).module);
+        Ok(LiveCompiled {
+            name: compiled.kernel,
+            is_cubin: compiled.registers.is_some(),
+            image: compiled.image,
+            ptx: compiled.ptx,
+            llvm: llvm.text.clone(),
+            shared_bytes: compiled.shared_bytes,
+            slots,
+            sizes,
+            tensor_maps: compiled.tensor_maps,
+            reduction,
+            loops,
+        })
+    }
+}
+
+impl Slot {
+    /// How many parameters of the compiled kernel it fills.
+    pub fn parameters(&self) -> usize {
+        match self {
+            Slot::Skip => 0,
+            Slot::Pointer | Slot::Int | Slot::Float(_) => 1,
+            Slot::Tuple(items) => items.iter().map(Slot::parameters).sum(),
+            Slot::Descriptor { rank, .. } => 2 * rank,
+        }
+    }
+}
+
+fn slot(argument: &Argument) -> Option<Slot> {
+    Some(match argument {
+        Argument::Constexpr(_) => Slot::Skip,
+        Argument::Runtime { ty: ArgType::Ptr { .. }, .. } => Slot::Pointer,
+        Argument::Runtime { ty: ArgType::Scalar(dtype), .. } => match dtype {
+            dtype if dtype.is_int() => Slot::Int,
+            DType::F16 | DType::BF16 | DType::F32 | DType::F64 => Slot::Float(*dtype),
+            _ => return None,
+        },
+        Argument::Tuple(items) => Slot::Tuple(items.iter().map(slot).collect::<Option<_>>()?),
+        Argument::Descriptor { block, nan, .. } => Slot::Descriptor { rank: block.len(), nan: *nan },
+        Argument::Unknown => return None,
+    })
+}
