@@ -37,6 +37,7 @@ pub use live::{Live, LiveConst, LiveFinding, LiveLaunch, LiveOutcome, LiveProble
 pub use observed::{Observed, observe};
 pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
 pub use sanitize::{CheckedLaunch, Findings, Found, Place, sanitize};
+pub(crate) use tune::each;
 pub use tune::tune;
 
 use self::{
@@ -570,8 +571,12 @@ pub struct Compiler {
 
 impl Compiler {
     pub fn new() -> Result<Compiler, String> {
+        Compiler::with(Store::open())
+    }
+
+    pub(crate) fn with(store: Store) -> Result<Compiler, String> {
         let pool = Pool::new(worker::binary().map_err(|e| e.to_string())?).time_limit(Duration::from_secs(120));
-        Ok(Compiler { pool, store: Store::open() })
+        Ok(Compiler { pool, store })
     }
 
     /// The message of an error is complete.
