@@ -350,7 +350,7 @@ impl Plan {
     /// Of functions of one kernel, and of kernels of one name, each gets that of the first launch that needs it too.
     fn give_names(&mut self) {
         let kernels: Vec<String> = self.functions.iter().map(|planned| names::identifier(&planned.entry.kernel)).collect();
-        let mut taken: Vec<String> = Vec::new();
+        let mut taken: Vec<String> = names::OWN_FUNCTIONS.iter().map(|&name| name.to_owned()).collect();
         for (planned, kernel) in self.functions.iter_mut().zip(&kernels) {
             let is_alone = kernels.iter().filter(|other| *other == kernel).count() == 1;
             let launch = planned.variants.iter().flat_map(|(_, variant)| &variant.launches).next();
@@ -677,15 +677,22 @@ impl Built {
         self.manifest.functions.iter().flat_map(|entry| &entry.variants).flat_map(|variant| &variant.images)
     }
 
-    /// Writes everything but the store, which compiling has filled.
+    /// Writes everything but the store, which compiling has filled. Images of the build that was there before go.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let is_written = |name: &str| self.images().any(|image| image.file == name);
+        for name in images_of(&folder.join(MANIFEST)).iter().filter(|name| !is_written(name)) {
+            match fs::remove_file(folder.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
         for image in self.images() {
             files::write(&folder.join(&image.file), &image.bytes)?;
         }
         let mut manifest = serde_json::to_string_pretty(&self.manifest)?;
         manifest.push('\n');
         for (name, text) in [
-            ("manifest.json", manifest),
+            (MANIFEST, manifest),
             ("tritium_kernels.h", c::header(&self.manifest)),
             ("tritium_kernels.c", c::source(&self.manifest)),
             ("tritium_kernels.rs", rust::module(&self.manifest)),
@@ -693,6 +700,37 @@ impl Built {
             files::write(&folder.join(name), text)?;
         }
         Ok(())
+    }
+}
+
+const MANIFEST: &str = "manifest.json";
+
+/// The images that a manifest names, if it is one: files that lie beside it.
+fn images_of(manifest: &Path) -> Vec<String> {
+    let Ok(bytes) = files::read_regular(manifest, files::MAX_SOURCE_BYTES) else { return Vec::new() };
+    let Ok(json) = serde_json::from_slice::<serde_json::Value>(&bytes) else { return Vec::new() };
+    let list = |value: &serde_json::Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let variants = list(&json, "functions").into_iter().flat_map(|function| list(&function, "variants"));
+    let names =
+        variants.flat_map(|variant| list(&variant, "images")).filter_map(|image| Some(image["file"].as_str()?.to_owned()));
+    names.filter(|name| !name.contains(['/', '\\']) && (name.ends_with(".cubin") || name.ends_with(".ptx"))).collect()
+}
+
+impl Manifest {
+    /// For each function, the compile-time values that C and Rust can name.
+    fn constants(&self) -> Vec<Vec<(String, i64)>> {
+        let mut taken: Vec<String> = names::OWN_CONSTANTS.iter().map(|&name| name.to_owned()).collect();
+        let mut of = |entry: &Entry| {
+            let numbers = entry.compile_time.iter().filter_map(|value| Some((&value.name, value.number?)));
+            let named = numbers.map(|(name, number)| {
+                let name = format!("{}_{}", entry.name, names::identifier(name)).to_uppercase();
+                let name = names::distinct(name, &taken);
+                taken.push(name.clone());
+                (name, number)
+            });
+            named.collect()
+        };
+        self.functions.iter().map(&mut of).collect()
     }
 }
 

@@ -21,33 +21,9 @@ fn succeeded(what: &str, output: &Output) {
     assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-#[test]
-fn a_program_in_c_launches_what_was_built() {
-    let Some(compiler) = ["cc", "gcc", "clang"].into_iter().find(|name| Command::new(name).arg("--version").output().is_ok())
-    else {
-        return;
-    };
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let said = build(&[ADD, DESCRIBED, "--arch", "sm_90a,sm_80"], folder.path());
-    assert_eq!((said.status, said.stderr.as_str()), (0, ""));
-    let program = folder.path().join("program");
-    for standard in ["-std=c99", "-std=c11"] {
-        let compiled = Command::new(compiler)
-            .args([standard, "-Wall", "-Wextra", "-Werror", "-I"])
-            .arg(folder.path())
-            .arg(repository().join("tests/data/build/main.c"))
-            .arg(folder.path().join("tritium_kernels.c"))
-            .arg("-o")
-            .arg(&program)
-            .output();
-        succeeded(standard, &compiled.expect("the compiler starts"));
-    }
-    for capability in ["90", "86", "120"] {
-        let output = Command::new(&program).arg(capability).output().expect("the program starts");
-        succeeded(capability, &output);
-        let expected = repository().join(format!("tests/data/build/on_{capability}.txt"));
-        expect_file![expected].assert_eq(&String::from_utf8(output.stdout).expect("it prints ASCII"));
-    }
+/// What to compile C with; a machine without it has no use for what is written in C.
+fn c_compiler() -> Option<&'static str> {
+    ["cc", "gcc", "clang"].into_iter().find(|name| Command::new(name).arg("--version").output().is_ok())
 }
 
 /// The newest library of this name among those that this test was linked from.
@@ -61,27 +37,61 @@ fn library(name: &str) -> Option<PathBuf> {
     found.max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
 }
 
+/// A program in C and one in Rust launch the same with a driver that says what it is told; both are held to the same text.
 #[test]
-fn the_module_in_rust_compiles() {
+fn programs_in_c_and_rust_launch_what_was_built() {
+    let Some(compiler) = c_compiler() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let said = build(&[ADD, DESCRIBED, "examples/softmax.py", "--arch", "sm_90a,sm_80"], folder.path());
+    let said = build(&[ADD, DESCRIBED, "--arch", "sm_90a,sm_80"], folder.path());
     assert_eq!((said.status, said.stderr.as_str()), (0, ""));
+    let data = repository().join("tests/data/build");
+    let compile = |arguments: &[&str], inputs: &[PathBuf], output: &Path| {
+        let mut command = Command::new(compiler);
+        command.args(arguments).args(["-Wall", "-Wextra", "-Werror", "-I"]).arg(folder.path()).args(inputs);
+        succeeded("the C compiler", &command.arg("-o").arg(output).arg("-ldl").output().expect("it starts"));
+    };
+    let driver = folder.path().join("libcuda.so");
+    compile(&["-shared", "-fPIC"], &[data.join("driver.c")], &driver);
+    let in_c = folder.path().join("in_c");
+    for standard in ["-std=c99", "-std=c11"] {
+        compile(&[standard], &[data.join("main.c"), folder.path().join("tritium_kernels.c")], &in_c);
+    }
     let cudarc = library("cudarc").expect("the runtime is linked with cudarc");
-    let main = folder.path().join("lib.rs");
-    let text = "#![deny(warnings)]\n//! A user of it.\npub mod tritium_kernels;\n\npub fn odd(kernels: &tritium_kernels::Kernels) -> bool {\n    \
-                // SAFETY: no program runs.\n    let done = unsafe { kernels.launch_add((0, 1, 1), std::ptr::null_mut(), 0, 0, 0, 3) };\n    \
-                tritium_kernels::ADD_BLOCK == 1024 && done.is_ok()\n}\n";
-    fs::write(&main, text).expect("the folder is ours");
-    let dependencies = cudarc.parent().expect("it lies in a folder").display().to_string();
+    let main = folder.path().join("main.rs");
+    fs::copy(data.join("main.rs"), &main).expect("the folder is ours");
+    let in_rust = folder.path().join("in_rust");
     let compiled = Command::new("rustc")
-        .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--extern"])
+        .args(["--edition", "2024", "-D", "warnings", "--extern"])
         .arg(format!("cudarc={}", cudarc.display()))
-        .args(["-L", &format!("dependency={dependencies}"), "--out-dir"])
-        .arg(folder.path())
-        .arg(&main)
+        .args(["-L", &format!("dependency={}", cudarc.parent().expect("it lies in a folder").display()), "-o"])
+        .args([&in_rust, &main])
         .current_dir(repository())
         .output();
     succeeded("rustc", &compiled.expect("rustc starts"));
+    for capability in ["90", "86", "120"] {
+        let run = |program: &Path| {
+            let mut command = Command::new(program);
+            command.arg(&driver).env("CAPABILITY", capability).env("LD_LIBRARY_PATH", folder.path());
+            let output = command.output().expect("the program starts");
+            succeeded(capability, &output);
+            String::from_utf8(output.stdout).expect("it prints ASCII")
+        };
+        let expected = data.join(format!("on_{capability}.txt"));
+        let in_c = run(&in_c);
+        expect_file![expected].assert_eq(&in_c);
+        // Without what has no counterpart: modules are numbered anew.
+        let loading = in_c.rfind("the driver: 0\n").expect("it is loaded twice") + "the driver: 0\n".len();
+        let in_rust = run(&in_rust);
+        let numbered = |text: &str, less: u32| {
+            let line = |line: &str| match line.strip_prefix("module ").and_then(|rest| rest.split_once(' ')) {
+                Some((number, rest)) => format!("module {} {rest}", number.parse::<u32>().expect("a number") - less),
+                None => line.to_owned(),
+            };
+            text.lines().map(line).collect::<Vec<_>>().join("\n")
+        };
+        let less = in_c[..loading].matches(" is unloaded").count() as u32;
+        assert_eq!(numbered(&in_rust, 0), numbered(&in_c[loading..], less), "in Rust on {capability}");
+    }
 }
 
 /// `tritium` without a compiler: neither ptxas nor a worker that has LLVM.
@@ -236,6 +246,7 @@ fn what_is_left_out_is_told() {
 #[test]
 fn without_ptxas_images_are_ptx() {
     let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(build(&[ADD], folder.path()).status, 0);
     let mut command = Command::new(tritium());
     command.args(["build", ADD, "--out"]).arg(folder.path()).current_dir(repository());
     let output = command.env("TRITIUM_CACHE", "off").env("TRITON_PTXAS_PATH", "/no/such/ptxas").output().expect("tritium starts");
@@ -245,6 +256,15 @@ fn without_ptxas_images_are_ptx() {
     let manifest: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("manifest.json")).expect("it is written")).expect("a document");
     let image = &manifest["functions"][0]["variants"][0]["images"][0];
+    // What was compiled before in its place is gone.
+    let endings = |ending: &str| {
+        fs::read_dir(folder.path())
+            .expect("it is there")
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|found| found == ending))
+            .count()
+    };
+    assert_eq!((endings("cubin"), endings("ptx")), (0, 2));
     assert_eq!(image["form"], "ptx");
     let file = image["file"].as_str().expect("a name");
     let text = fs::read_to_string(folder.path().join(file)).expect("it is written");

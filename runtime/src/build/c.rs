@@ -24,7 +24,7 @@ pub(super) fn header(manifest: &Manifest) -> String {
     let mut out = banner(manifest);
     out += "#ifndef TRITIUM_KERNELS_H\n#define TRITIUM_KERNELS_H\n\n";
     out += include_str!("launcher.h");
-    for entry in &manifest.functions {
+    for (entry, constants) in manifest.functions.iter().zip(manifest.constants()) {
         out += "\n";
         let values: Vec<String> = entry.compile_time.iter().map(|value| format!("{} = {}", value.name, value.value)).collect();
         let values = if values.is_empty() { String::new() } else { format!(", {}", values.join(", ")) };
@@ -42,11 +42,14 @@ pub(super) fn header(manifest: &Manifest) -> String {
         }
         out +=
             "   Compile-time values are part of the function: what they promise of the arguments is for the caller to keep. */\n";
-        for value in &entry.compile_time {
-            if let Some(number) = value.number {
-                let name = format!("{}_{}", entry.name, names::identifier(&value.name)).to_uppercase();
-                let _ = writeln!(out, "#define TRITIUM_{name} {number}");
-            }
+        for (name, number) in constants {
+            let number = match i32::try_from(number) {
+                Ok(small @ 0..) => small.to_string(),
+                Ok(i32::MIN) | Err(_) if number == i64::MIN => "INT64_MIN".to_owned(),
+                Ok(i32::MIN) | Err(_) => format!("(INT64_C({number}))"),
+                Ok(small) => format!("({small})"),
+            };
+            let _ = writeln!(out, "#define TRITIUM_{name} {number}");
         }
         let _ = writeln!(out, "{};", signature(entry));
     }

@@ -12,7 +12,15 @@ const TAKEN: &[&str] = &[
     "ref", "register", "restrict", "return", "self", "Self", "short", "signed", "sizeof", "static", "stream", "struct", "super", "switch", "template",
     "this", "throw", "trait", "true", "try", "type", "typedef", "typename", "typeof", "union", "unsafe", "unsized", "unsigned", "use", "using", "values",
     "virtual", "void", "volatile", "where", "while", "xor", "yield",
+    // Macros of C.
+    "EOF", "NULL", "errno", "linux", "stderr", "stdin", "stdout", "unix",
 ];
+
+/// What is written for every build: behind `tritium_` in C.
+pub(super) const OWN_FUNCTIONS: &[&str] = &["driver", "driver_from", "kernels", "load", "message", "status", "symbol", "unload"];
+
+/// The same of constants, behind `TRITIUM_`.
+pub(super) const OWN_CONSTANTS: &[&str] = &["KERNELS_H", "NO_FUNCTION", "NO_IMAGE", "NO_MEMORY", "NO_VARIANT"];
 
 /// What is no letter, digit or underscore becomes an underscore.
 pub(super) fn identifier(name: &str) -> String {

@@ -10,13 +10,8 @@ pub(super) fn module(manifest: &Manifest) -> String {
         manifest.tritium
     );
     out += include_str!("launcher.rs.txt");
-    for entry in &manifest.functions {
-        for value in &entry.compile_time {
-            if let Some(number) = value.number {
-                let name = format!("{}_{}", entry.name, names::identifier(&value.name)).to_uppercase();
-                let _ = write!(out, "\npub const {name}: i64 = {number};\n");
-            }
-        }
+    for (name, number) in manifest.constants().into_iter().flatten() {
+        let _ = write!(out, "\npub const {name}: i64 = {number};\n");
     }
     out += "\nimpl Kernels {";
     let mut first = 0;

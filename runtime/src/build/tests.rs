@@ -116,6 +116,14 @@ fn a_build_is_written_in_c_and_rust() {
 }
 
 #[test]
+fn names_are_free_in_c_and_rust() {
+    let names = super::names::parameters(["self", "X", "n.0", "n_0", "__x", "é", "int", "int_"].into_iter());
+    assert_eq!(names.join(" "), "self_ X n_0 n_0_2 x k int_ int__2");
+    assert_eq!(super::names::capability("sm_100a"), (100, true));
+    assert_eq!(super::names::capability("sm_86"), (86, false));
+}
+
+#[test]
 fn variants_are_the_launches_own_or_one_integer_away() {
     let list = |all_variants| {
         let mut out = String::new();
