@@ -106,6 +106,10 @@ def check(out, tritium):
     spec = importlib.util.spec_from_file_location("kernels", KERNELS)
     kernels = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(kernels)
+    # Without a ptxas images would be PTX; Triton's wheel has one.
+    ptxas = Path(importlib.util.find_spec("triton").origin).parent / "backends/nvidia/bin/ptxas"
+    if ptxas.exists():
+        os.environ.setdefault("TRITON_PTXAS_PATH", str(ptxas))
     major, minor = torch.cuda.get_device_capability()
     arch = f"sm_{major}{minor}"
     failed = 0

@@ -399,6 +399,7 @@ impl Plan {
     /// With what came of each compilation.
     fn finish(self, compiled: Vec<(usize, usize, &'static Sm, Result<Compiled, String>)>) -> Built {
         let Plan { mut functions, mut left, mut failures } = self;
+        let mut refused: Vec<(String, Vec<&str>, String)> = Vec::new();
         for (at, nth, sm, compiled) in compiled {
             let Planned { entry, variants, .. } = &mut functions[at];
             let variant = &mut variants[nth].1;
@@ -412,10 +413,16 @@ impl Plan {
                 Err(why) => {
                     let Entry { file, line, kernel, .. } = entry;
                     let launch = &variant.launches[0].name;
-                    failures.push(format!("{file}:{line}: `{kernel}` for launch `{launch}` on {}: {why}", sm.ptx_target));
+                    let (what, arch) = (format!("{file}:{line}: `{kernel}` for launch `{launch}` on "), sm.ptx_target);
+                    // Mostly it is the kernel that is wrong, wherever it is to run.
+                    match refused.iter_mut().find(|(other, _, reason)| *other == what && *reason == why) {
+                        Some((_, archs, _)) => archs.push(arch),
+                        None => refused.push((what, vec![arch], why)),
+                    }
                 }
             }
         }
+        failures.extend(refused.into_iter().map(|(what, archs, why)| format!("{what}{}: {why}", archs.join(", "))));
         let functions = functions.into_iter().map(|planned| {
             let mut variants: Vec<Variant> = planned.variants.into_iter().map(|(_, variant)| variant).collect();
             variants.retain(|variant| !variant.images.is_empty());
