@@ -289,6 +289,37 @@ pub(crate) enum Command {
         #[command(flatten)]
         analysing: Analysing,
     },
+    /// Compile the kernels of files ahead of time, for programs in C and Rust and for `run` without a compiler.
+    ///
+    /// Into --out go a cubin for each specialisation that a launch or a row of its tuner needs and each architecture (PTX where there is no
+    /// ptxas), `manifest.json`, which tells all of them, `tritium_kernels.h` and `.c`, which hold and launch them through a driver that is opened at
+    /// run time, `tritium_kernels.rs`, the same over cudarc, and `store`: with TRITIUM_STORE=DIR `tritium run` compiles nothing. Prints
+    /// what is not in it: launches whose values are not known and kernels that nothing launches. Ends with 1 if a launch does not compile or
+    /// there is none.
+    #[command(verbatim_doc_comment)]
+    Build {
+        /// Files, or folders.
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+        /// The folder to write to.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Architectures or boards: `sm_90a,sm_80`, `A100`. If not given, that of the project's GPU.
+        #[arg(long, value_name = "ARCH", value_delimiter = ',')]
+        arch: Vec<String>,
+        /// Only this kernel.
+        #[arg(long)]
+        kernel: Option<String>,
+        /// Also variants that no launch needs as it is written: of each launch those with one integer that is 1, divisible by 16 or neither, one without a
+        /// promise about any integer, and one without a promise about addresses either, which takes all arguments but integers of more bits. At
+        /// most 3 n + 2 for n integers, not the 3^n that there are; parameters of `do_not_specialize` are not varied.
+        #[arg(long, verbatim_doc_comment)]
+        all_variants: bool,
+        #[arg(long, value_enum, default_value_t = TextFormat::Text)]
+        output_format: TextFormat,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
     /// Measure what a GPU of this machine reaches, for the roofs of its board.
     Calibrate {
         /// `cuda:N`

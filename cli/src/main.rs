@@ -6,6 +6,7 @@
 mod args;
 mod batch;
 mod bench;
+mod build;
 mod calibrate;
 mod charts;
 mod check;
@@ -108,6 +109,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
         Command::Report { paths, output_format, analysing } => report::report(&session::host(&analysing)?, &paths, output_format),
+        Command::Build { paths, out, arch, kernel, all_variants, output_format, analysing } => {
+            let request = build::Request { paths, out, archs: arch, kernel, all_variants };
+            build::build(&session::host(&analysing)?, &request, output_format)
+        }
         Command::Calibrate { device, output } => calibrate::calibrate(&device, output),
         Command::Roofline { file, kernel, output, output_format, analysing } => {
             roofline::roofline(&file, kernel.as_deref(), output.as_deref(), output_format, &analysing)

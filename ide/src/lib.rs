@@ -6,6 +6,7 @@
 pub mod baseline;
 pub mod batch;
 pub mod bench;
+pub mod build;
 mod call_at;
 pub mod call_hierarchy;
 pub mod callers;

@@ -12,6 +12,7 @@ use pyo3::{
 use tritium_runtime::{
     device::cuda::{Geometry, Resident, Ways, device_address, enter_any_context},
     run::{Compiler, Live, LiveArgument, LiveCompiled, LiveKernel, LiveProblem, Prepared, Slot},
+    store::Store,
     worker::ptxas,
 };
 use tritium_semantics::{dtype::DType, launch::LaunchOptions, target};
@@ -27,7 +28,7 @@ impl Workshop {
     /// `program`: the `tritium` that serves as worker; `packages`: where the program's Python packages lie, ptxas among them.
     pub(crate) fn new(program: PathBuf, packages: Vec<PathBuf>) -> Workshop {
         ptxas::look_in(packages);
-        Workshop { compiler: Compiler::with(program) }
+        Workshop { compiler: Compiler::with(program, Store::open()) }
     }
 
     /// Compiles several at once, on the threads of the pool that it is called on.
@@ -133,6 +134,12 @@ impl Compiled {
         (self.0.reduction, self.0.loops)
     }
 
+    /// The distance of 1 from the next number in the coarsest type that it rounds to on its way.
+    #[getter]
+    fn coarsest(&self) -> f64 {
+        self.0.coarsest
+    }
+
     /// Loads it into the context that is current on this thread.
     fn load(&self, num_warps: u32, cooperative: bool, programmatic: bool) -> PyResult<Launcher> {
         enter_any_context().map_err(driver_error)?;
@@ -189,7 +196,7 @@ impl Launcher {
         let item = |at: usize| call.get_borrowed_item(at);
         let grid = [extent(item(0)?)?, extent(item(1)?)?, extent(item(2)?)?];
         let (metadata, enter, exit) = (item(6)?, item(7)?, item(8)?);
-        if !enter.is_none() {
+        if is_hooked(&enter) {
             enter.call1((metadata,))?;
         }
         if !grid.contains(&0) {
@@ -205,11 +212,20 @@ impl Launcher {
                 .detach(|| self.kernel.launch(geometry, stream, &mut words, &self.code.sizes, &self.code.tensor_maps, self.ways));
             launched.map_err(driver_error)?;
         }
-        if !exit.is_none() {
+        if is_hooked(&exit) {
             exit.call1((metadata,))?;
         }
         Ok(())
     }
+}
+
+/// Whether somebody wants to hear of launches. Triton's chains of hooks are there also when they are empty.
+fn is_hooked(hook: &Borrowed<'_, '_, PyAny>) -> bool {
+    if hook.is_none() {
+        return false;
+    }
+    let calls = hook.getattr(intern!(hook.py(), "calls")).and_then(|calls| calls.len());
+    calls.map_or(true, |calls| calls > 0)
 }
 
 fn extent(value: Borrowed<'_, '_, PyAny>) -> PyResult<u32> {

@@ -130,16 +130,12 @@ def _patch_launches(jit):
     original = jit.JITFunction.run
 
     def run(self, *args, grid, warmup, **kwargs):
-        if not _has_gpu():
-            if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
-                return original(self, *args, grid=grid, warmup=warmup, **kwargs)
-            return launch.run(self, grid, args, kwargs)
-        # No look at the arguments: what lies on the CPU is what no GPU takes.
-        try:
+        if _has_gpu():
+            # From now on there is nothing in the way of a launch.
+            jit.JITFunction.run = original
             return original(self, *args, grid=grid, warmup=warmup, **kwargs)
-        except (TypeError, ValueError):
-            if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
-                raise
+        if warmup or not launch.is_on_cpu([*args, *kwargs.values()]):
+            return original(self, *args, grid=grid, warmup=warmup, **kwargs)
         return launch.run(self, grid, args, kwargs)
 
     _replace(jit.JITFunction, "run", run)

@@ -95,7 +95,7 @@ class _Trial:
                 restored(before)
                 launch_theirs(stream)
                 again = [memory.clone() for memory, _ in memories]
-                trial.judge(_differences(torch, memories, left, after, again, self._terms(args)))
+                trial.judge(_differences(torch, memories, left, after, again, self._terms(args), self.ours.code.coarsest))
             if self.mode == "bench":
                 restored(before)
                 trial.us = _times(torch, launch_ours, launch_theirs)
@@ -144,7 +144,7 @@ def _memories(torch, args):
     return list(found.values())
 
 
-def _differences(torch, memories, left, after, again, terms):
+def _differences(torch, memories, left, after, again, terms, coarsest):
     """For each memory that differs: relative error, bound, how far two runs of Triton's are apart, worst element, index of it."""
     for (memory, dtype), ours, theirs, second in zip(memories, left, after, again):
         if ours is None:
@@ -158,7 +158,8 @@ def _differences(torch, memories, left, after, again, terms):
         spread = torch.where((second == theirs) | (second.isnan() & theirs.isnan()), torch.zeros_like(ours), (second - theirs).abs())
         size = torch.linalg.vector_norm(torch.where(theirs.isfinite(), theirs, torch.zeros_like(theirs)))
         error, own = (float(torch.linalg.vector_norm(x) / size.clamp_min(1e-300)) for x in (gap, spread))
-        bound = 4 * EPS.get(str(dtype).removeprefix("torch."), 0.0) * math.sqrt(terms)
+        eps = EPS.get(str(dtype).removeprefix("torch."), 0.0)
+        bound = 4 * (max(eps, coarsest) if eps else 0.0) * math.sqrt(terms)
         yield error, bound, own, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), str(dtype).removeprefix("torch.")
 
 

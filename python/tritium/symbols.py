@@ -45,7 +45,8 @@ def path(value):
         name = value.__name__
         if name == "tritium" or name.startswith("tritium."):
             name = getattr(value, "__triton_path__", "triton")
-        return name if name.split(".")[0] in ("triton", *LIBRARIES) else None
+        # Libraries have modules with kernels of their own, such as `torch._inductor.runtime.triton_helpers`.
+        return name if name.split(".")[0] == "triton" or name in LIBRARIES else None
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.dtype):
         return str(value)

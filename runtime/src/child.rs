@@ -38,6 +38,14 @@ pub(crate) fn end_group(child: &Child, ending: Ending) {
     let _ = (child, ending);
 }
 
+/// Lets the program live through Ctrl-C in the terminal of this process: whether that ends the work is for this process to say.
+pub(crate) fn apart_from_the_terminal(command: &mut Command) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(not(unix))]
+    let _ = command;
+}
+
 /// Lets the program be ended when the thread that starts it ends; so that thread must wait for it.
 pub(crate) fn ends_with_this_process(command: &mut Command, ending: Ending) {
     #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! Devices, and everything that leaves the process: workers, the store on disk, the CPU device, CUDA.
 //! **The only crate that touches a device, the disk cache or a subprocess; all of it builds and runs without a GPU.**
 
+pub mod build;
 pub mod bundle;
 pub mod calibrate;
 pub mod child;

@@ -40,6 +40,7 @@ pub use live::{
 pub use observed::{Observed, observe};
 pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
 pub use sanitize::{CheckedLaunch, Findings, Found, Place, sanitize};
+pub(crate) use tune::each;
 pub use tune::tune;
 
 use self::{
@@ -574,12 +575,12 @@ pub struct Compiler {
 
 impl Compiler {
     pub fn new() -> Result<Compiler, String> {
-        Ok(Compiler::with(worker::binary().map_err(|e| e.to_string())?))
+        Ok(Compiler::with(worker::binary().map_err(|e| e.to_string())?, Store::open()))
     }
 
     /// With workers of this program.
-    pub fn with(program: PathBuf) -> Compiler {
-        Compiler { pool: Pool::new(program).time_limit(Duration::from_secs(120)), store: Store::open() }
+    pub fn with(program: PathBuf, store: Store) -> Compiler {
+        Compiler { pool: Pool::new(program).time_limit(Duration::from_secs(120)), store }
     }
 
     /// The message of an error is complete.

@@ -31,6 +31,16 @@ pub(crate) fn folder() -> Option<PathBuf> {
     }
 }
 
+/// The folder of entries that somebody hands over: `$TRITIUM_STORE`, or `store` in it, as `tritium build` leaves it.
+fn given() -> Option<PathBuf> {
+    let named = PathBuf::from(std::env::var_os("TRITIUM_STORE").filter(|value| !value.is_empty())?);
+    let inside = named.join(IN_BUILD);
+    Some(if inside.is_dir() { inside } else { named })
+}
+
+/// What the folder of entries is called in that of a build.
+pub const IN_BUILD: &str = "store";
+
 /// The name of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(blake3::Hash);
@@ -46,12 +56,35 @@ impl Key {
         }
         Self(hasher.finalize())
     }
+
+    fn path_in(self, folder: &Path) -> PathBuf {
+        let name = self.0.to_hex();
+        folder.join(&name[..2]).join(&name[2..])
+    }
+}
+
+/// The content of an entry that is there whole.
+fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let bytes = files::read_regular(path, limit).ok()?;
+    let (form, rest) = bytes.split_first_chunk::<8>()?;
+    let (hash, content) = rest.split_first_chunk::<32>()?;
+    (form == FORM && blake3::hash(content) == *hash).then(|| content.to_vec())
+}
+
+fn write(path: &Path, content: &[u8]) -> Option<()> {
+    fs::create_dir_all(path.parent()?).ok()?;
+    let hash = blake3::hash(content);
+    files::keep(path, |out| [FORM.as_slice(), hash.as_bytes(), content].into_iter().try_for_each(|part| out.write_all(part))).ok()
 }
 
 /// A folder of entries, shared by all processes of the user.
 #[derive(Debug)]
 pub struct Store {
     folder: Option<PathBuf>,
+    /// Looked in first, and never written to.
+    given: Option<PathBuf>,
+    /// What is got or kept is put here too.
+    copies: Option<PathBuf>,
     limit: u64,
     written: AtomicU64,
 }
@@ -59,40 +92,56 @@ pub struct Store {
 impl Store {
     /// The user's store.
     pub fn open() -> Self {
-        let folder = folder();
-        Self { folder, limit: LIMIT, written: AtomicU64::new(LOOK_EVERY) }
+        Self { folder: folder(), given: given(), copies: None, limit: LIMIT, written: AtomicU64::new(LOOK_EVERY) }
+    }
+
+    /// The user's store, of which another folder gets what is used from now on.
+    pub fn copied_to(copies: PathBuf) -> Self {
+        Self { copies: Some(copies), ..Self::open() }
     }
 
     /// A store in a folder of its own, of at most `limit` bytes.
     pub fn at(folder: PathBuf, limit: u64) -> Self {
-        Self { folder: Some(folder), limit, written: AtomicU64::new(LOOK_EVERY) }
+        Self { folder: Some(folder), given: None, copies: None, limit, written: AtomicU64::new(LOOK_EVERY) }
     }
 
     /// A store that keeps nothing.
     pub fn none() -> Self {
-        Self { folder: None, limit: 0, written: AtomicU64::new(0) }
+        Self { folder: None, given: None, copies: None, limit: 0, written: AtomicU64::new(0) }
     }
 
     /// What was kept under this name.
     pub fn get(&self, key: Key) -> Option<Vec<u8>> {
-        let path = self.path(key)?;
-        let bytes = files::read_regular(&path, self.limit).ok()?;
-        let (form, rest) = bytes.split_first_chunk::<8>()?;
-        let (hash, content) = rest.split_first_chunk::<32>()?;
-        if form != FORM || blake3::hash(content) != *hash {
-            return None;
+        self.get_given(key).or_else(|| {
+            let path = key.path_in(self.folder.as_ref()?);
+            let content = read(&path, self.limit)?;
+            // What is used stays young; failing that it is only thrown away too early.
+            if let Ok(file) = fs::File::options().append(true).open(&path) {
+                let _ = file.set_modified(SystemTime::now());
+            }
+            Some(content)
+        })
+    }
+
+    /// The same of what was handed over alone.
+    pub fn get_given(&self, key: Key) -> Option<Vec<u8>> {
+        read(&key.path_in(self.given.as_ref()?), LIMIT)
+    }
+
+    /// Puts something where copies go, if they go anywhere.
+    pub fn copy(&self, key: Key, content: &[u8]) {
+        let Some(copies) = &self.copies else { return };
+        let path = key.path_in(copies);
+        if read(&path, LIMIT).as_deref() != Some(content) && write(&path, content).is_none() {
+            tracing::debug!(path = %path.display(), "cannot copy this entry");
         }
-        // What is used stays young; failing that it is only thrown away too early.
-        if let Ok(file) = fs::File::options().append(true).open(&path) {
-            let _ = file.set_modified(SystemTime::now());
-        }
-        Some(content.to_vec())
     }
 
     /// Keeps something under this name. Another process sees all of it or nothing.
     pub fn put(&self, key: Key, content: &[u8]) {
-        let Some(path) = self.path(key) else { return };
-        if self.write(&path, content).is_none() {
+        let Some(folder) = &self.folder else { return };
+        let path = key.path_in(folder);
+        if write(&path, content).is_none() {
             tracing::debug!(path = %path.display(), "cannot keep this entry");
         }
         let size = content.len() as u64;
@@ -100,19 +149,6 @@ impl Store {
             self.written.store(0, Ordering::Relaxed);
             self.shrink();
         }
-    }
-
-    fn path(&self, key: Key) -> Option<PathBuf> {
-        let name = key.0.to_hex();
-        Some(self.folder.as_ref()?.join(&name[..2]).join(&name[2..]))
-    }
-
-    fn write(&self, path: &Path, content: &[u8]) -> Option<()> {
-        fs::create_dir_all(path.parent()?).ok()?;
-        let hash = blake3::hash(content);
-        files::keep(path, |out| [FORM.as_slice(), hash.as_bytes(), content].into_iter().try_for_each(|part| out.write_all(part)))
-            .ok()?;
-        Some(())
     }
 
     /// Throws away what was not used for longest, until a quarter of the limit is free.
@@ -176,7 +212,7 @@ mod tests {
         let (_folder, store) = store(1 << 20);
         let key = Key::of(&["a"]);
         store.put(key, b"content");
-        let path = store.path(key).unwrap();
+        let path = key.path_in(store.folder.as_ref().unwrap());
         let whole = fs::read(&path).unwrap();
         for damaged in [&whole[..whole.len() - 1], &whole[..20], b"", &[0; 64]] {
             fs::write(&path, damaged).unwrap();
@@ -194,6 +230,22 @@ mod tests {
         }
         let kept = (0..100).filter(|number| store.get(Key::of(&[&number.to_string()])).is_some()).count();
         assert!((1..=22).contains(&kept), "{kept} entries of 540 bytes");
+    }
+
+    #[test]
+    fn what_is_handed_over_is_read_and_never_written() {
+        let (folder, user) = store(1 << 20);
+        let (kept, made) = (Key::of(&["kept"]), Key::of(&["made"]));
+        let handed = folder.path().join("handed");
+        user.put(kept, b"one");
+        let copying = Store { copies: Some(handed.clone()), ..user };
+        copying.copy(kept, b"one");
+        let other = Store { given: Some(handed), folder: Some(folder.path().join("other")), copies: None, ..copying };
+        assert_eq!(other.get(kept).as_deref(), Some(b"one".as_slice()));
+        assert_eq!(other.get_given(kept).as_deref(), Some(b"one".as_slice()));
+        other.put(made, b"two");
+        assert_eq!(other.get(made).as_deref(), Some(b"two".as_slice()));
+        assert_eq!(other.get_given(made), None);
     }
 
     #[test]

@@ -298,6 +298,7 @@ impl Process {
     fn start(mut command: Command, stdin: Stdio, stdout: Stdio, memory: u64, remedy: &str) -> Result<Self, WorkerError> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
+        child::apart_from_the_terminal(&mut command);
         let mut child = command
             .spawn()
             .map_err(|error| WorkerError::Missing { what: format!("{name} ({error})"), remedy: remedy.to_owned() })?;

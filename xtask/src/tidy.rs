@@ -16,7 +16,12 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("tower_lsp", &["lsp/src", "tests/tests/conformance.rs"], "features speak in plain structs; the protocol is the server's"),
     ("ls_types", &["lsp/src", "tests/tests/conformance.rs"], "features speak in plain structs; the protocol is the server's"),
     ("inkwell", &["runtime/src/worker/llvm.rs"], "LLVM may abort, so only a worker touches it"),
-    ("cudarc", &["runtime/src/device/cuda"], "everything else must build and run without a GPU"),
+    // Programs over a build are nobody's part.
+    (
+        "cudarc",
+        &["runtime/src/device/cuda", "tests/data/build", "bench/build"],
+        "everything else must build and run without a GPU",
+    ),
 ];
 
 /// The model of Triton, which no pass of ours may move.

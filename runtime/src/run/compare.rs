@@ -10,7 +10,7 @@ use tritium_semantics::{
     launch::{self, Init, Launch, LaunchArg},
     program::Tolerance,
 };
-use tritium_tile::{Module, OpKind};
+use tritium_tile::{Module, OpKind, Scalar, ops::DotPrecision};
 
 use super::report::{Comparison, Output, Unwritten, Worst};
 use crate::{device::Stores, expect, tensor::Tensor};
@@ -342,6 +342,36 @@ pub(super) fn reductions(module: &Module) -> (u64, bool) {
         });
     }
     (longest, loops)
+}
+
+/// The distance of 1 from the next number in the coarsest type that the kernel rounds to on its way: that of a cast, of arithmetic, of what a
+/// tensor core takes for `f32`.
+pub(super) fn coarsest(module: &Module) -> f64 {
+    let mut found: f64 = 0.0;
+    for function in &module.functions {
+        function.walk(|_, op| {
+            let op = function.op(op);
+            found = found.max(match &op.kind {
+                // They take numbers as they are.
+                OpKind::Load { .. } | OpKind::Constant(_) => 0.0,
+                OpKind::Dot { precision: DotPrecision::Tf32, .. } => 2f64.powi(-10),
+                _ => op.results.iter().filter_map(|&result| function.ty(result).elem().scalar()).map(eps_of).fold(0.0, f64::max),
+            });
+        });
+    }
+    found
+}
+
+fn eps_of(scalar: Scalar) -> f64 {
+    match scalar {
+        Scalar::F8E4M3 => eps(DType::F8E4M3),
+        Scalar::F8E5M2 => eps(DType::F8E5M2),
+        Scalar::BF16 => eps(DType::BF16),
+        Scalar::F16 => eps(DType::F16),
+        Scalar::F32 => eps(DType::F32),
+        Scalar::F64 => eps(DType::F64),
+        _ => 0.0,
+    }
 }
 
 fn eps(dtype: DType) -> f64 {

@@ -115,7 +115,7 @@ struct Row {
 }
 
 /// Does the same for each item, on every core.
-fn each<I: Send, T: Send>(db: &Database, items: Vec<I>, of: impl Fn(&Database, I) -> T + Sync) -> Vec<T> {
+pub(crate) fn each<I: Send, T: Send>(db: &Database, items: Vec<I>, of: impl Fn(&Database, I) -> T + Sync) -> Vec<T> {
     let work: Vec<(Database, I)> = items.into_iter().map(|item| (db.clone(), item)).collect();
     let run = || work.into_par_iter().with_max_len(1).map(|(db, item)| of(&db, item)).collect();
     match rayon::ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).build() {

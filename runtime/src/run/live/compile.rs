@@ -71,6 +71,8 @@ pub struct LiveCompiled {
     /// The most terms that one operation adds up, and whether there are loops, which may add up more.
     pub reduction: u64,
     pub loops: bool,
+    /// The distance of 1 from the next number in the coarsest type that it rounds to.
+    pub coarsest: f64,
 }
 
 /// A specialisation, and a view of the database that others may go on using.
@@ -132,7 +134,8 @@ impl Prepared {
         }
         let compiled = compiler.compile(db, self.instance, self.options).map_err(refused)?;
         let llvm = codegen::llvm_text(db, self.instance, self.options).as_ref().map_err(|e| refused(e.message.clone()))?;
-        let (reduction, loops) = compare::reductions(&elaborate(db, self.instance).module);
+        let module = &elaborate(db, self.instance).module;
+        let (reduction, loops) = compare::reductions(module);
         Ok(LiveCompiled {
             name: compiled.kernel,
             is_cubin: compiled.registers.is_some(),
@@ -145,6 +148,7 @@ impl Prepared {
             tensor_maps: compiled.tensor_maps,
             reduction,
             loops,
+            coarsest: compare::coarsest(module),
         })
     }
 }
