@@ -17,7 +17,7 @@ if [ "$bytes" -gt "$most_bytes" ]; then
   exit 1
 fi
 
-# An environment of its own, with NumPy and pytest from .deps.
+# An environment of its own, with NumPy, pytest and ptxas from .deps.
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 python3 -m venv --without-pip "$place"
@@ -26,4 +26,4 @@ python3 -m pip --python "$python" install --quiet --disable-pip-version-check --
 # The program came along.
 "$place/bin/tritium" --version
 cd "$root"
-PYTHONDONTWRITEBYTECODE=1 "$python" -m tritium -m pytest -q -p no:cacheprovider python/tests examples/test_softmax.py "$@"
+TRITON_PTXAS_PATH="$root/.deps/ptxas/nvidia/cu13/bin/ptxas" PYTHONDONTWRITEBYTECODE=1 "$python" -m tritium -m pytest -q -p no:cacheprovider python/tests examples/test_softmax.py "$@"

@@ -95,7 +95,7 @@ class _Trial:
                 restored(before)
                 launch_theirs(stream)
                 again = [memory.clone() for memory, _ in memories]
-                trial.judge(_differences(torch, memories, left, after, again, self._terms(args), self.ours.code.coarsest))
+                trial.judge(_differences(torch, memories, left, (before, after, again), self._terms(args), self.ours.code.coarsest))
             if self.mode == "bench":
                 restored(before)
                 trial.us = _times(torch, launch_ours, launch_theirs)
@@ -144,8 +144,11 @@ def _memories(torch, args):
     return list(found.values())
 
 
-def _differences(torch, memories, left, after, again, terms, coarsest):
-    """For each memory that differs: relative error, bound, how far two runs of Triton's are apart, worst element, index of it."""
+def _differences(torch, memories, left, contents, terms, coarsest):
+    """For each memory that differs: relative error, its bound, how far two runs of Triton's are apart, how far the rounding of what the launch
+    was given lets them be, the element that differs most, and the type."""
+    before, after, again = contents
+    given = max((_size(torch, content, dtype) for (_, dtype), content in zip(memories, before)), default=0.0)
     for (memory, dtype), ours, theirs, second in zip(memories, left, after, again):
         if ours is None:
             continue
@@ -160,7 +163,18 @@ def _differences(torch, memories, left, after, again, terms, coarsest):
         error, own = (float(torch.linalg.vector_norm(x) / size.clamp_min(1e-300)) for x in (gap, spread))
         eps = EPS.get(str(dtype).removeprefix("torch."), 0.0)
         bound = 4 * (max(eps, coarsest) if eps else 0.0) * math.sqrt(terms)
-        yield error, bound, own, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), str(dtype).removeprefix("torch.")
+        # Where large numbers cancel out, what is left is their rounding.
+        noise = bound * given * math.sqrt(ours.numel()) / float(size.clamp_min(1e-300))
+        yield error, bound, own, noise, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), str(dtype).removeprefix("torch.")
+
+
+def _size(torch, content, dtype):
+    """Root mean square of the finite floats in a memory."""
+    if not dtype.is_floating_point:
+        return 0.0
+    numbers = _numbers(torch, content[: content.numel() // dtype.itemsize * dtype.itemsize], dtype)
+    numbers = torch.where(numbers.isfinite(), numbers, torch.zeros_like(numbers))
+    return float(torch.linalg.vector_norm(numbers) / math.sqrt(max(1, numbers.numel())))
 
 
 def _numbers(torch, content, dtype):

@@ -18,7 +18,8 @@ class Trial:
     num_warps: int
     #: From the request to a loaded kernel, in ms, with whatever the caches held.
     first_ms: tuple
-    #: `same bits`, `within the bound`, `as far as two runs of Triton's`, `differs`, or why nothing was compared.
+    #: `same bits`, `within the bound`, `as far as two runs of Triton's`, `within the rounding of its inputs` (where large numbers cancel out),
+    #: `differs`, or why nothing was compared.
     verdict: str = ""
     #: ‖ours − theirs‖₂ / ‖theirs‖₂ of the memory that differs most, measured; its bound; the element that differs most and the memory's type.
     error: float = 0.0
@@ -32,9 +33,9 @@ class Trial:
 
     def judge(self, differences):
         """Keeps what is worst of all memories."""
-        rank = ("same bits", "within the bound", "as far as two runs of Triton's", "differs")
-        for error, bound, own, worst, dtype in differences:
-            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3]
+        rank = ("same bits", "within the bound", "as far as two runs of Triton's", "within the rounding of its inputs", "differs")
+        for error, bound, own, noise, worst, dtype in differences:
+            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3] if error <= noise else rank[4]
             if error == 0.0:
                 # Bits that mean the same: −0, or another NaN.
                 verdict = rank[1]

@@ -73,7 +73,7 @@ impl Emitter<'_> {
     }
 
     /// Runs `write` in a branch that only the threads with this predicate enter.
-    fn guarded(&mut self, predicate: Option<Reg>, write: impl FnOnce(&mut Self) -> Emitted<()>) -> Emitted<()> {
+    pub(super) fn guarded(&mut self, predicate: Option<Reg>, write: impl FnOnce(&mut Self) -> Emitted<()>) -> Emitted<()> {
         let Some(predicate) = predicate else { return write(self) };
         let (inside, after) = (self.new_label(), self.new_label());
         line!(self, "br i1 {predicate}, label %b{inside}, label %b{after}");

@@ -17,6 +17,15 @@ use super::{
 };
 use crate::scratch::{partial_bytes, partials_at, reduce_partials};
 
+/// Partial results that a thread would have to read, from which on they are combined once for all threads.
+const SHARED_OUT: usize = 16;
+
+/// Where the total of an element lies among its partial results: each at another of them, so that lanes which read the totals of several
+/// elements find them in several banks. Linear over bits.
+fn total_slot(key: u32, along: u32) -> u32 {
+    key << along | (key >> (5 - along)) & ((1 << along) - 1)
+}
+
 impl Emitter<'_> {
     /// A value of another lane: `mode` is `bfly` (lane xor `lane`) or `idx` (lane number `lane`).
     pub(super) fn shuffle(&mut self, elem: Elem, value: Reg, mode: &str, lane: Reg) -> Reg {
@@ -181,22 +190,27 @@ impl Emitter<'_> {
         }
         self.barrier();
         let region = operation.regions[0];
+        if along >= 2 && partial.len() << along >= SHARED_OUT {
+            self.combine_once(region, slots, along, elems, &arrays, layout.warp.len() as u32)?;
+            self.barrier();
+            let readers: Vec<u32> = readers.iter().map(|&slot| total_slot(slot >> along, along)).collect();
+            for (&key, value) in partial.iter_mut() {
+                for (i, &elem) in elems.iter().enumerate() {
+                    let bytes = partial_bytes(elem);
+                    let address = self.shared_address(arrays[i], &scale(&readers, bytes), total_slot(key, along) * bytes);
+                    value[i] = self.partials(address, elem, 1)[0];
+                }
+            }
+            return Ok(());
+        }
         for (&key, value) in partial.iter_mut() {
             let mut items: Vec<Vec<Reg>> = vec![Vec::new(); 1 << along];
             for (i, &elem) in elems.iter().enumerate() {
                 let bytes = partial_bytes(elem);
-                let small = stored(elem).0 < 32;
-                let word = if small { Elem::Scalar(Scalar::I32) } else { elem };
-                let vector = (1u32 << along).min(128 / stored(word).0);
+                let vector = (1u32 << along).min(128 / (8 * bytes));
                 for first in (0..1u32 << along).step_by(vector as usize) {
                     let address = self.shared_address(arrays[i], &scale(&readers, bytes), (key << along | first) * bytes);
-                    for (j, reg) in self.load_words(address, word, vector as usize).into_iter().enumerate() {
-                        let item = if small {
-                            let low = ins!(self, "trunc i32 {reg} to i16");
-                            self.unpack(elem, 1, &[low])[0]
-                        } else {
-                            reg
-                        };
+                    for (j, item) in self.partials(address, elem, vector as usize).into_iter().enumerate() {
                         items[first as usize + j].push(item);
                     }
                 }
@@ -204,5 +218,78 @@ impl Emitter<'_> {
             *value = self.combine_all(region, items)?;
         }
         Ok(())
+    }
+
+    /// Each partial result is read by one thread; the lanes that hold those of one element combine them by butterflies, and one of them
+    /// puts the total back. Where every thread would read all partial results of its elements, many warps wait for shared memory.
+    fn combine_once(
+        &mut self,
+        region: BlockId,
+        slots: u32,
+        along: u32,
+        elems: &[Elem],
+        arrays: &[u32],
+        warp_bits: u32,
+    ) -> Emitted<()> {
+        let threads = 32u32 << warp_bits;
+        // Whole warps, for the butterflies; lanes beyond the last slot do what others do and write nothing.
+        let at_work = slots.max(32);
+        let bits = || 0..5 + warp_bits;
+        let beyond: Vec<u32> = bits().map(|bit| if 1 << bit >= at_work { 1 << bit } else { 0 }).collect();
+        let works = match at_work < threads {
+            true => {
+                let beyond = self.linear(&beyond, 0);
+                Some(ins!(self, "icmp eq i32 {beyond}, 0"))
+            }
+            false => None,
+        };
+        self.guarded(works, |e| {
+            for first in (0..slots).step_by(threads as usize) {
+                let address = |e: &mut Self, i: usize| {
+                    let bytes = partial_bytes(elems[i]);
+                    let own: Vec<u32> = bits().map(|bit| if 1 << bit < slots { bytes << bit } else { 0 }).collect();
+                    e.shared_address(arrays[i], &own, first * bytes)
+                };
+                let mut value = Vec::with_capacity(elems.len());
+                for (i, &elem) in elems.iter().enumerate() {
+                    let address = address(e, i);
+                    value.push(e.partials(address, elem, 1)[0]);
+                }
+                for step in 0..along {
+                    let lane = Reg::Int(1 << step);
+                    let theirs: Vec<Reg> =
+                        elems.iter().zip(&value).map(|(&elem, &reg)| e.shuffle(elem, reg, "bfly", lane)).collect();
+                    value = e.combine(region, &value, &theirs)?;
+                }
+                // It writes the slot that it has read if that is the element's of `total_slot`.
+                let low = (1 << along) - 1;
+                let away: Vec<u32> = bits()
+                    .map(|bit| if 1 << bit >= slots { 1 << (8 + bit) } else if bit < 5 { 1 << bit & low } else { 1 << (bit - 5) & low })
+                    .collect();
+                let away = e.linear(&away, first >> 5 & low);
+                let holds = ins!(e, "icmp eq i32 {away}, 0");
+                e.guarded(Some(holds), |e| {
+                    for (i, &elem) in elems.iter().enumerate() {
+                        let address = address(e, i);
+                        e.store_words(address, elem, &value[i..=i]);
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Partial results side by side.
+    fn partials(&mut self, address: Reg, elem: Elem, count: usize) -> Vec<Reg> {
+        if stored(elem).0 >= 32 {
+            return self.load_words(address, elem, count);
+        }
+        let words = self.load_words(address, Elem::Scalar(Scalar::I32), count);
+        let narrow = |word: Reg| {
+            let low = ins!(self, "trunc i32 {word} to i16");
+            self.unpack(elem, 1, &[low])[0]
+        };
+        words.into_iter().map(narrow).collect()
     }
 }

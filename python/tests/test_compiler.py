@@ -1,0 +1,220 @@
+"""Triton's compile step with Tritium in front of it. No GPU and no Triton: what is asked of Triton's compiler module is played here."""
+
+import json
+import types
+from collections import namedtuple
+
+import pytest
+
+import tritium
+from tritium import compiler, errors, launch
+from tritium.report import report
+
+import triton
+import triton.language as tl
+
+Target = namedtuple("GPUTarget", "backend arch warp_size")
+
+
+class Options(types.SimpleNamespace):
+    """Those of a launch that says nothing."""
+
+    def __init__(self, **given):
+        held = {"num_warps": 4, "num_stages": 3, "maxnreg": None, "num_ctas": 1, "debug": False, "sanitize_overflow": True, "extern_libs": ()}
+        super().__init__(**{**held, **given})
+
+
+class Source:
+    """What Triton compiles: a function, the types of its parameters, compile-time values and facts by path."""
+
+    def __init__(self, fn, signature, constants=None, attrs=None):
+        self.fn, self.signature, self.constants, self.attrs = fn, signature, constants or {}, attrs or {}
+
+    def parse_options(self):
+        return {}
+
+
+class Manager:
+    """Triton's cache of files, in memory."""
+
+    files = {}
+
+    def __init__(self, hash):
+        self.hash = hash
+
+    def put(self, content, name, binary=True):
+        Manager.files[self.hash, name] = content
+        return name
+
+    def put_group(self, name, group):
+        pass
+
+
+class NoDriver:
+    def __getattr__(self, name):
+        raise RuntimeError("0 active drivers")
+
+
+@pytest.fixture
+def module():
+    backend = types.SimpleNamespace(
+        parse_options=lambda given: Options(**given), pack_metadata=lambda m: (m.num_warps, m.num_ctas, m.shared)
+    )
+    found = types.ModuleType("triton.compiler.compiler")
+    contents = dict(
+        compile=lambda src, target=None, options=None: f"Triton's {src.fn.__name__}",
+        ASTSource=Source,
+        CompiledKernel=type("CompiledKernel", (), {"launch_metadata": lambda *_: "told"}),
+        AsmDict=dict,
+        OutOfResources=type("OutOfResources", (Exception,), {}),
+        make_backend=lambda target: backend,
+        driver=types.SimpleNamespace(active=NoDriver()),
+        knobs=types.SimpleNamespace(runtime=types.SimpleNamespace(launch_enter_hook=None)),
+        get_cache_manager=Manager,
+        max_shared_mem=lambda device: 232448,
+        __version__="3.6.0",
+    )
+    vars(found).update(contents)
+    theirs = found.compile
+    found.asked = lambda *args, **kwargs: compiler._compile(found, theirs, *args, kwargs)
+    return found
+
+
+TARGET = Target("cuda", 90, 32)
+
+
+@triton.jit
+def twice(x):
+    return x * 2.0
+
+
+@triton.jit
+def apply(X, n, s, f: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.device_assert(at >= 0)
+    x = tl.load(X + at * s, mask=at < n)
+    tl.store(X + at * s, f(x), mask=at < n)
+
+
+def source(fn=apply, block=128, **types):
+    signature = {"X": "*fp32", "n": "i32", "s": "constexpr", "f": "constexpr", "BLOCK": "constexpr", **types}
+    return Source(fn, signature, {(2,): 1, (3,): twice, (4,): block}, {(0,): [["tt.divisibility", 16]]})
+
+
+def test_a_kernel_is_as_triton_has_them(module):
+    kernel = module.asked(source(), TARGET, {"num_warps": 8})
+    assert isinstance(kernel, module.CompiledKernel)
+    assert kernel.name == "apply" and ".entry apply(" in kernel.asm["ptx"] and ".maxntid 256" in kernel.asm["ptx"]
+    assert kernel.asm["cubin"][:4] == b"\x7fELF" and kernel.kernel == kernel.asm["cubin"]
+    assert (kernel.metadata.num_warps, kernel.metadata.shared, kernel.metadata.target) == (8, 0, TARGET)
+    assert kernel.packed_metadata == (8, 1, 0) and kernel.metadata.compiled_by == "tritium"
+    # Inductor launches the file itself.
+    assert Manager.files[kernel.hash, "apply.cubin"] == kernel.asm["cubin"]
+    assert json.loads(Manager.files[kernel.hash, "apply.json"])["name"] == "apply"
+    # Of 16 bytes aligned, and of neighbours: in fours.
+    assert "ld.global.v4" not in kernel.asm["ptx"], "128 elements are one for each of 256 threads"
+
+
+def test_assertions_are_for_debugging(module):
+    assert "__assertfail" not in module.asked(source(), TARGET, {}).asm["ptx"]
+    assert "__assertfail" in module.asked(source(), TARGET, {"debug": True, "sanitize_overflow": False}).asm["ptx"]
+
+
+def test_what_is_not_compiled_goes_on_to_triton_and_is_told(module, monkeypatch):
+    refusals = {
+        "num_ctas=2 is not compiled": (source(), {"num_ctas": 2}),
+        "arange's range must be a power of 2": (source(block=100), {}),
+        "checks of integer overflow": (source(), {"debug": True}),
+        "a descriptor that host code has encoded": (source(X="nvTmaDesc"), {}),
+    }
+    for why, (asked, options) in refusals.items():
+        assert module.asked(asked, TARGET, options) == "Triton's apply"
+        row = next(row for row in report() if row.name == "apply" and row.by == "triton")
+        if "power of 2" in why:
+            assert "power of two" in row.refused or "power of 2" in row.refused, row.refused
+        else:
+            assert why in row.refused, row.refused
+    monkeypatch.setenv("TRITIUM_FALLBACK", "error")
+    with pytest.raises(errors.CompilationError) as raised:
+        module.asked(source(block=100), TARGET, {})
+    assert "tl.arange(0, BLOCK)" in str(raised.value), "the line of the kernel is shown"
+
+
+def test_other_compilers_sources_are_theirs(module):
+    gluon = type("GluonASTSource", (Source,), {})
+    assert module.asked(gluon(apply, {}), TARGET, {}) == "Triton's apply"
+    assert module.asked(source(), Target("hip", "gfx942", 64), {}) == "Triton's apply"
+
+
+def test_rows_of_a_tuner_are_compiled_together(module, monkeypatch):
+    asked = []
+    session = launch.state().session
+    together = types.SimpleNamespace(compile=lambda requests: asked.append(len(requests)) or session.compile(requests))
+    monkeypatch.setattr(launch.state(), "session", together)
+    warm_up = [lambda block=block: module.asked(source(block=block), TARGET, {}) for block in (256, 512, 1000, 1024)]
+    compiler.compile_together(warm_up)
+    assert asked == [4]
+    kernels = [one() for one in warm_up]
+    assert asked == [4], "nothing is compiled twice"
+    assert kernels[2] == "Triton's apply" and all(kernel.name == "apply" for kernel in kernels[:2])
+
+
+def test_a_tuner_is_told_of_rows_that_do_not_fit(module):
+    @triton.jit
+    def large(X, BLOCK: tl.constexpr):
+        at = tl.arange(0, BLOCK)
+        x = tl.load(X + at[:, None] * BLOCK + at[None, :])
+        tl.store(X + at[:, None] * BLOCK + at[None, :], tl.dot(x, x).to(tl.float16))
+
+    module.driver.active = types.SimpleNamespace(get_current_device=lambda: 0, get_current_target=lambda: TARGET)
+    module.max_shared_mem = lambda device: 1024
+    asked = Source(large, {"X": "*fp16", "BLOCK": "constexpr"}, {(1,): 64})
+    assert module.asked(asked, TARGET, {}) == "Triton's large", "Triton's may take less"
+    with compiler.trial():
+        kernel = module.asked(asked, TARGET, {})
+        with pytest.raises(module.OutOfResources):
+            kernel.run
+        with pytest.raises(module.OutOfResources):
+            kernel.run(1, 1, 1)
+
+
+def test_globals_that_were_compiled_in_are_watched(module):
+    table = {"tl": tl, "triton": triton}
+    function = types.FunctionType(scaled.fn.__code__, {**scaled.fn.__globals__, **table, "FACTOR": tl.constexpr(3)})
+    kernel = triton.jit(function)
+    kernel.used_global_vals = {}
+    module.asked(Source(kernel, {"X": "*fp32"}), TARGET, {})
+    assert [name for name, _ in kernel.used_global_vals] == ["FACTOR"]
+
+
+FACTOR = tl.constexpr(2)
+
+
+@triton.jit
+def scaled(X):
+    tl.store(X, tl.load(X) * FACTOR)
+
+
+def test_modules_of_libraries_with_kernels_are_read(module):
+    helpers = types.ModuleType("torch._inductor.runtime.helpers")
+    helpers.twice = twice
+    function = types.FunctionType(helped.fn.__code__, {**helped.fn.__globals__, "helpers": helpers})
+    kernel = module.asked(Source(triton.jit(function), {"X": "*fp32"}), TARGET, {})
+    assert kernel.name == "helped"
+
+
+@triton.jit
+def helped(X):
+    tl.store(X, helpers.twice(tl.load(X)))  # noqa: F821
+
+
+def test_the_report_says_who_compiled(module, tmp_path):
+    module.asked(source(), TARGET, {})
+    path = tmp_path / "report.json"
+    from tritium.report import summary, write
+
+    write(str(path))
+    rows = [row for row in json.loads(path.read_text())["kernels"] if row["name"] == "apply" and row["by"] == "tritium"]
+    assert rows and rows[0]["specialisations"] >= 1
+    assert "specialisations were compiled by Tritium" in summary()
+    assert tritium.report() == report()
