@@ -213,8 +213,8 @@ impl Request {
         analysing: &Analysing,
     ) -> Result<(Options, Vec<Planned>, Vec<String>), Failure> {
         let options = session::options(analysing)?;
-        let host = session::host_with(options.clone());
-        let analysis = session::readable(&host, file)?;
+        let mut host = session::host_with(options.clone());
+        let analysis = self.job.analysis(&mut host, file)?;
         let Some(Size { name, value }) = size else {
             let (jobs, stopped) = self.job.jobs(&analysis, file, Task::Bench)?;
             return Ok((options, jobs, stopped));

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tritium_ide::{Analysis, Host, enter::Wanted};
+use tritium_ide::{
+    Analysis, Host,
+    enter::{Plan, Wanted},
+};
 use tritium_runtime::{
     exec::{Asking, Cancel, ExecError, Job, On, Task, Told, Verify},
     tune::TuneOptions,
@@ -92,12 +95,29 @@ impl Request {
         }
     }
 
-    /// The jobs that make the launches of a file, and what stops the others.
-    pub(crate) fn jobs(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<(Vec<Planned>, Vec<String>), Failure> {
+    /// A file to be run. Other files are looked through where its own text leads to nothing that is meant.
+    pub(crate) fn analysis(&self, host: &mut Host, file: &Path) -> Result<Analysis, Failure> {
+        let analysis = session::readable(host, file)?;
+        if !self.plan(&analysis, file).is_ok_and(|plan| plan.is_empty()) {
+            return Ok(analysis);
+        }
+        // Nothing is told to the database while somebody reads it.
+        drop(analysis);
+        session::find_callers(host, &[file.to_owned()], &[], &session::pool()?);
+        session::readable(host, file)
+    }
+
+    fn plan(&self, analysis: &Analysis, file: &Path) -> Result<Plan, Failure> {
         let Launching { launch, set, all_launches, .. } = &self.launching;
         let set = set.iter().map(|text| given(text)).collect::<Result<Vec<_>, _>>()?;
         let wanted = Wanted { launch: launch.as_deref(), set: &set, all: *all_launches || !self.is_one() };
-        let plan = analysis.plan(file, wanted).map_err(|why| Failure(format!("--set: {why}")))?;
+        analysis.plan(file, wanted).map_err(|why| Failure(format!("--set: {why}")))
+    }
+
+    /// The jobs that make the launches of a file, and what stops the others.
+    pub(crate) fn jobs(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<(Vec<Planned>, Vec<String>), Failure> {
+        let launch = &self.launching.launch;
+        let plan = self.plan(analysis, file)?;
         let own = self.job(analysis, file, task)?;
         let mut jobs = Vec::new();
         for entered in plan.entered {

@@ -22,7 +22,7 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let host = session::host(analysing)?;
+    let mut host = session::host(analysing)?;
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
         None => {
@@ -36,7 +36,7 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let (mut is_ok, mut failed) = (true, 0);
     let mut told = 0;
     for file in &files {
-        let Some(analysis) = failures.keep(session::readable(&host, file)) else { continue };
+        let Some(analysis) = failures.keep(request.job.analysis(&mut host, file)) else { continue };
         let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Run)?;
         stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
         is_ok &= stopped.is_empty();

@@ -25,13 +25,13 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
     let mut options = session::options(analysing)?;
     options.select = if request.select.is_empty() { None } else { Some(session::selectors(&request.select)?) };
     options.ignore = session::selectors(&request.ignore)?;
-    let host = session::host_with(options);
+    let mut host = session::host_with(options);
     let (files, mut failures) = request.job.files(&host)?;
     let (mut told, mut answers): (Vec<Told>, Vec<Value>) = (vec![], vec![]);
     let mut is_ok = true;
     let mut tally = Tally::default();
     for file in &files {
-        let Some(analysis) = failures.keep(session::readable(&host, file)) else { continue };
+        let Some(analysis) = failures.keep(request.job.analysis(&mut host, file)) else { continue };
         let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Sanitize)?;
         stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
         is_ok &= stopped.is_empty();

@@ -24,9 +24,9 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let host = session::host(analysing)?;
+    let mut host = session::host(analysing)?;
     let file = request.job.only_file()?;
-    let analysis = session::readable(&host, file)?;
+    let analysis = request.job.analysis(&mut host, file)?;
     let verify = if request.verify { Verify::Required } else { Verify::Never };
     let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Tune)?;
     stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
