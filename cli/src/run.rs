@@ -3,6 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use serde_json::json;
+use tritium_ide::history;
 use tritium_runtime::{
     exec::{self, Job, Task, Verify},
     run::Report,
@@ -44,7 +45,10 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
             let (entered, Planned { job, .. }) = (planned.given(), planned);
             let job = Job { verify, save: request.save.clone(), expect: expect.clone(), ..job };
             let report = match job::outcome(request.job.ask(|asking| exec::run(&job, asking))?) {
-                Ok(Ok(report)) => Report { entered, ..report },
+                Ok(Ok(report)) => {
+                    history::keep_errors(file, &report);
+                    Report { entered, ..report }
+                }
                 Ok(Err(_)) => {
                     (is_ok, failed) = (false, failed + 1);
                     continue;
