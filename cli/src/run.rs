@@ -38,28 +38,14 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let mut told = 0;
     for file in &files {
         let Some(analysis) = failures.keep(request.job.analysis(&mut host, file)) else { continue };
-        let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Run)?;
-        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
-        is_ok &= stopped.is_empty();
-        for planned in jobs {
+        let went = request.job.each(file, request.job.jobs(&analysis, file, Task::Run)?, |planned| {
             let (entered, Planned { job, .. }) = (planned.given(), planned);
             let job = Job { verify, save: request.save.clone(), expect: expect.clone(), ..job };
             let report = match job::outcome(request.job.ask(|asking| exec::run(&job, asking))?) {
-                Ok(Ok(report)) => {
-                    history::keep_errors(file, &report);
-                    Report { entered, ..report }
-                }
-                Ok(Err(_)) => {
-                    (is_ok, failed) = (false, failed + 1);
-                    continue;
-                }
-                Err(failure) if request.job.is_one() => return Err(failure),
-                Err(Failure(why)) => {
-                    eprintln!("tritium: {}: {why}", file.display());
-                    (is_ok, failed) = (false, failed + 1);
-                    continue;
-                }
+                Ok(report) => Report { entered, ..report },
+                Err(why) => return Ok(Err(why)),
             };
+            history::keep_errors(file, &report);
             is_ok &= report.ok();
             if format == TextFormat::Text {
                 let before = if told > 0 { "\n" } else { "" };
@@ -68,7 +54,10 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
                 told += 1;
             }
             reports.push(report);
-        }
+            Ok(Ok(()))
+        })?;
+        is_ok &= went.ok();
+        failed += went.failed;
     }
     match (format, &reports[..]) {
         (TextFormat::Json, [report]) if request.job.is_one() => session::print(&session::pretty(report))?,
