@@ -257,6 +257,17 @@ pub(crate) enum Command {
         #[command(flatten)]
         analysing: Analysing,
     },
+    /// What a kernel's launches were measured at on this machine, run after run: times, registers, errors.
+    History {
+        file: PathBuf,
+        #[arg(long)]
+        kernel: Option<String>,
+        /// Write here instead of standard output; a file called `*.svg` gets the picture.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        analysing: Analysing,
+    },
     /// Answer one request a line (JSON): types, diagnostics, resources.
     Batch {
         /// A file of requests, or `-` for standard input.

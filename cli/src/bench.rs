@@ -23,7 +23,7 @@ use tritium_runtime::{
 use crate::{
     args::{Analysing, BenchDraw, BenchFormat},
     charts::is_picture,
-    job::{self, Planned},
+    job::{self, Outcome, Planned},
     session::{self, Failure},
 };
 
@@ -83,22 +83,21 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
     if is_picture && request.sweep.is_none() {
         return Err(Failure("--output FILE.svg draws a --sweep".to_owned()));
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut is_whole) = (Vec::new(), true);
     match &request.sweep {
-        None => match request.timed(file, other.as_ref(), None, analysing)? {
-            Ok(timed) => rows = timed,
-            Err(status) => return Ok(status),
-        },
+        None => is_whole &= request.timed(file, other.as_ref(), None, analysing, &mut rows)?,
         Some(sweep) => {
             for &value in &sweep.values {
                 let size = Size { name: sweep.name.clone(), value };
-                match request.timed(file, other.as_ref(), Some(&size), analysing)? {
-                    Ok(timed) => rows.extend(timed.into_iter().map(|row| Row { size: Some(size.clone()), ..row })),
-                    Err(status) => return Ok(status),
-                }
+                let mut timed = Vec::new();
+                is_whole &= request.timed(file, other.as_ref(), Some(&size), analysing, &mut timed)?;
+                rows.extend(timed.into_iter().map(|row| Row { size: Some(size.clone()), ..row }));
             }
             bench::by_launch(&mut rows);
         }
+    }
+    if rows.is_empty() && !is_whole {
+        return Ok(ExitCode::from(1));
     }
     if let Some(Other::Triton) = other {
         let environment = analysing.python_env.clone().or_else(|| std::env::var_os("VIRTUAL_ENV").map(PathBuf::from));
@@ -155,27 +154,27 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
             slower.percent()
         );
     }
-    let fails = rows.iter().any(|row| row.fault.is_some()) || (request.fail_if_slower.is_some() && !slower.is_empty());
+    let fails =
+        !is_whole || rows.iter().any(|row| row.fault.is_some()) || (request.fail_if_slower.is_some() && !slower.is_empty());
     Ok(if fails { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 impl Request {
-    /// The launches of a file, at a size of a sweep where there is one; or the exit status where nothing came of them.
+    /// Adds the launches of a file, at a size of a sweep where there is one. Whether every job gave something.
     fn timed(
         &self,
         file: &Path,
         other: Option<&Other>,
         size: Option<&Size>,
         analysing: &Analysing,
-    ) -> Result<Result<Vec<Row>, ExitCode>, Failure> {
+        rows: &mut Vec<Row>,
+    ) -> Result<bool, Failure> {
         let (options, jobs, stopped) = self.planned(file, size, analysing)?;
-        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
-        let mut rows = Vec::new();
-        for planned in jobs {
+        let went = self.job.each(file, (jobs, stopped), |planned| {
             let (entered, Planned { job, .. }) = (planned.given(), planned);
             let options = Options { entry: job.chosen.entry.clone(), ..options.clone() };
-            let timed = |job: &Job| -> Result<Result<Vec<Row>, ExitCode>, Failure> {
-                let report = job::outcome(self.job.ask(|asking| exec::run(job, asking))?)?;
+            let timed = |job: &Job| -> Result<Outcome<Vec<Row>>, Failure> {
+                let report = job::outcome(self.job.ask(|asking| exec::run(job, asking))?);
                 Ok(report.map(|report| bench::timed(options.clone(), &job.path, job.text.clone(), &report)))
             };
             let (mut own, mut others) = (Vec::new(), Vec::new());
@@ -184,12 +183,12 @@ impl Request {
             for _ in 0..rounds {
                 match timed(&job)? {
                     Ok(rows) => own.push(rows),
-                    Err(status) => return Ok(Err(status)),
+                    Err(why) => return Ok(Err(why)),
                 }
                 if let Some(Other::Program { path, text, .. }) = other {
                     match timed(&Job { path: path.clone(), text: text.clone(), ..job.clone() })? {
                         Ok(rows) => others.push(rows),
-                        Err(status) => return Ok(Err(status)),
+                        Err(why) => return Ok(Err(why)),
                     }
                 }
             }
@@ -201,8 +200,9 @@ impl Request {
                 bench::hold_against(&mut own, what, &bench::of_rounds(&others));
             }
             rows.extend(own);
-        }
-        Ok(Ok(rows))
+            Ok(Ok(()))
+        })?;
+        Ok(went.failed == 0)
     }
 
     /// What is to be timed: at a size of launch blocks those that have it, at another what a function launches that is entered with it.
@@ -213,8 +213,8 @@ impl Request {
         analysing: &Analysing,
     ) -> Result<(Options, Vec<Planned>, Vec<String>), Failure> {
         let options = session::options(analysing)?;
-        let host = session::host_with(options.clone());
-        let analysis = session::readable(&host, file)?;
+        let mut host = session::host_with(options.clone());
+        let analysis = self.job.analysis(&mut host, file)?;
         let Some(Size { name, value }) = size else {
             let (jobs, stopped) = self.job.jobs(&analysis, file, Task::Bench)?;
             return Ok((options, jobs, stopped));

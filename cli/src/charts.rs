@@ -1,4 +1,4 @@
-//! `tritium configs`, `tritium occupancy`, and layouts as pictures.
+//! `tritium configs`, `tritium occupancy`, `tritium history`, and layouts as pictures.
 
 use std::{
     path::{Path, PathBuf},
@@ -50,6 +50,11 @@ pub(crate) fn configs(host: &Host, paths: &[PathBuf], kernel: Option<&str>, form
 pub(crate) fn occupancy(host: &Host, file: &Path, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {
     let analysis = session::readable(host, file)?;
     write(analysis.occupancy_chart(file, choice, true).map(|(chart, _)| chart), output)
+}
+
+pub(crate) fn history(host: &Host, file: &Path, kernel: Option<String>, output: Option<&Path>) -> Result<ExitCode, Failure> {
+    let analysis = session::readable(host, file)?;
+    write(analysis.history_chart(file, &Choice { kernel, ..Choice::default() }), output)
 }
 
 pub(crate) fn layout(host: &Host, file: &Path, choice: &Choice, output: Option<&Path>) -> Result<ExitCode, Failure> {

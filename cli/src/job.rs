@@ -2,11 +2,13 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::ExitCode,
     time::Duration,
 };
 
-use tritium_ide::{Analysis, Host, enter::Wanted};
+use tritium_ide::{
+    Analysis, Host,
+    enter::{Plan, Wanted},
+};
 use tritium_runtime::{
     exec::{Asking, Cancel, ExecError, Job, On, Task, Told, Verify},
     tune::TuneOptions,
@@ -35,6 +37,21 @@ pub(crate) struct Request {
 pub(crate) struct Planned {
     pub(crate) job: Job,
     pub(crate) entered: Option<Entered>,
+}
+
+/// How the jobs of a file went.
+#[derive(Default)]
+pub(crate) struct Went {
+    /// Launches that are not known.
+    pub(crate) stopped: usize,
+    /// Jobs that gave nothing.
+    pub(crate) failed: usize,
+}
+
+impl Went {
+    pub(crate) fn ok(&self) -> bool {
+        self.stopped + self.failed == 0
+    }
 }
 
 impl Planned {
@@ -92,12 +109,29 @@ impl Request {
         }
     }
 
-    /// The jobs that make the launches of a file, and what stops the others.
-    pub(crate) fn jobs(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<(Vec<Planned>, Vec<String>), Failure> {
+    /// A file to be run. Other files are looked through where its own text leads to nothing that is meant.
+    pub(crate) fn analysis(&self, host: &mut Host, file: &Path) -> Result<Analysis, Failure> {
+        let analysis = session::readable(host, file)?;
+        if !self.plan(&analysis, file).is_ok_and(|plan| plan.is_empty()) {
+            return Ok(analysis);
+        }
+        // Nothing is told to the database while somebody reads it.
+        drop(analysis);
+        session::find_callers(host, &[file.to_owned()], &[], &session::pool()?);
+        session::readable(host, file)
+    }
+
+    fn plan(&self, analysis: &Analysis, file: &Path) -> Result<Plan, Failure> {
         let Launching { launch, set, all_launches, .. } = &self.launching;
         let set = set.iter().map(|text| given(text)).collect::<Result<Vec<_>, _>>()?;
         let wanted = Wanted { launch: launch.as_deref(), set: &set, all: *all_launches || !self.is_one() };
-        let plan = analysis.plan(file, wanted).map_err(|why| Failure(format!("--set: {why}")))?;
+        analysis.plan(file, wanted).map_err(|why| Failure(format!("--set: {why}")))
+    }
+
+    /// The jobs that make the launches of a file, and what stops the others.
+    pub(crate) fn jobs(&self, analysis: &Analysis, file: &Path, task: Task) -> Result<(Vec<Planned>, Vec<String>), Failure> {
+        let launch = &self.launching.launch;
+        let plan = self.plan(analysis, file)?;
         let own = self.job(analysis, file, task)?;
         let mut jobs = Vec::new();
         for entered in plan.entered {
@@ -118,6 +152,28 @@ impl Request {
             jobs.insert(0, Planned { job: own, entered: None });
         }
         Ok((jobs, stopped))
+    }
+
+    /// Does something with each job of a file in turn; what stops some launches, or keeps a job from giving anything, is told and costs the others
+    /// nothing. Of one file it is a failure where what is asked of it is wrong.
+    pub(crate) fn each(
+        &self,
+        file: &Path,
+        (jobs, stopped): (Vec<Planned>, Vec<String>),
+        mut act: impl FnMut(Planned) -> Result<Outcome<()>, Failure>,
+    ) -> Result<Went, Failure> {
+        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
+        let mut failed = 0;
+        for planned in jobs {
+            match act(planned)? {
+                Ok(()) => continue,
+                Err(Some(failure)) if self.is_one() => return Err(failure),
+                Err(Some(Failure(why))) => eprintln!("tritium: {}: {why}", file.display()),
+                Err(None) => {}
+            }
+            failed += 1;
+        }
+        Ok(Went { stopped: stopped.len(), failed })
     }
 
     /// The same with one more value for a name.
@@ -188,14 +244,15 @@ fn given(text: &str) -> Result<(String, String), Failure> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// What a job has given; or the exit status where it has given nothing, which is told.
-pub(crate) fn outcome<T>(outcome: Result<T, ExecError>) -> Result<Result<T, ExitCode>, Failure> {
-    match outcome {
-        Ok(given) => Ok(Ok(given)),
-        Err(ExecError::Refused(refusal)) if refusal.usage => Err(Failure(refusal.message)),
-        Err(error) => {
+/// What a job has given; or what is wrong with what was asked of it, or `None` where it has given nothing and that was told.
+pub(crate) type Outcome<T> = Result<T, Option<Failure>>;
+
+pub(crate) fn outcome<T>(outcome: Result<T, ExecError>) -> Outcome<T> {
+    outcome.map_err(|error| match error {
+        ExecError::Refused(refusal) if refusal.usage => Some(Failure(refusal.message)),
+        error => {
             eprintln!("tritium: {error}");
-            Ok(Err(ExitCode::from(1)))
+            None
         }
-    }
+    })
 }

@@ -107,6 +107,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let choice = Choice { kernel, launch, ..Choice::default() };
             charts::occupancy(&session::host(&analysing)?, &file, &choice, output.as_deref())
         }
+        Command::History { file, kernel, output, analysing } => {
+            charts::history(&session::host(&analysing)?, &file, kernel, output.as_deref())
+        }
         Command::Batch { requests, through, analysing } => batch::batch(&analysing, &requests, through),
         Command::Report { paths, output_format, analysing } => report::report(&session::host(&analysing)?, &paths, output_format),
         Command::Build { paths, out, arch, kernel, all_variants, output_format, analysing } => {

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use serde_json::json;
+use tritium_ide::history;
 use tritium_runtime::{
     exec::{self, Job, Task, Verify},
     run::Report,
@@ -22,7 +23,7 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let host = session::host(analysing)?;
+    let mut host = session::host(analysing)?;
     let reference = |text: &String| match text.split_once('=') {
         Some((name, expression)) => Ok((name.trim().to_owned(), expression.trim().to_owned())),
         None => {
@@ -36,26 +37,15 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
     let (mut is_ok, mut failed) = (true, 0);
     let mut told = 0;
     for file in &files {
-        let Some(analysis) = failures.keep(session::readable(&host, file)) else { continue };
-        let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Run)?;
-        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
-        is_ok &= stopped.is_empty();
-        for planned in jobs {
+        let Some(analysis) = failures.keep(request.job.analysis(&mut host, file)) else { continue };
+        let went = request.job.each(file, request.job.jobs(&analysis, file, Task::Run)?, |planned| {
             let (entered, Planned { job, .. }) = (planned.given(), planned);
             let job = Job { verify, save: request.save.clone(), expect: expect.clone(), ..job };
             let report = match job::outcome(request.job.ask(|asking| exec::run(&job, asking))?) {
-                Ok(Ok(report)) => Report { entered, ..report },
-                Ok(Err(_)) => {
-                    (is_ok, failed) = (false, failed + 1);
-                    continue;
-                }
-                Err(failure) if request.job.is_one() => return Err(failure),
-                Err(Failure(why)) => {
-                    eprintln!("tritium: {}: {why}", file.display());
-                    (is_ok, failed) = (false, failed + 1);
-                    continue;
-                }
+                Ok(report) => Report { entered, ..report },
+                Err(why) => return Ok(Err(why)),
             };
+            history::keep_errors(file, &report);
             is_ok &= report.ok();
             if format == TextFormat::Text {
                 let before = if told > 0 { "\n" } else { "" };
@@ -64,7 +54,10 @@ pub(crate) fn run(request: Request, format: TextFormat, analysing: &Analysing) -
                 told += 1;
             }
             reports.push(report);
-        }
+            Ok(Ok(()))
+        })?;
+        is_ok &= went.ok();
+        failed += went.failed;
     }
     match (format, &reports[..]) {
         (TextFormat::Json, [report]) if request.job.is_one() => session::print(&session::pretty(report))?,

@@ -10,7 +10,7 @@ use tritium_runtime::{
 
 use crate::{
     args::{Analysing, CheckFormat},
-    job::{self, Planned},
+    job::{self, Outcome, Planned},
     printing::{self, Told},
     session::{self, Failure},
 };
@@ -25,37 +25,25 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
     let mut options = session::options(analysing)?;
     options.select = if request.select.is_empty() { None } else { Some(session::selectors(&request.select)?) };
     options.ignore = session::selectors(&request.ignore)?;
-    let host = session::host_with(options);
+    let mut host = session::host_with(options);
     let (files, mut failures) = request.job.files(&host)?;
     let (mut told, mut answers): (Vec<Told>, Vec<Value>) = (vec![], vec![]);
     let mut is_ok = true;
     let mut tally = Tally::default();
     for file in &files {
-        let Some(analysis) = failures.keep(session::readable(&host, file)) else { continue };
-        let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Sanitize)?;
-        stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
-        is_ok &= stopped.is_empty();
-        tally.stopped += stopped.len();
+        let Some(analysis) = failures.keep(request.job.analysis(&mut host, file)) else { continue };
         let mut all: Option<Findings> = None;
-        for planned in jobs {
-            let checked = |planned: &Planned| -> Result<Result<Findings, ExitCode>, Failure> {
-                let found = job::outcome(request.job.ask(|asking| exec::sanitize(&planned.job, asking))?)?;
+        let went = request.job.each(file, request.job.jobs(&analysis, file, Task::Sanitize)?, |planned| {
+            let checked = |planned: &Planned| -> Result<Outcome<Findings>, Failure> {
+                let found = job::outcome(request.job.ask(|asking| exec::sanitize(&planned.job, asking))?);
                 Ok(found.map(|findings| match planned.given() {
                     Some(entered) => findings.of_entered(entered),
                     None => findings,
                 }))
             };
-            let findings = match checked(&planned) {
-                Ok(Ok(findings)) => findings,
-                Err(failure) if request.job.is_one() => return Err(failure),
-                other => {
-                    if let Err(Failure(why)) = other {
-                        eprintln!("tritium: {}: {why}", file.display());
-                    }
-                    is_ok = false;
-                    tally.failed += 1;
-                    continue;
-                }
+            let findings = match checked(&planned)? {
+                Ok(findings) => findings,
+                Err(why) => return Ok(Err(why)),
             };
             let others = planned.others(&analysis, &request.job);
             let findings = findings.or_of_others(others.filter_map(|other| checked(&other).ok()?.ok()));
@@ -63,11 +51,15 @@ pub(crate) fn sanitize(request: Request, format: CheckFormat, analysing: &Analys
                 eprintln!("{}: entered {entered}", file.display());
             }
             let findings = analysis.located(file, findings).0.counted();
-            all = Some(match all {
+            all = Some(match all.take() {
                 None => findings,
                 Some(known) => known.and(findings),
             });
-        }
+            Ok(Ok(()))
+        })?;
+        is_ok &= went.ok();
+        tally.stopped += went.stopped;
+        tally.failed += went.failed;
         let Some(findings) = all else { continue };
         let (findings, found) = analysis.located(file, findings);
         is_ok &= findings.ok();

@@ -24,19 +24,17 @@ pub(crate) struct Request {
 }
 
 pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
-    let host = session::host(analysing)?;
+    let mut host = session::host(analysing)?;
     let file = request.job.only_file()?;
-    let analysis = session::readable(&host, file)?;
+    let analysis = request.job.analysis(&mut host, file)?;
     let verify = if request.verify { Verify::Required } else { Verify::Never };
-    let (jobs, stopped) = request.job.jobs(&analysis, file, Task::Tune)?;
-    stopped.iter().for_each(|why| eprintln!("tritium: {why}"));
     let mut all: Option<Tuning> = None;
-    for planned in jobs {
+    let went = request.job.each(file, request.job.jobs(&analysis, file, Task::Tune)?, |planned| {
         let (entered, Planned { job, .. }) = (planned.given(), planned);
         let job = Job { tune: request.options, verify, ..job };
-        let tuning = match job::outcome(request.job.ask(|asking| exec::tune(&job, asking))?)? {
+        let tuning = match job::outcome(request.job.ask(|asking| exec::tune(&job, asking))?) {
             Ok(tuning) => tuning,
-            Err(status) => return Ok(status),
+            Err(why) => return Ok(Err(why)),
         };
         if let Some(entered) = &entered {
             eprintln!("entered {entered}");
@@ -45,7 +43,8 @@ pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing)
             Some(all) => all.join(tuning),
             None => all = Some(tuning),
         }
-    }
+        Ok(Ok(()))
+    })?;
     let Some(tuning) = all else { return Ok(ExitCode::from(1)) };
     session::print(&match format {
         BenchFormat::Table => tuning.to_string(),
@@ -60,7 +59,7 @@ pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing)
         let text = format!("import triton\n\n\n{}", functions.trim_end().to_owned() + "\n");
         files::replace(path, |out| std::io::Write::write_all(out, text.as_bytes())).map_err(|error| Failure::io(path, &error))?;
     }
-    Ok(if tuning.ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if tuning.ok() && went.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Writes the best rows into the file in place of its tuners' lists.

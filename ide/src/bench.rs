@@ -8,7 +8,10 @@ use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde::{Deserialize, Serialize};
 use tritium_runtime::{calibrate, peer::Peer, run::Report, timing::Timing};
 
-use tritium_semantics::configuration::{Configuration, configurations};
+use tritium_semantics::{
+    configuration::{Configuration, configurations},
+    launch::LaunchId,
+};
 
 pub use tritium_runtime::timing::Spread;
 
@@ -95,7 +98,7 @@ impl Row {
 
     /// `matmul:3`
     pub fn name(&self) -> String {
-        self.config.map_or_else(|| self.launch.clone(), |config| format!("{}:{config}", self.launch))
+        LaunchId::new(&self.launch, self.config).to_string()
     }
 
     fn is_same(&self, other: &Row) -> bool {

@@ -1,10 +1,11 @@
 // Feature: Charts
 //
-//! Pictures as SVG and as text: the occupancy, a layout, a sweep of times, and for editors the roofline ([`crate::roofline`]).
+//! Pictures as SVG and as text: the occupancy, a layout, a sweep of times, what was measured run after run, and for editors the roofline ([`crate::roofline`]).
 //!
 //! The SVG stands alone and follows a theme: colours are those of the editor where it has set them, else light or dark as the reader
 //! prefers. **Invariant:** a picture is a pure function of its figures: the same figures, the same bytes; text is escaped.
 
+pub mod history;
 pub mod layout;
 pub mod occupancy;
 pub(crate) mod plot;
@@ -219,6 +220,15 @@ impl Analysis {
             return Err(Refusal::Kernel(format!("`{kernel}` has no tiles: nothing is spread over threads")));
         }
         Ok(layout::chart(&format!("{kernel} · {} · Layout", active.id(self.db())), &shown))
+    }
+
+    /// What launches of a kernel were measured at, run after run.
+    pub fn history_chart(&self, path: &Path, choice: &Choice) -> Result<Chart, Refusal> {
+        let (kernel, _) = self.chosen(path, choice)?;
+        let chart = history::chart(&kernel, &tritium_runtime::history::read(path), crate::history::now());
+        chart.ok_or_else(|| {
+            Refusal::Kernel(format!("nothing was measured of `{kernel}` so far: it is kept when launches are timed or compared"))
+        })
     }
 
     fn chosen(&self, path: &Path, choice: &Choice) -> Result<(String, Configuration), Refusal> {

@@ -89,10 +89,11 @@ impl Analysis {
         out
     }
 
-    /// Whether host code of the file launches a kernel, as far as its text shows.
+    /// Whether host code of the file launches a kernel, as far as its text or a caller shows.
     fn is_launched(&self, path: &Path, kernel: &Kernel) -> bool {
         let Some(file) = self.file(path) else { return false };
-        host::host_launches(self.db(), file).sites.iter().any(|site| site.partial.kernel == kernel.function)
+        let sites = host::host_launches(self.db(), file).sites.iter().map(|site| site.partial.kernel);
+        sites.chain(host::called_in(self.db(), file).into_iter().map(|(_, kernel)| kernel)).any(|k| k == kernel.function)
     }
 
     /// What a file launches, one of each name.

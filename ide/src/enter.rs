@@ -5,9 +5,7 @@
 use std::path::Path;
 
 use tritium_semantics::{
-    SourceFile,
     host::{self, Choice, Entered, HostPlace},
-    items,
     launch::{self, Launch, LaunchSource},
 };
 
@@ -30,6 +28,13 @@ pub struct Plan {
     /// Functions to enter, each with launches that those before it do not make.
     pub entered: Vec<Entered>,
     pub stopped: Vec<Stopped>,
+}
+
+impl Plan {
+    /// Nothing of the file is known to launch what is wanted.
+    pub fn is_empty(&self) -> bool {
+        !self.own && self.entered.is_empty() && self.stopped.is_empty()
+    }
 }
 
 /// Which launches of a file are meant.
@@ -59,11 +64,13 @@ impl Analysis {
         let is_kernel =
             |name: &str| wanted.launch.is_none_or(|launch| launch::is_of(launch.split('#').next().unwrap_or(launch), name));
         let mut places: Vec<(HostPlace, String)> = Vec::new();
-        for site in &host::host_launches(db, file).sites {
-            let kernel = site.partial.kernel.name(db).to_string();
-            let is_whole = wanted.set.is_empty() && known.sources.contains(&LaunchSource::Host(site.place));
-            if !is_whole && is_kernel(&kernel) && !places.iter().any(|(place, _)| *place == site.place) {
-                places.push((site.place, kernel));
+        let sites = host::host_launches(db, file).sites.iter().map(|site| (site.place, site.partial.kernel));
+        // Some stand where nothing in the file leads.
+        for (place, kernel) in sites.chain(host::called_in(db, file)) {
+            let kernel = kernel.name(db).to_string();
+            let is_whole = wanted.set.is_empty() && known.sources.contains(&LaunchSource::Host(place));
+            if !is_whole && is_kernel(&kernel) && !places.iter().any(|(known, _)| *known == place) {
+                places.push((place, kernel));
             }
         }
         let mut unasked: Option<Vec<String>> = None;
@@ -78,7 +85,7 @@ impl Analysis {
                         Some(unasked.map_or(here.clone(), |all| all.into_iter().filter(|name| here.contains(name)).collect()));
                     plan.entered.push(entered);
                 }
-                Err(why) => plan.stopped.push(Stopped { kernel, line: self.line_of(file, place), why }),
+                Err(why) => plan.stopped.push(Stopped { kernel, line: place.line(db), why }),
             }
         }
         match unasked.and_then(|names| names.into_iter().next()) {
@@ -149,9 +156,5 @@ impl Analysis {
         }
         let unknown = entered.launches.found.unknown.into_iter().map(|unknown| unknown.reason).next();
         Err(why.or(unknown).unwrap_or_else(|| "it is not reached".to_owned()))
-    }
-
-    fn line_of(&self, file: SourceFile, place: HostPlace) -> u32 {
-        place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start))
     }
 }

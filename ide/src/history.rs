@@ -2,7 +2,10 @@
 //
 //! What launches took and how far they were off, time after time: kept when they are timed or run, shown where the kernel is hovered over.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use tritium_runtime::{
     history::{self, Entry},
@@ -60,6 +63,11 @@ impl Analysis {
     }
 }
 
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// `12.30 µs (measured on NVIDIA H100, 1a2b3c4, 2 h ago)`
 pub(crate) fn told(entry: &Entry, now: u64) -> String {
     let time = entry.time.map_or_else(String::new, |time| format!("{:.2} µs ", time.median_us));
@@ -87,8 +95,7 @@ pub(crate) fn lines(all: &[Entry], kernel: &str, now: u64) -> String {
         }
         let errors: Vec<(&Entry, f64)> = entries().filter_map(|entry| Some((entry, entry.error?))).collect();
         if errors.len() > 1 {
-            let shown = |error: f64| if error == 0.0 { "0".to_owned() } else { format!("{error:.1e}") };
-            out += &line(&format!("error of {launch} on {device}"), errors, now, shown);
+            out += &line(&format!("error of {launch} on {device}"), errors, now, error_words);
         }
     }
     out
@@ -113,6 +120,11 @@ fn line(title: &str, values: Vec<(&Entry, f64)>, now: u64, shown: impl Fn(f64) -
     let numbers: Vec<String> = values.iter().take(IN_NUMBERS).map(number).collect();
     let spark = if spark.is_empty() { spark } else { format!("`{spark}` ") };
     format!("- {title}: {spark}{}\n", numbers.join(", "))
+}
+
+/// `0`, `2.0e-7`
+pub(crate) fn error_words(error: f64) -> String {
+    if error == 0.0 { "0".to_owned() } else { format!("{error:.1e}") }
 }
 
 /// `1a2b3c4, 2 h ago`

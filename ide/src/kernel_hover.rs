@@ -6,10 +6,7 @@
 //! is behind them. **Invariant:** every figure says whether it is exact, estimated (~) or measured, and what was measured on the board that is
 //! looked at stands before what was estimated for it.
 
-use std::{
-    path::Path,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::path::Path;
 
 use serde::Serialize;
 use tritium_estimate::{cost, occupancy::Occupancy};
@@ -72,7 +69,7 @@ impl Analysis {
     pub(crate) fn kernel_text(&self, kernel: &Kernel) -> KernelText {
         let path = kernel.function.file(self.db()).path(self.db());
         let measured = tritium_runtime::history::read(path);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = history::now();
         let signature = format!("```python\n(kernel) {}\n```\n", self.signature(kernel));
         let past = history::lines(&measured, &kernel.name, now) + &self.recorded_lines(kernel.function, now);
         let figures = match self.figures(kernel.active, false) {

@@ -173,7 +173,7 @@ impl Analysis {
         for (place, _) in places.iter().filter(|(_, (left, _))| left.is_some()) {
             match self.entered_for(*place, &[]) {
                 Ok(entered) if entered.of_kernel => {
-                    let line = place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start));
+                    let line = place.line(self.db());
                     stats.unknown.push(Row {
                         file: file.path(self.db()).display().to_string(),
                         kernel: format!("line {line}"),
@@ -184,7 +184,7 @@ impl Analysis {
                 }
                 Ok(_) => stats.launches.free += 1,
                 Err(why) => {
-                    let line = place.range(self.db()).map_or(0, |range| items::line_number(self.db(), file, range.start));
+                    let line = place.line(self.db());
                     let file = file.path(self.db()).display().to_string();
                     stats.unknown.push(Row { file, kernel: format!("line {line}"), status: "stopped", reason: why.clone() });
                     *stats.launches.stopped.entry(why).or_default() += 1;

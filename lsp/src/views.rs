@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `tritium/view` | a stage of a kernel as text, with the lines of the source for each of its lines |
 //! | `tritium/configurations` | every launch and autotune configuration of a kernel as a column |
-//! | `tritium/occupancy`, `tritium/roofline`, `tritium/layout` | a chart as SVG and as text |
+//! | `tritium/occupancy`, `tritium/roofline`, `tritium/layout`, `tritium/history` | a chart as SVG and as text |
 //! | `tritium/report` | what a kernel takes and costs, as Markdown: its hover and all that is behind it |
 //! | `tritium/choices` | the configurations, boards and versions of Triton to choose from, the chosen ones, and what is not checked |
 //! | `tritium/launches` | what a file launches, by kernel and with its range; without a document, the files of the workspace that mention Triton |
@@ -54,6 +54,7 @@ pub(crate) fn serve(service: LspServiceBuilder<Backend>) -> LspServiceBuilder<Ba
         .custom_method("tritium/occupancy", Backend::occupancy)
         .custom_method("tritium/roofline", Backend::roofline)
         .custom_method("tritium/layout", Backend::layout)
+        .custom_method("tritium/history", Backend::history)
         .custom_method("tritium/report", Backend::report)
         .custom_method("tritium/choices", Backend::choices)
         .custom_method("tritium/launches", Backend::launches)
@@ -205,6 +206,13 @@ impl Backend {
     pub(crate) async fn layout(&self, params: Params) -> Result<Value> {
         self.until_exact(false, &params, |document, asked| {
             Some((told(document.analysis.layout_chart(&document.path, &asked.choice, asked.offset)), false))
+        })
+        .await
+    }
+
+    pub(crate) async fn history(&self, params: Params) -> Result<Value> {
+        self.until_exact(false, &params, |document, asked| {
+            Some((told(document.analysis.history_chart(&document.path, &asked.choice)), false))
         })
         .await
     }
@@ -484,6 +492,9 @@ scale[lambda meta: (triton.cdiv(4096, meta["BLOCK"]),)](x, y, 4096)
                     assert!(svg.contains(word) || text.contains(word), "{method} does not say `{word}`:\n{text}\n{svg}");
                 }
             }
+            let ask = json!({ "textDocument": document, "position": { "line": line_of(TUNED, "tl.load"), "character": 8 } });
+            let history = client.request("tritium/history", ask).await;
+            assert!(history["problem"].as_str().is_some_and(|why| why.starts_with("nothing was measured of `")), "{history}");
         });
     }
 }

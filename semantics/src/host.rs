@@ -40,8 +40,8 @@ mod tensors;
 mod torch;
 mod value;
 
-pub(crate) use callers::name_beside;
-pub use callers::{Called, called, launches_elsewhere};
+pub use callers::{Called, called, called_in, launches_elsewhere};
+pub(crate) use callers::{called_at, name_beside};
 pub use enter::{
     Entered, Entrable, Entry, FreeName, Given as EnteredWith, enter, enter_kernel, enter_otherwise, entrable_around,
 };
@@ -63,6 +63,11 @@ impl HostPlace {
     pub fn range(self, db: &dyn Db) -> Option<Range<usize>> {
         let map = items::chunk_map(db, self.file, self.chunk)?;
         Some(items::in_file(map.0, *map.1.exprs.get(self.expr.0 as usize)?))
+    }
+
+    /// Counted from 1; 0 for what is gone.
+    pub fn line(self, db: &dyn Db) -> u32 {
+        self.range(db).map_or(0, |range| items::line_number(db, self.file, range.start))
     }
 
     fn problem(self, code: Code, severity: Severity, message: String) -> LaunchProblem {

@@ -71,6 +71,38 @@ fn without_ptxas_estimates_stand_and_nothing_is_wrong() {
     assert!(report.contains("~0 B"), "{report}");
 }
 
+/// What is compared on the command line is kept, and told run after run.
+#[test]
+fn what_was_measured_is_told_and_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (file, picture) = (folder.path().join("add.py"), folder.path().join("x.svg"));
+    fs::copy(repository().join("examples/vector_add.py"), &file).expect("a copy");
+    let said = |arguments: &[&str]| {
+        let mut command = Command::new(tritium());
+        command.current_dir(folder.path()).args(arguments).env("TRITIUM_CACHE", folder.path().join("cache"));
+        let done = command.output().expect("the program starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let (status, _, why) = said(&["history", "add.py"]);
+    assert_eq!(status, Some(1), "{why}");
+    assert!(why.contains("nothing was measured of `add` so far"), "{why}");
+    for _ in 0..2 {
+        assert_eq!(said(&["run", "add.py", "--verify"]).0, Some(0));
+    }
+    let (status, text, why) = said(&["history", "add.py"]);
+    assert_eq!((status, why.as_str()), (Some(0), ""));
+    for (words, times) in [("add · History", 1), ("one_million on cpu", 1), ("odd on cpu", 1), ("error 2.7e-8", 4)] {
+        assert_eq!(text.matches(words).count(), times, "{words}\n{text}");
+    }
+    assert_eq!(
+        said(&["history", "add.py", "-o", picture.to_str().expect("a plain path")]),
+        (Some(0), String::new(), String::new())
+    );
+    let drawn = fs::read_to_string(&picture).expect("a picture");
+    assert!(drawn.starts_with("<svg ") && drawn.contains("Largest relative error"), "{drawn}");
+}
+
 #[test]
 fn one_configuration_can_be_looked_at() {
     let of = |words: &[&str]| say(&[&["emit", TUNED, "--stage", "layout"], words].concat()).stdout;

@@ -864,6 +864,56 @@ fn stats_count_what_callers_say() {
     assert_eq!(counted(), [1, 1, 0, 0, 0]);
 }
 
+/// A launch to which nothing in its own file leads: another file calls what `build` makes.
+#[test]
+fn a_launch_that_only_callers_reach_can_be_asked_for() {
+    let tuned = "@triton.autotune(configs=rows(), key=['n'])\n    @triton.jit";
+    let ops = |decorators: &str| {
+        let body = SHIFT.split_once("@triton.jit").expect("a kernel").1.trim_end().replace('\n', "\n    ");
+        format!(
+            "import torch\nimport triton\nimport triton.language as tl\n\n\ndef build():\n    {decorators}{body}\n\n    return shift\n"
+        )
+    };
+    let project = Project::new(&[
+        ("pyproject.toml", "[project]\nname = \"lib\"\n"),
+        ("lib/__init__.py", ""),
+        ("lib/ops.py", &ops("@triton.jit")),
+        ("lib/api.py", "import torch\n\nfrom .ops import build\n\n\ndef shift(x: torch.Tensor):\n    return build()(x)\n"),
+    ]);
+    let stats = || {
+        let launches = project.say(&["stats", "lib/ops.py", "--output-format", "json"]).json()["launches"].clone();
+        (launches["all"].clone(), launches["of_kernel"].clone(), launches["stopped"].clone())
+    };
+    assert_eq!(stats(), (json!(1), json!(1), json!({})));
+    let run = |set: &[&str]| {
+        let given = set.iter().flat_map(|set| ["--set", set]);
+        let said = project.say(&["run", "lib/ops.py"].into_iter().chain(given).collect::<Vec<_>>());
+        assert_eq!(said.status, 0, "{}", said.stderr);
+        said.stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    check(
+        &run(&[]),
+        expect![
+            "entered shifted on line 16 with elements = 65536 (default), n = 8 (default), out = f32[elements] (default), x = i32[elements] (default), BLOCK = 64 (default), grid = 1 (default), num_warps = 4 (default)"
+        ],
+    );
+    check(
+        &run(&["n=100", "x=i32[100]", "grid=2"]),
+        expect![
+            "entered shifted on line 16 with n = 100, elements = 65536 (default), out = f32[elements] (default), x = i32[100], BLOCK = 64 (default), grid = 2, num_warps = 4 (default)"
+        ],
+    );
+    // What rows of a tuner would give that nobody knows is asked for too.
+    project.write("lib/ops.py", &ops(tuned).replace(", BLOCK=64", ""));
+    assert_eq!(stats(), (json!(1), json!(1), json!({})));
+    check(
+        &run(&["BLOCK=32"]),
+        expect![
+            "entered shifted on line 17 with BLOCK = 32, elements = 65536 (default), n = 8 (default), out = f32[elements] (default), x = i32[elements] (default), grid = 1 (default), num_warps = 4 (default)"
+        ],
+    );
+}
+
 /// An editor hears of what a test calls a library with after the first diagnostics, and again when the test changes, open or not.
 #[test]
 fn callers_are_followed_while_they_are_edited() {

@@ -1,5 +1,5 @@
 /**
- * The configuration matrix, the roofline, the occupancy and layouts as pages that follow the theme, the text and the cursor.
+ * The configuration matrix, the roofline, the occupancy, layouts and what was measured as pages that follow the theme, the text and the cursor.
  *
  * The server draws; a page shows. **A page may run one script and one style, both known by a number of this page alone**, and loads
  * nothing. What it needs to come back after a reload is its state.
@@ -16,6 +16,7 @@ const KINDS = {
   roofline: { title: 'Roofline', command: 'tritium.showRoofline' },
   occupancy: { title: 'Occupancy', command: 'tritium.showOccupancy' },
   layout: { title: 'Layout', command: 'tritium.showLayout' },
+  history: { title: 'History', command: 'tritium.showHistory' },
 } as const;
 
 export type Kind = keyof typeof KINDS;

@@ -100,6 +100,7 @@ interface Answers {
   'tritium/occupancy': Chart;
   'tritium/roofline': Chart;
   'tritium/layout': Chart;
+  'tritium/history': Chart;
   'tritium/report': Report;
   'tritium/choices': Choices;
 }

@@ -6,7 +6,11 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tritium_semantics::{Database, host::EnteredWith, launch::Launch};
+use tritium_semantics::{
+    Database,
+    host::EnteredWith,
+    launch::{Launch, LaunchId},
+};
 
 use crate::timing::Timing;
 
@@ -71,7 +75,7 @@ impl LaunchReport {
 
     /// `matmul:3`, of a row of its tuner.
     pub fn id(&self) -> String {
-        self.row.map_or_else(|| self.launch.clone(), |row| format!("{}:{row}", self.launch))
+        LaunchId::new(&self.launch, self.row).to_string()
     }
 }
 

@@ -21,7 +21,7 @@ use tritium_codegen::CompileOptions;
 use tritium_estimate::{self as estimate, ReportKey, resources::KernelReport};
 use tritium_semantics::{
     DEEP_STACK_BYTES, Database, Instance, SourceFile, host,
-    launch::{self, Init, Launch, LaunchOptions},
+    launch::{self, Init, Launch, LaunchId, LaunchOptions},
     program::Program,
     project,
     target::Gpu,
@@ -63,7 +63,7 @@ pub fn tune(job: &Job, site: &Site, watched: &Watched) -> Result<Tuning, Ended> 
     if verify != Verify::Never {
         for tuned in &mut launches {
             let Some(best) = tuned.best() else { continue };
-            let named = Some(format!("{}:{}", tuned.launch, best.row));
+            let named = Some(LaunchId::new(&tuned.launch, Some(best.row)).to_string());
             let report = all(&Job { task: Task::Run, launch: named, verify, ..job.clone() }, site, watched, Doing::Run)?;
             let of_launches = report.launches.into_iter().flat_map(|launch| launch.comparisons);
             tuned.comparisons.extend(of_launches.chain(report.checks.into_iter().map(|check| check.comparison)));

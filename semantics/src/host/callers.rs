@@ -45,6 +45,22 @@ pub fn called(db: &dyn Db, kernel: Function) -> Vec<Called> {
     all.into_iter().flatten().filter(|called| called.partial.kernel == kernel).cloned().collect()
 }
 
+/// The launches that other files bring about at one place, as far as they were looked for: what stands there may be reached in no other way.
+pub(crate) fn called_at(db: &dyn Db, place: HostPlace) -> impl Iterator<Item = &Called> {
+    db.settings().called(db).values().flatten().filter(move |called| called.at == place)
+}
+
+/// The launches that other files bring about in a file, of its own kernels, each place once.
+pub fn called_in(db: &dyn Db, file: SourceFile) -> Vec<(HostPlace, Function)> {
+    let mut out: Vec<(HostPlace, Function)> = Vec::new();
+    for Called { at, partial, .. } in db.settings().called(db).get(file.path(db)).into_iter().flatten() {
+        if at.file == file && !out.iter().any(|(place, _)| place == at) {
+            out.push((*at, partial.kernel));
+        }
+    }
+    out
+}
+
 /// The name of a launch's caller, seen from the folder that it shares with the kernel.
 pub(crate) fn name_beside(db: &dyn Db, called: &Called) -> String {
     let (kernel, caller) = (called.partial.kernel.file(db).path(db), called.from.file.path(db));

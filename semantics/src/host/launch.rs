@@ -77,6 +77,15 @@ pub(crate) struct Tuning {
 }
 
 impl Tuning {
+    /// Without a tuner of whose rows nothing is known: somebody else says what they would.
+    pub(super) fn without_unknown_rows(self) -> Tuning {
+        let Tuning { is_tuned, configs, is_partial, heuristics, .. } = self;
+        match is_tuned && configs.is_empty() {
+            true => Tuning { is_partial, heuristics, ..Tuning::default() },
+            false => Tuning { is_tuned, configs, is_partial, heuristics, ..self },
+        }
+    }
+
     /// Whether a row or a rule gives a parameter.
     pub(super) fn gives(&self, param: &SmolStr) -> bool {
         self.configs.iter().any(|row| row.meta.get(param).is_some()) || self.heuristics.iter().any(|(name, _)| name == param)
@@ -235,12 +244,17 @@ impl Host<'_> {
 
     /// `kernel[grid](args)`
     pub(crate) fn launch(&mut self, kernel: Function, grid: &Value, args: &Args) {
+        let tuning = self.tuning(kernel);
+        self.launch_tuned(kernel, &tuning, grid, args);
+    }
+
+    /// The same under what somebody else makes of the decorators.
+    pub(super) fn launch_tuned(&mut self, kernel: Function, tuning: &Tuning, grid: &Value, args: &Args) {
         let Some(place) = self.place() else { return };
         let Some(item) = items_of(self.db, kernel.file(self.db)).function(kernel).cloned() else { return };
         if self.found.launches.len() >= MAX_LAUNCHES {
             return self.refuse(place, kernel, LaunchError::Unresolved("the file launches too often".into()));
         }
-        let tuning = self.tuning(kernel);
         if self.expected_failures > 0 {
             return self.perhaps_written(args);
         }
@@ -250,11 +264,11 @@ impl Host<'_> {
                 self.used_as_option(value, usual);
             }
         }
-        let (partial, open) = self.partial(&item, &tuning, args);
+        let (partial, open) = self.partial(&item, tuning, args);
         let sizes = grid_sizes(grid).ok().and_then(|sizes| launch::grid(&sizes).ok()).map(|(sizes, _)| sizes);
         if self.called.is_some() {
             let row = tuning.configs.iter().find(|row| !row.is_impossible()).cloned().unwrap_or_default();
-            let made = self.launch_under(&item, place, grid, args, &tuning, &row);
+            let made = self.launch_under(&item, place, grid, args, tuning, &row);
             let is_certain = self.path_conditions.is_empty() && !matches!(made, Err(LaunchError::Invalid(..)));
             let is_whole = is_certain && made.is_ok() && (!tuning.is_tuned || !tuning.configs.is_empty());
             let grid = made.map_or(sizes, |(launch, _)| Some(launch.grid));
@@ -273,14 +287,14 @@ impl Host<'_> {
             self.perhaps_written(args);
             if !tuning.is_tuned || !tuning.configs.is_empty() {
                 let row = tuning.configs.first().cloned().unwrap_or_default();
-                if let Err(not @ LaunchError::Invalid(..)) = bind(kernel.name(self.db), &item, args, &tuning, &row) {
+                if let Err(not @ LaunchError::Invalid(..)) = bind(kernel.name(self.db), &item, args, tuning, &row) {
                     return self.refuse(place, kernel, not);
                 }
             }
             return self.refuse(place, kernel, LaunchError::Unresolved(why.to_string()));
         }
         let before = self.found.launches.len();
-        self.launch_rows(&item, place, &tuning, grid, args);
+        self.launch_rows(&item, place, tuning, grid, args);
         let is_resolved = self.found.launches.len() > before || self.found.sources.contains(&LaunchSource::Host(place));
         self.site(Site { place, partial, grid: sizes, open, is_resolved });
     }

@@ -20,6 +20,12 @@ pub struct LaunchId {
     pub row: Option<u32>,
 }
 
+impl LaunchId {
+    pub fn new(name: &str, row: Option<u32>) -> LaunchId {
+        LaunchId { name: name.into(), row }
+    }
+}
+
 /// `rows`, `matmul:3`
 impl fmt::Display for LaunchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,10 +1,10 @@
---- Charts as text in a float: the configuration matrix, the roofline, the occupancy, a layout.
+--- Charts as text in a float: the configuration matrix, the roofline, the occupancy, a layout, what was measured.
 
 local requests = require('tritium.requests')
 
 local M = {}
 
-M.kinds = { configs = 'tritium/configurations', roofline = 'tritium/roofline', occupancy = 'tritium/occupancy', layout = 'tritium/layout', report = 'tritium/report' }
+M.kinds = { configs = 'tritium/configurations', roofline = 'tritium/roofline', occupancy = 'tritium/occupancy', layout = 'tritium/layout', history = 'tritium/history', report = 'tritium/report' }
 
 --- Shows lines in a float in the middle of the screen; `q` closes it.
 ---@param title string
@@ -40,7 +40,7 @@ function M.show(title, text)
 end
 
 --- Asks for a chart of the kernel at the cursor and shows it. Figures that are being compiled are waited for.
----@param kind 'configs'|'roofline'|'occupancy'|'layout'|'report'
+---@param kind 'configs'|'roofline'|'occupancy'|'layout'|'history'|'report'
 ---@param done? fun(buffer: integer)
 function M.open(kind, done)
   local source = vim.api.nvim_get_current_buf()

@@ -72,6 +72,7 @@ M.commands = {
   roofline = chart('roofline'),
   occupancy = chart('occupancy'),
   layout = chart('layout'),
+  history = chart('history'),
   report = chart('report'),
   config = {
     act = function(words)

@@ -8,11 +8,13 @@ use smol_str::SmolStr;
 use super::{Entered, Entry, FreeName, HostLaunches, Run, why_unknown};
 use crate::{
     Db, Function, SourceFile,
+    body::ExprId,
     constant::Const,
     dtype::DType,
     host::{
-        HostPlace, Site,
+        Called, HostPlace, Site, called_at,
         free::{Argument, Free},
+        host_launches,
         interpret::Host,
         torch::Args,
         value::{Kind, Value},
@@ -31,10 +33,78 @@ const WARPS: &str = "num_warps";
 
 /// Enters nothing but launches a kernel as a place of the text does, with what is given and what is chosen for the rest.
 pub fn enter_kernel(db: &dyn Db, place: HostPlace, set: &[(String, String)]) -> Result<Entered, String> {
-    let site = super::super::host_launches(db, place.file).sites.iter().find(|site| site.place == place);
-    let site = site.ok_or("the launch is gone")?;
-    let assumed = specialisations(db, site.partial.kernel).first().map(|found| found.instance);
-    launched(db, site, assumed, set)
+    let known = match host_launches(db, place.file).sites.iter().find(|site| site.place == place) {
+        Some(site) => Known::of_site(site),
+        None => Known::of_called(called_at(db, place).next().ok_or("the launch is gone")?),
+    };
+    let assumed = specialisations(db, known.kernel).first().map(|found| found.instance);
+    launched(db, &known, assumed, set)
+}
+
+/// What there is to know of a launch before anybody says more.
+struct Known {
+    place: HostPlace,
+    kernel: Function,
+    /// By parameter.
+    given: Vec<Given>,
+    grid: Option<[u64; 3]>,
+    num_warps: Option<u32>,
+    /// Its own file's text says it, so that whoever reads that knows it too; or else it is a free name.
+    is_of_text: bool,
+}
+
+impl Known {
+    fn of_site(site: &Site) -> Known {
+        let Site { place, partial, grid, .. } = site;
+        Known {
+            place: *place,
+            kernel: partial.kernel,
+            given: partial.given.clone(),
+            grid: *grid,
+            num_warps: partial.options.num_warps,
+            is_of_text: true,
+        }
+    }
+
+    fn of_called(called: &Called) -> Known {
+        let Called { at, partial, grid, .. } = called;
+        Known {
+            place: *at,
+            kernel: partial.kernel,
+            given: partial.given.clone(),
+            grid: *grid,
+            num_warps: partial.options.num_warps,
+            is_of_text: false,
+        }
+    }
+
+    /// A launch of which only other files say more, by what its entry is called.
+    fn of_name(db: &dyn Db, file: SourceFile, name: &str) -> Option<Known> {
+        let (kernel, line) = name.split_once(ON_LINE)?;
+        let kernel = items::kernels(db, file).iter().copied().find(|function| function.name(db) == kernel)?;
+        let launches = (0..items::chunk_count(db, file)).flat_map(|chunk| {
+            let body = items::chunk_body(db, file, chunk);
+            let places = body.into_iter().flat_map(move |body| {
+                let all = body.exprs.iter().enumerate().filter(|(_, expr)| body.is_launch(expr)).map(|(index, _)| index);
+                all.collect::<Vec<_>>()
+            });
+            places.map(move |index| HostPlace { file, chunk, expr: ExprId(index as u32) })
+        });
+        let is_meant = |place: &HostPlace| place.line(db).to_string() == line;
+        Some(Known {
+            place: launches.into_iter().find(is_meant)?,
+            kernel,
+            given: vec![],
+            grid: None,
+            num_warps: None,
+            is_of_text: false,
+        })
+    }
+
+    /// `add on line 12`
+    fn name(&self, db: &dyn Db) -> String {
+        format!("{}{ON_LINE}{}", self.kernel.name(db), self.place.line(db))
+    }
 }
 
 /// The launches of a file that an entry makes that is called after a kernel and its line.
@@ -45,18 +115,13 @@ pub(super) fn launches_of(db: &dyn Db, file: SourceFile, entry: &Entry) -> Optio
     let mut host = Host::new(db, file);
     host.run();
     host.survey();
-    let site = host.sites.iter().find(|site| name_of(db, site) == entry.function)?;
-    Some(launched(db, site, None, &entry.set).ok()?.launches)
+    let site = host.sites.iter().map(Known::of_site).find(|known| known.name(db) == entry.function);
+    let known = site.or_else(|| Known::of_name(db, file, &entry.function))?;
+    Some(launched(db, &known, None, &entry.set).ok()?.launches)
 }
 
-/// `add on line 12`
-fn name_of(db: &dyn Db, Site { place, partial, .. }: &Site) -> String {
-    let line = place.range(db).map_or(0, |range| items::line_number(db, place.file, range.start));
-    format!("{}{ON_LINE}{line}", partial.kernel.name(db))
-}
-
-fn launched(db: &dyn Db, site: &Site, assumed: Option<Instance>, set: &[(String, String)]) -> Result<Entered, String> {
-    let (place, kernel) = (site.place, site.partial.kernel);
+fn launched(db: &dyn Db, known: &Known, assumed: Option<Instance>, set: &[(String, String)]) -> Result<Entered, String> {
+    let (place, kernel) = (known.place, known.kernel);
     let item = items::items(db, kernel.file(db)).function(kernel).ok_or("the kernel is gone")?;
     let wish = |name: &str| set.iter().find(|(wished, _)| wished == name).map(|(_, text)| text.clone());
     let mut free = Free::new(set)?;
@@ -65,10 +130,10 @@ fn launched(db: &dyn Db, site: &Site, assumed: Option<Instance>, set: &[(String,
     host.is_survey = true;
     (host.found, host.sites) = (Default::default(), vec![]);
     host.recorder = Default::default();
-    let tuning = host.tuning(kernel);
+    let tuning = host.tuning(kernel).without_unknown_rows();
     let mut keywords: Vec<(SmolStr, Value)> = Vec::new();
     for (index, param) in item.params.iter().enumerate() {
-        let given = site.partial.given.get(index).cloned().unwrap_or(Given::UNKNOWN);
+        let given = known.given.get(index).cloned().unwrap_or(Given::UNKNOWN);
         let assumed = assumed.and_then(|instance| instance.arguments(db).get(index));
         match free.wished(&param.name)? {
             Some(wished) => {
@@ -76,9 +141,12 @@ fn launched(db: &dyn Db, site: &Site, assumed: Option<Instance>, set: &[(String,
             }
             None if tuning.gives(&param.name) => continue,
             None => match (Value::from_given(given.clone()), param.default) {
-                (known, _) if known.to_const().is_some() => {
-                    keywords.push((param.name.clone(), known));
+                (value, _) if known.is_of_text && value.to_const().is_some() => {
+                    keywords.push((param.name.clone(), value));
                     continue;
+                }
+                (value, _) if let Some(value) = value.to_const() => {
+                    free.arguments.insert(param.name.clone(), Argument::Value { value, is_given: false });
                 }
                 (_, Some(_)) => continue,
                 _ => match stride_of(&item.params, index) {
@@ -92,8 +160,8 @@ fn launched(db: &dyn Db, site: &Site, assumed: Option<Instance>, set: &[(String,
         }
         keywords.push((param.name.clone(), free.value(&param.name)));
     }
-    let grid = wish(GRID).unwrap_or_else(|| site.grid.map_or_else(|| "1".to_owned(), |[x, y, z]| format!("({x}, {y}, {z})")));
-    let warps = wish(WARPS).or_else(|| Some(site.partial.options.num_warps?.to_string())).unwrap_or_else(|| "4".to_owned());
+    let grid = wish(GRID).unwrap_or_else(|| known.grid.map_or_else(|| "1".to_owned(), |[x, y, z]| format!("({x}, {y}, {z})")));
+    let warps = wish(WARPS).or_else(|| Some(known.num_warps?.to_string())).unwrap_or_else(|| "4".to_owned());
     let sizes = grid.trim_matches(['(', ')']).split(',').map(str::trim).filter(|size| !size.is_empty());
     let sizes: Option<Vec<Value>> = sizes.map(|size| size.parse::<u32>().ok().map(Value::int)).collect();
     let sizes = sizes.ok_or_else(|| format!("`{GRID}={grid}`: one to three numbers of programs are expected, as in `(8, 2)`"))?;
@@ -104,7 +172,7 @@ fn launched(db: &dyn Db, site: &Site, assumed: Option<Instance>, set: &[(String,
         said.push((WARPS, warps));
     }
     host.calls.push(place);
-    host.launch(kernel, &Value::tuple(sizes), &Args { positional: vec![], keywords });
+    host.launch_tuned(kernel, &tuning, &Value::tuple(sizes), &Args { positional: vec![], keywords });
     host.calls.pop();
     let launches = HostLaunches {
         found: std::mem::take(&mut host.found),
@@ -120,7 +188,7 @@ fn launched(db: &dyn Db, site: &Site, assumed: Option<Instance>, set: &[(String,
     Ok(Entered {
         entry: Entry {
             file: super::file_name(db, place.file),
-            function: name_of(db, site),
+            function: known.name(db),
             set: names.iter().map(|free| (free.name.clone(), free.value.clone())).collect(),
         },
         names,
