@@ -21,16 +21,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-LINE = re.compile(r"(\S+\.py::.*?) (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)\b")
-
+from xml.etree import ElementTree
 
 def ran(path, folder, mode, seconds, sources, extra):
     """Outcomes by test, the report of Tritium, and the last words."""
     with tempfile.TemporaryDirectory() as caches:
         report = os.path.join(caches, "report.json")
         tool = ["-m", "tritium", "-m", "pytest"] if mode != "0" else ["-m", "pytest"]
-        command = [sys.executable, *tool, "-v", "-p", "no:cacheprovider", *extra, str(path)]
+        results = os.path.join(caches, "results.xml")
+        command = [sys.executable, *tool, "-q", "-p", "no:cacheprovider", f"--junitxml={results}", *extra, str(path)]
         paths = [*(str(folder / source) for source in sources), os.environ.get("PYTHONPATH", "")]
         env = {
             **os.environ,
@@ -51,7 +50,10 @@ def ran(path, folder, mode, seconds, sources, extra):
                 break
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, how)
-        outcomes = dict(LINE.findall(text))
+        outcomes = {}
+        for case in ElementTree.parse(results).iter("testcase") if os.path.exists(results) else ():
+            wrong = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+            outcomes[f"{case.get('classname')}::{case.get('name')}"] = wrong[0] if wrong else "passed"
         kernels = []
         if os.path.exists(report):
             with open(report) as read:
@@ -85,9 +87,9 @@ def main():
     for path in files:
         ours, kernels, text = done[path, arguments.mode]
         alone = done[path, modes[0]][0]
-        passed = {test for test, outcome in alone.items() if outcome == "PASSED"}
+        passed = {test for test, outcome in alone.items() if outcome == "passed"}
         both = {test for test in passed if test in ours}
-        wrong = sorted(test for test in both if ours[test] not in ("PASSED", "XPASS"))
+        wrong = sorted(test for test in both if ours[test] != "passed")
         lost += [(test, ours[test]) for test in wrong]
         by = collections.Counter()
         for kernel in kernels:

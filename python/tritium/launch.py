@@ -44,6 +44,8 @@ class State:
         self.session = _tritium.Session(_triton_version(), self.device, program, packages)
         #: What was compiled for the GPU, by what it was made of.
         self.compiled = {}
+        #: What each of those that were compiled together has taken, in seconds, until it is told.
+        self.shares = {}
         #: Triton compiles on several threads.
         self.lock = threading.RLock()
         self.sources = capture.Sources(self.session.add, self.session.clear)

@@ -264,7 +264,15 @@ impl Emitter<'_> {
                 // It writes the slot that it has read if that is the element's of `total_slot`.
                 let low = (1 << along) - 1;
                 let away: Vec<u32> = bits()
-                    .map(|bit| if 1 << bit >= slots { 1 << (8 + bit) } else if bit < 5 { 1 << bit & low } else { 1 << (bit - 5) & low })
+                    .map(|bit| {
+                        if 1 << bit >= slots {
+                            1 << (8 + bit)
+                        } else if bit < 5 {
+                            1 << bit & low
+                        } else {
+                            1 << (bit - 5) & low
+                        }
+                    })
                     .collect();
                 let away = e.linear(&away, first >> 5 & low);
                 let holds = ins!(e, "icmp eq i32 {away}, 0");
