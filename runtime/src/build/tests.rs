@@ -83,6 +83,7 @@ fn built(all_variants: bool) -> super::Built {
                     swizzle: 64,
                 };
                 let image = Compiled {
+                    ptx: String::new(),
                     image: format!("image {nth}").into_bytes(),
                     kernel: planned.entry.kernel.clone(),
                     shared_bytes: 1024,
