@@ -1,77 +1,164 @@
 """Runs a project's own test-suite under `python -m tritium`, file by file, and writes what came of it as a table.
 
-    python bench/suites.py FOLDER [PATTERN …] --seconds 120 --out bench/results/NAME.md --title "liger-kernel 0.8.2"
+    python bench/suites.py FOLDER PATTERN … --mode 1 --jobs 8 --seconds 100 --out bench/results/NAME.md --title "liger-kernel 0.8.5"
 
-FOLDER is a checkout of the project, fetched by whoever asks; PyTorch and what the tests import must be installed beside the wheel of
-Tritium. Tests that need a GPU skip themselves. No file gets more than so many seconds: what has not ended then is not counted.
+FOLDER is a checkout of the project, fetched by whoever asks; PyTorch with Triton and what the tests import must be installed beside the wheel of
+Tritium. `--mode 1` is on a GPU and runs every file twice, under Triton alone too; `--mode verify` compares every first launch with Triton's, `--mode bench`
+times both too (with jobs beside one another times say little); `--mode cpu` needs neither Triton nor a GPU, and tests that do skip themselves. No file gets
+more than so many seconds for each.
 """
 
 import argparse
 import collections
+import concurrent.futures
+import csv
+import json
+import math
 import os
 import re
+import signal
+import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
-OUTCOMES = ("PASSED", "FAILED", "SKIPPED", "ERROR")
-
-
-def ran(path, folder, seconds):
-    """How many tests of a file came out how, the first words of each failure with how often it was, and whether it ended."""
-    command = [sys.executable, "-m", "tritium", "-m", "pytest", "-v", "-p", "no:cacheprovider", str(path)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
-    process = subprocess.Popen(
-        command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
-    )
-    try:
-        text, has_ended = process.communicate(timeout=seconds)[0], True
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        text, has_ended = process.communicate()[0], False
-    counts = collections.Counter(
-        found.group(1) for line in text.splitlines() if (found := re.match(r"\S+\.py::.* (PASSED|FAILED|SKIPPED|ERROR)\b", line))
-    )
-    causes = collections.Counter(line[1:].strip()[:110] for line in text.splitlines() if re.match(r"E +\w*(Error|Exception)\b", line))
-    return counts, causes, has_ended
+def ran(path, folder, mode, seconds, sources, extra):
+    """Outcomes by test, the report of Tritium, and the last words."""
+    with tempfile.TemporaryDirectory() as caches:
+        report = os.path.join(caches, "report.json")
+        tool = ["-m", "tritium", "-m", "pytest"] if mode != "0" else ["-m", "pytest"]
+        results = os.path.join(caches, "results.xml")
+        command = [sys.executable, *tool, "-q", "-p", "no:cacheprovider", f"--junitxml={results}", *extra, str(path)]
+        paths = [*(str(folder / source) for source in sources), os.environ.get("PYTHONPATH", "")]
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "TRITIUM": mode,
+            "TRITIUM_REPORT": report,
+            "TRITIUM_CACHE": os.path.join(caches, "tritium"),
+            "TRITON_CACHE_DIR": os.path.join(caches, "triton"),
+        }
+        process = subprocess.Popen(
+            command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+        )
+        text = ""
+        # Interrupted, pytest still says what has passed, and the report is written.
+        for wait, how in ((seconds, signal.SIGINT), (15, signal.SIGKILL), (None, None)):
+            try:
+                text = process.communicate(timeout=wait)[0]
+                break
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, how)
+        outcomes = {}
+        for case in ElementTree.parse(results).iter("testcase") if os.path.exists(results) else ():
+            wrong = [child for child in case if child.tag in ("failure", "error", "skipped")]
+            outcome = (wrong[0].tag, (wrong[0].get("message") or "").split("\n")[0][:110]) if wrong else ("passed", "")
+            outcomes[f"{case.get('classname')}::{case.get('name')}"] = outcome
+        kernels = []
+        if os.path.exists(report):
+            with open(report) as read:
+                kernels = json.load(read)["kernels"]
+        return outcomes, kernels, text[-3000:]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("patterns", nargs="*", default=["test/**/test_*.py"])
+    parser.add_argument("patterns", nargs="+")
+    parser.add_argument("--mode", choices=["1", "verify", "bench", "cpu"], default="1")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--source", action="append", default=[], help="folder of the checkout that Python imports from")
+    parser.add_argument("--pytest", action="append", default=[], help="a further argument of pytest")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--csv", type=Path, help="every judged specialisation")
     parser.add_argument("--title", default="A test-suite")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
     files = sorted({path for pattern in arguments.patterns for path in folder.glob(pattern)})
-    rows, total, all_causes = [], collections.Counter(), collections.Counter()
+    # Under verify and bench programs go on with Triton's results: what they pass says nothing new.
+    modes = ("0", "1") if arguments.mode == "1" else (arguments.mode,)
+    jobs = [(path, mode) for path in files for mode in modes]
+    run = lambda job: ran(job[0], folder, job[1], arguments.seconds, arguments.source or ["."], arguments.pytest)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        done = dict(zip(jobs, pool.map(run, jobs)))
+    rows, lost, causes, failures, trials = [], [], collections.Counter(), collections.Counter(), []
+    totals = collections.Counter()
     for path in files:
-        counts, causes, has_ended = ran(path, folder, arguments.seconds)
-        total += counts
-        all_causes += causes
-        name = path.stem.removeprefix("test_")
-        end = "" if has_ended else f"not ended after {arguments.seconds:.0f} s"
-        rows.append("| " + " | ".join([name, *(str(counts[outcome]) for outcome in OUTCOMES), end]) + " |")
-        print(rows[-1], flush=True)
+        ours, kernels, text = done[path, arguments.mode]
+        alone = done[path, modes[0]][0]
+        passed = {test for test, outcome in alone.items() if outcome[0] == "passed"}
+        both = {test for test in passed if test in ours}
+        wrong = sorted(test for test in both if ours[test][0] != "passed")
+        lost += [(test, " ".join(ours[test])) for test in wrong]
+        failures.update(" ".join(outcome) for outcome in ours.values() if outcome[0] in ("failure", "error"))
+        by = collections.Counter()
+        for kernel in kernels:
+            by[kernel["by"]] += kernel["specialisations"]
+            if kernel["refused"]:
+                causes[re.sub(r"`[^`]*`", "`…`", kernel["refused"])[:140]] += kernel["specialisations"]
+            trials += [(kernel["name"], trial) for trial in kernel["comparisons"]]
+        totals.update({"passed": len(passed), "both": len(both), "kept": len(both) - len(wrong), "tritium": by["tritium"], "triton": by["triton"]})
+        end = "" if kernels else " no report: " + " ".join(text.split()[-12:]) if not ours else ""
+        rows.append(f"| {path.stem.removeprefix('test_')} | {len(passed)} | {len(both)} | {len(both) - len(wrong)} | {by['tritium']} | {by['triton']} | {end.strip()} |")
+    ran_what = (
+        f"Of {totals['passed']} tests that pass under Triton {totals['both']} were also run under Tritium in that time, and {totals['kept']} pass."
+        if arguments.mode == "1"
+        else f"{totals['passed']} tests passed in that time, every launch under checks, against PyTorch's results on the CPU."
+        if arguments.mode == "cpu"
+        else f"Programs go on with Triton's results: the {totals['passed']} tests that passed in that time say which launches were made."
+    )
+    share = totals["tritium"] / max(1, totals["tritium"] + totals["triton"])
     lines = [
-        f"# {arguments.title} on the CPU",
+        f"# {arguments.title} on {'the CPU' if arguments.mode == 'cpu' else 'a GPU'}",
         "",
-        f"Made by `bench/suites.py`: its own tests under `python -m tritium`, every launch under checks, against PyTorch's results on the CPU. "
-        f"{total['PASSED']} passed, {total['FAILED']} failed, {total['SKIPPED']} skipped themselves, {total['ERROR']} could not begin.",
+        f"Made by `bench/suites.py`: its own tests {'under Triton alone and ' if arguments.mode == '1' else ''}under `python -m tritium` (`TRITIUM={arguments.mode}`), "
+        f"at most {arguments.seconds:.0f} s for each file. {ran_what}"
+        + (f" Tritium compiled {totals['tritium']} of {totals['tritium'] + totals['triton']} specialisations ({100 * share:.1f} %)." if arguments.mode != "cpu" else ""),
         "",
-        "| tests | passed | failed | skipped | errors | |",
-        "|---|--:|--:|--:|--:|---|",
+        "| tests | passed | compared with Triton alone | pass | specialisations | compiled by Triton | |",
+        "|---|--:|--:|--:|--:|--:|---|",
         *rows,
         "",
-        "Errors, by how many tests have them:",
-        "",
-        *(f"- {count}: `{cause}`" for cause, count in all_causes.most_common(20)),
-        "",
     ]
+    for title, told in (
+        ("Pass under Triton alone:", [f"`{test}`: {outcome}" for test, outcome in lost[:60]]),
+        ("Failures, by how many tests have them:", [f"{count}: `{cause}`" for cause, count in failures.most_common(20)]),
+        ("Refused, by specialisations:", [f"{count}: {cause}" for cause, count in causes.most_common(40)]),
+    ):
+        if told:
+            lines += [title, "", *(f"- {line}" for line in told), ""]
+    if trials:
+        verdicts = collections.Counter(trial["verdict"] for _, trial in trials)
+        lines += ["Compared with Triton's results:", "", *(f"- {count}: {verdict}" for verdict, count in verdicts.most_common()), ""]
+        timed = [(trial["us"][1] / trial["us"][0], name, trial) for name, trial in trials if trial["us"]]
+        mean = lambda values: math.exp(statistics.fmean(map(math.log, values)))
+        if timed:
+            ratios = [ratio for ratio, _, _ in timed]
+            firsts = [trial["first_ms"][1] / trial["first_ms"][0] for _, _, trial in timed]
+            lines += [
+                f"{len(timed)} timed (median of graphs that take turns, warm L2): Triton's time over Tritium's {mean(ratios):.3f} in the geometric mean, "
+                f"{100 * sum(r < 0.95 for r in ratios) / len(ratios):.1f} % below 0.95, {sum(r < 0.85 for r in ratios)} below 0.85, least {min(ratios):.2f}. "
+                f"From the request to a loaded kernel: {mean(firsts):.1f} times sooner in the geometric mean.",
+                "",
+                "| far below | Triton over Tritium | µs | Triton's µs | registers, spilled, shared | Triton's |",
+                "|---|--:|--:|--:|---|---|",
+                *(f"| {name} | {ratio:.2f} | {t['us'][0]:.1f} | {t['us'][1]:.1f} | {t['resources'][0]} | {t['resources'][1]} |" for ratio, name, t in sorted(timed, key=lambda x: x[0])[:30]),
+                "",
+            ]
+        differ = [(name, trial) for name, trial in trials if trial["verdict"] == "differs" or trial["verdict"].startswith("not ")]
+        lines += [f"- `{name}`: {t['verdict']}, error {t['error']:.1e} of {t['bound']:.1e}, worst {t['worst']} of {t['dtype']}; {t['specialisation']}" for name, t in differ[:40]]
+        if arguments.csv:
+            with open(arguments.csv, "w", newline="") as out:
+                table = csv.writer(out)
+                table.writerow(["kernel", *trials[0][1]])
+                table.writerows([name, *trial.values()] for name, trial in trials)
+    text = "\n".join(lines) + "\n"
+    print(text)
     if arguments.out:
-        arguments.out.write_text("\n".join(lines))
+        arguments.out.write_text(text)
 
 
 if __name__ == "__main__":

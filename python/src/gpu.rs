@@ -1,54 +1,21 @@
 //! Kernels of the running program on its GPU: compiled in the background, loaded into its context, launched on its streams.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use pyo3::{
-    Borrowed,
-    exceptions::{PyKeyError, PyRuntimeError, PyTypeError, PyValueError},
+    Borrowed, create_exception,
+    exceptions::{PyException, PyRuntimeError, PyTypeError, PyValueError},
     intern,
     prelude::*,
     types::{PyBool, PyBytes, PyDict, PyInt, PyTuple},
 };
 use tritium_runtime::{
     device::cuda::{Geometry, Resident, Ways, device_address, enter_any_context},
-    run::{Compiler, Live, LiveArgument, LiveCompiled, LiveKernel, LiveProblem, Prepared, Slot},
-    store::Store,
-    worker::ptxas,
+    run::{LiveArgument, LiveCompiled, LiveKernel, Slot},
 };
 use tritium_semantics::{dtype::DType, launch::LaunchOptions, target};
 
 use crate::values::{constant, parts};
-
-/// What compiles, once a program asks for it.
-pub(crate) struct Workshop {
-    compiler: Compiler,
-}
-
-impl Workshop {
-    /// `program`: the `tritium` that serves as worker; `packages`: where the program's Python packages lie, ptxas among them.
-    pub(crate) fn new(program: PathBuf, packages: Vec<PathBuf>) -> Workshop {
-        ptxas::look_in(packages);
-        Workshop { compiler: Compiler::with(program, Store::open()) }
-    }
-
-    /// Compiles several at once, on the threads of the pool that it is called on.
-    pub(crate) fn compile(&self, prepared: Vec<Result<Prepared, String>>) -> Vec<Result<LiveCompiled, Vec<LiveProblem>>> {
-        let mut found: Vec<Option<Result<LiveCompiled, Vec<LiveProblem>>>> = Vec::new();
-        let mut ready = Vec::new();
-        for one in prepared {
-            match one {
-                Ok(one) => {
-                    ready.push(one);
-                    found.push(None);
-                }
-                Err(message) => found.push(Some(Err(vec![LiveProblem { code: String::new(), message, place: None }]))),
-            }
-        }
-        let mut compiled = Prepared::compile_all(ready, &self.compiler).into_iter();
-        let missing = || Err(vec![]);
-        found.into_iter().map(|known| known.unwrap_or_else(|| compiled.next().unwrap_or_else(missing))).collect()
-    }
-}
 
 /// What Python asks to compile.
 pub(crate) struct KernelRequest(pub(crate) LiveKernel);
@@ -83,11 +50,6 @@ fn argument(value: &Bound<'_, PyTuple>) -> PyResult<LiveArgument> {
         }
         _ => LiveArgument::Const(constant(value)?),
     })
-}
-
-/// Takes the lock of the kernels for as long as finding the functions takes.
-pub(crate) fn prepare(live: &mut Live, requests: &[KernelRequest]) -> Vec<Result<Prepared, String>> {
-    requests.iter().map(|request| live.prepare(&request.0)).collect()
 }
 
 /// Machine code, not loaded yet.
@@ -128,16 +90,10 @@ impl Compiled {
         self.0.shared_bytes
     }
 
-    /// The most terms that one operation adds up, and whether there are loops, which may add up more.
-    #[getter]
-    fn reduction(&self) -> (u64, bool) {
-        (self.0.reduction, self.0.loops)
-    }
-
-    /// The distance of 1 from the next number in the coarsest type that it rounds to on its way.
-    #[getter]
-    fn coarsest(&self) -> f64 {
-        self.0.coarsest
+    /// How far results of a type may lie from another compiler's, as ‖a − b‖₂ / ‖b‖₂, where `extent` is the largest of a tensor's axis; `None`
+    /// of a type that Triton does not have.
+    fn bound(&self, dtype: &str, extent: u64) -> Option<f64> {
+        DType::from_name(dtype).map(|dtype| self.0.bound(dtype, extent))
     }
 
     /// Loads it into the context that is current on this thread.
@@ -149,6 +105,13 @@ impl Compiled {
     }
 }
 
+create_exception!(
+    tritium,
+    PaddingError,
+    PyException,
+    "A descriptor reads another value beyond its end than the kernel was compiled for."
+);
+
 /// A loaded kernel. A call launches it: three extents of the grid, stream, then what Triton passes to every launcher, then the arguments.
 #[pyclass(frozen)]
 pub(crate) struct Launcher {
@@ -158,7 +121,7 @@ pub(crate) struct Launcher {
     ways: Ways,
 }
 
-/// Stream, function, packed metadata, launch metadata, two hooks.
+/// Three extents of the grid, stream, function, packed metadata, launch metadata, two hooks.
 const BEFORE_ARGUMENTS: usize = 9;
 
 #[pymethods]
@@ -262,7 +225,7 @@ fn add(slot: &Slot, value: &Bound<'_, PyAny>, at: usize, words: &mut Vec<u64>) -
         }
         Slot::Descriptor { rank, nan } => {
             if (value.getattr(intern!(py, "padding"))?.extract::<String>()? == "nan") != *nan {
-                return Err(PyKeyError::new_err("padding"));
+                return Err(PaddingError::new_err("the descriptor's padding is not the one that was compiled in"));
             }
             words.push(pointer(&value.getattr(intern!(py, "base"))?, at)?);
             for extent in value.getattr(intern!(py, "shape"))?.try_iter()?.take(*rank) {

@@ -7,6 +7,7 @@ mod gpu;
 mod values;
 
 use std::{
+    panic::{self, AssertUnwindSafe},
     path::PathBuf,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError},
     thread,
@@ -17,15 +18,18 @@ use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
 };
+use rayon::prelude::*;
 use tritium_runtime::{
     device::DeviceName,
-    run::{Live, LiveLaunch, LiveOutcome},
+    run::{Compiler, Live, LiveLaunch, LiveOutcome},
+    store::Store,
     tensor::{self, Tensor},
     watch::Watched,
+    worker::ptxas,
 };
 use tritium_semantics::{DEEP_STACK_BYTES, dtype::DType, target, versions};
 
-use gpu::{Compiled, KernelRequest, Launcher, Workshop};
+use gpu::{Compiled, KernelRequest, Launcher, PaddingError};
 use values::{Memory, Request};
 
 /// How often Python is asked whether somebody has pressed Ctrl-C.
@@ -36,8 +40,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 struct Session {
     live: Mutex<Live>,
     threads: rayon::ThreadPool,
-    /// `None` where the `tritium` program is not found.
-    workshop: Option<Workshop>,
+    /// `None` where the `tritium` program, which serves as worker, is not found.
+    compiler: Option<Compiler>,
 }
 
 #[pymethods]
@@ -53,8 +57,9 @@ impl Session {
         let threads =
             rayon::ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).thread_name(|n| format!("tritium-{n}")).build();
         let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let workshop = program.map(|program| Workshop::new(program, packages));
-        Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, workshop })
+        ptxas::look_in(packages);
+        let compiler = program.map(|program| Compiler::with(program, Store::open()));
+        Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, compiler })
     }
 
     /// Makes the text of a module known.
@@ -77,16 +82,17 @@ impl Session {
 
     /// Compiles specialisations, several at once. For each a `Compiled`, or as JSON why there is none.
     fn compile<'py>(&self, py: Python<'py>, requests: Vec<KernelRequest>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let Some(workshop) = &self.workshop else {
+        let Some(compiler) = &self.compiler else {
             return Err(PyRuntimeError::new_err(
                 "the `tritium` program was not found beside this module: install the whole wheel",
             ));
         };
-        let prepared = gpu::prepare(&mut *self.live(py)?, &requests);
-        let compiled = py.detach(|| {
-            let compile = || self.threads.install(|| workshop.compile(prepared));
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile))
-        });
+        // The kernels are free for others once the functions are found.
+        let mut live = self.live(py)?;
+        let prepared: Vec<_> = requests.iter().map(|request| live.prepare(&request.0)).collect();
+        drop(live);
+        let compile = || prepared.into_par_iter().with_max_len(1).map(|one| one?.compile(compiler)).collect::<Vec<_>>();
+        let compiled = py.detach(|| panic::catch_unwind(AssertUnwindSafe(|| self.threads.install(compile))));
         let compiled =
             compiled.map_err(|_| PyRuntimeError::new_err("the compiler failed inside of Tritium: please report the kernel"))?;
         let one = |outcome| match outcome {
@@ -191,7 +197,7 @@ fn pattern(dtype: &str) -> Option<Vec<u8>> {
 #[pymodule]
 mod _tritium {
     #[pymodule_export]
-    use super::{Compiled, Launcher, Session, default_triton, has_name, is_module, pattern};
+    use super::{Compiled, Launcher, PaddingError, Session, default_triton, has_name, is_module, pattern};
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

@@ -130,6 +130,7 @@ def test_what_is_not_compiled_goes_on_to_triton_and_is_told(module, monkeypatch)
     for why, (asked, options) in refusals.items():
         assert module.asked(asked, TARGET, options) == "Triton's apply"
         row = next(row for row in report() if row.name == "apply" and row.by == "triton")
+        assert row.line == apply.fn.__code__.co_firstlineno + 1, "that of `def`, whoever compiles"
         if "power of 2" in why:
             assert "power of two" in row.refused or "power of 2" in row.refused, row.refused
         else:
@@ -170,12 +171,29 @@ def test_a_tuner_is_told_of_rows_that_do_not_fit(module):
     module.max_shared_mem = lambda device: 1024
     asked = Source(large, {"X": "*fp16", "BLOCK": "constexpr"}, {(1,): 64})
     assert module.asked(asked, TARGET, {}) == "Triton's large", "Triton's may take less"
-    with compiler.trial():
+    with compiler.tuning():
         kernel = module.asked(asked, TARGET, {})
         with pytest.raises(module.OutOfResources):
             kernel.run
         with pytest.raises(module.OutOfResources):
             kernel.run(1, 1, 1)
+
+
+def test_descriptors_with_another_padding_are_launched_by_triton(module):
+    @triton.jit
+    def copied(X, Y, BLOCK: tl.constexpr):
+        Y.store([0], X.load([0]))
+
+    theirs = types.SimpleNamespace(run=lambda *call: call, function="its function", packed_metadata="its metadata")
+    asked = Source(copied, {"X": "tensordesc<fp32[64]>", "Y": "tensordesc<fp32[64]>", "BLOCK": "constexpr"}, {(2,): 64})
+    made = compiler._compile(module, lambda *_, **__: theirs, asked, TARGET, {}, {})
+
+    def refusing(*call):
+        raise tritium._tritium.PaddingError
+
+    assert made._launcher(refusing)(1, 1, 1, "stream", "f", "m", None, None, None, "x") == (
+        1, 1, 1, "stream", "its function", "its metadata", None, None, None, "x",
+    )
 
 
 def test_globals_that_were_compiled_in_are_watched(module):

@@ -192,6 +192,15 @@ def _class(name, value):
     return [f"class {name}:", "    pass"]
 
 
+def place(function):
+    """File and line of a function's `def`; where its text is not to be found, what its code says."""
+    try:
+        return written(function)[1:]
+    except (OSError, TypeError):
+        code = function.fn.__code__
+        return code.co_filename, code.co_firstlineno
+
+
 def written(function):
     """The text of a function from its `def` on, dedented; its file; the line of `def` there."""
     python = function.fn

@@ -5,19 +5,16 @@ Everything around that step (autotuners, heuristics, hooks, Inductor, graphs) is
 
 import contextlib
 import contextvars
-import copy
 import dataclasses
 import functools
-import hashlib
 import json
 import os
 import shutil
 import sys
 import sysconfig
 import time
-from collections import namedtuple
 
-from tritium import _tritium, errors, launch, report, symbols
+from tritium import capture, errors, kernel, launch, report
 
 #: Options that change what code is made, with the values under which Tritium's is the same as Triton's. `None` is as good as the default.
 EXPECTED = {
@@ -36,7 +33,7 @@ EXPECTED = {
 _gathered = contextvars.ContextVar("gathered", default=None)
 
 #: Set while an autotuner tries a row: one that does not fit is told instead of handed on.
-_is_trial = contextvars.ContextVar("is_trial", default=False)
+_is_tuning = contextvars.ContextVar("is_tuning", default=False)
 
 
 class Refused(Exception):
@@ -93,38 +90,33 @@ def _compile(module, original, src, target, options, kwargs):
         if gathered is not None:
             gathered.append(request)
             return None
-        kernel = _kernel(module, src, request, *parsed)
+        made = _kernel(module, src, request, theirs, *parsed)
     except Refused as refused:
         return None if gathered is not None else _handed_on(src, theirs, refused)
-    row = _row(src, kernel.source, "tritium")
+    row = report.of(request.source.name, request.source.file, request.source.line, "tritium")
     row.specialisations += 1
     seconds = time.perf_counter() - begin + launch.state().shares.pop(request.key, 0.0)
     row.compile_seconds += seconds
     mode = os.environ.get("TRITIUM")
     if mode in ("verify", "bench"):
-        from tritium import judge
+        from tritium import compare
 
-        return judge.both(kernel, theirs, row, mode, seconds)
-    return kernel
+        return compare.both(made, theirs, row, mode, seconds)
+    return made
 
 
 def _handed_on(src, theirs, refused):
     """Triton's kernel, and why it is not Tritium's."""
-    code = src.fn.fn.__code__
+    file, line = capture.place(src.fn)
     if os.environ.get("TRITIUM_FALLBACK") == "error":
-        line = refused.line or code.co_firstlineno
-        raise errors.CompilationError(str(refused), kernel=src.fn.__name__, file=code.co_filename, line=line) from None
-    kernel = theirs()
+        raise errors.CompilationError(str(refused), kernel=src.fn.__name__, file=file, line=refused.line or line) from None
+    made = theirs()
     # What Triton does not take either is its own to tell.
-    row = report.of(src.fn.__name__, code.co_filename, code.co_firstlineno, "triton")
+    row = report.of(src.fn.__name__, file, line, "triton")
     row.refused = str(refused)
     row.refused_line = refused.line
     row.specialisations += 1
-    return kernel
-
-
-def _row(src, source, by):
-    return report.of(src.fn.__name__, source.file, source.line, by)
+    return made
 
 
 def _parsed(module, src, target, options):
@@ -199,7 +191,7 @@ def _ask(requests):
         return [json.dumps([{"code": "", "message": str(error), "place": None}])] * len(requests)
 
 
-def _kernel(module, src, request, target, backend, options):
+def _kernel(module, src, request, theirs, target, backend, options):
     compiled = _compiled(request)
     if isinstance(compiled, str):
         problem = json.loads(compiled)[0]
@@ -209,9 +201,9 @@ def _kernel(module, src, request, target, backend, options):
     if not compiled.is_cubin:
         raise Refused("there is no ptxas: `pip install nvidia-cuda-nvcc` brings it")
     limit = module.max_shared_mem(module.driver.active.get_current_device()) if _is_here(module, target) else None
-    if limit is not None and compiled.shared > limit and not _is_trial.get():
+    if limit is not None and compiled.shared > limit and not _is_tuning.get():
         raise Refused(f"its {compiled.shared} bytes of shared memory are more than the {limit} of a CTA")
-    return kernel_class(module)(src, request.source, compiled, target, backend, options, request.key)
+    return kernel.kernel_class(module)(src, request, compiled, (target, backend, options), theirs)
 
 
 def _is_here(module, target):
@@ -222,154 +214,14 @@ def _is_here(module, target):
         return False
 
 
-@functools.cache
-def kernel_class(module):
-    """Tritium's kernels, as Triton's `CompiledKernel` has them."""
-
-    class Kernel(module.CompiledKernel):
-        # Outside of `__dict__`, which Inductor takes apart and sends to other processes.
-        __slots__ = ("code", "source")
-
-        def __init__(self, src, source, code, target, backend, options, key):
-            self.code = code
-            self.source = source
-            self.src = src
-            self.name = code.name
-            self.hash = hashlib.sha256(f"tritium {_tritium.__version__} {source.text} {key}".encode()).hexdigest()
-            fields = {
-                **options.__dict__,
-                "name": code.name,
-                "hash": self.hash,
-                "target": target,
-                "shared": code.shared,
-                "triton_version": module.__version__,
-                "global_scratch_size": 0,
-                "global_scratch_align": 1,
-                "profile_scratch_size": 0,
-                "profile_scratch_align": 1,
-                "tmem_size": 0,
-                "tensordesc_meta": None,
-                "cluster_dims": (1, 1, 1),
-                "compiled_by": "tritium",
-            }
-            self.metadata = namedtuple("KernelMetadata", sorted(fields))(**fields)
-            self.packed_metadata = backend.pack_metadata(self.metadata)
-            self.kernel = code.image
-            self.asm = module.AsmDict({"ptx": code.ptx, "llir": code.llvm, "cubin": code.image})
-            self.metadata_group = _written(module, self.hash, self.name, fields, self.asm)
-            self.module = None
-            self.function = None
-            self._run = None
-            _watch_globals(src.fn, source)
-
-        def _init_handles(self):
-            if self.module is not None:
-                return
-            device = module.driver.active.get_current_device()
-            knobs = getattr(module.knobs, "runtime", None)
-            try:
-                limit = module.max_shared_mem(device)
-                if self.metadata.shared > limit:
-                    raise module.OutOfResources(self.metadata.shared, limit, "shared memory")
-                if (hook := getattr(knobs, "kernel_load_start_hook", None)) is not None:
-                    hook(self.module, self.function, self.name, self.metadata_group, self.hash)
-                loaded = self.code.load(self.metadata.num_warps, bool(self.metadata.launch_cooperative_grid), bool(self.metadata.launch_pdl))
-                threads = 32 * self.metadata.num_warps
-                if threads > loaded.max_threads:
-                    raise module.OutOfResources(threads, loaded.max_threads, "threads")
-            except module.OutOfResources as error:
-                # A copy: this one takes the frames along that it passes.
-                self.__dict__["run"] = self._run = functools.partial(_raise, copy.copy(error))
-                raise
-            self.module = self.function = loaded.function
-            self.n_regs, self.n_spills, self.n_max_threads = loaded.registers, loaded.local_bytes // 4, loaded.max_threads
-            self.__dict__["run"] = self._run = self._launcher(loaded)
-            if (hook := getattr(knobs, "kernel_load_end_hook", None)) is not None:
-                hook(self.module, self.function, self.name, self.metadata_group, self.hash)
-
-        def _launcher(self, loaded):
-            if not any(isinstance(type, str) and type.startswith("tensordesc") for type in self.src.signature.values()):
-                return loaded
-
-            def run(*call):
-                try:
-                    return loaded(*call)
-                except KeyError:
-                    # Read beyond its end one gives NaN, which nobody knows before it is seen.
-                    raise errors.LaunchError("descriptors with padding=\"nan\" are not compiled: TRITIUM=0 leaves the kernel to Triton") from None
-
-            return run
-
-        def launch_metadata(self, grid, stream, *args):
-            hook = module.knobs.runtime.launch_enter_hook
-            if hook is None or getattr(hook, "calls", True) == []:
-                return None
-            return super().launch_metadata(grid, stream, *args)
-
-    # In the instance once the kernel is loaded, so that a launch finds it at once.
-    Kernel.run = _Run()
-    return Kernel
-
-
-class _Run:
-    """`kernel.run` before the kernel is loaded."""
-
-    def __get__(self, kernel, owner=None):
-        if kernel is None:
-            return self
-        kernel._init_handles()
-        return kernel.__dict__["run"]
-
-
-def _raise(error, *args, **kwargs):
-    raise copy.copy(error)
-
-
-def _written(module, hash, name, fields, asm):
-    """The files that Triton keeps of a kernel, in its own cache: Inductor launches from them."""
-    try:
-        manager = module.get_cache_manager(hash)
-        group = {}
-        for kind in ("ptx", "cubin"):
-            file = f"{name[:150]}.{kind}"
-            group[file] = manager.put(asm[kind], file, binary=kind == "cubin")
-        file = f"{name[:150]}.json"
-        group[file] = manager.put(json.dumps(fields, default=vars), file, binary=False)
-        manager.put_group(file, group)
-        return group
-    except (OSError, TypeError, ValueError):
-        # Nowhere to write.
-        return {}
-
-
-def _watch_globals(function, source):
-    """Triton looks at each launch whether a global that was compiled in has changed. It knows them from its own compilation."""
-    used = getattr(function, "used_global_vals", None)
-    if used is None:
-        return
-    seen = set()
-
-    def add(source):
-        if source.module in seen:
-            return
-        seen.add(source.module)
-        for where, name, value in source.captured:
-            if isinstance(where, dict) and not symbols.is_jit(value):
-                used.setdefault((name, id(where)), (value, where))
-        for other in source.others:
-            add(other)
-
-    add(source)
-
-
 @contextlib.contextmanager
-def trial():
+def tuning():
     """A row of an autotuner is being tried."""
-    token = _is_trial.set(True)
+    token = _is_tuning.set(True)
     try:
         yield
     finally:
-        _is_trial.reset(token)
+        _is_tuning.reset(token)
 
 
 def compile_together(launches):

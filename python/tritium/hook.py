@@ -156,7 +156,7 @@ def _patch_tuners(autotuner):
         # Times on a CPU say nothing about those on a GPU: all rows are as good, and the first is taken.
         if not _has_gpu() and launch.is_on_cpu([*args, *meta.values()]):
             return [0.0, 0.0, 0.0]
-        with compiler.trial():
+        with compiler.tuning():
             return bench(self, *args, config=config, **meta)
 
     def pruned(self, kwargs):

@@ -10,7 +10,7 @@ import sys
 
 
 @dataclasses.dataclass
-class Trial:
+class Comparison:
     """The first launch of a specialisation by both compilers. Pairs are Tritium's and Triton's."""
 
     specialisation: str
@@ -31,7 +31,7 @@ class Trial:
     #: Median time of a launch in µs, warm L2, measured.
     us: tuple | None = None
 
-    def judge(self, differences):
+    def keep(self, differences):
         """Keeps what is worst of all memories."""
         rank = ("same bits", "within the bound", "as far as two runs of Triton's", "within the rounding of its inputs", "differs")
         for error, bound, own, noise, worst, dtype in differences:
@@ -65,7 +65,7 @@ class Kernel:
     #: Why Tritium has refused it, and the line that is to blame.
     refused: str | None = None
     refused_line: int | None = None
-    trials: list = dataclasses.field(default_factory=list)
+    comparisons: list = dataclasses.field(default_factory=list)
 
     def __str__(self):
         if self.by in ("cpu", "sim"):
@@ -93,18 +93,18 @@ def report():
 
 
 def summary():
-    """The report as text, a line for each kernel and for each judged specialisation."""
+    """The report as text, a line for each kernel and for each specialisation that both have run."""
     lines = []
     for kernel in report():
         lines.append(str(kernel))
-        for trial in kernel.trials:
-            times = "" if trial.us is None else f", {trial.us[0]:.1f} µs, Triton {trial.us[1]:.1f} µs ({trial.ratio:.2f}×)"
-            error = "" if trial.worst is None else f" (error {trial.error:.1e} of {trial.bound:.1e} allowed, worst at element {trial.worst} of a {trial.dtype} tensor)"
-            lines.append(f"    {trial.verdict}{error}{times}; {trial.specialisation}")
+        for comparison in kernel.comparisons:
+            times = "" if comparison.us is None else f", {comparison.us[0]:.1f} µs, Triton {comparison.us[1]:.1f} µs ({comparison.ratio:.2f}×)"
+            error = "" if comparison.worst is None else f" (error {comparison.error:.1e} of {comparison.bound:.1e} allowed, worst at element {comparison.worst} of a {comparison.dtype} tensor)"
+            lines.append(f"    {comparison.verdict}{error}{times}; {comparison.specialisation}")
     by = {who: sum(kernel.specialisations for kernel in report() if kernel.by == who) for who in ("tritium", "triton")}
     if total := sum(by.values()):
         lines.append(f"{by['tritium']} of {total} specialisations were compiled by Tritium, {by['triton']} by Triton")
-    ratios = [trial.ratio for kernel in report() for trial in kernel.trials if trial.us]
+    ratios = [comparison.ratio for kernel in report() for comparison in kernel.comparisons if comparison.us]
     if ratios:
         mean = math.exp(statistics.fmean(map(math.log, ratios)))
         lines.append(f"{len(ratios)} timed: Triton's time over Tritium's {mean:.2f} in the geometric mean, {min(ratios):.2f} to {max(ratios):.2f}")
@@ -116,7 +116,7 @@ COLUMNS = ("kernel", "file", "line", "specialisation", "grid", "num_warps", "ver
 
 
 def write(path):
-    """The report as JSON, or the judged specialisations as CSV where the name says so. Processes of one program may add to the same CSV; `%p`
+    """The report as JSON, or the specialisations that both compilers have run as CSV where the name says so. Processes of one program may add to the same CSV; `%p`
     in the name is the number of the process."""
     path = path.replace("%p", str(os.getpid()))
     if path.endswith(".csv"):
@@ -125,11 +125,11 @@ def write(path):
             if out.tell() == 0:
                 rows.writerow(COLUMNS)
             for kernel in report():
-                for trial in kernel.trials:
-                    pairs = [trial.us or ("", ""), trial.first_ms, *zip(*(side or ("", "", "") for side in trial.resources))]
+                for comparison in kernel.comparisons:
+                    pairs = [comparison.us or ("", ""), comparison.first_ms, *zip(*(side or ("", "", "") for side in comparison.resources))]
                     flat = [value for pair in pairs for value in pair]
-                    rows.writerow([kernel.name, kernel.file, kernel.line, trial.specialisation, "×".join(map(str, trial.grid)),
-                                   trial.num_warps, trial.verdict, trial.error, trial.bound, *flat])
+                    rows.writerow([kernel.name, kernel.file, kernel.line, comparison.specialisation, "×".join(map(str, comparison.grid)),
+                                   comparison.num_warps, comparison.verdict, comparison.error, comparison.bound, *flat])
         return
     with open(path, "w") as out:
         json.dump({"version": 1, "kernels": [dataclasses.asdict(kernel) for kernel in report()]}, out, indent=1)
@@ -139,8 +139,8 @@ def at_exit():
     """What `TRITIUM_REPORT` asks for: `1` is the summary on stderr, anything else a file. Where both compilers were run, the summary is
     written anyway."""
     wanted = os.environ.get("TRITIUM_REPORT", "").lower()
-    is_judged = any(kernel.trials for kernel in report())
-    if report() and (wanted in ("1", "on", "yes", "true") or is_judged):
+    is_compared = any(kernel.comparisons for kernel in report())
+    if report() and (wanted in ("1", "on", "yes", "true") or is_compared):
         print(summary(), file=sys.stderr)
     if wanted not in ("", "0", "off", "no", "false", "1", "on", "yes", "true") and report():
         write(os.environ["TRITIUM_REPORT"])

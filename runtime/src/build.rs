@@ -439,8 +439,8 @@ impl Plan {
 /// Whether the compiled kernel takes what a variant says: another number of parameters would be read from nowhere.
 fn agree(db: &Database, instance: Instance, parameters: &[Need]) -> Result<(), String> {
     let entry = elaborate(db, instance).module.entry();
-    let bytes = |param: &tritium_tile::Param| entry.ty(param.value).elem().scalar().map_or(8, tritium_tile::Scalar::bytes);
-    let of_kernel: Vec<(u32, u32)> = entry.params.iter().map(|param| (bytes(param), param.divisibility)).collect();
+    let of_kernel: Vec<(u32, u32)> =
+        entry.params.iter().map(|param| (entry.parameter_bytes(param), param.divisibility)).collect();
     let told: Vec<(u32, u32)> =
         parameters.iter().filter(|need| !need.is_one).map(|need| (need.bytes, need.divisible_by)).collect();
     if of_kernel == told {

@@ -36,25 +36,24 @@ pub fn compile_ptx(pool: &Pool, store: &Store, request: &PtxRequest) -> Result<S
 /// The machine code of PTX. What was handed over ([`Store::get_given`]) is good whichever ptxas has made it: it is there for machines that have none.
 pub fn compile_code(store: &Store, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
     let of_any = Key::of(&["code of any ptxas", REVISION, request.sm, request.ptx]);
-    let read = |bytes: Vec<u8>| postcard::from_bytes::<Assembled>(&bytes).ok();
-    let code = match store.get_given(of_any).and_then(read) {
+    let code = match store.get_given(of_any).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
         Some(code) => code,
-        None => {
-            let key = Key::of(&["code", REVISION, &ptxas::version()?, request.sm, request.ptx]);
-            match store.get(key).and_then(read) {
-                Some(code) => code,
-                None => {
-                    let code = ptxas::assemble(request)?;
-                    if let Ok(bytes) = postcard::to_allocvec(&code) {
-                        store.put(key, &bytes);
-                    }
-                    code
-                }
-            }
-        }
+        None => code_of_this_ptxas(store, request)?,
     };
     if let Ok(bytes) = postcard::to_allocvec(&code) {
         store.copy(of_any, &bytes);
+    }
+    Ok(code)
+}
+
+fn code_of_this_ptxas(store: &Store, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+    let key = Key::of(&["code", REVISION, &ptxas::version()?, request.sm, request.ptx]);
+    if let Some(code) = store.get(key).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+        return Ok(code);
+    }
+    let code = ptxas::assemble(request)?;
+    if let Ok(bytes) = postcard::to_allocvec(&code) {
+        store.put(key, &bytes);
     }
     Ok(code)
 }

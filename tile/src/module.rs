@@ -117,6 +117,11 @@ impl Function {
         }
     }
 
+    /// Bytes of a parameter that is a scalar or a pointer, as a launch passes it.
+    pub fn parameter_bytes(&self, param: &Param) -> u32 {
+        self.ty(param.value).elem().scalar().map_or(8, Scalar::bytes)
+    }
+
     /// An empty function that about so many operations will stand in.
     pub fn with_room(name: impl Into<String>, ops: usize) -> Function {
         Function { ops: Vec::with_capacity(ops), values: Vec::with_capacity(ops), ..Function::new(name) }

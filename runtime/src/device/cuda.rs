@@ -132,6 +132,43 @@ fn encode(
     Ok(encoded)
 }
 
+/// A module of the context that is current on the thread, and its kernel.
+struct Loaded {
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+}
+
+impl Loaded {
+    /// `shared_bytes`: dynamic shared memory of a CTA.
+    fn new(image: &[u8], kernel: &str, shared_bytes: u32) -> Result<Loaded, DeviceError> {
+        // The driver reads PTX up to a NUL; cubins carry their own size.
+        let image = [image, &[0]].concat();
+        let name =
+            CString::new(kernel).map_err(|_| DeviceError::Fault { origin: None, message: format!("bad name {kernel:?}") })?;
+        // SAFETY: the image outlives the call, handles come from the driver and are used while the module is loaded.
+        unsafe {
+            let module =
+                result::module::load_data(image.as_ptr().cast::<c_void>()).map_err(|e| failed("loading the kernel", e))?;
+            let function = result::module::get_function(module, name).map_err(|e| failed("finding the kernel", e))?;
+            if shared_bytes > 48 * 1024 {
+                result::function::set_function_attribute(
+                    function,
+                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                    shared_bytes as i32,
+                )
+                .map_err(|e| failed(&format!("asking for {shared_bytes} bytes of shared memory"), e))?;
+            }
+            Ok(Loaded { module, function })
+        }
+    }
+}
+
+/// What the driver says of a loaded kernel; 0 where it says nothing.
+fn attribute(function: sys::CUfunction, which: sys::CUfunction_attribute) -> u32 {
+    // SAFETY: the handle is of a loaded module.
+    unsafe { result::function::get_function_attribute(function, which) }.unwrap_or(0) as u32
+}
+
 fn failed(what: &str, error: DriverError) -> DeviceError {
     let text = error.error_string().ok().map(|s| s.to_string_lossy().into_owned());
     DeviceError::Fault { origin: None, message: format!("{what}: {}", text.unwrap_or_else(|| format!("{error:?}"))) }
@@ -203,32 +240,14 @@ impl Cuda {
 
     /// Loads PTX text or a cubin and finds the kernel.
     pub fn load(&self, image: &[u8], kernel: &str, shared_bytes: u32) -> Result<Kernel, DeviceError> {
-        // The driver reads PTX up to a NUL; cubins carry their own size.
-        let mut image = image.to_vec();
-        image.push(0);
-        let name =
-            CString::new(kernel).map_err(|_| DeviceError::Fault { origin: None, message: format!("bad name {kernel:?}") })?;
-        // SAFETY: the image outlives the call, handles come from the driver and are used while the module is loaded.
-        unsafe {
-            let module =
-                result::module::load_data(image.as_ptr().cast::<c_void>()).map_err(|e| failed("loading the kernel", e))?;
-            let function = result::module::get_function(module, name).map_err(|e| failed("finding the kernel", e))?;
-            let attribute = |which| result::function::get_function_attribute(function, which).unwrap_or(0) as u32;
-            if shared_bytes > 48 * 1024 {
-                result::function::set_function_attribute(
-                    function,
-                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                    shared_bytes as i32,
-                )
-                .map_err(|e| failed(&format!("asking for {shared_bytes} bytes of shared memory"), e))?;
-            }
-            Ok(Kernel {
-                module,
-                function,
-                registers: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS),
-                local_bytes: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
-            })
-        }
+        let Loaded { module, function } = Loaded::new(image, kernel, shared_bytes)?;
+        let attribute = |which| attribute(function, which);
+        Ok(Kernel {
+            module,
+            function,
+            registers: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS),
+            local_bytes: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+        })
     }
 
     /// Memory that nobody has written.

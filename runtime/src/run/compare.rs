@@ -324,7 +324,7 @@ pub(super) fn longest_reduction(module: &Module, launch: &Launch) -> u64 {
 }
 
 /// The most terms that one operation adds up, and whether there are loops, which may add up more.
-pub(super) fn reductions(module: &Module) -> (u64, bool) {
+fn reductions(module: &Module) -> (u64, bool) {
     let (mut longest, mut loops) = (1, false);
     for function in &module.functions {
         function.walk(|_, op| {
@@ -344,22 +344,47 @@ pub(super) fn reductions(module: &Module) -> (u64, bool) {
     (longest, loops)
 }
 
-/// The distance of 1 from the next number in the coarsest type that the kernel rounds to on its way: that of a cast, of arithmetic, of what a
-/// tensor core takes for `f32`.
-pub(super) fn coarsest(module: &Module) -> f64 {
-    let mut found: f64 = 0.0;
-    for function in &module.functions {
-        function.walk(|_, op| {
-            let op = function.op(op);
-            found = found.max(match &op.kind {
-                // They take numbers as they are.
-                OpKind::Load { .. } | OpKind::Constant(_) => 0.0,
-                OpKind::Dot { precision: DotPrecision::Tf32, .. } => 2f64.powi(-10),
-                _ => op.results.iter().filter_map(|&result| function.ty(result).elem().scalar()).map(eps_of).fold(0.0, f64::max),
+/// How a kernel rounds on its way from what it is given to what it leaves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounding {
+    /// The most terms that one operation adds up, and whether there are loops, which may add up more.
+    terms: u64,
+    loops: bool,
+    /// The distance of 1 from the next number in the coarsest type that it rounds to: that of a cast, of arithmetic, of what a tensor core takes
+    /// for `f32`.
+    coarsest: f64,
+}
+
+impl Rounding {
+    pub(super) fn of(module: &Module) -> Rounding {
+        let (terms, loops) = reductions(module);
+        let mut coarsest: f64 = 0.0;
+        for function in &module.functions {
+            function.walk(|_, op| {
+                let op = function.op(op);
+                coarsest = coarsest.max(match &op.kind {
+                    // They take numbers as they are.
+                    OpKind::Load { .. } | OpKind::Constant(_) => 0.0,
+                    OpKind::Dot { precision: DotPrecision::Tf32, .. } => 2f64.powi(-10),
+                    _ => op
+                        .results
+                        .iter()
+                        .filter_map(|&result| function.ty(result).elem().scalar())
+                        .map(eps_of)
+                        .fold(0.0, f64::max),
+                });
             });
-        });
+        }
+        Rounding { terms, loops, coarsest }
     }
-    found
+
+    pub(super) fn bound(&self, dtype: DType, extent: u64) -> f64 {
+        let terms = if self.loops { self.terms.max(extent) } else { self.terms };
+        match eps(dtype) {
+            0.0 => 0.0,
+            eps => 4.0 * eps.max(self.coarsest) * (terms as f64).sqrt(),
+        }
+    }
 }
 
 fn eps_of(scalar: Scalar) -> f64 {

@@ -1,17 +1,12 @@
 //! Kernels of a program that has a context and streams of its own: they are loaded into the context that is current on the thread, and
 //! launched on the streams that the program names.
 
-use std::{
-    ffi::{CString, c_void},
-    mem::MaybeUninit,
-    ptr,
-    sync::OnceLock,
-};
+use std::{ffi::c_void, mem::MaybeUninit, ptr, sync::OnceLock};
 
 use cudarc::driver::{result, sys};
 use tritium_codegen::tensor_map::TensorMap;
 
-use super::{Buffer, Geometry, encode, failed};
+use super::{Buffer, Geometry, Loaded, attribute, encode, failed};
 use crate::device::{DeviceError, LaunchValue};
 
 /// A kernel that stays loaded until the process ends: a program may keep graphs that launch it.
@@ -80,31 +75,14 @@ impl Resident {
         if !unsafe { sys::is_culib_present() } {
             return Err(DeviceError::Unavailable("no CUDA driver (libcuda) is installed here".to_owned()));
         }
-        // The driver reads PTX up to a NUL; cubins carry their own size.
-        let image = [image, &[0]].concat();
-        let name =
-            CString::new(kernel).map_err(|_| DeviceError::Fault { origin: None, message: format!("bad name {kernel:?}") })?;
-        // SAFETY: the image outlives the call; handles come from the driver.
-        unsafe {
-            let module =
-                result::module::load_data(image.as_ptr().cast::<c_void>()).map_err(|e| failed("loading the kernel", e))?;
-            let function = result::module::get_function(module, name).map_err(|e| failed("finding the kernel", e))?;
-            let attribute = |which| result::function::get_function_attribute(function, which).unwrap_or(0) as u32;
-            if shared_bytes > 48 * 1024 {
-                result::function::set_function_attribute(
-                    function,
-                    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                    shared_bytes as i32,
-                )
-                .map_err(|e| failed(&format!("asking for {shared_bytes} bytes of shared memory"), e))?;
-            }
-            Ok(Resident {
-                function,
-                registers: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS),
-                local_bytes: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
-                max_threads: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-            })
-        }
+        let Loaded { module: _, function } = Loaded::new(image, kernel, shared_bytes)?;
+        let attribute = |which| attribute(function, which);
+        Ok(Resident {
+            function,
+            registers: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS),
+            local_bytes: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES),
+            max_threads: attribute(sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        })
     }
 
     /// The driver's handle, as a number.

@@ -1,13 +1,11 @@
 //! A living kernel as machine code: what a program's own compiler would be asked, answered by the same database.
 
-use rayon::prelude::*;
 use smol_str::SmolStr;
 use tritium_codegen::{self as codegen, CompileOptions, tensor_map::TensorMap};
 use tritium_semantics::{
     ArgType, Argument, Database, Instance, dtype::DType, elaborate::elaborate, instance::parse_argument, launch::LaunchOptions,
     project, target::Sm,
 };
-use tritium_tile::Param;
 
 use super::{Live, LiveConst, LiveProblem, problems};
 use crate::run::{Compiler, compare};
@@ -68,11 +66,14 @@ pub struct LiveCompiled {
     /// Bytes of each parameter of the compiled kernel.
     pub sizes: Vec<u32>,
     pub tensor_maps: Vec<TensorMap>,
-    /// The most terms that one operation adds up, and whether there are loops, which may add up more.
-    pub reduction: u64,
-    pub loops: bool,
-    /// The distance of 1 from the next number in the coarsest type that it rounds to.
-    pub coarsest: f64,
+    rounding: compare::Rounding,
+}
+
+impl LiveCompiled {
+    /// How far results of this type may lie from another compiler's, as ‖a − b‖₂ / ‖b‖₂, where `extent` is the largest of a tensor's axis.
+    pub fn bound(&self, dtype: DType, extent: u64) -> f64 {
+        self.rounding.bound(dtype, extent)
+    }
 }
 
 /// A specialisation, and a view of the database that others may go on using.
@@ -84,11 +85,11 @@ pub struct Prepared {
 
 impl Live {
     /// Finds the function and what it is specialised for. What comes of it is compiled without this.
-    pub fn prepare(&mut self, asked: &LiveKernel) -> Result<Prepared, String> {
+    pub fn prepare(&mut self, asked: &LiveKernel) -> Result<Prepared, Vec<LiveProblem>> {
         self.renew_if_full();
-        let function = self.function(&asked.module, &asked.kernel)?;
-        let arguments: Vec<Argument> =
-            asked.arguments.iter().map(|argument| self.argument(argument)).collect::<Result<_, _>>()?;
+        let function = self.function(&asked.module, &asked.kernel).map_err(refused)?;
+        let arguments = asked.arguments.iter().map(|argument| self.argument(argument)).collect::<Result<Vec<_>, _>>();
+        let arguments = arguments.map_err(refused)?;
         let version = project::triton(&self.db, function.file(&self.db));
         let instance = Instance::new(&self.db, function, arguments, SmolStr::from(version));
         let options = CompileOptions { sm: asked.sm, launch: asked.options, assertions: asked.assertions };
@@ -107,26 +108,15 @@ impl Live {
 }
 
 impl Prepared {
-    /// Several at once, on the threads of the caller's pool.
-    pub fn compile_all(all: Vec<Prepared>, compiler: &Compiler) -> Vec<Result<LiveCompiled, Vec<LiveProblem>>> {
-        all.into_par_iter().with_max_len(1).map(|one| one.compile(compiler)).collect()
-    }
-
     /// The kernel as it would be loaded, or why there is none.
     pub fn compile(&self, compiler: &Compiler) -> Result<LiveCompiled, Vec<LiveProblem>> {
         let db = &self.db;
-        let refused = |message: String| vec![LiveProblem { code: String::new(), message, place: None }];
         let problems = problems(db, self.instance);
         if !problems.is_empty() {
             return Err(problems);
         }
         let entry = elaborate(db, self.instance).module.entry();
-        let parameters: Vec<&Param> = entry.params.iter().collect();
-        let sizes = parameters.iter().map(|param| {
-            let elem = entry.ty(param.value).elem();
-            elem.scalar().map_or(8, |scalar| scalar.bytes())
-        });
-        let sizes: Vec<u32> = sizes.collect();
+        let sizes: Vec<u32> = entry.params.iter().map(|param| entry.parameter_bytes(param)).collect();
         let slots: Option<Vec<Slot>> = self.instance.arguments(db).iter().map(slot).collect();
         let slots = slots.ok_or_else(|| refused("an argument has a type that no launch passes".to_owned()))?;
         if slots.iter().map(Slot::parameters).sum::<usize>() != sizes.len() {
@@ -134,8 +124,6 @@ impl Prepared {
         }
         let compiled = compiler.compile(db, self.instance, self.options).map_err(refused)?;
         let llvm = codegen::llvm_text(db, self.instance, self.options).as_ref().map_err(|e| refused(e.message.clone()))?;
-        let module = &elaborate(db, self.instance).module;
-        let (reduction, loops) = compare::reductions(module);
         Ok(LiveCompiled {
             name: compiled.kernel,
             is_cubin: compiled.registers.is_some(),
@@ -146,11 +134,14 @@ impl Prepared {
             slots,
             sizes,
             tensor_maps: compiled.tensor_maps,
-            reduction,
-            loops,
-            coarsest: compare::coarsest(module),
+            rounding: compare::Rounding::of(&elaborate(db, self.instance).module),
         })
     }
+}
+
+/// What nobody can point to.
+fn refused(message: String) -> Vec<LiveProblem> {
+    vec![LiveProblem { code: String::new(), message, place: None }]
 }
 
 impl Slot {

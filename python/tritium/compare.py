@@ -1,34 +1,31 @@
 """Runs both compilers' code on the same tensors, compares what it leaves, and times it (`TRITIUM=verify`, `TRITIUM=bench`).
 
-The first launch of each specialisation is judged; the program goes on with Triton's results.
+The first launch of each specialisation is compared; the program goes on with Triton's results.
 """
 
 import math
 import statistics
 import time
 
-from tritium.report import Trial
+from tritium.report import Comparison
 
 #: Launches in one graph at most, and how long they should take together, in µs.
 MAX_LAUNCHES, GRAPH_US = 50, 400.0
 #: Replays of each graph, taking turns.
 REPLAYS = 7
 
-#: Distance of 1 from the next number.
-EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2}
-
 
 def both(ours, compile_theirs, row, mode, seconds):
-    """Triton's kernel, whose first launch is judged."""
+    """Triton's kernel, whose first launch is compared."""
     begin = time.perf_counter()
     theirs = compile_theirs()
-    theirs._run = _Trial(ours, theirs, row, mode, (seconds, time.perf_counter() - begin))
+    theirs._run = _Compared(ours, theirs, row, mode, (seconds, time.perf_counter() - begin))
     # It would put Triton's launcher there; whoever launches asks for it.
     theirs._init_handles = lambda: None
     return theirs
 
 
-class _Trial:
+class _Compared:
     """Stands where Triton's launcher does until it has been called once."""
 
     def __init__(self, ours, theirs, row, mode, seconds):
@@ -37,42 +34,46 @@ class _Trial:
         self.row = row
         self.mode = mode
         self.seconds = seconds
+        #: Triton's, once it is loaded.
+        self.launcher = None
 
     def __call__(self, *call):
         import torch
 
         theirs = self.theirs
         begin = time.perf_counter()
-        theirs._run = None
-        theirs.__dict__.pop("_init_handles", None)
-        theirs._init_handles()
-        run = theirs._run
+        if self.launcher is None:
+            theirs._run = None
+            del theirs._init_handles
+            theirs._init_handles()
+            self.launcher = theirs._run
+        run = theirs._run = self.launcher
         loaded = time.perf_counter() - begin
         grid, stream, args = call[:3], call[3], call[9:]
         if torch.cuda.is_current_stream_capturing():
             # Nothing can be compared while a graph is made.
             theirs._run = self
             return run(*grid, stream, theirs.function, *call[5:])
-        trial = Trial(
+        comparison = Comparison(
             specialisation=_specialisation(theirs),
             grid=tuple(int(extent) for extent in grid),
             num_warps=theirs.metadata.num_warps,
             first_ms=tuple(1e3 * x for x in self.seconds),
         )
-        self.row.trials.append(trial)
+        self.row.comparisons.append(comparison)
         begin = time.perf_counter()
         try:
             self.ours._init_handles()
         except Exception as error:
-            trial.verdict = f"not loaded: {error}"
+            comparison.verdict = f"not loaded: {error}"
             return run(*grid, stream, theirs.function, *call[5:])
-        trial.first_ms = (trial.first_ms[0] + 1e3 * (time.perf_counter() - begin), trial.first_ms[1] + 1e3 * loaded)
+        comparison.first_ms = (comparison.first_ms[0] + 1e3 * (time.perf_counter() - begin), comparison.first_ms[1] + 1e3 * loaded)
         for side, kernel in enumerate((self.ours, theirs)):
-            trial.resources[side] = (kernel.n_regs, kernel.n_spills, kernel.metadata.shared)
+            comparison.resources[side] = (kernel.n_regs, kernel.n_spills, kernel.metadata.shared)
         memories = _memories(torch, args)
         held = sum(memory.numel() for memory, _ in memories)
         if 3 * held > torch.cuda.mem_get_info()[0]:
-            trial.verdict = f"not compared: {held >> 20} MiB of tensors leave no room for copies"
+            comparison.verdict = f"not compared: {held >> 20} MiB of tensors leave no room for copies"
             return run(*grid, stream, theirs.function, *call[5:])
         launch_ours = lambda stream: self.ours.run(*grid, stream, self.ours.function, self.ours.packed_metadata, None, None, None, *args)
         launch_theirs = lambda stream: run(*grid, stream, theirs.function, theirs.packed_metadata, None, None, None, *args)
@@ -90,23 +91,22 @@ class _Trial:
             launch_ours(stream)
             torch.cuda.synchronize()
             left = [memory.clone() if not torch.equal(memory, content) else None for (memory, _), content in zip(memories, after)]
-            trial.verdict = "same bits"
+            comparison.verdict = "same bits"
             if any(content is not None for content in left):
                 restored(before)
                 launch_theirs(stream)
                 again = [memory.clone() for memory, _ in memories]
-                trial.judge(_differences(torch, memories, left, (before, after, again), self._terms(args), self.ours.code.coarsest))
+                comparison.keep(_differences(torch, memories, left, (before, after, again), self._bound(args)))
             if self.mode == "bench":
                 restored(before)
-                trial.us = _times(torch, launch_ours, launch_theirs)
+                comparison.us = _times(torch, launch_ours, launch_theirs)
         finally:
             restored(after)
 
-    def _terms(self, args):
-        """How many terms one element of a result may be the sum of."""
-        terms, loops = self.ours.code.reduction
-        extents = [extent for arg in args for extent in getattr(arg, "shape", ())] if loops else []
-        return max([terms, *extents])
+    def _bound(self, args):
+        """How far results of a dtype may be apart, by the dtype's name."""
+        extent = max((extent for arg in args for extent in getattr(arg, "shape", ())), default=1)
+        return lambda dtype: self.ours.code.bound(dtype, int(extent)) or 0.0
 
 
 def _specialisation(kernel):
@@ -144,7 +144,7 @@ def _memories(torch, args):
     return list(found.values())
 
 
-def _differences(torch, memories, left, contents, terms, coarsest):
+def _differences(torch, memories, left, contents, bound_of):
     """For each memory that differs: relative error, its bound, how far two runs of Triton's are apart, how far the rounding of what the launch
     was given lets them be, the element that differs most, and the type."""
     before, after, again = contents
@@ -161,11 +161,11 @@ def _differences(torch, memories, left, contents, terms, coarsest):
         spread = torch.where((second == theirs) | (second.isnan() & theirs.isnan()), torch.zeros_like(ours), (second - theirs).abs())
         size = torch.linalg.vector_norm(torch.where(theirs.isfinite(), theirs, torch.zeros_like(theirs)))
         error, own = (float(torch.linalg.vector_norm(x) / size.clamp_min(1e-300)) for x in (gap, spread))
-        eps = EPS.get(str(dtype).removeprefix("torch."), 0.0)
-        bound = 4 * (max(eps, coarsest) if eps else 0.0) * math.sqrt(terms)
+        name = str(dtype).removeprefix("torch.")
+        bound = bound_of(name)
         # Where large numbers cancel out, what is left is their rounding.
         noise = bound * given * math.sqrt(ours.numel()) / float(size.clamp_min(1e-300))
-        yield error, bound, own, noise, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), str(dtype).removeprefix("torch.")
+        yield error, bound, own, noise, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), name
 
 
 def _size(torch, content, dtype):
