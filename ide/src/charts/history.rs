@@ -42,7 +42,7 @@ const MEASURES: [Measure; 3] = [Measure::Time, Measure::Registers, Measure::Erro
 impl Measure {
     fn name(self) -> &'static str {
         match self {
-            Measure::Time => "Time of a launch: medians, bars from the fifth below to the fifth above (measured)",
+            Measure::Time => "Time of a launch: medians, bars from the 20th to the 80th percentile (measured)",
             Measure::Registers => "Registers of a thread (exact)",
             Measure::Error => "Largest relative error of what was compared (measured); a ring: too large",
         }

@@ -261,7 +261,7 @@ fn legend(series: &[Series<'_>], drawn: Drawn, roofs: &[(f64, String, &str)]) ->
         Drawn::Bandwidth => "; bytes of DRAM in the rates are estimated (~)".to_owned(),
         Drawn::Flops => "; FLOP in the rates are the useful ones, estimated (~)".to_owned(),
     };
-    out.push(format!("Measured: medians {cold}; bars reach from the fifth below to the fifth above{rates}."));
+    out.push(format!("Measured: medians {cold}; bars reach from the 20th to the 80th percentile{rates}."));
     if series.iter().flat_map(|one| &one.rows).any(|row| row.predicted_us.is_some()) {
         out.push("Dotted: what the model predicts for a cold L2 (estimated).".to_owned());
     }
