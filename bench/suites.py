@@ -3,7 +3,7 @@
     python bench/suites.py FOLDER PATTERN … --mode 1 --jobs 8 --seconds 100 --out bench/results/NAME.md --title "liger-kernel 0.8.5"
 
 FOLDER is a checkout of the project, fetched by whoever asks; PyTorch with Triton and what the tests import must be installed beside the wheel of
-Tritium. `--mode 1` is on a GPU and runs every file twice, under Triton alone too; `--mode verify` compares every first launch with Triton's, `--mode bench`
+Tritium. `--mode 1` is on a GPU; what does not pass there runs under Triton alone too. `--split N` deals the tests of a file out to N processes, `--mode verify` compares every first launch with Triton's, `--mode bench`
 times both too (with jobs beside one another times say little); `--mode cpu` needs neither Triton nor a GPU, and tests that do skip themselves. No file gets
 more than so many seconds for each.
 """
@@ -24,22 +24,41 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-def ran(path, folder, mode, seconds, sources, extra):
+# A plugin of pytest that keeps the share of the tests that the environment names: "1/4" is every fourth, from the second on; or those of a list.
+DEALT = """
+import os
+
+def pytest_collection_modifyitems(items):
+    at, of = map(int, os.environ["DEALT_SHARE"].split("/"))
+    items[:] = items[at::of]
+    if named := os.environ.get("DEALT_NAMES"):
+        with open(named) as text:
+            wanted = set(text.read().splitlines())
+        items[:] = [item for item in items if item.name in wanted]
+"""
+
+
+def ran(path, folder, mode, seconds, sources, extra, share=(0, 1), names=None):
     """Outcomes by test, the report of Tritium, and the last words."""
     with tempfile.TemporaryDirectory() as caches:
         report = os.path.join(caches, "report.json")
         tool = ["-m", "tritium", "-m", "pytest"] if mode != "0" else ["-m", "pytest"]
         results = os.path.join(caches, "results.xml")
-        command = [sys.executable, *tool, "-q", "-p", "no:cacheprovider", f"--junitxml={results}", *extra, str(path)]
-        paths = [*(str(folder / source) for source in sources), os.environ.get("PYTHONPATH", "")]
+        Path(caches, "dealt.py").write_text(DEALT)
+        command = [sys.executable, *tool, "-q", "-p", "no:cacheprovider", "-p", "dealt", f"--junitxml={results}", *extra, str(path)]
+        paths = [caches, *(str(folder / source) for source in sources), os.environ.get("PYTHONPATH", "")]
         env = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "DEALT_SHARE": f"{share[0]}/{share[1]}",
             "TRITIUM": mode,
             "TRITIUM_REPORT": report,
             "TRITIUM_CACHE": os.path.join(caches, "tritium"),
             "TRITON_CACHE_DIR": os.path.join(caches, "triton"),
         }
+        if names:
+            Path(caches, "names").write_text("\n".join(names))
+            env["DEALT_NAMES"] = str(Path(caches, "names"))
         process = subprocess.Popen(
             command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
         )
@@ -70,6 +89,8 @@ def main():
     parser.add_argument("--mode", choices=["1", "verify", "bench", "cpu"], default="1")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--split", type=int, default=1, help="processes that the tests of a file are dealt out to")
+    parser.add_argument("--of", type=int, default=1, help="run one test of so many")
     parser.add_argument("--source", action="append", default=[], help="folder of the checkout that Python imports from")
     parser.add_argument("--pytest", action="append", default=[], help="a further argument of pytest")
     parser.add_argument("--out", type=Path)
@@ -78,21 +99,33 @@ def main():
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
     files = sorted({path for pattern in arguments.patterns for path in folder.glob(pattern)})
-    # Under verify and bench programs go on with Triton's results: what they pass says nothing new.
-    modes = ("0", "1") if arguments.mode == "1" else (arguments.mode,)
-    jobs = [(path, mode) for path in files for mode in modes]
-    run = lambda job: ran(job[0], folder, job[1], arguments.seconds, arguments.source or ["."], arguments.pytest)
+    shares = [(path, (split * arguments.of, arguments.split * arguments.of)) for path in files for split in range(arguments.split)]
+
+    def job(job):
+        path, share = job
+        call = lambda mode, names=None: ran(path, folder, mode, arguments.seconds, arguments.source or ["."], arguments.pytest, share, names)
+        ours = call(arguments.mode)
+        # Under verify and bench programs go on with Triton's results: what they pass says nothing new.
+        wrong = [test.partition("::")[2] for test, outcome in ours[0].items() if outcome[0] in ("failure", "error")] if arguments.mode == "1" else []
+        return ours, call("0", wrong)[0] if wrong else {}
+
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        done = dict(zip(jobs, pool.map(run, jobs)))
-    rows, lost, causes, failures, trials = [], [], collections.Counter(), collections.Counter(), []
+        done = collections.defaultdict(list)
+        for (path, _), result in zip(shares, pool.map(job, shares)):
+            done[path].append(result)
+    rows, trials = [], []
+    lost, causes, failures = (collections.Counter() for _ in range(3))
     totals = collections.Counter()
     for path in files:
-        ours, kernels, text = done[path, arguments.mode]
-        alone = done[path, modes[0]][0]
-        passed = {test for test, outcome in alone.items() if outcome[0] == "passed"}
-        both = {test for test in passed if test in ours}
-        wrong = sorted(test for test in both if ours[test][0] != "passed")
-        lost += [(test, " ".join(ours[test])) for test in wrong]
+        ours, kernels, alone, text = {}, [], {}, ""
+        for (outcomes, told, last), triton in done[path]:
+            ours.update(outcomes)
+            kernels += told
+            alone.update(triton)
+            text = text if outcomes else last
+        passed = [test for test, outcome in ours.items() if outcome[0] == "passed"]
+        wrong = sorted(test for test, outcome in alone.items() if outcome[0] == "passed")
+        lost.update((test.partition("[")[0], " ".join(ours[test])) for test in wrong)
         failures.update(" ".join(outcome) for outcome in ours.values() if outcome[0] in ("failure", "error"))
         by = collections.Counter()
         for kernel in kernels:
@@ -100,11 +133,11 @@ def main():
             if kernel["refused"]:
                 causes[re.sub(r"`[^`]*`", "`…`", kernel["refused"])[:140]] += kernel["specialisations"]
             trials += [(kernel["name"], trial) for trial in kernel["comparisons"]]
-        totals.update({"passed": len(passed), "both": len(both), "kept": len(both) - len(wrong), "tritium": by["tritium"], "triton": by["triton"]})
+        totals.update({"passed": len(passed), "lost": len(wrong), "tritium": by["tritium"], "triton": by["triton"]})
         end = "" if kernels else " no report: " + " ".join(text.split()[-12:]) if not ours else ""
-        rows.append(f"| {path.stem.removeprefix('test_')} | {len(passed)} | {len(both)} | {len(both) - len(wrong)} | {by['tritium']} | {by['triton']} | {end.strip()} |")
+        rows.append(f"| {path.stem.removeprefix('test_')} | {len(passed)} | {len(wrong)} | {by['tritium']} | {by['triton']} | {end.strip()} |")
     ran_what = (
-        f"Of {totals['passed']} tests that pass under Triton {totals['both']} were also run under Tritium in that time, and {totals['kept']} pass."
+        f"{totals['passed']} tests pass under Tritium in that time; of those that fail, {totals['lost']} pass under Triton alone."
         if arguments.mode == "1"
         else f"{totals['passed']} tests passed in that time, every launch under checks, against PyTorch's results on the CPU."
         if arguments.mode == "cpu"
@@ -114,17 +147,20 @@ def main():
     lines = [
         f"# {arguments.title} on {'the CPU' if arguments.mode == 'cpu' else 'a GPU'}",
         "",
-        f"Made by `bench/suites.py`: its own tests {'under Triton alone and ' if arguments.mode == '1' else ''}under `python -m tritium` (`TRITIUM={arguments.mode}`), "
-        f"at most {arguments.seconds:.0f} s for each file. {ran_what}"
+        f"Made by `bench/suites.py`: its own tests under `python -m tritium` (`TRITIUM={arguments.mode}`), "
+        f"at most {arguments.seconds:.0f} s for each file"
+        + (f" in each of {arguments.split} processes" if arguments.split > 1 else "")
+        + (f", one test of {arguments.of}" if arguments.of > 1 else "")
+        + f". {ran_what}"
         + (f" Tritium compiled {totals['tritium']} of {totals['tritium'] + totals['triton']} specialisations ({100 * share:.1f} %)." if arguments.mode != "cpu" else ""),
         "",
-        "| tests | passed | compared with Triton alone | pass | specialisations | compiled by Triton | |",
-        "|---|--:|--:|--:|--:|--:|---|",
+        "| tests | pass | pass under Triton alone only | specialisations | compiled by Triton | |",
+        "|---|--:|--:|--:|--:|---|",
         *rows,
         "",
     ]
     for title, told in (
-        ("Pass under Triton alone:", [f"`{test}`: {outcome}" for test, outcome in lost[:60]]),
+        ("Pass under Triton alone:", [f"{count}: `{test}`: {outcome}" for (test, outcome), count in lost.most_common(60)]),
         ("Failures, by how many tests have them:", [f"{count}: `{cause}`" for cause, count in failures.most_common(20)]),
         ("Refused, by specialisations:", [f"{count}: {cause}" for cause, count in causes.most_common(40)]),
     ):

@@ -65,7 +65,7 @@ def module():
         compile=lambda src, target=None, options=None: f"Triton's {src.fn.__name__}",
         ASTSource=Source,
         CompiledKernel=type("CompiledKernel", (), {"launch_metadata": lambda *_: "told"}),
-        AsmDict=dict,
+        AsmDict=type("AsmDict", (dict,), {"__missing__": lambda self, stage: "disassembled"}),
         OutOfResources=type("OutOfResources", (Exception,), {}),
         make_backend=lambda target: backend,
         driver=types.SimpleNamespace(active=NoDriver()),
@@ -113,6 +113,22 @@ def test_a_kernel_is_as_triton_has_them(module):
     assert json.loads(Manager.files[kernel.hash, "apply.json"])["name"] == "apply"
     # Of 16 bytes aligned, and of neighbours: in fours.
     assert "ld.global.v4" not in kernel.asm["ptx"], "128 elements are one for each of 256 threads"
+
+
+def test_texts_of_stages_that_only_triton_has_are_tritons(module, monkeypatch):
+    kernel = module.asked(source(), TARGET, {})
+    asked = []
+
+    def theirs():
+        asked.append(1)
+        return types.SimpleNamespace(asm={"ttir": "module {}", "ttgir": "module { layouts }"})
+
+    kernel.asm.theirs = theirs
+    assert "ttgir" not in kernel.asm and asked == []
+    assert kernel.asm["ttgir"] == kernel.asm["ttgir"] == "module { layouts }" and asked == [1]
+    assert kernel.asm["sass"] == "disassembled"
+    # Inductor sends the texts to other processes.
+    assert type(kernel.asm.__reduce__()[1][0]) is dict and kernel.asm.__reduce__()[0] is module.AsmDict
 
 
 def test_assertions_are_for_debugging(module):

@@ -13,6 +13,20 @@ from tritium import _tritium, symbols
 def kernel_class(module):
     """The class of Tritium's kernels. `module`: `triton.compiler.compiler`."""
 
+    class Texts(module.AsmDict):
+        """The texts of a kernel's stages. Those of stages that only Triton has are Triton's: it compiles the kernel when one is asked for."""
+
+        __slots__ = ("theirs",)
+
+        def __missing__(self, stage):
+            if stage not in ("ttir", "ttgir"):
+                return super().__missing__(stage)
+            self[stage] = text = self.theirs().asm[stage]
+            return text
+
+        def __reduce__(self):
+            return module.AsmDict, (dict(self),)
+
     class Kernel(module.CompiledKernel):
         # Outside of `__dict__`, which Inductor takes apart and sends to other processes.
         __slots__ = ("code", "theirs")
@@ -44,7 +58,8 @@ def kernel_class(module):
             self.metadata = namedtuple("KernelMetadata", sorted(fields))(**fields)
             self.packed_metadata = backend.pack_metadata(self.metadata)
             self.kernel = code.image
-            self.asm = module.AsmDict({"ptx": code.ptx, "llir": code.llvm, "cubin": code.image})
+            self.asm = Texts({"ptx": code.ptx, "llir": code.llvm, "cubin": code.image})
+            self.asm.theirs = self.theirs
             self.metadata_group = _written(module, self.hash, self.name, fields, self.asm)
             self.module = None
             self.function = None
