@@ -530,7 +530,7 @@ impl<'m> Emitter<'m> {
             OpKind::Assume => Ok(()),
             OpKind::Load(attrs) => self.load(op, *attrs),
             OpKind::Store(attrs) => self.store(op, *attrs),
-            OpKind::AtomicRmw { op: kind, sem, scope } => self.atomic(op, *kind, *sem, *scope),
+            OpKind::AtomicRmw { op: kind, sem, scope, vector } => self.atomic(op, *kind, (*sem, *scope), *vector),
             OpKind::Reduce { axis } => self.reduce(op, *axis as usize),
             OpKind::Scan { axis, reverse } => self.scan(op, *axis as usize, *reverse),
             OpKind::Dot { precision } => self.dot(op, *precision),

@@ -69,21 +69,13 @@ pub enum Instruction {
         cache: CacheOp,
         eviction: Eviction,
     },
-    /// (address, value, [predicate]) → old value.
-    Atomic {
-        op: AtomicOp,
-        element: Scalar,
-        sem: MemSem,
+    /// (address, words…, [predicate]) → old words.
+    Atomic(AtomicUpdate),
+    /// (address, words…, [predicate]).
+    Reduction(AtomicUpdate),
+    /// Orders this thread's accesses before it against those after it, for threads of the scope.
+    Fence {
         scope: MemScope,
-        predicated: bool,
-    },
-    /// (address, value, [predicate]).
-    Reduction {
-        op: AtomicOp,
-        element: Scalar,
-        sem: MemSem,
-        scope: MemScope,
-        predicated: bool,
     },
     /// (address, expected, new, [predicate]) → old value.
     CompareAndSwap {
@@ -148,6 +140,45 @@ pub enum Mma {
     I8I32,
     E4m3F32,
     E5m2F32,
+}
+
+/// An update of `vector` neighbouring elements, each by itself; elements of 16 bits travel in pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtomicUpdate {
+    pub op: AtomicOp,
+    pub element: Scalar,
+    pub sem: MemSem,
+    pub scope: MemScope,
+    pub predicated: bool,
+    pub vector: u8,
+}
+
+impl AtomicUpdate {
+    fn word_bits(self) -> u8 {
+        (self.element.bits() as u8).max((self.element.bits() * u32::from(self.vector)).min(32) as u8)
+    }
+
+    fn words(self) -> u8 {
+        (self.element.bits() * u32::from(self.vector) / u32::from(self.word_bits())) as u8
+    }
+
+    /// Scope and semantics in the order in which Triton writes them.
+    fn name(self) -> String {
+        let operation = atomic_operation(self.op, self.element).unwrap_or_default();
+        let (operation, element) = operation.rsplit_once('.').unwrap_or_default();
+        let pair = if u32::from(self.word_bits()) > self.element.bits() { "x2" } else { "" };
+        format!("global.{}.{}.{operation}{}.{element}{pair}", scope(self.scope), sem(self.sem), vector(self.words()))
+    }
+
+    fn inputs(self) -> Vec<String> {
+        let mut parts = vec!["l".to_string()];
+        parts.extend(vec![word(self.word_bits()).to_string(); usize::from(self.words())]);
+        if self.predicated {
+            parts.push("b".into());
+        }
+        parts.push("~{memory}".into());
+        parts
+    }
 }
 
 impl Mma {
@@ -302,16 +333,17 @@ impl Instruction {
                 let guard = if predicated { format!("@${} ", n + 1) } else { String::new() };
                 format!("{guard}st.global{}{}.b{word_bits} [$0], {};", cache_suffix(cache, eviction), vector(words), list(1, n))
             }
-            Instruction::Atomic { op, element, sem: s, scope: c, predicated } => {
-                let guard = if predicated { "@$3 " } else { "" };
-                let operation = atomic_operation(op, element).unwrap_or_default();
-                format!("{guard}atom.global.{}.{}.{operation} $0, [$1], $2;", sem(s), scope(c))
+            Instruction::Atomic(update) => {
+                let n = usize::from(update.words());
+                let guard = if update.predicated { format!("@${} ", 2 * n + 1) } else { String::new() };
+                format!("{guard}atom.{} {}, [${n}], {};", update.name(), list(0, n), list(n + 1, n))
             }
-            Instruction::Reduction { op, element, sem: s, scope: c, predicated } => {
-                let guard = if predicated { "@$2 " } else { "" };
-                let operation = atomic_operation(op, element).unwrap_or_default();
-                format!("{guard}red.global.{}.{}.{operation} [$0], $1;", sem(s), scope(c))
+            Instruction::Reduction(update) => {
+                let n = usize::from(update.words());
+                let guard = if update.predicated { format!("@${} ", n + 1) } else { String::new() };
+                format!("{guard}red.{} [$0], {};", update.name(), list(1, n))
             }
+            Instruction::Fence { scope: c } => format!("fence.acq_rel.{};", scope(c)),
             Instruction::CompareAndSwap { bits, sem: s, scope: c, predicated } => {
                 let guard = if predicated { "@$4 " } else { "" };
                 format!("{guard}atom.global.{}.{}.cas.b{bits} $0, [$1], $2, $3;", sem(s), scope(c))
@@ -400,23 +432,12 @@ impl Instruction {
                 parts.push("~{memory}".into());
                 parts
             }
-            Instruction::Atomic { element, predicated, .. } => {
-                let w = word(element.bits() as u8);
-                let mut parts = vec![format!("={w}"), "l".into(), w.to_string()];
-                if predicated {
-                    parts.push("b".into());
-                }
-                parts.push("~{memory}".into());
+            Instruction::Atomic(update) => {
+                let mut parts = repeat(&format!("={}", word(update.word_bits())), update.words());
+                parts.extend(update.inputs());
                 parts
             }
-            Instruction::Reduction { element, predicated, .. } => {
-                let mut parts = vec!["l".into(), word(element.bits() as u8).to_string()];
-                if predicated {
-                    parts.push("b".into());
-                }
-                parts.push("~{memory}".into());
-                parts
-            }
+            Instruction::Reduction(update) => update.inputs(),
             Instruction::CompareAndSwap { bits, predicated, .. } => {
                 let w = word(bits);
                 let mut parts = vec![format!("={w}"), "l".into(), w.to_string(), w.to_string()];
@@ -468,7 +489,11 @@ impl Instruction {
                 parts.extend(["b".into(), "~{memory}".into()]);
                 parts
             }
-            Instruction::CopyCommit | Instruction::CopyWait { .. } | Instruction::FenceMbarrierInit | Instruction::FenceAsync => {
+            Instruction::Fence { .. }
+            | Instruction::CopyCommit
+            | Instruction::CopyWait { .. }
+            | Instruction::FenceMbarrierInit
+            | Instruction::FenceAsync => {
                 vec!["~{memory}".into()]
             }
         };
@@ -501,8 +526,9 @@ impl Instruction {
             | Instruction::GridLaunch
             | Instruction::LoadGlobal { .. }
             | Instruction::StoreGlobal { .. }
-            | Instruction::Atomic { .. }
-            | Instruction::Reduction { .. }
+            | Instruction::Atomic(_)
+            | Instruction::Reduction(_)
+            | Instruction::Fence { .. }
             | Instruction::CompareAndSwap { .. }
             | Instruction::CountShared { .. }
             | Instruction::LdMatrix { .. }

@@ -54,7 +54,12 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
         OpKind::Store(StoreAttrs { vector, cache, eviction }) | OpKind::AsyncCopy(AsyncCopyAttrs { vector, cache, eviction }) => {
             access(v, vector, cache, eviction)
         }
-        OpKind::AtomicRmw { op: _, sem, scope } | OpKind::AtomicCas { sem, scope } => {
+        OpKind::AtomicRmw { op: _, sem, scope, vector } => {
+            v.number_beside("vector", vector, 0)?;
+            v.name("sem", sem)?;
+            v.name("scope", scope)
+        }
+        OpKind::AtomicCas { sem, scope } => {
             v.name("sem", sem)?;
             v.name("scope", scope)
         }

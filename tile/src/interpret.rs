@@ -518,7 +518,7 @@ impl<'r> Machine<'r> {
                     .map_err(|failure| self.fault(frame, id, failure))?;
                 return Ok(SmallVec::new());
             }
-            OpKind::AtomicRmw { op: atomic, sem: _, scope: _ } => {
+            OpKind::AtomicRmw { op: atomic, .. } => {
                 let mask = optional(self, frame, 2)?;
                 let (pointers, value) = (tile(self, frame, 0)?, tile(self, frame, 1)?);
                 let poison = Data::poison(elem, len);

@@ -109,6 +109,8 @@ pub enum OpKind {
         op: AtomicOp,
         sem: MemSem,
         scope: MemScope,
+        /// As [`LoadAttrs::vector`].
+        vector: u8,
     },
 
     /// Operands: pointer, expected value, new value. Result: the old value; stored only where the old bits are the expected ones.

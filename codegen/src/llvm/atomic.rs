@@ -12,10 +12,11 @@ use tritium_tile::{
 use super::{
     Emitted, Emitter, ins, line,
     memory::stored,
+    memory::words,
     value::{Reg, memory_type, type_name},
 };
 use crate::{
-    ptx_strings::{Instruction, atomic_operation},
+    ptx_strings::{AtomicUpdate, Instruction, atomic_operation},
     scratch::atomic_result_is_shared,
 };
 use tritium_semantics::target::Feature;
@@ -27,8 +28,35 @@ enum Swapped {
     Call(&'static str),
 }
 
+/// Where the order of memory that an atomic of a tile asks for is made.
+struct Order {
+    /// Of each instruction.
+    inside: MemSem,
+    /// Fences around them all.
+    before: bool,
+    after: bool,
+}
+
+impl Order {
+    /// An instruction that acquires or releases carries fences of its own. The elements of a tile are not ordered among themselves, so
+    /// fences around all of a thread's instructions give every one of them as much, and cost less than theirs where there are several.
+    fn of(sem: MemSem, instructions: usize) -> Order {
+        let (before, after) = match sem {
+            MemSem::Relaxed => (false, false),
+            MemSem::Acquire => (false, true),
+            MemSem::Release => (true, false),
+            MemSem::AcqRel => (true, true),
+        };
+        if instructions > usize::from(before) + usize::from(after) {
+            Order { inside: MemSem::Relaxed, before, after }
+        } else {
+            Order { inside: sem, before: false, after: false }
+        }
+    }
+}
+
 impl Emitter<'_> {
-    pub(super) fn atomic(&mut self, op: OpId, kind: AtomicOp, sem: MemSem, scope: MemScope) -> Emitted<()> {
+    pub(super) fn atomic(&mut self, op: OpId, kind: AtomicOp, (sem, scope): (MemSem, MemScope), vector: u8) -> Emitted<()> {
         let operation = self.function.op(op);
         let (pointer, value, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
         let element = self.scalar(value)?;
@@ -61,12 +89,18 @@ impl Emitter<'_> {
         let holder = self.sole_holder(layout);
         let used = self.uses[result.index()] > 0;
         let elem = Elem::Scalar(element);
-        let (_, ty) = stored(elem);
-        let word = format!("i{}", element.bits());
+        let vector = if by_swapping { 1 } else { self.vector(vector, elem, n)? };
+        let shape = words(elem, vector);
+        let instructions = (0..n).step_by(vector).filter(|r| r & surplus == 0).count();
+        let order = if by_swapping { Order { inside: sem, before: false, after: false } } else { Order::of(sem, instructions) };
+        if order.before {
+            self.asm(Instruction::Fence { scope }, &[], &[]);
+        }
         let mut old: Vec<Reg> = Vec::with_capacity(n);
-        for r in 0..n {
-            if r & surplus != 0 {
-                old.push(old[r & !surplus]);
+        for r in (0..n).step_by(vector) {
+            let twin = r & !surplus;
+            if twin != r {
+                old.extend_from_within(twin..twin + vector);
                 continue;
             }
             let predicate = self.both(holder, mask.as_ref().map(|m| m[r]));
@@ -79,18 +113,22 @@ impl Emitter<'_> {
                 old.push(self.by_swapping(by, element, (sem, scope), (pointers[r], values[r]), predicate)?);
                 continue;
             }
-            let payload = if ty.starts_with('i') { values[r] } else { ins!(self, "bitcast {ty} {} to {word}", values[r]) };
-            let mut args = vec![("ptr addrspace(1)", pointers[r]), (word.as_str(), payload)];
+            let mut args = vec![("ptr addrspace(1)", pointers[r])];
+            args.extend(self.pack(elem, &values[r..r + vector]).into_iter().map(|word| (shape.ty(), word)));
             args.extend(predicate.map(|p| ("i1", p)));
             let predicated = predicate.is_some();
+            let update = AtomicUpdate { op: kind, element, sem: order.inside, scope, predicated, vector: vector as u8 };
             // `red` cannot acquire.
-            if !used && matches!(sem, MemSem::Relaxed | MemSem::Release) && kind != AtomicOp::Exchange {
-                self.asm(Instruction::Reduction { op: kind, element, sem, scope, predicated }, &[], &args);
-                old.push(self.zero(elem));
+            if !used && matches!(order.inside, MemSem::Relaxed | MemSem::Release) && kind != AtomicOp::Exchange {
+                self.asm(Instruction::Reduction(update), &[], &args);
+                old.extend(vec![self.zero(elem); vector]);
                 continue;
             }
-            let got = self.asm(Instruction::Atomic { op: kind, element, sem, scope, predicated }, &[word.as_str()], &args)[0];
-            old.push(if ty.starts_with('i') { got } else { ins!(self, "bitcast {word} {got} to {ty}") });
+            let got = self.asm(Instruction::Atomic(update), &vec![shape.ty(); shape.count], &args);
+            old.extend(self.unpack(elem, vector, &got));
+        }
+        if order.after {
+            self.asm(Instruction::Fence { scope }, &[], &[]);
         }
         if used {
             self.tell_others(op, result, layout, holder, &mut old)?;

@@ -1,38 +1,56 @@
-//! How many elements each load and store moves with one instruction.
+//! How many elements each load, store and atomic moves with one instruction.
 //!
 //! **Invariant:** with `vector = v` the lowest log2(v) register bases of the layout are 1, 2, 4… steps along one dimension, addresses
 //! along it are consecutive and aligned to the access, and the mask is constant over each v elements. A later pass that changes a layout
 //! or an address must run this one again.
 
-use tritium_tile::{Function, Module, OpId, OpKind, facts};
+use tritium_semantics::target::{Feature, Sm};
+use tritium_tile::{Function, Module, OpId, OpKind, Scalar, facts, ops::AtomicOp};
 
 use super::{CompileOptions, Fact, Pass, Unsupported, coalesce};
 
 pub static PASS: Pass = Pass {
     name: "vectorise",
-    summary: "Choose the width of every load and store.",
+    summary: "Choose the width of every load, store and atomic.",
     needs: &[Fact::HasLayouts],
     gives: &[Fact::Vectorised],
     run,
 };
 
-fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let facts = facts::of_function(&module.functions[0]);
     let mut widths: Vec<(OpId, u64)> = Vec::new();
     let function = module.entry();
     function.walk(|_, id| {
-        if matches!(function.op(id).kind, OpKind::Load(_) | OpKind::Store(_)) {
-            widths.push((id, width(module, function, &facts, id)));
-        }
+        let widest = match &function.op(id).kind {
+            OpKind::Load(_) | OpKind::Store(_) => u64::MAX,
+            OpKind::AtomicRmw { op, .. } => {
+                widest_atomic(*op, function.ty(function.op(id).operands[1]).elem().scalar(), options.sm)
+            }
+            _ => return,
+        };
+        widths.push((id, width(module, function, &facts, id).min(widest)));
     });
     for (id, width) in widths {
         match &mut module.functions[0].op_mut(id).kind {
             OpKind::Load(attrs) => attrs.vector = width as u8,
             OpKind::Store(attrs) => attrs.vector = width as u8,
+            OpKind::AtomicRmw { vector, .. } => *vector = width as u8,
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Neighbours that one instruction updates: each is updated as a whole, the vector is not. Only sums of floats have such instructions;
+/// two f16 have one everywhere, more came with sm_90 (PTX ISA, `red`).
+fn widest_atomic(op: AtomicOp, element: Option<Scalar>, sm: &Sm) -> u64 {
+    let of_vectors = sm.has(Feature::VectorAtomics);
+    match (op, element) {
+        (AtomicOp::AddF, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32)) if of_vectors => u64::MAX,
+        (AtomicOp::AddF, Some(Scalar::F16)) => 2,
+        _ => 1,
+    }
 }
 
 fn width(module: &Module, function: &Function, facts: &facts::Facts, id: OpId) -> u64 {

@@ -787,7 +787,7 @@ impl Generator<'_> {
                 } else {
                     self.random.pick(&[AtomicOp::Add, AtomicOp::MaxS, AtomicOp::Xor])
                 };
-                let kind = OpKind::AtomicRmw { op, sem: MemSem::Relaxed, scope: MemScope::Gpu };
+                let kind = OpKind::AtomicRmw { op, sem: MemSem::Relaxed, scope: MemScope::Gpu, vector: 0 };
                 let old = self.ty(value.id);
                 self.b.value(kind, &operands, old);
             } else {

@@ -345,7 +345,7 @@ impl Generator<'_> {
             operands.push(self.b.value(OpKind::Compare(Predicate::LtS), &[flat, limit], bools));
         }
         let sem = self.random.pick(&[MemSem::Relaxed, MemSem::AcqRel, MemSem::Release]);
-        self.b.value(OpKind::AtomicRmw { op, sem, scope: MemScope::Gpu }, &operands, ty);
+        self.b.value(OpKind::AtomicRmw { op, sem, scope: MemScope::Gpu, vector: 0 }, &operands, ty);
     }
 
     /// A tile goes to the program's own memory and comes back in another order, or is exchanged there for what was in it.
@@ -371,7 +371,7 @@ impl Generator<'_> {
             0 if matches!(scalar, Scalar::I32 | Scalar::I64) => {
                 use AtomicOp::*;
                 let op = self.random.pick(&[Add, MinS, MaxS, MinU, MaxU, And, Or, Xor, Exchange]);
-                (self.b.value(OpKind::AtomicRmw { op, sem, scope }, &[at, a.id], ty), None)
+                (self.b.value(OpKind::AtomicRmw { op, sem, scope, vector: 0 }, &[at, a.id], ty), None)
             }
             1 if scalar.bits() >= 16 => {
                 let expected = self.zeros(&ty);

@@ -67,7 +67,7 @@ impl<'a> Evaluator<'a> {
                 Some(mask) => self.emit_like(OpKind::Binary(TileOp::And), &[mask, half], ty.clone()),
                 None => half.clone(),
             };
-            let kind = OpKind::AtomicRmw { op, sem, scope };
+            let kind = OpKind::AtomicRmw { op, sem, scope, vector: 0 };
             old.push(self.emit_like(kind, &[&pointer, &bits, &active], bits.ty.clone()));
         }
         let mut result = self.emit_like(OpKind::Select, &[&positive, &old[0], &old[1]], bits.ty);

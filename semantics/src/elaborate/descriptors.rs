@@ -353,7 +353,7 @@ impl<'a> Evaluator<'a> {
         };
         let ty = value.ty.clone();
         let operands: Vec<&Tile> = [&address, &value].into_iter().chain(&mask).collect();
-        self.emit_like(OpKind::AtomicRmw { op, sem: MemSem::Relaxed, scope: MemScope::Gpu }, &operands, ty);
+        self.emit_like(OpKind::AtomicRmw { op, sem: MemSem::Relaxed, scope: MemScope::Gpu, vector: 0 }, &operands, ty);
         Ok(Value::Void)
     }
 

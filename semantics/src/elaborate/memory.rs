@@ -373,7 +373,7 @@ impl<'a> Evaluator<'a> {
         let ty = pointer.ty.with_elem(pointee);
         let mut operands = vec![&pointer, &value];
         operands.extend(mask.iter());
-        let mut result = self.emit_like(OpKind::AtomicRmw { op, sem, scope }, &operands, ty);
+        let mut result = self.emit_like(OpKind::AtomicRmw { op, sem, scope, vector: 0 }, &operands, ty);
         result.undefined = None;
         Ok(Value::Tile(result))
     }

@@ -130,7 +130,7 @@ impl<'r> Machine<'r> {
                 let Some(value) = operand(1) else { return Err(self.malformed(frame, id)) };
                 sanitizer.store(memory, &access("store", 2), value).map(|()| None)
             }
-            OpKind::AtomicRmw { op: atomic, sem, scope: _ } => {
+            OpKind::AtomicRmw { op: atomic, sem, .. } => {
                 let Some(value) = operand(1) else { return Err(self.malformed(frame, id)) };
                 sanitizer.atomic(memory, &access("atomic", 2), *atomic, *sem, value, zero()).map(Some)
             }

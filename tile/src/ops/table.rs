@@ -134,7 +134,7 @@ operations! {
 
     OpKind::Load(attrs) => "load",                     L0 0 Access      if attrs.volatile { Stays } else { Placed }, Tiles No [OpKind::Load(LoadAttrs::default())];
     OpKind::Store(_) => "store",                       L0 0 Access      Writes, Tiles   No  [OpKind::Store(StoreAttrs::default())];
-    OpKind::AtomicRmw { op, .. } => op.name(),         L0 0 Access      Writes, Tiles   No  AtomicOp::ALL.iter().map(|&op| OpKind::AtomicRmw { op, sem: MemSem::default(), scope: MemScope::default() });
+    OpKind::AtomicRmw { op, .. } => op.name(),         L0 0 Access      Writes, Tiles   No  AtomicOp::ALL.iter().map(|&op| OpKind::AtomicRmw { op, sem: MemSem::default(), scope: MemScope::default(), vector: 0 });
     OpKind::AtomicCas { .. } => "atomic.cas",          L0 0 Access      Writes, Tiles   No  [OpKind::AtomicCas { sem: MemSem::default(), scope: MemScope::default() }];
 
     OpKind::Gather { .. } => "gather",                 L0 0 Other       Pure,   Tiles   No  [OpKind::Gather { axis: 0 }];

@@ -84,7 +84,10 @@ impl Checker<'_> {
             OpKind::Histogram => self.histogram_rule(&given),
             OpKind::Load(attrs) => self.load_rule(&given, attrs),
             OpKind::Store(attrs) => self.store_rule(&given, attrs),
-            OpKind::AtomicRmw { op: atomic, sem: _, scope: _ } => self.atomic_rmw_rule(&given, atomic),
+            OpKind::AtomicRmw { op: atomic, sem: _, scope: _, vector: width } => {
+                vector(*width)?;
+                self.atomic_rmw_rule(&given, atomic)
+            }
             OpKind::Reduce { axis } => self.reduce_rule(&given, axis),
             OpKind::Scan { axis, reverse: _ } => self.scan_rule(&given, axis),
             OpKind::Dot { precision: _ } => {
