@@ -73,19 +73,12 @@ impl Emitter<'_> {
         Ok(combined)
     }
 
-    /// Neighbours first, so that rounding errors grow with the logarithm.
-    fn combine_all(&mut self, region: BlockId, mut items: Vec<Vec<Reg>>) -> Emitted<Vec<Reg>> {
-        while items.len() > 1 {
-            let mut next = Vec::with_capacity(items.len().div_ceil(2));
-            for pair in items.chunks(2) {
-                next.push(match pair {
-                    [left, right] => self.combine(region, left, right)?,
-                    rest => rest[0].clone(),
-                });
-            }
-            items = next;
-        }
-        items.pop().ok_or_else(|| self.unsupported("a reduction of nothing"))
+    /// One after the other, as Triton does: an item is done with before the next is needed, so that few are live at a time, and a product
+    /// is added without being rounded.
+    fn combine_all(&mut self, region: BlockId, items: Vec<Vec<Reg>>) -> Emitted<Vec<Reg>> {
+        let mut items = items.into_iter();
+        let first = items.next().ok_or_else(|| self.unsupported("a reduction of nothing"))?;
+        items.try_fold(first, |value, item| self.combine(region, &value, &item))
     }
 
     pub(super) fn reduce(&mut self, op: OpId, axis: usize) -> Emitted<()> {
