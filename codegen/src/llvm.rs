@@ -35,7 +35,9 @@ use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
 use rustc_hash::FxHashMap;
 use tritium_semantics::target::{Feature, Sm};
 use tritium_tile::{
-    BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId, kinds,
+    BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
+    facts::{self, Facts},
+    kinds,
     layout::{Distributed, SharedLayout},
     ops::{Constant, SpecialRegister},
     rewrite::use_counts,
@@ -137,6 +139,7 @@ struct Emitter<'m> {
     /// The registers of every value written so far.
     values: Vec<Option<Rc<[Reg]>>>,
     uses: Vec<u32>,
+    facts: Facts,
     origins: origins::Origins,
     /// How the registers of a value follow from its first; see [`walks`].
     walks: Vec<Option<walks::Walk>>,
@@ -185,6 +188,7 @@ impl<'m> Emitter<'m> {
             label: 0,
             values: vec![None; function.values.len()],
             uses: use_counts(function),
+            facts: facts::of_function(function),
             origins: origins::Origins::of(function),
             walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),

@@ -3,8 +3,11 @@
 //! f16 adds, subtracts and multiplies natively; bf16 goes through f32, which rounds the same (24 ≥ 2·8 + 2 bits). Only f32 multiplications
 //! and additions carry `contract`. **Invariant:** results are those of the interpreter, bit for bit but for the special-function unit's approximations.
 
+use rustc_hash::FxHashMap;
 use tritium_tile::{
-    Elem, OpId, OpKind, Scalar, math,
+    Elem, OpId, OpKind, Scalar, ValueId,
+    layout::algebra::apply,
+    math,
     ops::{BinaryOp, Predicate, UnaryOp},
 };
 
@@ -34,7 +37,12 @@ impl Emitter<'_> {
         let to = self.ty(result).elem();
         let fresh_address = matches!(operation.kind, OpKind::AddPtr) && self.is_cheaper_fresh(op);
         let mut regs = Vec::with_capacity(n);
+        let twins = self.twins(result)?;
         for r in 0..n {
+            if let Some(&twin) = twins.get(r).filter(|&&twin| twin < r) {
+                regs.push(regs[twin]);
+                continue;
+            }
             let args: Vec<Reg> = operands.iter().map(|o| o[r]).collect();
             regs.push(match &operation.kind {
                 OpKind::Unary(kind) => {
@@ -79,6 +87,26 @@ impl Emitter<'_> {
         }
         self.set(result, regs);
         Ok(())
+    }
+
+    /// For each register of a tile the first whose elements are known to be the same: a mask of eight neighbours of which all or none are
+    /// inside is compared once. Nothing for a value of which no two are.
+    fn twins(&self, value: ValueId) -> Emitted<Vec<usize>> {
+        let Some(layout) = self.layout(value)? else { return Ok(Vec::new()) };
+        let constancy = &self.facts.axis(value).constancy;
+        let repeated: u32 = (0..layout.shape.len())
+            .map(|d| {
+                let run = constancy[d].min(u64::from(layout.shape[d])).max(1) as u32;
+                (run - 1) << layout.axis_mask(d).trailing_zeros().min(31)
+            })
+            .sum();
+        if layout.register.iter().all(|base| base & !repeated != 0) {
+            return Ok(Vec::new());
+        }
+        let mut first: FxHashMap<u32, usize> = FxHashMap::default();
+        Ok((0..layout.num_registers())
+            .map(|r| *first.entry(apply(&layout.register, r as u32) & !repeated).or_insert(r))
+            .collect())
     }
 
     /// A pointer that a loop moves plus an offset that it does not. LLVM would keep the offset in 64 bits through the loop; one
