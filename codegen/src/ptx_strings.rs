@@ -69,10 +69,8 @@ pub enum Instruction {
         cache: CacheOp,
         eviction: Eviction,
     },
-    /// (address, words…, [predicate]) → old words.
+    /// (address, words…, [predicate]) → old words. ptxas makes a reduction of one whose old words nobody uses.
     Atomic(AtomicUpdate),
-    /// (address, words…, [predicate]).
-    Reduction(AtomicUpdate),
     /// Orders this thread's accesses before it against those after it, for threads of the scope.
     Fence {
         scope: MemScope,
@@ -338,11 +336,6 @@ impl Instruction {
                 let guard = if update.predicated { format!("@${} ", 2 * n + 1) } else { String::new() };
                 format!("{guard}atom.{} {}, [${n}], {};", update.name(), list(0, n), list(n + 1, n))
             }
-            Instruction::Reduction(update) => {
-                let n = usize::from(update.words());
-                let guard = if update.predicated { format!("@${} ", n + 1) } else { String::new() };
-                format!("{guard}red.{} [$0], {};", update.name(), list(1, n))
-            }
             Instruction::Fence { scope: c } => format!("fence.acq_rel.{};", scope(c)),
             Instruction::CompareAndSwap { bits, sem: s, scope: c, predicated } => {
                 let guard = if predicated { "@$4 " } else { "" };
@@ -437,7 +430,6 @@ impl Instruction {
                 parts.extend(update.inputs());
                 parts
             }
-            Instruction::Reduction(update) => update.inputs(),
             Instruction::CompareAndSwap { bits, predicated, .. } => {
                 let w = word(bits);
                 let mut parts = vec![format!("={w}"), "l".into(), w.to_string(), w.to_string()];
@@ -527,7 +519,6 @@ impl Instruction {
             | Instruction::LoadGlobal { .. }
             | Instruction::StoreGlobal { .. }
             | Instruction::Atomic(_)
-            | Instruction::Reduction(_)
             | Instruction::Fence { .. }
             | Instruction::CompareAndSwap { .. }
             | Instruction::CountShared { .. }

@@ -118,12 +118,6 @@ impl Emitter<'_> {
             args.extend(predicate.map(|p| ("i1", p)));
             let predicated = predicate.is_some();
             let update = AtomicUpdate { op: kind, element, sem: order.inside, scope, predicated, vector: vector as u8 };
-            // `red` cannot acquire.
-            if !used && matches!(order.inside, MemSem::Relaxed | MemSem::Release) && kind != AtomicOp::Exchange {
-                self.asm(Instruction::Reduction(update), &[], &args);
-                old.extend(vec![self.zero(elem); vector]);
-                continue;
-            }
             let got = self.asm(Instruction::Atomic(update), &vec![shape.ty(); shape.count], &args);
             old.extend(self.unpack(elem, vector, &got));
         }
