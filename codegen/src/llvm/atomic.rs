@@ -91,6 +91,9 @@ impl Emitter<'_> {
         let elem = Elem::Scalar(element);
         let vector = if by_swapping { 1 } else { self.vector(vector, elem, n)? };
         let shape = words(elem, vector);
+        if shape.count > 1 && !self.sm.has(Feature::VectorAtomics) {
+            return Err(self.unsupported(format!("{} has no atomics of several words", self.sm.name)));
+        }
         let instructions = (0..n).step_by(vector).filter(|r| r & surplus == 0).count();
         let order = if by_swapping { Order { inside: sem, before: false, after: false } } else { Order::of(sem, instructions) };
         if order.before {
