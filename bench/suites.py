@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -101,8 +102,14 @@ def main():
     files = sorted({path for pattern in arguments.patterns for path in folder.glob(pattern)})
     shares = [(path, (split * arguments.of, arguments.split * arguments.of)) for path in files for split in range(arguments.split)]
 
+    # Whoever stops it (`timeout`) gets the table of what was run by then.
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+
     def job(job):
         path, share = job
+        if stopped.is_set():
+            return ({}, [], "not begun"), {}
         call = lambda mode, names=None: ran(path, folder, mode, arguments.seconds, arguments.source or ["."], arguments.pytest, share, names)
         ours = call(arguments.mode)
         # Under verify and bench programs go on with Triton's results: what they pass says nothing new.

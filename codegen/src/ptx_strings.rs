@@ -140,7 +140,7 @@ pub enum Mma {
     E5m2F32,
 }
 
-/// An update of `vector` neighbouring elements, each by itself; elements of 16 bits travel in pairs.
+/// An update of neighbouring elements in so many words, each element by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtomicUpdate {
     pub op: AtomicOp,
@@ -148,29 +148,28 @@ pub struct AtomicUpdate {
     pub sem: MemSem,
     pub scope: MemScope,
     pub predicated: bool,
-    pub vector: u8,
+    pub words: u8,
+    pub word_bits: u8,
 }
 
 impl AtomicUpdate {
-    fn word_bits(self) -> u8 {
-        (self.element.bits() as u8).max((self.element.bits() * u32::from(self.vector)).min(32) as u8)
-    }
-
-    fn words(self) -> u8 {
-        (self.element.bits() * u32::from(self.vector) / u32::from(self.word_bits())) as u8
-    }
-
     /// Scope and semantics in the order in which Triton writes them.
-    fn name(self) -> String {
+    fn text(self) -> String {
+        let n = usize::from(self.words);
+        let guard = if self.predicated { format!("@${} ", 2 * n + 1) } else { String::new() };
         let operation = atomic_operation(self.op, self.element).unwrap_or_default();
         let (operation, element) = operation.rsplit_once('.').unwrap_or_default();
-        let pair = if u32::from(self.word_bits()) > self.element.bits() { "x2" } else { "" };
-        format!("global.{}.{}.{operation}{}.{element}{pair}", scope(self.scope), sem(self.sem), vector(self.words()))
+        let pair = if u32::from(self.word_bits) > self.element.bits() { "x2" } else { "" };
+        let (scope, sem, vector) = (scope(self.scope), sem(self.sem), vector(self.words));
+        let (old, values) = (list(0, n), list(n + 1, n));
+        format!("{guard}atom.global.{scope}.{sem}.{operation}{vector}.{element}{pair} {old}, [${n}], {values};")
     }
 
-    fn inputs(self) -> Vec<String> {
-        let mut parts = vec!["l".to_string()];
-        parts.extend(vec![word(self.word_bits()).to_string(); usize::from(self.words())]);
+    fn constraints(self) -> Vec<String> {
+        let (n, w) = (usize::from(self.words), word(self.word_bits));
+        let mut parts = vec![format!("={w}"); n];
+        parts.push("l".into());
+        parts.extend(vec![w.to_string(); n]);
         if self.predicated {
             parts.push("b".into());
         }
@@ -331,11 +330,7 @@ impl Instruction {
                 let guard = if predicated { format!("@${} ", n + 1) } else { String::new() };
                 format!("{guard}st.global{}{}.b{word_bits} [$0], {};", cache_suffix(cache, eviction), vector(words), list(1, n))
             }
-            Instruction::Atomic(update) => {
-                let n = usize::from(update.words());
-                let guard = if update.predicated { format!("@${} ", 2 * n + 1) } else { String::new() };
-                format!("{guard}atom.{} {}, [${n}], {};", update.name(), list(0, n), list(n + 1, n))
-            }
+            Instruction::Atomic(update) => update.text(),
             Instruction::Fence { scope: c } => format!("fence.acq_rel.{};", scope(c)),
             Instruction::CompareAndSwap { bits, sem: s, scope: c, predicated } => {
                 let guard = if predicated { "@$4 " } else { "" };
@@ -425,11 +420,7 @@ impl Instruction {
                 parts.push("~{memory}".into());
                 parts
             }
-            Instruction::Atomic(update) => {
-                let mut parts = repeat(&format!("={}", word(update.word_bits())), update.words());
-                parts.extend(update.inputs());
-                parts
-            }
+            Instruction::Atomic(update) => update.constraints(),
             Instruction::CompareAndSwap { bits, predicated, .. } => {
                 let w = word(bits);
                 let mut parts = vec![format!("={w}"), "l".into(), w.to_string(), w.to_string()];

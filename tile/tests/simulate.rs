@@ -144,6 +144,39 @@ fn vectors_are_contiguous_and_aligned() {
           in store %10, %6 vector=2 @5
     "#]],
     );
+    let sums = wide.replace("store %yp, %w2 vector=2 @5", "%old = atomic.add.f %yp, %w2 vector=2 sem=relaxed : f32[64, #l0] @5");
+    assert_eq!(run(&sums).unwrap()[..4], [0.0, 1.0, 2.0, 3.0]);
+    finds(
+        &but(&sums, "  %yp = addptr %ys, %i", shifted),
+        expect![[r#"
+        Misaligned @5: program (0, 0, 0): thread 0: a vector of 2 at an address that is not a multiple of 8 bytes
+          in %11 = atomic.add.f %10, %6 vector=2 sem=relaxed : f32[64, #l0] @5
+    "#]],
+    );
+}
+
+#[test]
+fn a_thread_reduces_its_items_in_order() {
+    // 2²⁴ + 1 is 2²⁴ in f32: in pairs the two would meet and count.
+    let text = "module L1 num_warps=1
+#l0 = distributed{shape=[4] register=[1, 2] lane=[0, 0, 0, 0, 0] warp=[]}
+func @k(%x: *f32, %y: *f32) {
+  %i = iota 0, 4 : i32[4, #l0]
+  %zero = constant 0 : i32[4, #l0]
+  %first = eq %i, %zero : i1[4, #l0]
+  %big = constant 16777216.0 : f32[4, #l0]
+  %small = constant 1.0 : f32[4, #l0]
+  %v = select %first, %big, %small : f32[4, #l0]
+  %s = reduce %v axis=0 : f32 {
+  ^(%a: f32, %b: f32):
+    %c = add.f %a, %b : f32
+    yield %c
+  }
+  store %y, %s vector=1
+  return
+}
+";
+    assert_eq!(run(text).unwrap()[0], 16_777_216.0);
 }
 
 /// Three trips of a loop whose copies are two trips ahead.

@@ -11,8 +11,7 @@ use tritium_tile::{
 
 use super::{
     Emitted, Emitter, ins, line,
-    memory::stored,
-    memory::words,
+    memory::{stored, words},
     value::{Reg, memory_type, type_name},
 };
 use crate::{
@@ -95,7 +94,7 @@ impl Emitter<'_> {
             return Err(self.unsupported(format!("{} has no atomics of several words", self.sm.name)));
         }
         let instructions = (0..n).step_by(vector).filter(|r| r & surplus == 0).count();
-        let order = if by_swapping { Order { inside: sem, before: false, after: false } } else { Order::of(sem, instructions) };
+        let order = Order::of(sem, instructions);
         if order.before {
             self.asm(Instruction::Fence { scope }, &[], &[]);
         }
@@ -113,14 +112,22 @@ impl Emitter<'_> {
                     AtomicOp::MaxF => Swapped::Call("llvm.maxnum.f32"),
                     _ => Swapped::Add,
                 };
-                old.push(self.by_swapping(by, element, (sem, scope), (pointers[r], values[r]), predicate)?);
+                old.push(self.by_swapping(by, element, (order.inside, scope), (pointers[r], values[r]), predicate)?);
                 continue;
             }
             let mut args = vec![("ptr addrspace(1)", pointers[r])];
             args.extend(self.pack(elem, &values[r..r + vector]).into_iter().map(|word| (shape.ty(), word)));
             args.extend(predicate.map(|p| ("i1", p)));
             let predicated = predicate.is_some();
-            let update = AtomicUpdate { op: kind, element, sem: order.inside, scope, predicated, vector: vector as u8 };
+            let update = AtomicUpdate {
+                op: kind,
+                element,
+                sem: order.inside,
+                scope,
+                predicated,
+                words: shape.count as u8,
+                word_bits: shape.bits as u8,
+            };
             let got = self.asm(Instruction::Atomic(update), &vec![shape.ty(); shape.count], &args);
             old.extend(self.unpack(elem, vector, &got));
         }

@@ -3,11 +3,8 @@
 //! f16 adds, subtracts and multiplies natively; bf16 goes through f32, which rounds the same (24 ≥ 2·8 + 2 bits). Only f32 multiplications
 //! and additions carry `contract`. **Invariant:** results are those of the interpreter, bit for bit but for the special-function unit's approximations.
 
-use rustc_hash::FxHashMap;
 use tritium_tile::{
-    Elem, OpId, OpKind, Scalar, ValueId,
-    layout::algebra::apply,
-    math,
+    Elem, OpId, OpKind, Scalar, ValueId, math,
     ops::{BinaryOp, Predicate, UnaryOp},
 };
 
@@ -37,9 +34,10 @@ impl Emitter<'_> {
         let to = self.ty(result).elem();
         let fresh_address = matches!(operation.kind, OpKind::AddPtr) && self.is_cheaper_fresh(op);
         let mut regs = Vec::with_capacity(n);
-        let twins = self.twins(result)?;
+        let repeated = self.repeated(result)?;
         for r in 0..n {
-            if let Some(&twin) = twins.get(r).filter(|&&twin| twin < r) {
+            let twin = r & !repeated;
+            if twin != r {
                 regs.push(regs[twin]);
                 continue;
             }
@@ -89,24 +87,18 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// For each register of a tile the first whose elements are known to be the same: a mask of eight neighbours of which all or none are
-    /// inside is compared once. Nothing for a value of which no two are.
-    fn twins(&self, value: ValueId) -> Emitted<Vec<usize>> {
-        let Some(layout) = self.layout(value)? else { return Ok(Vec::new()) };
+    /// Bits of register numbers that lead only to elements known to be the same: a mask of which eight neighbours are all or none inside
+    /// is compared once.
+    fn repeated(&self, value: ValueId) -> Emitted<usize> {
+        let Some(layout) = self.layout(value)? else { return Ok(0) };
         let constancy = &self.facts.axis(value).constancy;
-        let repeated: u32 = (0..layout.shape.len())
+        let same: u32 = (0..layout.shape.len())
             .map(|d| {
-                let run = constancy[d].min(u64::from(layout.shape[d])).max(1) as u32;
-                (run - 1) << layout.axis_mask(d).trailing_zeros().min(31)
+                let run = constancy[d].clamp(1, u64::from(layout.shape[d])) as u32;
+                layout.axis_mask(d) & ((run - 1) << layout.axis_mask(d).trailing_zeros().min(31))
             })
             .sum();
-        if layout.register.iter().all(|base| base & !repeated != 0) {
-            return Ok(Vec::new());
-        }
-        let mut first: FxHashMap<u32, usize> = FxHashMap::default();
-        Ok((0..layout.num_registers())
-            .map(|r| *first.entry(apply(&layout.register, r as u32) & !repeated).or_insert(r))
-            .collect())
+        Ok(layout.register.iter().enumerate().filter(|(_, base)| *base & !same == 0).map(|(bit, _)| 1 << bit).sum())
     }
 
     /// A pointer that a loop moves plus an offset that it does not. LLVM would keep the offset in 64 bits through the loop; one

@@ -65,19 +65,11 @@ impl<'r> Machine<'r> {
         columns.iter().map(|c| Lanes::joined(c).ok_or_else(|| self.malformed(frame, op, "a region yields two types"))).collect()
     }
 
-    /// Neighbours first.
-    fn combine_all(&mut self, frame: &mut Frame<'r>, op: OpId, mut items: Vec<Vec<Register>>) -> Run<Vec<Register>> {
-        while items.len() > 1 {
-            let mut next = Vec::with_capacity(items.len().div_ceil(2));
-            for pair in items.chunks(2) {
-                next.push(match pair {
-                    [left, right] => self.combine(frame, op, left, right)?,
-                    rest => rest[0].clone(),
-                });
-            }
-            items = next;
-        }
-        items.pop().ok_or_else(|| self.malformed(frame, op, "a reduction of nothing"))
+    /// One after the other, as the code does.
+    fn combine_all(&mut self, frame: &mut Frame<'r>, op: OpId, items: Vec<Vec<Register>>) -> Run<Vec<Register>> {
+        let mut items = items.into_iter();
+        let first = items.next().ok_or_else(|| self.malformed(frame, op, "a reduction of nothing"))?;
+        items.try_fold(first, |value, item| self.combine(frame, op, &value, &item))
     }
 
     pub(super) fn reduce(&mut self, frame: &mut Frame<'r>, id: OpId, axis: usize) -> Run<()> {

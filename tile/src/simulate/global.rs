@@ -282,23 +282,32 @@ impl<'r> Machine<'r> {
         let layout = self.layout(frame, id, pointer)?;
         let surplus = layout.map_or(0, |layout| layout.free_bits().0) as usize;
         let holders = self.holders(layout);
-        let sem = match op.kind {
-            OpKind::AtomicRmw { sem, .. } | OpKind::AtomicCas { sem, .. } => sem,
-            _ => MemSem::Relaxed,
+        let (sem, width) = match op.kind {
+            OpKind::AtomicRmw { sem, vector, .. } => (sem, self.width(frame, id, vector, size, n)?),
+            OpKind::AtomicCas { sem, .. } => (sem, 1),
+            _ => (MemSem::Relaxed, 1),
         };
         if let Some(checks) = self.checks {
             checks.borrow_mut().acquire(sem);
         }
+        // Of a vector's first element, by thread.
+        let mut addresses: Vec<Option<u64>> = Vec::new();
         let mut old: Vec<Register> = Vec::with_capacity(n);
         for r in 0..n {
             if r & surplus != 0 {
                 old.push(old[r & !surplus].clone());
                 continue;
             }
-            let vector = (&pointers[r..r + 1], mask.as_ref().map(|m| &m[r..r + 1]));
+            let in_vector = r % width;
+            if in_vector == 0 {
+                let vector = (&pointers[r..r + width], mask.as_ref().map(|m| &m[r..r + width]));
+                addresses = (0..self.threads)
+                    .map(|t| if holders[t] { self.address(frame, id, vector.0, vector.1, size, t) } else { Ok(None) })
+                    .collect::<Run<_>>()?;
+            }
             let (mut bits, mut undefined) = (vec![0u64; self.threads], vec![id.0 + 1; self.threads]);
-            for t in (0..self.threads).filter(|&t| holders[t]) {
-                let Some(address) = self.address(frame, id, vector.0, vector.1, size, t)? else { continue };
+            for t in 0..self.threads {
+                let Some(address) = addresses[t].map(|first| first + in_vector as u64 * u64::from(size)) else { continue };
                 let operands = [Some(&values[r]), swap.as_ref().map(|s| &s[r])];
                 if let Some(source) = operands.into_iter().flatten().find_map(|o| o.undefined(t)) {
                     self.undefined(frame, id, t, "an operand of an atomic", source)?;

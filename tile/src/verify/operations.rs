@@ -84,10 +84,7 @@ impl Checker<'_> {
             OpKind::Histogram => self.histogram_rule(&given),
             OpKind::Load(attrs) => self.load_rule(&given, attrs),
             OpKind::Store(attrs) => self.store_rule(&given, attrs),
-            OpKind::AtomicRmw { op: atomic, sem: _, scope: _, vector: width } => {
-                vector(*width)?;
-                self.atomic_rmw_rule(&given, atomic)
-            }
+            OpKind::AtomicRmw { op: atomic, sem: _, scope: _, vector } => self.atomic_rmw_rule(&given, atomic, *vector),
             OpKind::Reduce { axis } => self.reduce_rule(&given, axis),
             OpKind::Scan { axis, reverse: _ } => self.scan_rule(&given, axis),
             OpKind::Dot { precision: _ } => {
@@ -278,14 +275,17 @@ impl Checker<'_> {
         vector(attrs.vector)
     }
 
-    fn atomic_rmw_rule(&self, given: &Given<'_>, atomic: &AtomicOp) -> Rule {
+    fn atomic_rmw_rule(&self, given: &Given<'_>, atomic: &AtomicOp, width: u8) -> Rule {
         let Given { name, types, results, .. } = given;
         given.count(2..=3, 1)?;
         self.one_shape(types, results)?;
         self.pointee(name, types[0], types[1])?;
         ask(types[1] == results[0], || format!("`{name}` gives the old value"))?;
         mask(name, types.get(2))?;
+        vector(width)?;
         let scalar = tile_scalar(types[1]);
+        let has_vectors = *atomic == AtomicOp::AddF && scalar.is_some_and(|s| s.bits() <= 32);
+        ask(width <= 1 || has_vectors, || format!("`{name}` has no vectors; sums of f16, bf16 and f32 have"))?;
         let fits = match atomic {
             AtomicOp::AddF => {
                 matches!(scalar, Some(Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64))
