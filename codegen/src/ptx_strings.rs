@@ -185,7 +185,8 @@ impl Mma {
             Mma::F16F16 => "m16n8k16.row.col.f16.f16.f16.f16",
             Mma::Bf16F32 => "m16n8k16.row.col.f32.bf16.bf16.f32",
             Mma::Tf32F32 => "m16n8k8.row.col.f32.tf32.tf32.f32",
-            Mma::I8I32 => "m16n8k32.row.col.s32.s8.s8.s32",
+            // Sums that leave 32 bits stay at the bound, as with Triton.
+            Mma::I8I32 => "m16n8k32.row.col.satfinite.s32.s8.s8.s32",
             Mma::E4m3F32 => "m16n8k32.row.col.f32.e4m3.e4m3.f32",
             Mma::E5m2F32 => "m16n8k32.row.col.f32.e5m2.e5m2.f32",
         }
@@ -195,6 +196,7 @@ impl Mma {
     pub fn accumulator(self) -> (usize, char) {
         match self {
             Mma::F16F16 => (2, 'r'),
+            // Sums that leave 32 bits stay at the bound, as with Triton.
             Mma::I8I32 => (4, 'r'),
             Mma::F16F32 | Mma::Bf16F32 | Mma::Tf32F32 | Mma::E4m3F32 | Mma::E5m2F32 => (4, 'f'),
         }
