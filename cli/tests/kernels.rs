@@ -6,7 +6,7 @@ use std::{
 };
 
 use tritium_codegen::llvm::emit;
-use tritium_runtime::worker::{LEAN_PASSES, Pool, PtxRequest, ptxas};
+use tritium_runtime::worker::{Pool, PtxRequest, passes_for, ptxas};
 use tritium_semantics::target::SMS;
 use tritium_tile::parse;
 
@@ -32,7 +32,7 @@ fn kernels_assemble_for_every_sm() {
                 }
                 Err(refused) => panic!("{name}: {refused}"),
             };
-            let request = PtxRequest { llvm: &llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: LEAN_PASSES };
+            let request = PtxRequest { llvm: &llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: passes_for(&llvm) };
             let ptx = pool.ptx(&request).unwrap_or_else(|e| panic!("{name}: {e}\n{llvm}"));
             let code = ptxas::assemble(&ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target })
                 .unwrap_or_else(|e| panic!("{name}: {e}\n{ptx}"));

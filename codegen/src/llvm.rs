@@ -19,6 +19,7 @@ mod index;
 mod inline_asm;
 mod lookup;
 mod memory;
+mod order;
 mod origins;
 mod print;
 mod program;
@@ -44,6 +45,7 @@ use tritium_tile::{
 };
 
 pub use crate::Unsupported;
+pub use control::UNROLL_FULL;
 use crate::{ptx_strings::Instruction, tensor_map::TensorMap};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
@@ -139,6 +141,8 @@ struct Emitter<'m> {
     /// The registers of every value written so far.
     values: Vec<Option<Rc<[Reg]>>>,
     uses: Vec<u32>,
+    /// Loads of global memory were written that no later access keeps in front of it yet.
+    loads_may_sink: bool,
     facts: Facts,
     origins: origins::Origins,
     /// How the registers of a value follow from its first; see [`walks`].
@@ -188,6 +192,7 @@ impl<'m> Emitter<'m> {
             label: 0,
             values: vec![None; function.values.len()],
             uses: use_counts(function),
+            loads_may_sink: false,
             facts: facts::of_function(function),
             origins: origins::Origins::of(function),
             walks: vec![None; function.values.len()],
@@ -343,6 +348,15 @@ impl<'m> Emitter<'m> {
 
     fn barrier(&mut self) {
         self.asm(Instruction::BarSync, &[], &[]);
+        self.loads_may_sink = false;
+    }
+
+    /// Keeps the loads that were written so far in front of the writes that follow. Where ptxas can tell their addresses apart it would put
+    /// each load behind the stores of what is in its way, to save registers, and few would be under way at a time.
+    fn keep_loads_ahead(&mut self) {
+        if std::mem::take(&mut self.loads_may_sink) {
+            self.asm(Instruction::WarpSync, &[], &[]);
+        }
     }
 
     // ---- values
@@ -461,7 +475,7 @@ impl<'m> Emitter<'m> {
         put(format_args!("\ndefine ptx_kernel void @{name}({}) #0{subprogram} {{", self.signature.join(", ")));
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
-        put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, self.body));
+        put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, order::depth_first(&self.body)));
         for function in &self.functions {
             put(format_args!("{function}"));
         }

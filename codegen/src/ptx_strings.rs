@@ -21,6 +21,7 @@ pub enum Instruction {
     CosApprox,
     SqrtApprox,
     RsqrtApprox,
+    RcpApproxFtz,
     /// (f32, f32) → f32, within 2 ulp for divisors of ordinary size.
     DivApprox,
     /// (f32, f32) → f32, within 2 ulp.
@@ -45,6 +46,8 @@ pub enum Instruction {
     CvtFromE4m3,
     /// Waits for all threads of the CTA.
     BarSync,
+    /// The lanes of a warp meet. Nothing of it is left in machine code, but ptxas moves no access to memory across it.
+    WarpSync,
     /// Waits for the grid in front of this one.
     GridWait,
     GridLaunch,
@@ -302,6 +305,7 @@ impl Instruction {
             Instruction::DivApprox => "div.approx.ftz.f32 $0, $1, $2;".into(),
             Instruction::SqrtApprox => "sqrt.approx.f32 $0, $1;".into(),
             Instruction::RsqrtApprox => "rsqrt.approx.f32 $0, $1;".into(),
+            Instruction::RcpApproxFtz => "rcp.approx.ftz.f32 $0, $1;".into(),
             Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
             Instruction::Abs { bits } => format!("abs.s{bits} $0, $1;"),
             Instruction::MadWide { bytes } => format!("mad.wide.s32 $0, $2, {bytes}, $1;"),
@@ -312,6 +316,7 @@ impl Instruction {
             Instruction::CvtE5m2 => "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;".into(),
             Instruction::CvtFromE4m3 => "cvt.rn.f16x2.e4m3x2 $0, $1;".into(),
             Instruction::BarSync => "bar.sync 0;".into(),
+            Instruction::WarpSync => "bar.warp.sync 0xffffffff;".into(),
             Instruction::GridWait => "griddepcontrol.wait;".into(),
             Instruction::GridLaunch => "griddepcontrol.launch_dependents;".into(),
             Instruction::SourceLine { operation } => format!("mov.b32 $0, {operation}; {LINE_MARK}"),
@@ -387,7 +392,8 @@ impl Instruction {
             | Instruction::SinApprox
             | Instruction::CosApprox
             | Instruction::SqrtApprox
-            | Instruction::RsqrtApprox => {
+            | Instruction::RsqrtApprox
+            | Instruction::RcpApproxFtz => {
                 vec!["=f".into(), "f".into()]
             }
             Instruction::DivFull | Instruction::DivApprox => vec!["=f".into(), "f".into(), "f".into()],
@@ -400,7 +406,7 @@ impl Instruction {
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
             Instruction::CvtFromE4m3 => vec!["=r".into(), "h".into()],
-            Instruction::BarSync | Instruction::GridWait | Instruction::GridLaunch => vec!["~{memory}".into()],
+            Instruction::BarSync | Instruction::WarpSync | Instruction::GridWait | Instruction::GridLaunch => vec!["~{memory}".into()],
             Instruction::SourceLine { .. } => vec!["=r".into()],
             Instruction::LoadGlobal { words, word_bits, predicated, .. } => {
                 let w = word(word_bits).to_string();
@@ -496,6 +502,7 @@ impl Instruction {
             | Instruction::DivApprox
             | Instruction::SqrtApprox
             | Instruction::RsqrtApprox
+            | Instruction::RcpApproxFtz
             | Instruction::DivFull
             | Instruction::Abs { .. }
             | Instruction::MadWide { .. }
@@ -507,6 +514,7 @@ impl Instruction {
             | Instruction::CvtFromE4m3
             | Instruction::SourceLine { .. } => false,
             Instruction::BarSync
+            | Instruction::WarpSync
             | Instruction::GridWait
             | Instruction::GridLaunch
             | Instruction::LoadGlobal { .. }

@@ -34,6 +34,15 @@ use crate::{child, files};
 pub const LEAN_PASSES: &str =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,adce,simplifycfg)";
 
+/// The same with a pass for short loops, which only pays where there are some.
+const UNROLLING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),\
+    loop(loop-unroll-full),instcombine<no-verify-fixpoint>,gvn,adce,simplifycfg)";
+
+/// The passes that a text of ours needs.
+pub fn passes_for(llvm: &str) -> &'static str {
+    if llvm.contains(tritium_codegen::llvm::UNROLL_FULL) { UNROLLING_PASSES } else { LEAN_PASSES }
+}
+
 /// How long LLVM may take over one module; the largest kernels need about a second.
 const LLVM_TIME: Duration = Duration::from_secs(60);
 /// Address space of one child process, in bytes.

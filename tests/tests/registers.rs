@@ -15,7 +15,7 @@ use tritium_codegen as codegen;
 use tritium_runtime::exact::compile_exact;
 use tritium_runtime::store::Store;
 use tritium_runtime::worker::ptxas::Assembled;
-use tritium_runtime::worker::{LEAN_PASSES, Pool, PtxRequest};
+use tritium_runtime::worker::{Pool, PtxRequest, passes_for};
 use tritium_semantics::target::Gpu;
 use tritium_tests::numerics::{Case, Source, Suite};
 use tritium_tests::{repository, tritium};
@@ -94,7 +94,7 @@ fn assembled(source: &Source, case: &Case, gpu: &str, pool: &Pool) -> Result<Ass
     let gpu = Gpu::find(gpu).ok_or("no such GPU")?;
     let options = codegen::CompileOptions::new(gpu.sm, launch.options);
     let llvm = codegen::llvm_text(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
-    let request = PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: LEAN_PASSES };
+    let request = PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: passes_for(&llvm.text) };
     Ok(compile_exact(pool, &Store::open(), &request).map_err(|error| error.to_string())?.code)
 }
 

@@ -95,6 +95,7 @@ impl Emitter<'_> {
         }
         let instructions = (0..n).step_by(vector).filter(|r| r & surplus == 0).count();
         let order = Order::of(sem, instructions);
+        self.keep_loads_ahead();
         if order.before {
             self.asm(Instruction::Fence { scope }, &[], &[]);
         }

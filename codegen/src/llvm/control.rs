@@ -1,12 +1,26 @@
 //! Loops, branches and assertions.
 //!
 //! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
-//! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked, unrolls them.
+//! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked or short, unrolls them.
 
 use tritium_tile::{BlockId, OpId, Origin, ValueId, control::ForArgs, layout::Distributed, ops::LoopAttrs, rewrite};
 
 use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
 use crate::{pressure::is_heavy, ptx_strings::Instruction};
+
+/// Says of a loop that LLVM unrolls it; a text that has it needs a pass more.
+pub const UNROLL_FULL: &str = "llvm.loop.unroll.full";
+
+/// Instructions of a loop over all its trips, up to which it is unrolled whole: searches and chains of few scalars. What LLVM's own
+/// passes would unroll at most.
+const MAX_UNROLLED_INSTRUCTIONS: u64 = 300;
+
+/// The trips of a loop whose bounds are numbers.
+fn known_trips(lower: Reg, upper: Reg, step: Reg) -> Option<u64> {
+    let (Reg::Int(lower), Reg::Int(upper), Reg::Int(step)) = (lower, upper, step) else { return None };
+    let (extent, step) = (upper.checked_sub(lower)?, u64::try_from(step).ok().filter(|&step| step > 0)?);
+    Some(u64::try_from(extent).ok()?.div_ceil(step))
+}
 
 impl Emitter<'_> {
     /// Fresh registers for a block's arguments.
@@ -61,6 +75,13 @@ impl Emitter<'_> {
         id
     }
 
+    fn unrolled_whole(&mut self) -> usize {
+        let id = self.metadata.len() - self.unnumbered;
+        self.metadata.push(format!("!{id} = distinct !{{!{id}, !{}}}", id + 1));
+        self.metadata.push(format!("!{} = !{{!\"{UNROLL_FULL}\"}}", id + 1));
+        id
+    }
+
     /// Something in these bodies gives the same large tile at every trip.
     fn has_heavy(&self, bodies: &[BlockId]) -> bool {
         let function = self.function;
@@ -103,7 +124,14 @@ impl Emitter<'_> {
         let yielded = self.block(region)?;
         let yielded = self.all_regs(&yielded)?;
         let latch = self.label;
-        let metadata = self.loop_metadata(attrs, &operation.regions);
+        let is_work = |line: &&str| line.contains(" = ") && !line.contains(" = phi ");
+        let instructions = self.body.lines().filter(is_work).count() as u64;
+        let short = known_trips(lower, upper, step)
+            .is_some_and(|trips| trips.saturating_mul(instructions.max(1)) <= MAX_UNROLLED_INSTRUCTIONS);
+        let metadata = match short && attrs.unroll.is_none() {
+            true => self.unrolled_whole(),
+            false => self.loop_metadata(attrs, &operation.regions),
+        };
         line!(self, "{next} = add {ty} {i}, {step}");
         line!(self, "br label %b{head}, !llvm.loop !{metadata}");
         let inner = std::mem::replace(&mut self.body, outer);

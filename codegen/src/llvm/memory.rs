@@ -179,6 +179,7 @@ impl Emitter<'_> {
             regs.extend(loaded);
         }
         self.set(operation.results[0], regs);
+        self.loads_may_sink = true;
         Ok(())
     }
 
@@ -217,6 +218,7 @@ impl Emitter<'_> {
         let surplus = layout.map_or(0, |layout| layout.free_bits().0) as usize;
         let holder = self.sole_holder(layout);
         let shape = words(elem, vector);
+        self.keep_loads_ahead();
         for first in (0..n).step_by(vector).filter(|first| first & surplus == 0) {
             let predicate = self.both(holder, mask.as_ref().map(|mask| mask[first]));
             let mut args = vec![("ptr addrspace(1)", pointers[first])];

@@ -176,6 +176,7 @@ impl Emitter<'_> {
                     Approx::Cos => Instruction::CosApprox,
                     Approx::Sqrt => Instruction::SqrtApprox,
                     Approx::Rsqrt => Instruction::RsqrtApprox,
+                    Approx::RcpFtz => Instruction::RcpApproxFtz,
                     Approx::DivFull => Instruction::DivFull,
                     Approx::Div => Instruction::DivApprox,
                 };

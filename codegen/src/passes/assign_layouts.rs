@@ -35,8 +35,12 @@ pub static PASS: Pass = Pass {
 /// A chain of homeless ops longer than this gets a home: making it again would no longer be cheap.
 const MAX_CHAIN: u32 = 32;
 
-/// A tile with at most this many elements a thread is loaded and stored in whatever layout it is needed.
-const MAX_FREE_ELEMENTS_PER_THREAD: u64 = 4;
+/// An access of at most this many elements a thread is made in whatever layout it is needed.
+const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
+
+/// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is
+/// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
+const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
@@ -62,6 +66,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         table: &mut module.layouts,
         function,
         made: FxHashMap::default(),
+        made_of: FxHashMap::default(),
         asker: Origin::NONE,
         after: FxHashMap::default(),
         at_start: FxHashMap::default(),
@@ -232,8 +237,10 @@ impl Assignment<'_> {
         }
     }
 
-    fn is_small(&self, ty: &Type) -> bool {
-        ty.num_elements() <= MAX_FREE_ELEMENTS_PER_THREAD * 32 * u64::from(self.num_warps)
+    /// Whether an access of so many elements costs little in a layout, however often that repeats them.
+    fn is_free_in(&self, ty: &Type, layout: LayoutId) -> bool {
+        let Some(layout) = self.table.distributed(layout) else { return false };
+        distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD || is_repeatable_in(ty, layout)
     }
 
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.
@@ -364,7 +371,7 @@ impl Assignment<'_> {
         let op = function.op(id);
         let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
         if let Some(layout) = moved
-            && self.is_small(function.ty(op.operands[0]))
+            && self.is_free_in(function.ty(op.operands[0]), layout)
         {
             layouts.iter_mut().for_each(|l| *l = layout);
         }
@@ -520,6 +527,15 @@ impl Assignment<'_> {
     }
 }
 
+/// The elements that a thread holds.
+fn distinct_registers(layout: &Distributed) -> u32 {
+    layout.num_registers() as u32 >> layout.free_bits().0.count_ones()
+}
+
+fn is_repeatable_in(ty: &Type, layout: &Distributed) -> bool {
+    ty.num_elements() < 32 * u64::from(layout.num_warps()) && distinct_registers(layout) <= MAX_REPEATED_ELEMENTS_PER_THREAD
+}
+
 /// The lowest registers are the next `pack` elements in row-major order.
 fn begins_with_neighbours(layout: &Distributed, pack: u32) -> bool {
     (0..pack.ilog2()).all(|bit| layout.register.get(bit as usize) == Some(&(1 << bit)))
@@ -537,6 +553,8 @@ struct Materialise<'m> {
     table: &'m mut LayoutTable,
     function: &'m mut Function,
     made: FxHashMap<(ValueId, LayoutId), ValueId>,
+    /// The value that each of them stands for.
+    made_of: FxHashMap<ValueId, ValueId>,
     /// Of the op whose operands are brought: what a loop carries or gives has no place of its own that a conversion could stand at.
     asker: Origin,
     /// Ops to place behind an op, and at the start of a block.
@@ -628,6 +646,8 @@ impl Materialise<'_> {
 
     /// The value in this layout; made behind its definition if it is not there yet.
     fn get(&mut self, value: ValueId, layout: LayoutId) -> ValueId {
+        // An operand that was brought already, of an operation that is repeated.
+        let value = self.made_of.get(&value).copied().unwrap_or(value);
         let ty = self.function.ty(value).clone();
         let home = self.homes.get(value.index()).copied().flatten();
         if ty.is_scalar() || matches!(ty, Type::Shared { .. }) || home == Some(layout) {
@@ -642,11 +662,13 @@ impl Materialise<'_> {
             ValueDef::Argument(..) => None,
             ValueDef::Result(op, _) => {
                 let op = self.function.op(op).clone();
-                let again = home.is_none() || is_widening(self.function, &op.kind, op.operands.first().copied(), &ty);
+                let repeated = self.is_repeated(value, layout);
+                let again = home.is_none() || repeated || is_widening(self.function, &op.kind, op.operands.first().copied(), &ty);
                 let layouts: Option<Vec<LayoutId>> = match &op.kind {
                     OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::Splat => Some(vec![]),
+                    OpKind::Load(_) if repeated => Some(vec![layout; op.operands.len()]),
                     kind if kind.is_elementwise() && again => Some(vec![layout; op.operands.len()]),
-                    kind if home.is_none() => {
+                    kind if home.is_none() || repeated => {
                         let source = self.function.ty(op.operands[0]).shape().clone();
                         let of_result = self.table.distributed(layout).cloned();
                         of_result
@@ -680,7 +702,41 @@ impl Materialise<'_> {
         }
         let made = self.function.op(op).results[0];
         self.made.insert((value, layout), made);
+        self.made_of.insert(made, value);
         made
+    }
+
+    /// Whether to load a value in a layout, and compute what is made of it there, instead of converting it.
+    fn is_repeated(&mut self, value: ValueId, layout: LayoutId) -> bool {
+        let home = self.homes.get(value.index()).copied().flatten().and_then(|home| self.table.distributed(home));
+        let (Some(home), Some(to)) = (home, self.table.distributed(layout)) else { return false };
+        is_repeatable_in(self.function.ty(value), to)
+            && !matches!(conversion(home, to), Conversion::Rename(_))
+            && self.hangs_on_loads(value, layout, 0)
+    }
+
+    /// A value that follows from loads at the place where it is defined, or from nothing.
+    fn hangs_on_loads(&mut self, value: ValueId, layout: LayoutId, depth: u32) -> bool {
+        let value = self.made_of.get(&value).copied().unwrap_or(value);
+        let home = self.homes.get(value.index()).copied().flatten();
+        if self.function.ty(value).is_scalar() || home.is_none() || home == Some(layout) {
+            return true;
+        }
+        let Some(op) = self.function.def_op(value).filter(|_| depth < MAX_CHAIN) else { return false };
+        let op = self.function.op(op).clone();
+        let of_operands = match &op.kind {
+            OpKind::Load(attrs) if !attrs.volatile => layout,
+            kind if kind.is_elementwise() => layout,
+            kind => {
+                let Some(&source) = op.operands.first() else { return false };
+                let shape = self.function.ty(source).shape();
+                let Some(source) = self.table.distributed(layout).and_then(|layout| source_layout(kind, shape, layout)) else {
+                    return false;
+                };
+                self.table.intern(Layout::Distributed(source))
+            }
+        };
+        op.operands.iter().all(|&operand| self.hangs_on_loads(operand, of_operands, depth + 1))
     }
 }
 

@@ -492,6 +492,17 @@ impl Rebase<'_> {
         let Some(narrow) = self.narrow(rest) else { return };
         let wide = Elem::Scalar(Scalar::I64);
         let scalar = Type::scalar(Scalar::I64);
+        // Where all elements agree the first one, whose rest is 0, speaks for all.
+        let result = op.results[0];
+        let constancy = &self.facts.axis(result).constancy;
+        let agree = constancy.iter().zip(self.function.ty(result).shape()).all(|(&run, &extent)| run >= u64::from(extent));
+        if let Some(shared) = parts.shared.filter(|_| agree && self.is_relative(narrow, 0)) {
+            let first = self.make(OpKind::Compare(predicate), &[shared, bound], Type::scalar(Scalar::I1));
+            let op = self.function.op_mut(id);
+            op.kind = OpKind::Splat;
+            op.operands = SmallVec::from_slice(&[first]);
+            return;
+        }
         let mut left_of_bound = bound;
         if let Some(shared) = parts.shared {
             left_of_bound = self.make(OpKind::Binary(BinaryOp::SubI), &[bound, shared], scalar.clone());

@@ -165,10 +165,11 @@ impl Matrix {
         let pitch = width.max(CHUNK);
         let chunk = (pitch / bytes).ilog2() as usize;
         let covered = extent.ilog2() as usize;
-        if covered < chunk {
+        if outer.len() < chunk {
             return None;
         }
-        let panels = &outer[chunk..covered];
+        // An instruction that covers less than a row of the pattern starts within one, like one that does not begin at the first k.
+        let panels = outer.get(chunk..covered).unwrap_or_default();
         let blocks = &inner[3..4];
         let panel = panels.first().copied().unwrap_or(8 * pitch);
         let fits = runs(&outer[..chunk], bytes) && runs(panels, panel) && runs(&inner[..3], pitch);
@@ -319,6 +320,9 @@ mod tests {
                             let matrix = check(&turned, side, bits, extent);
                             assert!(matrix.transposed);
                             assert_eq!(matrix.swizzle, if outer == 8 { 0 } else { (outer * 2).min(128) });
+                            if side == Side::B && outer >= 16 {
+                                check(&turned, side, bits, outer / 2);
+                            }
                         } else if outer * bits / 8 >= 32 {
                             assert_eq!(Matrix::of(&turned, side, bits, extent), None, "only 16-bit operands are transposed");
                         }

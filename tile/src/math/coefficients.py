@@ -90,6 +90,7 @@ def ser(f, k): return [c for c in taylor(f, 0, k)]
 both("EXP", "(e^r - 1 - r - r²/2) / r³ for |r| <= ln 2 / 2", near0(lambda r: (exp(r) - 1 - r - r * r / 2) / r**3, lambda r: mpf(1) / 6 + r / 24), -ln2 / 2, ln2 / 2, 3, 9)
 both("EXP2", "(2^r - 1) / r for |r| <= 1/2", near0(lambda r: expm1(r * ln2) / r, lambda r: ln2 + r * ln2**2 / 2), -0.5, 0.5, 6, 12)
 one("LOG_NARROW", "(log(1 + f) - f + f²/2) / f³ for 1 + f from 1/√2 to √2, of f32", [f32(c) for c in fit(near0(lambda f: (log1p(f) - f + f * f / 2) / f**3, lambda f: mpf(1) / 3 - f / 4), sqrt(mpf(1) / 2) - 1, sqrt(mpf(2)) - 1, 8)])
+one("LOG_FROM_THIRD", "(log(1 + f) - f) / f² for 1 + f from 2/3 to 4/3, of f32", [f32(c) for c in fit(near0(lambda f: (log1p(f) - f) / f**2, lambda f: -mpf(1) / 2 + f / 3), -mpf(1) / 3, mpf(1) / 3, 8)])
 one("LOG_WIDE", "(log((1 + s)/(1 - s)) - 2s) / s³ in s², of f64", fit(near0(lambda z: (log((1 + sqrt(z)) / (1 - sqrt(z))) - 2 * sqrt(z)) / sqrt(z)**3, lambda z: mpf(2) / 3 + 2 * z / 5), 0, mpf("0.02945"), 7))
 both("ATANH_TAIL", "(log((1 + s)/(1 - s)) - 2s - 2s³/3) / s⁵ in s²", near0(lambda z: (log((1 + sqrt(z)) / (1 - sqrt(z))) - 2 * sqrt(z) - 2 * sqrt(z)**3 / 3) / sqrt(z)**5, lambda z: mpf(2) / 5 + 2 * z / 7), 0, mpf("0.02945"), 2, 7)
 P4 = (pi / 4)**2 * mpf("1.02")

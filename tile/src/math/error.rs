@@ -112,7 +112,7 @@ pub(super) fn normcdfinv(p: V<f64>) -> V<f64> {
 pub(super) fn erf_fast(x: V<f32>) -> V<f32> {
     let size = x.abs();
     let clamped = size.gt(4.0).select(4.0, size);
-    let large = (-clamped.polynomial(ERF_TAIL).approx(Approx::Ex2) + 1.0).copysign(x);
+    let large = (-clamped.polynomial(ERF_TAIL).approx(Approx::Ex2Ftz) + 1.0).copysign(x);
     let small = centre(x);
     size.lt(1.0).select(x.is(0.0).select(x, small), large)
 }
@@ -122,9 +122,9 @@ pub(super) fn tanh_fast(x: V<f32>) -> V<f32> {
     let size = x.abs();
     let square = x * x;
     let small = (square * x).fma(square.polynomial(TANH), x);
-    let power = (size * (2.0 * std::f64::consts::LOG2_E)).approx(Approx::Ex2);
+    let power = (size * (2.0 * std::f64::consts::LOG2_E)).approx(Approx::Ex2Ftz);
     // A divisor above 2^126 gives 0, which is right here.
-    let large = x.constant(-2.0).approx_with(Approx::DivFull, power + 1.0) + 1.0;
+    let large = (power + 1.0).approx(Approx::RcpFtz).fma(-2.0, x.constant(1.0));
     // Also where a small value is -0.
     size.lt(0.625).select(small, large).copysign(x)
 }

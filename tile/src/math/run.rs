@@ -172,6 +172,7 @@ fn approx(op: Approx, a: &Lanes, b: Option<&Lanes>) -> Lanes {
         (Approx::Cos, _) => through(libm::cos),
         (Approx::Sqrt, _) => through(f64::sqrt),
         (Approx::Rsqrt, _) => through(|x| 1.0 / x.sqrt()),
+        (Approx::RcpFtz, _) => F32(map(a, |x| flushed((1.0 / f64::from(flushed(x))) as f32))),
         (Approx::Div | Approx::DivFull, _) => F32(*a),
     }
 }

@@ -85,6 +85,8 @@ pub enum Approx {
     Cos,
     Sqrt,
     Rsqrt,
+    /// A reciprocal; denormals are 0.
+    RcpFtz,
     /// Of two, within 2 ulp.
     DivFull,
     /// Of two, for divisors of ordinary size.
