@@ -345,6 +345,8 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut rules = host::Rules::of(db, kernel);
     let mut out: Vec<Specialisation> = Vec::new();
     let mut tried: Vec<Vec<Argument>> = Vec::new();
+    // The arguments that each launch and row was looked at under first, and whether nothing is wrong with them.
+    let mut firsts: Vec<((Option<usize>, Option<u32>), Vec<Argument>, bool)> = Vec::new();
     let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::new(!partial.is_empty());
     for launch in launches {
@@ -372,6 +374,11 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     out[known].is_conditional &= is_conditional;
                     continue;
                 }
+                // Other sizes than those under which nothing is wrong show nothing: they are there to refute.
+                let shown = firsts.iter().find(|(of, _, _)| *of == (launch, row));
+                if shown.is_some_and(|(_, first, is_right)| *is_right && guess.differs_by_sizes(first, &arguments)) {
+                    continue;
+                }
                 tried.push(arguments.clone());
                 let open: Vec<usize> = (0..guess.count()).filter(|&i| guess.is_open(i)).collect();
                 let is_free = |i: usize, argument: &Argument| open.contains(&i) && guess.may_be(i, argument);
@@ -387,6 +394,10 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     called,
                     is_conditional,
                 });
+                if shown.is_none() {
+                    let is_right = !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error);
+                    firsts.push(((launch, row), tried.last().cloned().unwrap_or_default(), is_right));
+                }
                 // What one set of guesses does not bring to an end the others need not try.
                 if elaborate(db, instance).exhausted {
                     return out;
@@ -533,6 +544,17 @@ impl Guess<'_> {
         !is_typed && !has_default && !self.given(index).is_known()
     }
 
+    /// Whether two sets of arguments differ in numbers alone that nothing says and that decide no condition.
+    fn differs_by_sizes(&self, one: &[Argument], other: &[Argument]) -> bool {
+        let is_size = |index: usize, argument: &Argument| {
+            matches!(argument, Argument::Constexpr(Const::Int(_)))
+                && !matches!(self.role(index), Role::Flag | Role::Choice(_))
+                && !matches!(self.given(index), Given::OneOf(_))
+                && !self.flow.decides.contains(&index)
+        };
+        one.iter().zip(other).enumerate().all(|(i, (one, other))| one == other || is_size(i, one) && is_size(i, other))
+    }
+
     /// Whether what is known of an argument allows for another that was assumed.
     fn may_be(&self, index: usize, argument: &Argument) -> bool {
         match self.given(index) {
@@ -607,7 +629,7 @@ impl Guess<'_> {
                         Some(Const::Float(_)) => runtime(DType::F32, false),
                         Some(Const::None) => Argument::Constexpr(Const::None),
                         Some(Const::Bool(_)) => runtime(DType::I1, false),
-                        _ if sounds_like_a_float(&param.name) => runtime(DType::F32, false),
+                        _ if sounds_like_a_float(&param.name) && !self.flow.whole.contains(&index) => runtime(DType::F32, false),
                         _ => runtime(DType::I32, true),
                     }
                 }

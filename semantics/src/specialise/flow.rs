@@ -50,6 +50,10 @@ pub(super) struct Flow {
     pub(super) roles: Vec<Role>,
     /// What a parameter is compared with, in the order of the text.
     pub(super) choices: Vec<Vec<Const>>,
+    /// Parameters of which `//` or an operation on bits is made: integers, whatever they are called.
+    pub(super) whole: BTreeSet<usize>,
+    /// Parameters that conditions are made of: their values decide which way the kernel goes.
+    pub(super) decides: BTreeSet<usize>,
 }
 
 #[salsa::tracked(returns(ref), cycle_result = nothing)]
@@ -81,9 +85,13 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let (mut trips, mut sizes) = (BTreeSet::new(), BTreeSet::new());
     // What is written beside other numbers, or in a shape.
     let mut reckoned = BTreeSet::new();
+    let (mut whole, mut decides) = (BTreeSet::new(), BTreeSet::new());
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
-            Stmt::If { condition, .. } | Stmt::While { condition, .. } => reader.flags(*condition, &mut roles),
+            Stmt::If { condition, .. } | Stmt::While { condition, .. } => {
+                reader.flags(*condition, &mut roles);
+                decides.extend(reader.sources(*condition));
+            }
             // `a, b = x`
             Stmt::Assign { targets, value } => {
                 if let ([target], Some(param)) = (&targets[..], reader.param(*value))
@@ -95,7 +103,10 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             _ => {}
         },
         Node::Expr(id) => match body.expr(id) {
-            Expr::If { condition, .. } => reader.flags(*condition, &mut roles),
+            Expr::If { condition, .. } => {
+                reader.flags(*condition, &mut roles);
+                decides.extend(reader.sources(*condition));
+            }
             Expr::Call { callee, args } => {
                 for address in reader.addresses(*callee, args) {
                     for (root, leaf) in reader.roots(address, &numbers, &mut BTreeSet::new()) {
@@ -203,17 +214,22 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             }
             Expr::Binary {
                 op:
-                    BinaryOp::FloorDiv
+                    op @ (BinaryOp::FloorDiv
                     | BinaryOp::Mod
                     | BinaryOp::BitAnd
                     | BinaryOp::BitOr
                     | BinaryOp::BitXor
                     | BinaryOp::Shl
-                    | BinaryOp::Shr,
+                    | BinaryOp::Shr),
                 lhs,
                 rhs,
             } => {
-                [lhs, rhs].iter().for_each(|e| reader.loaded(**e, &mut integers));
+                for operand in [lhs, rhs] {
+                    reader.loaded(*operand, &mut integers);
+                    if !matches!(op, BinaryOp::Mod) {
+                        reader.terms(*operand, &mut whole);
+                    }
+                }
             }
             Expr::Compare { first, rest } => {
                 if let ([(CompareOp::Eq | CompareOp::Ne, other)], Some(param)) = (&rest[..], reader.param(*first))
@@ -262,7 +278,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         }
         roles[param] = if integers.pointers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
     }
-    Flow { roles, choices }
+    Flow { roles, choices, whole, decides }
 }
 
 /// Which pointers a function's own statements read and write, by position.
@@ -329,9 +345,12 @@ struct Bindings {
 
 /// The parameters that an expression is made of, and what is captured, through every binding of the names in it.
 pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
+    let Some((body, _)) = function_body(db, function) else { return BTreeSet::new() };
+    sources_in(&body, bindings(db, function), expr)
+}
+
+fn sources_in(body: &Body, Bindings { assigned, added, params, .. }: &Bindings, expr: ExprId) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
-    let Some((body, _)) = function_body(db, function) else { return out };
-    let Bindings { assigned, added, params, .. } = bindings(db, function);
     let (mut pending, mut seen) = (vec![expr], FxHashSet::default());
     while let Some(id) = pending.pop() {
         if let Expr::Name(name) = body.expr(id) {
@@ -340,7 +359,7 @@ pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet
                 pending.extend(assigned.get(name).into_iter().chain(added.get(name)).flatten());
             }
         } else {
-            pending.extend(items::children(&body, id));
+            pending.extend(items::children(body, id));
         }
     }
     out
@@ -444,6 +463,10 @@ impl<'a> Reader<'a> {
             };
             blocks.into_iter().for_each(|block| self.effects(block, read, written, out));
         }
+    }
+
+    fn sources(&self, id: ExprId) -> BTreeSet<usize> {
+        sources_in(self.body, self.bindings, id)
     }
 
     fn param(&self, id: ExprId) -> Option<usize> {
