@@ -327,6 +327,15 @@ struct Guess<'a> {
     assumption: Assumption,
 }
 
+/// What one launch and one row of the tuning were looked at under first.
+struct First {
+    launch: Option<usize>,
+    row: Option<u32>,
+    arguments: Vec<Argument>,
+    /// Nothing is wrong with them.
+    is_right: bool,
+}
+
 /// What a kernel does with each of its parameters.
 pub(crate) fn roles(db: &dyn Db, kernel: Function) -> &[Role] {
     &flow::flow(db, kernel).roles
@@ -345,8 +354,7 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut rules = host::Rules::of(db, kernel);
     let mut out: Vec<Specialisation> = Vec::new();
     let mut tried: Vec<Vec<Argument>> = Vec::new();
-    // The arguments that each launch and row was looked at under first, and whether nothing is wrong with them.
-    let mut firsts: Vec<((Option<usize>, Option<u32>), Vec<Argument>, bool)> = Vec::new();
+    let mut firsts: Vec<First> = Vec::new();
     let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::new(!partial.is_empty());
     for launch in launches {
@@ -375,8 +383,8 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     continue;
                 }
                 // Other sizes than those under which nothing is wrong show nothing: they are there to refute.
-                let shown = firsts.iter().find(|(of, _, _)| *of == (launch, row));
-                if shown.is_some_and(|(_, first, is_right)| *is_right && guess.differs_by_sizes(first, &arguments)) {
+                let shown = firsts.iter().find(|first| (first.launch, first.row) == (launch, row));
+                if shown.is_some_and(|first| first.is_right && guess.differs_by_sizes(&first.arguments, &arguments)) {
                     continue;
                 }
                 tried.push(arguments.clone());
@@ -396,7 +404,7 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                 });
                 if shown.is_none() {
                     let is_right = !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error);
-                    firsts.push(((launch, row), tried.last().cloned().unwrap_or_default(), is_right));
+                    firsts.push(First { launch, row, arguments: tried.last().cloned().unwrap_or_default(), is_right });
                 }
                 // What one set of guesses does not bring to an end the others need not try.
                 if elaborate(db, instance).exhausted {
