@@ -107,7 +107,11 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     }
     out.extend(imports::failing_imports(db, file));
     for found in items::unchecked_kernels(db, file) {
-        out.push(plain(Code::LIM004, not_checked(found), found.range.clone()));
+        let (code, message) = match found.why {
+            Unchecked::Lambda if !found.may_be_caught => (Code::LNG020, refused_lambda()),
+            _ => (Code::LIM004, not_checked(found)),
+        };
+        out.push(plain(code, message, found.range.clone()));
     }
     let mut found = Found::default();
     let kernels = items::kernels(db, file);
@@ -146,6 +150,10 @@ fn in_strings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         }
     }
     out
+}
+
+fn refused_lambda() -> String {
+    "Triton reads the text of a `def` and finds none in a `lambda`, so this call fails: write a function".to_owned()
 }
 
 fn not_checked(found: &UncheckedKernels) -> String {

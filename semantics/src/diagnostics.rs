@@ -127,6 +127,7 @@ diagnostics! {
     LNG017 "static-assert" Error;
     LNG018 "undefined-name" Error;
     LNG019 "dropped-values" Warning;
+    LNG020 "jit-of-lambda" Error;
     // matrix products
     DOT001 "inner-dim-mismatch" Error;
     DOT002 "below-minimum-size" Error;

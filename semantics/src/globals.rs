@@ -87,6 +87,22 @@ fn name_inside(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global>
     }
 }
 
+/// The names of the functions around a function that it reads and of which nothing says what they stand for: arguments of those functions,
+/// and what is made of them.
+#[salsa::tracked(returns(ref))]
+pub(crate) fn captured(db: &dyn Db, function: Function) -> Vec<SmolStr> {
+    let file = function.file(db);
+    let Some(outer) = outer(db, function) else { return vec![] };
+    let own = items(db, file).of_definition.iter().position(|found| *found == Some(function));
+    let is_open = |name: &&SmolStr| {
+        let found = enclosing(db, file, own.or(Some(outer)), name).filter(|found| Some(found.function) != own);
+        let is_value = |bound: &Bound| matches!(bound, Bound::Opaque | Bound::Value { .. });
+        found.is_some_and(|found| found.all.iter().all(is_value))
+            && name_in(db, function, (*name).clone()) == Some(Global::Opaque)
+    };
+    uses(db, function).names.iter().filter(is_open).cloned().collect()
+}
+
 /// The function around a function: an index into the definitions of its file.
 fn outer(db: &dyn Db, function: Function) -> Option<usize> {
     items(db, function.file(db)).function(function)?.outer.first().copied()

@@ -14,6 +14,7 @@ use crate::{
     diagnostics::Severity,
     dtype::DType,
     elaborate::elaborate,
+    globals,
     host::{self, Kind},
     items::{Annotation, FunctionItem, ParamItem, items},
     launch::{Given, Launch, LaunchArg, PartialLaunch},
@@ -259,11 +260,25 @@ pub(crate) fn without(
     positions: &BTreeSet<usize>,
     test: impl Fn(&Argument) -> bool,
 ) -> Option<Instance> {
+    with_open(db, specialisation, positions, |argument| test(argument).then_some(Argument::Unknown))
+}
+
+/// The instance of an assumed specialisation with those of its assumed arguments changed, by position, for which there is another; `None` if
+/// there are none.
+pub(crate) fn with_open(
+    db: &dyn Db,
+    specialisation: &Specialisation,
+    positions: &BTreeSet<usize>,
+    other: impl Fn(&Argument) -> Option<Argument>,
+) -> Option<Instance> {
     let instance = specialisation.instance;
     let mut arguments = instance.arguments(db).clone();
     for (i, argument) in arguments.iter_mut().enumerate() {
-        if positions.contains(&i) && specialisation.open.contains(&i) && test(argument) {
-            *argument = Argument::Unknown;
+        if positions.contains(&i)
+            && specialisation.open.contains(&i)
+            && let Some(other) = other(argument)
+        {
+            *argument = other;
         }
     }
     (arguments != *instance.arguments(db))
@@ -301,6 +316,8 @@ struct Guess<'a> {
     db: &'a dyn Db,
     item: &'a FunctionItem,
     flow: &'a Flow,
+    /// What it captures of which nothing is known: behind the parameters.
+    captured: &'a [SmolStr],
     /// What a launch gives, one for each parameter; `None` where none is known.
     given: Option<&'a [Given]>,
     /// What a row of the tuning says.
@@ -308,6 +325,15 @@ struct Guess<'a> {
     /// What the rules of the kernel's heuristics make of what is known, by parameter.
     ruled: Vec<(SmolStr, Given)>,
     assumption: Assumption,
+}
+
+/// What one launch and one row of the tuning were looked at under first.
+struct First {
+    launch: Option<usize>,
+    row: Option<u32>,
+    arguments: Vec<Argument>,
+    /// Nothing is wrong with them.
+    is_right: bool,
 }
 
 /// What a kernel does with each of its parameters.
@@ -321,12 +347,14 @@ pub(crate) fn roles(db: &dyn Db, kernel: Function) -> &[Role] {
 pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let Some(item) = items(db, kernel.file(db)).function(kernel) else { return vec![] };
     let flow = flow::flow(db, kernel);
+    let captured = globals::captured(db, kernel);
     let (configs, rows) = (host::configs(db, kernel), rows(db, kernel));
     let partial = partial_launches(db, kernel);
     let launches: Vec<Option<usize>> = if partial.is_empty() { vec![None] } else { (0..partial.len()).map(Some).collect() };
     let mut rules = host::Rules::of(db, kernel);
     let mut out: Vec<Specialisation> = Vec::new();
     let mut tried: Vec<Vec<Argument>> = Vec::new();
+    let mut firsts: Vec<First> = Vec::new();
     let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::new(!partial.is_empty());
     for launch in launches {
@@ -342,6 +370,7 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     db,
                     item,
                     flow,
+                    captured,
                     given,
                     row: row.and_then(|row| configs.get(row as usize)),
                     ruled: vec![],
@@ -353,8 +382,13 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     out[known].is_conditional &= is_conditional;
                     continue;
                 }
+                // Other sizes than those under which nothing is wrong show nothing: they are there to refute.
+                let shown = firsts.iter().find(|first| (first.launch, first.row) == (launch, row));
+                if shown.is_some_and(|first| first.is_right && guess.differs_by_sizes(&first.arguments, &arguments)) {
+                    continue;
+                }
                 tried.push(arguments.clone());
-                let open: Vec<usize> = (0..item.params.len()).filter(|&i| guess.is_open(i)).collect();
+                let open: Vec<usize> = (0..guess.count()).filter(|&i| guess.is_open(i)).collect();
                 let is_free = |i: usize, argument: &Argument| open.contains(&i) && guess.may_be(i, argument);
                 let instance = Instance::new(db, kernel, arguments, version(db, kernel));
                 let instance = repairs.repair(db, instance, flow, &is_free);
@@ -368,6 +402,10 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     called,
                     is_conditional,
                 });
+                if shown.is_none() {
+                    let is_right = !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error);
+                    firsts.push(First { launch, row, arguments: tried.last().cloned().unwrap_or_default(), is_right });
+                }
                 // What one set of guesses does not bring to an end the others need not try.
                 if elaborate(db, instance).exhausted {
                     return out;
@@ -465,8 +503,13 @@ fn says_all_of(item: &FunctionItem, more: &PartialLaunch, less: &PartialLaunch) 
 }
 
 impl Guess<'_> {
+    /// Of parameters and what is captured.
+    fn count(&self) -> usize {
+        self.item.params.len() + self.captured.len()
+    }
+
     fn arguments(&mut self, rules: Option<&mut host::Rules<'_>>) -> Vec<Argument> {
-        let count = self.item.params.len();
+        let count = self.count();
         let Some(rules) = rules else { return (0..count).map(|i| self.argument(i)).collect() };
         // First by what is known, then by what is assumed to go with it.
         let names = || self.item.params.iter().map(|param| param.name.clone());
@@ -493,7 +536,7 @@ impl Guess<'_> {
 
     /// What is said of a parameter: by the row, by the rules, by the launch, in this order.
     fn given(&self, index: usize) -> Given {
-        let name = &self.item.params[index].name;
+        let Some(ParamItem { name, .. }) = self.item.params.get(index) else { return Given::UNKNOWN };
         if let Some(value) = self.row.and_then(|row| row.meta.get(name)) {
             return Given::Known(value.clone());
         }
@@ -503,10 +546,21 @@ impl Guess<'_> {
 
     /// Whether nothing says what the argument is.
     fn is_open(&self, index: usize) -> bool {
-        let param = &self.item.params[index];
+        let Some(param) = self.item.params.get(index) else { return true };
         let is_typed = !matches!(param.annotation, Annotation::None | Annotation::Constexpr | Annotation::ConstPointer);
         let has_default = self.given.is_none() && host::default_of(self.db, self.item.function, index).is_some();
         !is_typed && !has_default && !self.given(index).is_known()
+    }
+
+    /// Whether two sets of arguments differ in numbers alone that nothing says and that decide no condition.
+    fn differs_by_sizes(&self, one: &[Argument], other: &[Argument]) -> bool {
+        let is_size = |index: usize, argument: &Argument| {
+            matches!(argument, Argument::Constexpr(Const::Int(_)))
+                && !matches!(self.role(index), Role::Flag | Role::Choice(_))
+                && !matches!(self.given(index), Given::OneOf(_))
+                && !self.flow.decides.contains(&index)
+        };
+        one.iter().zip(other).enumerate().all(|(i, (one, other))| one == other || is_size(i, one) && is_size(i, other))
     }
 
     /// Whether what is known of an argument allows for another that was assumed.
@@ -532,7 +586,10 @@ impl Guess<'_> {
     }
 
     fn argument(&self, index: usize) -> Argument {
-        let param = &self.item.params[index];
+        let Some(param) = self.item.params.get(index) else {
+            let value = self.constexpr(index, Kind::Any, None);
+            return value.map_or(Argument::Unknown, Argument::Constexpr);
+        };
         let special = !self.item.unspecialised.contains(&index);
         let given = self.given(index);
         match &given {
@@ -549,13 +606,13 @@ impl Guess<'_> {
     }
 
     fn assume(&self, index: usize, kind: Kind, usual: Option<&Const>) -> Argument {
-        let Guess { db, item, flow, .. } = *self;
+        let Guess { db, item, .. } = *self;
         let param = &item.params[index];
-        let role = flow.roles.get(index).copied().unwrap_or(Role::Number);
+        let role = self.role(index);
         let runtime = |dtype: DType, divisible_by_16: bool| Argument::Runtime { ty: ArgType::Scalar(dtype), divisible_by_16 };
         match (param.annotation, kind) {
             (Annotation::Constexpr, _) => {
-                let value = constexpr(db, item, index, role, flow, self.assumption, (kind, usual));
+                let value = self.constexpr(index, kind, usual);
                 value.map_or(Argument::Unknown, Argument::Constexpr)
             }
             (Annotation::Scalar(dtype), _) => runtime(dtype, false),
@@ -580,12 +637,88 @@ impl Guess<'_> {
                         Some(Const::Float(_)) => runtime(DType::F32, false),
                         Some(Const::None) => Argument::Constexpr(Const::None),
                         Some(Const::Bool(_)) => runtime(DType::I1, false),
-                        _ if sounds_like_a_float(&param.name) => runtime(DType::F32, false),
+                        _ if sounds_like_a_float(&param.name) && !self.flow.whole.contains(&index) => runtime(DType::F32, false),
                         _ => runtime(DType::I32, true),
                     }
                 }
             },
         }
+    }
+
+    fn role(&self, index: usize) -> Role {
+        self.flow.roles.get(index).copied().unwrap_or(Role::Number)
+    }
+
+    /// What a compile-time value is taken to be.
+    fn constexpr(&self, index: usize, kind: Kind, usual: Option<&Const>) -> Option<Const> {
+        let Guess { db, item, flow, assumption, .. } = *self;
+        let role = self.role(index);
+        let own = item.params.get(index);
+        let name = own.map(|param| &param.name).or_else(|| self.captured.get(index - item.params.len()))?;
+        // Its place among the flags.
+        let is_flag = |at: &usize| {
+            flow.roles.get(*at) == Some(&Role::Flag) && item.params.get(*at).is_none_or(|p| p.annotation == Annotation::Constexpr)
+        };
+        let before = (0..index).filter(is_flag);
+        let flag = assumption.flags[before.count() % 2] && !speaks_of_other_hardware(name);
+        let default = own.and_then(|_| host::default_of(db, item.function, index));
+        // What somebody may say otherwise is not always what it usually is.
+        let is_usual = kind == Kind::Str || assumption.nth.is_multiple_of(2) && !matches!(role, Role::Choice(_));
+        let default = usual.filter(|_| is_usual).or(default.as_ref());
+        match (role, default) {
+            (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(flag)),
+            _ if kind == Kind::Bool => return Some(Const::Bool(flag)),
+            (_, Some(value)) => return Some(value.clone()),
+            _ if kind == Kind::Float => return Some(Const::float(1.0)),
+            _ if kind == Kind::DType => return Some(Const::DType(DType::F32)),
+            (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
+            (Role::Function | Role::Compound, None) => return None,
+            (Role::One, None) => return Some(Const::Int(1)),
+            (Role::Choice(i), None) => {
+                let choices = flow.choices.get(i as usize).map_or(&[][..], Vec::as_slice);
+                match (choices, flag) {
+                    ([_, _, _, ..], _) => return Some(choices[assumption.nth % choices.len()].clone()),
+                    ([first, ..], true) => return Some(first.clone()),
+                    ([Const::Str(_)], false) => return Some(Const::Str(String::new())),
+                    ([_, .., last], false) => return Some(last.clone()),
+                    _ => {}
+                }
+            }
+            // Unrolled: what holds of a few trips holds of many.
+            (Role::Trips, None) => return Some(Const::Int(4)),
+            // A trip for every element: as few as a tile of a product may have.
+            (Role::UnrolledSize, None) => return Some(Const::Int(16)),
+            _ if kind == Kind::Str => return None,
+            (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
+        }
+        let name = name.to_ascii_uppercase();
+        let has = |part: &str| name.contains(part);
+        // `BLOCK_M`, `BLOCK_SIZE_M`, `BLOCKM`, `BM`, `M`
+        let along = |axis: &str| {
+            name.strip_suffix(axis).is_some_and(|rest| rest.ends_with('_') || matches!(rest, "" | "B" | "BLOCK" | "TILE"))
+        };
+        let value = if has("WARPS") {
+            4
+        } else if has("STAGES") {
+            3
+        } else if has("GROUP") {
+            8
+        } else if has("SPLIT") || has("STRIDE") {
+            1
+        } else if has("NUM_") || has("ITERS") {
+            4
+        } else if assumption.equal_blocks {
+            64
+        } else if along("M") {
+            128
+        } else if along("K") {
+            32
+        } else if has("BLOCK") && !along("N") {
+            128
+        } else {
+            64
+        };
+        Some(Const::Int(value))
     }
 }
 
@@ -611,84 +744,6 @@ fn tuple_of(items: &[Given]) -> Argument {
         Given::OneOf(_) | Given::Open { .. } => None,
     };
     items.iter().map(item).collect::<Option<Vec<Argument>>>().map_or(Argument::Unknown, Argument::Tuple)
-}
-
-fn constexpr(
-    db: &dyn Db,
-    item: &FunctionItem,
-    index: usize,
-    role: Role,
-    flow: &Flow,
-    assumption: Assumption,
-    (kind, usual): (Kind, Option<&Const>),
-) -> Option<Const> {
-    let param = &item.params[index];
-    // Its place among the flags.
-    let before = item
-        .params
-        .iter()
-        .zip(&flow.roles)
-        .take(index)
-        .filter(|(p, r)| p.annotation == Annotation::Constexpr && **r == Role::Flag);
-    let flag = assumption.flags[before.count() % 2] && !speaks_of_other_hardware(&param.name);
-    let default = host::default_of(db, item.function, index);
-    // What somebody may say otherwise is not always what it usually is.
-    let is_usual = kind == Kind::Str || assumption.nth.is_multiple_of(2) && !matches!(role, Role::Choice(_));
-    let default = usual.filter(|_| is_usual).or(default.as_ref());
-    match (role, default) {
-        (Role::Flag, None | Some(Const::Bool(_))) => return Some(Const::Bool(flag)),
-        _ if kind == Kind::Bool => return Some(Const::Bool(flag)),
-        (_, Some(value)) => return Some(value.clone()),
-        _ if kind == Kind::Float => return Some(Const::float(1.0)),
-        _ if kind == Kind::DType => return Some(Const::DType(DType::F32)),
-        (Role::Dtype, None) => return Some(Const::DType(DType::F32)),
-        (Role::Function | Role::Compound, None) => return None,
-        (Role::One, None) => return Some(Const::Int(1)),
-        (Role::Choice(i), None) => {
-            let choices = flow.choices.get(i as usize).map_or(&[][..], Vec::as_slice);
-            match (choices, flag) {
-                ([_, _, _, ..], _) => return Some(choices[assumption.nth % choices.len()].clone()),
-                ([first, ..], true) => return Some(first.clone()),
-                ([Const::Str(_)], false) => return Some(Const::Str(String::new())),
-                ([_, .., last], false) => return Some(last.clone()),
-                _ => {}
-            }
-        }
-        // Unrolled: what holds of a few trips holds of many.
-        (Role::Trips, None) => return Some(Const::Int(4)),
-        // A trip for every element: as few as a tile of a product may have.
-        (Role::UnrolledSize, None) => return Some(Const::Int(16)),
-        _ if kind == Kind::Str => return None,
-        (Role::Pointer | Role::IndexPointer | Role::Number, None) => {}
-    }
-    let name = param.name.to_ascii_uppercase();
-    let has = |part: &str| name.contains(part);
-    // `BLOCK_M`, `BLOCK_SIZE_M`, `BLOCKM`, `BM`, `M`
-    let along = |axis: &str| {
-        name.strip_suffix(axis).is_some_and(|rest| rest.ends_with('_') || matches!(rest, "" | "B" | "BLOCK" | "TILE"))
-    };
-    let value = if has("WARPS") {
-        4
-    } else if has("STAGES") {
-        3
-    } else if has("GROUP") {
-        8
-    } else if has("SPLIT") || has("STRIDE") {
-        1
-    } else if has("NUM_") || has("ITERS") {
-        4
-    } else if assumption.equal_blocks {
-        64
-    } else if along("M") {
-        128
-    } else if along("K") {
-        32
-    } else if has("BLOCK") && !along("N") {
-        128
-    } else {
-        64
-    };
-    Some(Const::Int(value))
 }
 
 /// A flag that is off wherever this program's targets are: `IS_ROCM`.

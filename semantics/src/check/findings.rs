@@ -2,6 +2,8 @@
 //!
 //! **Invariant:** nothing here says where in its file a kernel stands, so a kernel that only moves is not looked at again.
 
+use std::collections::BTreeSet;
+
 use indexmap::{IndexMap, IndexSet};
 use smol_str::SmolStr;
 
@@ -20,8 +22,10 @@ use crate::{
     places::range_in_chunk,
     problem::{At, Place, Problem},
     specialise::{
-        self, Specialisation, hangs_on_arguments, open_sources, specialisations, with_elements, with_other_elements, without,
+        self, Specialisation, hangs_on_arguments, open_sources, specialisations, with_elements, with_open, with_other_elements,
+        without,
     },
+    types::Ty,
 };
 
 /// Works out what [`unsilenced_partly`] needs beside its looks.
@@ -394,6 +398,15 @@ fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem
             return true;
         }
     }
+    // The extents of a tile do not decide what its elements are, but an assumed number may be a flag.
+    if problem.code == Code::DTY011
+        && let At::Expr(id) = problem.place.at
+        && let Some(types) = elaborate(db, specialisation.instance).types.get(&problem.place.function)
+        && let Some(Ty::Tile(tile)) = types.get(id)
+        && !tile.is_scalar()
+    {
+        return is_right_under_flags(db, specialisation, problem);
+    }
     // What is written out where the problem stands is no assumption, whatever the function is given.
     let Place { function, at } = problem.place;
     let is_given = match at {
@@ -413,6 +426,27 @@ fn rests_on_assumed_values(db: &dyn Db, specialisation: &Specialisation, problem
         _ => false,
     };
     is_given && is_gone(without(db, specialisation, &sources, is_value))
+}
+
+/// Whether an error goes away, and none comes, once one of the numbers that were assumed for what its place is made of is true.
+fn is_right_under_flags(db: &dyn Db, specialisation: &Specialisation, problem: &Problem) -> bool {
+    let before = &elaborate(db, specialisation.instance).problems;
+    let is_new =
+        |p: &Problem| p.severity() == Severity::Error && !before.iter().any(|old| old.code == p.code && old.place == p.place);
+    let flag = |argument: &Argument| match argument {
+        Argument::Constexpr(Const::Int(_)) => Some(Argument::Constexpr(Const::Bool(true))),
+        Argument::Runtime { ty: ArgType::Scalar(_), .. } => {
+            Some(Argument::Runtime { ty: ArgType::Scalar(DType::I1), divisible_by_16: false })
+        }
+        _ => None,
+    };
+    open_sources(db, specialisation, problem).into_iter().any(|source| {
+        let instance = with_open(db, specialisation, &BTreeSet::from([source]), flag);
+        instance.is_some_and(|instance| {
+            let other = elaborate(db, instance);
+            other.reaches(db, problem) && !other.has(problem) && !other.problems.iter().any(is_new)
+        })
+    })
 }
 
 /// Whether the value of a number may decide about it: an axis, an order, a permutation, a product of extents, a word.

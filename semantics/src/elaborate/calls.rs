@@ -62,7 +62,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn call(&mut self, expr: ExprId, callee: ExprId, args: &[Arg]) -> Eval<Value> {
-        let function = self.eval(callee);
+        let function = self.eval_path(callee);
         let (mut positional, keywords) = self.arguments(args)?;
         match function {
             Value::Unknown => {
@@ -349,7 +349,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn range_arguments(&mut self, call: ExprId) -> Eval<(Positional, LoopAttrs)> {
         let body = self.body;
         let Expr::Call { callee, args } = body.expr(call) else { return Err(Poisoned) };
-        let function = self.eval(*callee);
+        let function = self.eval_path(*callee);
         let (positional, keywords) = self.arguments(args)?;
         let Value::Builtin(builtin) = function else {
             if let Some((name, _, expr)) = keywords.first() {

@@ -24,7 +24,7 @@ use crate::{
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    globals::Global,
+    globals::{self, Global},
     problem::{Applicability, At, Edit, Fix, Place, Problem},
     types::{Dim, Dims, TileType, Ty},
     versions::Rules,
@@ -235,6 +235,15 @@ impl<'a> Evaluator<'a> {
             let ty = value.ty();
             self.scope.insert(param.name.clone(), Slot::Bound { value, place, from: None, decayed: false });
             self.bindings.insert(place, (param.name.clone(), ty));
+        }
+        // What is assumed of names that functions around it bind. Of the others nothing is known.
+        let mut left = arguments.peekable();
+        if left.peek().is_some() {
+            for (name, Entry { argument, .. }) in globals::captured(self.db, self.function).iter().zip(left) {
+                if let CallArgument::Const(value) = argument {
+                    self.globals.insert(name.clone(), Some(Global::Constexpr(value)));
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use super::{
     control::Condition,
     evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     lint_hints::text,
+    python,
     value::{Constant, Value},
 };
 use crate::{
@@ -17,6 +18,18 @@ use crate::{
 
 impl<'a> Evaluator<'a> {
     pub(super) fn eval(&mut self, expr: ExprId) -> Value {
+        match self.eval_path(expr) {
+            // What a module binds that is not at hand may be anything.
+            Value::Module(path) if python::is_unknown_module(&path) => {
+                self.complete = false;
+                Value::Unknown
+            }
+            value => value,
+        }
+    }
+
+    /// What is called, or has an attribute: a module that is not at hand is one by its path.
+    pub(super) fn eval_path(&mut self, expr: ExprId) -> Value {
         if self.pay(1).is_err() {
             return Value::Unknown;
         }
@@ -98,7 +111,7 @@ impl<'a> Evaluator<'a> {
                 result
             }
             Expr::Attribute { receiver, name } => {
-                let value = self.eval(*receiver);
+                let value = self.eval_path(*receiver);
                 let place = self.place(expr);
                 let outer = self.at(place);
                 let result = self.attribute(expr, value, name);
@@ -106,7 +119,7 @@ impl<'a> Evaluator<'a> {
                 Ok(result)
             }
             Expr::Subscript { receiver, index } => {
-                let value = self.eval(*receiver);
+                let value = self.eval_path(*receiver);
                 let place = self.place(expr);
                 let outer = self.at(place);
                 let result = self.subscript(expr, *receiver, value, *index);

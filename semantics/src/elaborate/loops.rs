@@ -34,7 +34,7 @@ impl<'a> Evaluator<'a> {
     ) -> Flow {
         let hir = self.body;
         let callee = match hir.expr(iterable) {
-            Expr::Call { callee, .. } => Some(self.eval(*callee)),
+            Expr::Call { callee, .. } => Some(self.eval_path(*callee)),
             _ => None,
         };
         let Expr::Name(name) = hir.expr(target) else {

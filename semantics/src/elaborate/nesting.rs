@@ -4,7 +4,10 @@
 //! ([`super::Call`]). **Invariant:** what is called without a function among its arguments is mentioned by the body that calls it, so
 //! a function that [`Nesting::recursive`] denies stands at most once among such calls in a row.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
 
 use super::names;
 use crate::{
@@ -33,20 +36,45 @@ fn mentions(db: &dyn Db, function: Function) -> Vec<Function> {
     let Some((body, stmt)) = names::function_body(db, function) else { return vec![] };
     let Some(def) = names::definition(&body, stmt) else { return vec![] };
     let mut found = Vec::new();
+    // A name means the same at each of its uses, and of members only those of a module of the workspace are functions.
+    let mut is_module: FxHashMap<&SmolStr, bool> = FxHashMap::default();
+    let mut members = Vec::new();
     let mut visit = |node: Node| {
-        if let Node::Expr(expr) = node
-            && let Some(global) = meaning(db, function, &body, expr)
-        {
-            add_functions(db, &global, &mut found);
+        let Node::Expr(expr) = node else { return };
+        match body.expr(expr) {
+            Expr::Name(name) => {
+                if let Entry::Vacant(unknown) = is_module.entry(name) {
+                    let global = globals::name_in(db, function, name.clone());
+                    unknown.insert(matches!(global, Some(Global::File(_))));
+                    global.into_iter().for_each(|global| add_functions(db, &global, &mut found));
+                }
+            }
+            Expr::Attribute { .. } => members.push(expr),
+            _ => {}
         }
     };
     items::walk(&body, &def.body, &mut visit);
     for param in def.params.iter().filter(|p| p.kind != ParamKind::Rest) {
         param.default.into_iter().for_each(|default| items::walk_expr(&body, default, &mut visit));
     }
+    for member in members {
+        if root(&body, member).is_some_and(|name| is_module.get(name) == Some(&true))
+            && let Some(global) = meaning(db, function, &body, member)
+        {
+            add_functions(db, &global, &mut found);
+        }
+    }
     let mut seen = FxHashSet::default();
     found.retain(|&f| seen.insert(f));
     found
+}
+
+/// The name that `a.b.c` begins with.
+fn root(body: &Body, mut expr: ExprId) -> Option<&SmolStr> {
+    while let Expr::Attribute { receiver, .. } = body.expr(expr) {
+        expr = *receiver;
+    }
+    if let Expr::Name(name) = body.expr(expr) { Some(name) } else { None }
 }
 
 /// What a name, or a member of a module of the workspace, stands for.

@@ -50,6 +50,16 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("amin", "min"), ("transpose", "trans"), ("view", "reshape"), ("fmax", "maximum"), ("fmin", "minimum"),
 ];
 
+fn module_of(path: &str) -> &str {
+    path.rsplit_once('.').map_or(path, |(module, _)| module)
+}
+
+/// Whether a path leads to a module of which nothing is known, or to something in it.
+pub(super) fn is_unknown_module(path: &str) -> bool {
+    let is_known = |path: &str| HOST_MODULES.binary_search(&path).is_ok();
+    path.split('.').next() != Some("triton") && !is_known(path) && !is_known(module_of(path))
+}
+
 impl<'a> Evaluator<'a> {
     // ---- collections
 
@@ -100,7 +110,7 @@ impl<'a> Evaluator<'a> {
         self.complete = false;
         let name = self.text(receiver);
         let at = self.text(index);
-        let value = self.eval(receiver);
+        let value = self.eval_path(receiver);
         let position = self.eval_quietly(index);
         let place = self.place(target);
         let (message, line) = match &value {
@@ -288,8 +298,7 @@ impl<'a> Evaluator<'a> {
             return self.problem(Code::LNG003, place, message);
         }
         // What another module defines may well be a Triton function.
-        let module = path.rsplit_once('.').map_or(path, |(module, _)| module);
-        if HOST_MODULES.binary_search(&module).is_err() {
+        if HOST_MODULES.binary_search(&module_of(path)).is_err() {
             return Poisoned;
         }
         let last = path.rsplit('.').next().unwrap_or_default();

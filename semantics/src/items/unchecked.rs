@@ -4,10 +4,10 @@
 
 use smol_str::SmolStr;
 
-use super::{Chunk, chunk_map, chunks, decorators, in_file, items, lowered, strings};
+use super::{Chunk, Node, chunk_map, chunks, decorators, in_file, items, lowered, strings, walk};
 use crate::{
     Db, SourceFile,
-    body::{BinaryOp, Body, Expr, ExprId, FStringPart, Stmt},
+    body::{ArgKind, BinaryOp, Body, Expr, ExprId, FStringPart, Stmt},
 };
 
 /// Why kernels are not checked.
@@ -58,6 +58,8 @@ pub struct UncheckedKernels {
     pub count: usize,
     /// Bytes of the file.
     pub range: std::ops::Range<usize>,
+    /// Around it stands a `try` or a `with`, which may expect that it is refused.
+    pub may_be_caught: bool,
 }
 
 /// The kernels of a file that are not checked, in the order of the text.
@@ -69,7 +71,8 @@ pub fn unchecked_kernels(db: &dyn Db, file: SourceFile) -> Vec<UncheckedKernels>
         let Some((start, map)) = chunk_map(db, file, definition.chunk) else { continue };
         let Some((_, name, _)) = map.functions.iter().find(|f| f.0 == definition.stmt) else { continue };
         let range = in_file(start, *name);
-        out.push(UncheckedKernels { why: Unchecked::Gluon, name: Some(definition.name.clone()), count: 1, range });
+        let name = Some(definition.name.clone());
+        out.push(UncheckedKernels { why: Unchecked::Gluon, name, count: 1, range, may_be_caught: false });
     }
     for (start, chunk) in chunks(db, file) {
         for found in written(db, *chunk) {
@@ -88,7 +91,8 @@ pub fn unchecked_kernels(db: &dyn Db, file: SourceFile) -> Vec<UncheckedKernels>
                     found.why = Unchecked::Template;
                 }
             }
-            out.push(UncheckedKernels { why: found.why, name: None, count: found.count, range });
+            let may_be_caught = found.why == Unchecked::Lambda && may_be_caught(&lowered.body, found.expr);
+            out.push(UncheckedKernels { why: found.why, name: None, count: found.count, range, may_be_caught });
         }
     }
     out.sort_by_key(|found| found.range.start);
@@ -144,7 +148,8 @@ fn written<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Vec<Written> {
             Expr::Attribute { receiver: text, name } if name == "format" => fill(&mut out, *text),
             Expr::Binary { op: BinaryOp::Mod, lhs: text, .. } => fill(&mut out, *text),
             Expr::Call { callee, args } => {
-                if let [arg] = &args[..]
+                if let Some(arg) = args.first()
+                    && arg.kind == ArgKind::Positional
                     && matches!(body.expr(arg.value), Expr::Lambda { .. })
                 {
                     out.push(Written { why: Unchecked::Lambda, expr: arg.value, count: 1, callee: Some(*callee) });
@@ -158,6 +163,17 @@ fn written<'db>(db: &'db dyn Db, chunk: Chunk<'db>) -> Vec<Written> {
 
 fn fill(out: &mut [Written], text: ExprId) {
     out.iter_mut().filter(|found| found.expr == text && found.why == Unchecked::Text).for_each(|f| f.why = Unchecked::Template);
+}
+
+fn may_be_caught(body: &Body, expr: ExprId) -> bool {
+    body.stmts.iter().any(|stmt| match stmt {
+        Stmt::Try { body: guarded, .. } | Stmt::With { body: guarded, .. } => {
+            let mut is_inside = false;
+            walk(body, guarded, &mut |node| is_inside |= node == Node::Expr(expr));
+            is_inside
+        }
+        _ => false,
+    })
 }
 
 /// A string that is a statement does nothing.

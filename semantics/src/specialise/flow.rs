@@ -46,10 +46,14 @@ pub(crate) enum Role {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Flow {
-    /// One for each parameter.
+    /// One for each parameter, and behind them for each of [`globals::captured`].
     pub(super) roles: Vec<Role>,
     /// What a parameter is compared with, in the order of the text.
     pub(super) choices: Vec<Vec<Const>>,
+    /// Parameters of which `//` or an operation on bits is made: integers, whatever they are called.
+    pub(super) whole: BTreeSet<usize>,
+    /// Parameters that conditions are made of: their values decide which way the kernel goes.
+    pub(super) decides: BTreeSet<usize>,
 }
 
 #[salsa::tracked(returns(ref), cycle_result = nothing)]
@@ -58,7 +62,9 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let Stmt::Function(def) = body.stmt(stmt) else { return Flow::default() };
     let reader = Reader::new(db, function, &body);
 
-    let mut roles = vec![Role::Number; def.params.len()];
+    // Behind the parameters stand the names of functions around it that nothing says.
+    let own = def.params.len();
+    let mut roles = vec![Role::Number; own + globals::captured(db, function).len()];
     let mut choices: Vec<Vec<Const>> = Vec::new();
     // Who multiplies, divides or compares is no pointer, whatever it is added to.
     let mut numbers = BTreeSet::new();
@@ -77,9 +83,15 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let mut pointers = BTreeSet::new();
     let mut integers = Loaded::default();
     let (mut trips, mut sizes) = (BTreeSet::new(), BTreeSet::new());
+    // What is written beside other numbers, or in a shape.
+    let mut reckoned = BTreeSet::new();
+    let (mut whole, mut decides) = (BTreeSet::new(), BTreeSet::new());
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
-            Stmt::If { condition, .. } | Stmt::While { condition, .. } => reader.flags(*condition, &mut roles),
+            Stmt::If { condition, .. } | Stmt::While { condition, .. } => {
+                reader.flags(*condition, &mut roles);
+                decides.extend(reader.sources(*condition));
+            }
             // `a, b = x`
             Stmt::Assign { targets, value } => {
                 if let ([target], Some(param)) = (&targets[..], reader.param(*value))
@@ -91,7 +103,10 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             _ => {}
         },
         Node::Expr(id) => match body.expr(id) {
-            Expr::If { condition, .. } => reader.flags(*condition, &mut roles),
+            Expr::If { condition, .. } => {
+                reader.flags(*condition, &mut roles);
+                decides.extend(reader.sources(*condition));
+            }
             Expr::Call { callee, args } => {
                 for address in reader.addresses(*callee, args) {
                     for (root, leaf) in reader.roots(address, &numbers, &mut BTreeSet::new()) {
@@ -165,6 +180,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     }
                 }
             }
+            Expr::Tuple(items) | Expr::List(items) => items.iter().for_each(|&e| reckoned.extend(reader.param(e))),
             // An attribute that no number, pointer or type has is a field.
             Expr::Attribute { receiver, name } => {
                 let is_common = || {
@@ -176,10 +192,13 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                         || name.starts_with("atomic_")
                 };
                 if let Some(param) = reader.param(*receiver)
-                    && !is_common()
+                    && (param >= own || !is_common())
                 {
                     roles[param] = Role::Compound;
                 }
+            }
+            Expr::Binary { op: BinaryOp::Add | BinaryOp::Sub, lhs, rhs } => {
+                [lhs, rhs].iter().for_each(|e| reckoned.extend(reader.param(**e)));
             }
             Expr::Starred(inner) => {
                 if let Some(param) = reader.param(*inner) {
@@ -195,17 +214,22 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             }
             Expr::Binary {
                 op:
-                    BinaryOp::FloorDiv
+                    op @ (BinaryOp::FloorDiv
                     | BinaryOp::Mod
                     | BinaryOp::BitAnd
                     | BinaryOp::BitOr
                     | BinaryOp::BitXor
                     | BinaryOp::Shl
-                    | BinaryOp::Shr,
+                    | BinaryOp::Shr),
                 lhs,
                 rhs,
             } => {
-                [lhs, rhs].iter().for_each(|e| reader.loaded(**e, &mut integers));
+                for operand in [lhs, rhs] {
+                    reader.loaded(*operand, &mut integers);
+                    if !matches!(op, BinaryOp::Mod) {
+                        reader.terms(*operand, &mut whole);
+                    }
+                }
             }
             Expr::Compare { first, rest } => {
                 if let ([(CompareOp::Eq | CompareOp::Ne, other)], Some(param)) = (&rest[..], reader.param(*first))
@@ -237,6 +261,12 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
             roles[param] = if sizes.contains(&param) { Role::UnrolledSize } else { Role::Trips };
         }
     }
+    // A parameter is passed somehow; what is captured may be anything that a closure holds.
+    for param in (own..roles.len()).filter(|param| ![&sizes, &numbers, &reckoned].iter().any(|known| known.contains(param))) {
+        if roles[param] == Role::Number {
+            roles[param] = Role::Compound;
+        }
+    }
     for (role, param) in roles.iter_mut().zip(&def.params) {
         if param.annotation.is_some_and(|a| reader.names_an_object(a)) {
             *role = Role::Compound;
@@ -248,7 +278,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         }
         roles[param] = if integers.pointers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
     }
-    Flow { roles, choices }
+    Flow { roles, choices, whole, decides }
 }
 
 /// Which pointers a function's own statements read and write, by position.
@@ -307,14 +337,20 @@ struct Bindings {
     assigned: BTreeMap<SmolStr, Vec<ExprId>>,
     /// What was ever added to it in place: never where a pointer comes from.
     added: BTreeMap<SmolStr, Vec<ExprId>>,
+    /// The parameters, and behind them what is captured of which nothing is known.
     params: BTreeMap<SmolStr, usize>,
+    /// How many of these are parameters.
+    own: usize,
 }
 
-/// The parameters that an expression is made of, through every binding of the names in it.
+/// The parameters that an expression is made of, and what is captured, through every binding of the names in it.
 pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet<usize> {
+    let Some((body, _)) = function_body(db, function) else { return BTreeSet::new() };
+    sources_in(&body, bindings(db, function), expr)
+}
+
+fn sources_in(body: &Body, Bindings { assigned, added, params, .. }: &Bindings, expr: ExprId) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
-    let Some((body, _)) = function_body(db, function) else { return out };
-    let Bindings { assigned, added, params } = bindings(db, function);
     let (mut pending, mut seen) = (vec![expr], FxHashSet::default());
     while let Some(id) = pending.pop() {
         if let Expr::Name(name) = body.expr(id) {
@@ -323,7 +359,7 @@ pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet
                 pending.extend(assigned.get(name).into_iter().chain(added.get(name)).flatten());
             }
         } else {
-            pending.extend(items::children(&body, id));
+            pending.extend(items::children(body, id));
         }
     }
     out
@@ -333,8 +369,9 @@ pub(crate) fn sources(db: &dyn Db, function: Function, expr: ExprId) -> BTreeSet
 fn bindings(db: &dyn Db, function: Function) -> Bindings {
     let Some((body, stmt)) = function_body(db, function) else { return Bindings::default() };
     let Stmt::Function(def) = body.stmt(stmt) else { return Bindings::default() };
-    let params = def.params.iter().enumerate().map(|(i, p)| (p.name.clone(), i)).collect();
-    let mut out = Bindings { params, ..Bindings::default() };
+    let names = def.params.iter().map(|p| &p.name).chain(globals::captured(db, function));
+    let params = names.enumerate().map(|(i, name)| (name.clone(), i)).collect();
+    let mut out = Bindings { params, own: def.params.len(), ..Bindings::default() };
     walk(&body, &def.body, &mut |node| {
         if let Node::Stmt(id) = node {
             match body.stmt(id) {
@@ -426,6 +463,10 @@ impl<'a> Reader<'a> {
             };
             blocks.into_iter().for_each(|block| self.effects(block, read, written, out));
         }
+    }
+
+    fn sources(&self, id: ExprId) -> BTreeSet<usize> {
+        sources_in(self.body, self.bindings, id)
     }
 
     fn param(&self, id: ExprId) -> Option<usize> {
@@ -582,7 +623,8 @@ impl<'a> Reader<'a> {
             Expr::Name(name) => {
                 // A parameter keeps its own meaning where it is bound again: `X = X + …`.
                 if let Some(&param) = self.bindings.params.get(name) {
-                    return if numbers.contains(&param) { vec![] } else { vec![(param, id)] };
+                    let is_number = param >= self.bindings.own || numbers.contains(&param);
+                    return if is_number { vec![] } else { vec![(param, id)] };
                 }
                 if !seen.insert(name.clone()) {
                     return vec![];

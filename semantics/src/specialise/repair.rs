@@ -248,7 +248,7 @@ pub(super) fn sources(db: &dyn Db, kernel: Function, problem: &Problem) -> BTree
     let places = std::iter::once(problem.place).chain(problem.calls.iter().copied());
     match places.into_iter().find(|place| place.function == kernel).map(|place| place.at) {
         Some(At::Expr(id) | At::Argument(id)) => flow::sources(db, kernel, id),
-        _ => (0..crate::items::items(db, kernel.file(db)).function(kernel).map_or(0, |item| item.params.len())).collect(),
+        _ => (0..flow::flow(db, kernel).roles.len()).collect(),
     }
 }
 

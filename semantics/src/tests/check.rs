@@ -94,6 +94,70 @@ def sliced(x):
     );
 }
 
+/// A function that makes kernels and that nobody calls is checked with its arguments assumed: what no other arguments make right is told.
+#[test]
+fn kernels_that_a_function_makes_for_others() {
+    check_text(
+        r#"
+def make(BLOCK):
+    B = tl.constexpr(BLOCK)
+
+    @triton.jit
+    def k(x):
+        tl.store(x + tl.arange(0, B), 1.0, mask=tl.arange(0, B))
+
+    return k
+
+def written_out(size, kind, EVEN):
+    @triton.jit
+    def k(x, n):
+        i = tl.arange(0, size)
+        v = tl.load(x + i, mask=i < n).to(kind)
+        if EVEN:
+            tl.store(x + i, v + tl.arange(0, 24))
+        else:
+            tl.store(x + i, v, mask=i)
+
+    return k
+
+def open_ended(self, size, flag, axis, kind, combine, word, pair):
+    first, second = pair
+    op = self.op
+
+    @triton.jit
+    def k(x, y):
+        i = tl.arange(0, size)
+        on = tl.broadcast_to(flag, [size])
+        v = tl.load(x + i, mask=on, other=0).to(kind)
+        w = tl.reshape(v, (first, second))
+        tl.store(y + tl.arange(0, first), tl.sum(w, axis))
+        tl.store(y + i, op(v, 1), mask=i < size)
+        tl.atomic_add(y, tl.reduce(v, 0, combine), sem=word)
+        tl.store(y + i, v + self.offset + getattr(tl, word)(v))
+        if flag:
+            tl.store(y + i, v.to(self.dtype))
+
+    return k
+
+@triton.jit
+def launched_elsewhere(x, B: tl.constexpr, ON: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, 1.0, mask=tl.broadcast_to(ON, [B]))
+    tl.store(x + i, 1.0, mask=i)
+"#,
+        expect![[r#"
+            9: error DTY011 "tl.arange(0, B)": a mask is i1, and `tl.arange(0, B)` is i32[64]: compare it, `tl.arange(0, B) != 0`
+                fix: Compare with 0 [("", " != 0")]
+            19: error SHP002 "24": 24 is not a power of two: use 32 and mask what is beyond 24
+                fix: Use 32 [("24", "32")]
+            21: error DTY011 "i": a mask is i1, and `i` is i32[64]: compare it, `i != 0`
+                fix: Compare with 0 [("", " != 0")]
+            48: error DTY011 "i": a mask is i1, and `i` is i32[64]: compare it, `i != 0`
+                fix: Compare with 0 [("", " != 0")]
+        "#]],
+    );
+}
+
 /// Numbers that nobody passes decide nothing: an order, an axis, extents, a word, a type, a mask. What is written out is a mistake.
 #[test]
 fn assumed_values_bring_no_errors() {

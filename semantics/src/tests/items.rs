@@ -218,7 +218,9 @@ def made(name):
     exec("@triton.jit\ndef %s(x): ..." % name)
     exec("@triton.jit\ndef {}(x): ...".format(name))
     run(lambda x: x)
-    return triton.jit(lambda x: x)
+    with pytest.raises(AttributeError):
+        triton.jit(lambda x: x)
+    return triton.jit(lambda x: x, debug=True)
 NOTHING = "@triton.jit is a decorator"
 "#;
     let (db, file) = database(&text.replace("\\\"", "\""));
@@ -234,6 +236,7 @@ NOTHING = "@triton.jit is a decorator"
         1 kernel in a string with holes None "f\"@triton.jit\\ndef {name"
         1 kernel in a string with holes None "\"@triton.jit\\ndef %s(x):"
         1 kernel in a string with holes None "\"@triton.jit\\ndef {}(x):"
+        1 lambda None "lambda x: x"
         1 lambda None "lambda x: x"
     "#]]
     .assert_eq(&out);

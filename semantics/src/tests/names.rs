@@ -201,7 +201,7 @@ import torch.nn.functional as F
 from torch._inductor.runtime import triton_helpers
 from torch._inductor.runtime.triton_helpers import libdevice
 from torch.testing._internal import thing
-from elsewhere import helper
+from elsewhere import helper, scale, BLOCK, ON
 import elsewhere.functions as other
 
 @triton.jit
@@ -212,6 +212,10 @@ def kernel(x, y):
     tl.store(y + i, torch.exp(v))
     tl.store(y + i, np.tanh(v))
     tl.store(y + i, F.relu(v))
+    factor = scale
+    if ON:
+        tl.store(y + tl.arange(0, BLOCK), v * scale + other.more * factor)
+    tl.store(y + i, v * torch.float32)
 ",
         expect![[r#"
             3.6

@@ -81,12 +81,17 @@ def kernel(out, x, table, stride, n, eps, offset, y=None,
     if ACT == "relu":
         v = v + eps
     tl.store(pointer=out + rows, value=v)
+
+@triton.jit
+def divided(out, p, alpha, scale):
+    tl.store(out + tl.program_id(0) // (p * scale), alpha)
 "#,
         expect![[r#"
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:True D:f32 ACT:"relu"
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:True D:f32 ACT:""
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:False D:f32 ACT:""
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:False D:f32 ACT:"relu"
+            divided? out:*f32 p:i32/16 alpha:f32 scale:i32/16
         "#]],
     );
 }

@@ -1,6 +1,6 @@
-//! The modules of Triton and their members, with the versions that have them: `names.txt`, read once.
+//! The modules of Triton and their members, with the versions that have them: `names.txt`, of which each module is read once it is asked for.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,10 @@ pub(super) struct Span {
 
 struct Module {
     span: Span,
-    members: FxHashMap<&'static str, Span>,
+    /// Its lines.
+    text: &'static str,
+    /// What they say. A file uses few modules, and an editor waits for the first answer.
+    members: OnceLock<FxHashMap<&'static str, Span>>,
 }
 
 /// What the table has of a path.
@@ -28,20 +31,27 @@ pub(super) enum Found {
 }
 
 static MODULES: LazyLock<FxHashMap<&str, Module>> = LazyLock::new(|| {
-    let mut modules = FxHashMap::default();
-    let mut path = "";
-    for line in include_str!("names.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some((name, span)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            path = name;
-            modules.insert(path, Module { span: Span::read(span.trim()), members: FxHashMap::default() });
-        } else if let (Some((span, names)), Some(module)) = (line.split_once(' '), modules.get_mut(path)) {
-            let own = Span::read(span);
-            let span = Span { since: own.since.or(module.span.since), gone: own.gone.or(module.span.gone) };
-            module.members.extend(names.split(' ').map(|name| (name, span)));
-        }
-    }
-    modules
+    let module = |part: &'static str| {
+        let (name, rest) = part.split_once(']')?;
+        let (span, text) = rest.split_once('\n').unwrap_or((rest, ""));
+        Some((name, Module { span: Span::read(span.trim()), text, members: OnceLock::new() }))
+    };
+    include_str!("names.txt").split("\n[").skip(1).filter_map(module).collect()
 });
+
+impl Module {
+    fn members(&self) -> &FxHashMap<&'static str, Span> {
+        self.members.get_or_init(|| {
+            let mut members = FxHashMap::default();
+            for (span, names) in self.text.lines().filter_map(|line| line.split_once(' ')) {
+                let own = Span::read(span);
+                let span = Span { since: own.since.or(self.span.since), gone: own.gone.or(self.span.gone) };
+                members.extend(names.split(' ').map(|name| (name, span)));
+            }
+            members
+        })
+    }
+}
 
 impl Span {
     fn read(text: &'static str) -> Span {
@@ -63,7 +73,7 @@ pub(super) fn find(path: &str) -> Found {
     let above = path.match_indices('.').rev().find_map(|(at, _)| Some((MODULES.get(&path[..at])?, at)));
     let Some((module, at)) = above else { return Found::Unlisted };
     let rest = &path[at + 1..];
-    match module.members.get(rest.split('.').next().unwrap_or(rest)) {
+    match module.members().get(rest.split('.').next().unwrap_or(rest)) {
         Some(span) => Found::Span(*span),
         None if path.starts_with("triton.language.") && &path[..at] != PLUGINS => Found::NoMember,
         None => Found::Unlisted,
