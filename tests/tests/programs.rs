@@ -149,7 +149,7 @@ fn times_are_held_against_those_of_something_else() {
     let (status, out, said) = bench(&[&place("add.py"), "--against", "git:HEAD", "--rounds", "1", "--output-format", "json"]);
     assert_eq!(status, 0, "{said}");
     let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
-    let against = &document["rows"][0]["against"];
+    let against = &document["rows"][0]["against"][0];
     assert!(against["what"] == "git:HEAD" && against["time"]["median_us"].as_f64().is_some_and(|us| us > 0.0), "{out}");
     let (status, _, said) = bench(&[&place("add.py"), "--against", "git:nowhere"]);
     assert!(status == 2 && said.contains("--against git:nowhere: "), "{said}");
@@ -163,6 +163,45 @@ fn times_are_held_against_those_of_something_else() {
     let done = command.output().expect("tritium starts");
     let (status, said) = (done.status.code().unwrap_or(-1), String::from_utf8_lossy(&done.stderr).into_owned());
     assert!(status == 2 && said.contains("does not run the program under Triton: ModuleNotFoundError"), "{status} {said}");
+}
+
+/// A Python that answers as one with Triton and PyTorch does: beside each launch what it needs there, and what takes the place of several.
+#[test]
+fn times_are_held_against_those_of_triton_and_of_pytorch() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let python = r#"#!/bin/sh
+launch='{"kernel": "add_kernel", "launch": "add_kernel"}'
+case "$2" in
+*TorchDispatchMode*) echo "{\"what\": \"torch 2.10\", \"error\": null, \"times\": [{\"launches\": [$launch], \"us\": [4e9, 5e9, 6e9]},
+    {\"launches\": [$launch, $launch], \"us\": [9e9]}, {\"launches\": [{\"kernel\": \"other\", \"launch\": \"other\"}], \"us\": [1]}]}" ;;
+*) echo "{\"what\": \"triton 3.6\", \"error\": \"SystemExit: 3\", \"times\": [{\"launches\": [$launch], \"us\": [2e9]}]}" ;;
+esac >"$4"
+"#;
+    fs::write(place("python"), python).expect("a program");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place("python"), executable).expect("its mode");
+    let held = |more: &[&str]| {
+        let file = ["examples/programs/add.py", "--python-env", &place("python"), "--launch", "add_kernel"];
+        bench(&[&file[..], more].concat())
+    };
+    let (status, out, said) = held(&["--against", "triton,torch"]);
+    assert!(status == 0 && said.contains("under Triton the program ended with SystemExit: 3"), "{said}");
+    assert!(out.contains("triton 3.6, µs") && out.contains("torch 2.10, µs") && out.contains("2000000000.00"), "{out}");
+    let together = out.lines().find(|line| line.starts_with("torch 2.10 for what add_kernel, add_kernel do, "));
+    assert!(together.is_some_and(|line| line.ends_with("9000000000.00 (9000000000.00–9000000000.00) µs")), "{out}");
+    let (_, out, _) = held(&["--against", "torch", "--against", "triton", "--output-format", "csv"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].ends_with(",against_us,triton_3_6_us") && lines[1].ends_with(",5000000000.0000,2000000000.0000"), "{out}");
+    let (_, out, _) = held(&["--against", "torch", "--output-format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let together = &document["together"][0];
+    assert!(together["own_us"].as_f64().is_some_and(|us| us > 0.0) && together["against"]["what"] == "torch 2.10", "{out}");
+    // It runs the program as it is, here.
+    let (status, _, said) = held(&["--against", "torch", "--sweep", "N=2"]);
+    assert!(status == 2 && said.contains("--against torch runs the program as it is"), "{said}");
+    let (status, _, said) = held(&["--against", "torch", "--on", "sh -c"]);
+    assert!(status == 2 && said.contains("--against torch takes its times on this machine"), "{said}");
 }
 
 const SWEPT: &str = r#"# /// tritium

@@ -1,50 +1,18 @@
-"""Times the launches that a program makes under Triton: each different launch once, after the program has made it."""
-
-import json
-import runpy
-import sys
-
-
 def main(file, out):
+    """Times each different launch once, after the program has made it."""
     import torch
     import triton
-    from triton.runtime.autotuner import Autotuner, Heuristics
-    from triton.runtime.jit import JITFunction
 
-    times, seen, counts, inside = [], set(), {}, False
+    names, times = Names(), []
 
-    def plain(value):
-        if isinstance(value, torch.Tensor):
-            return ("tensor", str(value.dtype), tuple(value.shape), tuple(value.stride()))
-        if isinstance(value, (tuple, list)):
-            return tuple(map(plain, value))
-        return value if isinstance(value, (bool, int, float, str, type(None))) else type(value).__name__
+    def timed(launch, launched, args, kwargs):
+        result = launch()
+        kernel, name, is_new = names.of(launched, args, kwargs)
+        if is_new:
+            measure(launch, kernel, name, [*args, *kwargs.values()])
+        return result
 
-    def timing(real):
-        def run(self, *args, **kwargs):
-            nonlocal inside
-            if inside or kwargs.get("warmup"):
-                return real(self, *args, **kwargs)
-            inside = True
-            try:
-                result = real(self, *args, **kwargs)
-                function = self
-                while not isinstance(function, JITFunction):
-                    function = function.fn
-                name = function.__name__
-                given = sorted((key, plain(value)) for key, value in kwargs.items() if key != "grid")
-                key = (name, repr(plain(args)), repr(given))
-                if key not in seen:
-                    seen.add(key)
-                    counts[name] = counts.get(name, 0) + 1
-                    measure(lambda: real(self, *args, **kwargs), name, [*args, *kwargs.values()])
-                return result
-            finally:
-                inside = False
-
-        return run
-
-    def measure(launch, name, values):
+    def measure(launch, kernel, name, values):
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
         with torch.no_grad():
             kept = [tensor.clone() for tensor in tensors]
@@ -53,22 +21,11 @@ def main(file, out):
             for tensor, before in zip(tensors, kept):
                 tensor.copy_(before)
             launch()
-        launched = name if counts[name] == 1 else f"{name}#{counts[name]}"
-        times.append({"kernel": name, "launch": launched, "us": [1e3 * ms for ms in taken]})
+        times.append({"launches": [{"kernel": kernel, "launch": name}], "us": [1e3 * ms for ms in taken]})
 
-    for kind in (JITFunction, Autotuner, Heuristics):
-        kind.run = timing(kind.run)
-    error = None
-    try:
-        names = runpy.run_path(file, run_name="__main__")
-        if not times and any(name.startswith("test_") for name in names):
-            import pytest
-
-            pytest.main(["-q", "-p", "no:cacheprovider", file])
-    except (Exception, SystemExit) as raised:
-        error = f"{type(raised).__name__}: {raised}"
-    with open(out, "w") as document:
-        json.dump({"triton": triton.__version__, "times": times, "error": error}, document)
+    at_each_launch(timed)
+    error = run_program(file, lambda: times)
+    write(out, {"what": f"triton {triton.__version__}", "times": times, "error": error})
 
 
 main(*sys.argv[1:])
