@@ -48,10 +48,13 @@ def main(tritium):
     for name in ["matmul", "attention", "softmax", "layer_norm"]:
         file = PROGRAMS / f"{name}.py"
         with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "TRITON_CACHE_DIR": f"{folder}/triton", "XDG_CACHE_HOME": f"{folder}/home", "ANSWER": f"{folder}/answer"}
+            environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+            # The Python that runs this is the one that is asked.
+            environment["PATH"] = f"{pathlib.Path(sys.executable).parent}:{environment['PATH']}"
+            environment |= {"TRITON_CACHE_DIR": f"{folder}/triton", "XDG_CACHE_HOME": f"{folder}/home", "ANSWER": f"{folder}/answer"}
             command = [tritium, "tune", str(file), "--device", "cuda:0", "--write-triton-cache", "--timeout", str(LIMIT_SECONDS)]
             done = subprocess.run(
-                [*command, "--python-env", sys.executable], capture_output=True, text=True, timeout=2 * LIMIT_SECONDS, env=environment
+                command, capture_output=True, text=True, timeout=2 * LIMIT_SECONDS, env=environment
             )
             kept = re.findall(r"^(\S+): triton \S+ keeps (.*) in (\S+)$", done.stderr, re.M)
             if done.returncode or not kept:

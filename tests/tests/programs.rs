@@ -178,11 +178,13 @@ case "$2" in
 *) echo "{\"what\": \"triton 3.6\", \"error\": \"SystemExit: 3\", \"times\": [{\"launches\": [$launch], \"us\": [2e9]}]}" ;;
 esac >"$4"
 "#;
-    fs::write(place("python"), python).expect("a program");
+    fs::create_dir_all(place("bin")).expect("an environment");
+    fs::create_dir_all(place("lib/python3.12/site-packages/torch")).expect("an environment");
+    fs::write(place("bin/python"), python).expect("a program");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(place("python"), executable).expect("its mode");
+    fs::set_permissions(place("bin/python"), executable).expect("its mode");
     let held = |more: &[&str]| {
-        let file = ["examples/programs/add.py", "--python-env", &place("python"), "--launch", "add_kernel"];
+        let file = ["examples/programs/add.py", "--python-env", &place(""), "--launch", "add_kernel"];
         bench(&[&file[..], more].concat())
     };
     let (status, out, said) = held(&["--against", "triton,torch"]);
