@@ -230,7 +230,7 @@ impl Request {
         size: Option<&Size>,
         analysing: &Analysing,
     ) -> Result<(Options, Vec<Planned>, Vec<String>), Failure> {
-        let options = session::options(analysing)?;
+        let options = Options { every_benchmark: true, ..session::options(analysing)? };
         let mut host = session::host_with(options.clone());
         let analysis = self.job.analysis(&mut host, file)?;
         let Some(Size { name, value }) = size else {

@@ -47,6 +47,43 @@ fn every_program_runs_and_verifies_from_its_own_host_code() {
     expect_file![repository().join("tests/data/programs/examples.txt")].assert_eq(&all);
 }
 
+/// `bench` calls the function under `perf_report` with every size of its benchmarks, also where only they launch; `run` with the first of them, and only
+/// there.
+#[test]
+fn a_benchmark_is_run_with_its_sizes() {
+    let launches = |file: &str, arguments: &[&str]| -> Vec<String> {
+        let (status, out, said) = bench(&[&[file, "--output-format", "csv"], arguments].concat());
+        assert_eq!(status, 0, "{said}");
+        out.lines().skip(1).filter_map(|line| Some(line.split(',').nth(1)?.trim_matches('"').to_owned())).collect()
+    };
+    let all = launches("examples/programs/benchmarked.py", &[]);
+    assert!(all.len() == 8 && all[7] == "mean_kernel#8", "{all:?}");
+    // Three of its own, and four of its benchmark's sizes.
+    assert_eq!(launches("examples/programs/transpose.py", &[]).len(), 7);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let changed = |name: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(repository().join("examples/programs/benchmarked.py")).expect("the example");
+        assert!(text.contains(from), "{from}");
+        let file = folder.path().join(name);
+        fs::write(&file, text.replace(from, to)).expect("it can be written");
+        file.to_str().expect("a plain path").to_owned()
+    };
+    let run = "benchmark.run(print_data=True)";
+    // Nobody has to call it; what `run` is given besides goes to the function.
+    assert_eq!(launches(&changed("uncalled.py", run, "pass"), &[]).len(), 8);
+    let given = changed("given.py", run, "benchmark.run(show_plots=False, save_path='.', n_rows=9)");
+    let without = fs::read_to_string(&given).expect("it was written").replace("args={\"n_rows\": n_rows},", "args={},");
+    fs::write(&given, without).expect("it can be written");
+    assert_eq!(launches(&given, &[]).len(), 4);
+    // One benchmark instead of a list, and several names of one value.
+    let square = changed("square.py", "x_names=[\"n_cols\"]", "x_names=[\"n_cols\", \"n_rows\"]");
+    fs::write(&square, fs::read_to_string(&square).expect("it was written").replace("args={\"n_rows\": n_rows},", "args={},"))
+        .expect("it can be written");
+    assert_eq!(launches(&square, &[]).len(), 4);
+    let said = said(&square, &[]);
+    assert!(said.contains("256 programs") && said.ends_with("exit status 0\n"), "{said}");
+}
+
 /// pytest means what it means whether it is installed or not: the parameters of a test reach its launches.
 #[test]
 fn tests_are_followed_where_pytest_is_installed() {
