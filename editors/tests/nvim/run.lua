@@ -575,6 +575,7 @@ end)
 
 check('what was measured is remembered: bars in the hover, and :Tritium history draws it', function()
   local buffer = edit('softmax.py')
+  attached(buffer)
   -- Twice is a history.
   for _ = 1, 2 do
     go(buffer, 'numerator = ')
