@@ -1,7 +1,7 @@
 """The programs of `examples/programs` by `tritium bench --against triton,torch`: ours, Triton's, and what PyTorch takes for the expressions that they hold
 their results against.
 
-    python3 bench/against.py path/to/tritium > bench/results/against.md        (needs a GPU, PyTorch and Triton)
+    python3 bench/against.py path/to/tritium [PROGRAM …] > bench/results/against.md        (needs a GPU, PyTorch and Triton)
 
 All times are medians with a cold L2. PyTorch's are those of a CUDA graph of the expression, so that what Python needs for each operation does not count.
 """
@@ -12,17 +12,26 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIMIT_SECONDS = 120
+# Of everything: what is not begun by then is told.
+LIMIT_OF_ALL_SECONDS = 480
 
 
-def main(tritium):
+def main(tritium, wanted):
     rows, together, failed, versions = [], [], [], {}
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     # The Python that runs this is the one that is asked.
     environment["PATH"] = f"{pathlib.Path(sys.executable).parent}:{environment['PATH']}"
+    begin = time.monotonic()
     for file in sorted((ROOT / "examples" / "programs").glob("*.py")):
+        if wanted and file.stem not in wanted:
+            continue
+        if time.monotonic() - begin > LIMIT_OF_ALL_SECONDS:
+            failed.append(f"{file.stem}: not begun, as {LIMIT_OF_ALL_SECONDS} s were over")
+            continue
         command = [tritium, "bench", str(file), "--against", "triton,torch", "--output-format", "json", "--timeout", str(LIMIT_SECONDS)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=3 * LIMIT_SECONDS, env=environment)
@@ -61,4 +70,4 @@ def main(tritium):
 
 
 if __name__ == "__main__":
-    sys.exit(main(shutil.which(sys.argv[1]) or sys.argv[1]))
+    sys.exit(main(shutil.which(sys.argv[1]) or sys.argv[1], sys.argv[2:]))
