@@ -81,7 +81,7 @@ assert (scaled(x) - 2 * x).abs().max() < 1e-6
 x = torch.randn(400)
 torch.testing.assert_close(scaled(scaled(x)), 4 * x)
 x = torch.randn(500)
-torch.testing.assert_close(scaled(scaled(x)[:450]), 4 * x[:450])
+torch.testing.assert_close(expected=4 * x[:450], actual=scaled(scaled(x)[:450]))
 # A gradient is held against that which PyTorch has of its own.
 x, g = torch.randn(600, requires_grad=True), torch.randn(600)
 Scaled.apply(x).backward(g)
