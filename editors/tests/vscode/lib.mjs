@@ -207,7 +207,7 @@ export async function withoutServer(editor, act) {
 
 /** The processes that do what was asked of our servers of this editor. */
 export const workers = (editor) =>
-  processes((pid, environment) => environment.includes(`HOME=${editor.home}`) && /\/server\/tritium\0exec\0/.test(fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8')));
+  processes((pid, environment) => environment.includes(`HOME=${editor.home}`) && fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').endsWith('\0exec\0'));
 
 /** The processes, other than this one, that a condition holds of. */
 function processes(condition) {
