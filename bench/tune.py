@@ -3,8 +3,9 @@
     python3 bench/tune.py path/to/tritium > bench/results/tune.md        (needs a GPU, PyTorch and Triton)
 
 Each compiler begins with empty caches. Triton's wall time is that of the first launch of each size, which compiles and times every row; ours that of
-the whole process of `tritium tune`. Then `tritium tune --exhaustive` times every row in full, twice: the row that the short tuning chose is held
-against the best of the first, and the second says how far two such measurements differ by themselves.
+the whole process of `tritium tune`. Then `tritium tune --exhaustive` times every row in full, FULL times: a row's time is the median of these, and
+how far they differ by themselves is the noise. The short tuning runs SHORT times, the first of them with empty caches; the row that each chose is
+held against the best.
 """
 
 import json
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 
+SHORT, FULL = 3, 4
 PROGRAMS = pathlib.Path(__file__).parent / "tuning"
 
 
@@ -79,47 +81,53 @@ def timed(launch):
 
 
 def main(tritium):
-    rows, walls, losses, shares = [], [], [], []
+    rows, walls, losses, shares, device = [], [], [], [], ""
     for file in [PROGRAMS / f"{name}.py" for name in ["matmul", "attention", "softmax", "layer_norm"]]:
         with tempfile.TemporaryDirectory() as home:
-            wall, short = tune(tritium, file, home=home)
-            _, full = tune(tritium, file, "--exhaustive", home=home)
-            _, again = tune(tritium, file, "--exhaustive", home=home)
+            # In turn, so that what changes on the machine meanwhile is everybody's.
+            wall, first = tune(tritium, file, home=home)
+            short, full = [first], []
+            for turn in range(FULL):
+                full.append(tune(tritium, file, "--exhaustive", home=home)[1])
+                if len(short) < SHORT:
+                    short.append(tune(tritium, file, home=home)[1])
+        device = first["device"]
         theirs = triton(file)
-        of_triton = sum(seconds for _, seconds, _, _ in theirs)
-        walls.append((file.stem, wall, of_triton))
-        for (size, _, chosen, best_of_triton), one, all_rows, twice in zip(
-            theirs, short["launches"], full["launches"], again["launches"]
-        ):
-            best, measured, repeated = one["rows"][0], timed(all_rows), timed(twice)
-            if one["fault"] or all_rows["fault"]:
-                print("FAULT", file.stem, size, one["fault"], all_rows["fault"], file=sys.stderr)
+        walls.append((file.stem, wall, sum(seconds for _, seconds, _, _ in theirs)))
+        for at, (size, _, _, best_of_triton) in enumerate(theirs):
+            tried, measured = [one["launches"][at] for one in short], [one["launches"][at] for one in full]
+            faults = [launch["fault"] for launch in tried + measured if launch["fault"]]
+            if faults:
+                print("FAULT", file.stem, size, *faults, file=sys.stderr)
                 continue
-            fastest = min(measured, key=measured.get)
-            # Both measurements count: what differs between them is no loss.
-            both = {row: (measured[row] + repeated[row]) / 2 for row in measured if row in repeated}
-            loss = both[best["row"]] / min(both.values()) - 1
-            share = one["timed_launches"] / all_rows["timed_launches"]
-            noise = abs(measured[fastest] / repeated.get(fastest, measured[fastest]) - 1)
-            losses.append(loss)
+            each = [timed(launch) for launch in measured]
+            us = {row: statistics.median(times[row] for times in each) for row in each[0] if all(row in times for times in each)}
+            fastest = min(us, key=us.get)
+            of_fastest = [times[fastest] for times in each]
+            noise = (max(of_fastest) - min(of_fastest)) / us[fastest]
+            lost = [us[launch["rows"][0]["row"]] / us[fastest] - 1 for launch in tried]
+            share = max(launch["timed_launches"] for launch in tried) / measured[0]["timed_launches"]
+            losses.append(lost)
             shares.append(share)
-            tried = sum(1 for row in one["rows"] if row.get("time"))
+            best, rivals = tried[0]["rows"][0], sum(1 for row in tried[0]["rows"] if row.get("time"))
             rows.append(
-                f"| {file.stem} | {size} | {len(one['rows'])} | {tried} | {label(best)} | {both[best['row']]:.1f} | {min(both.values()):.1f} "
-                f"| {100 * loss:.1f} % | {100 * noise:.1f} % | {100 * share:.0f} % | {best_of_triton * 1e3:.1f} |"
+                f"| {file.stem} | {size} | {len(tried[0]['rows'])} | {rivals} | {label(best)} | {us[best['row']]:.1f} | {us[fastest]:.1f} "
+                f"| {', '.join(f'{100 * loss:.1f}' for loss in lost)} % | {100 * noise:.1f} % | {100 * share:.0f} % | {best_of_triton * 1e3:.1f} |"
             )
-    print(f"# `tritium tune` on {short['device']}\n")
-    print("Made by `bench/tune.py`. Times in µs with a cold L2; best is that of every row measured in full, twice; loss is what the chosen row")
-    print("takes more; noise is how much the two measurements of the best row differ; launches are those that were timed, of those of")
-    print("measuring every row in full. Triton's best is the time of its own compiler's code for the row that its tuner chose.\n")
+    print(f"# `tritium tune` on {device}\n")
+    print("Made by `bench/tune.py`. Times in µs with a cold L2; a row's time is the median of " f"{FULL} measurements in full, best is the least")
+    print(f"of them; loss is what the row takes more that each of {SHORT} tunings chose; noise is how far the measurements of the best row are apart;")
+    print("launches are those that were timed, of those of measuring every row in full. Triton's best is the time of its own compiler's code for")
+    print("the row that its tuner chose.\n")
     print("| program | size | rows | timed | chosen | µs | best | loss | noise | launches | Triton's best |\n|---|---|---|---|---|---|---|---|---|---|---|")
     print("\n".join(rows))
     print("\n| program | `tritium tune`, s | Triton's tuner, s | ratio |\n|---|---|---|---|")
     for name, ours, other in walls:
         print(f"| {name} | {ours:.1f} | {other:.1f} | {other / ours:.1f} |")
     total = sum(t for _, _, t in walls) / sum(o for _, o, _ in walls)
-    print(f"\nWorst loss {100 * max(losses):.1f} %, most launches {100 * max(shares):.0f} %, all three sizes of all programs {total:.1f}× sooner")
-    print(f"(the least {min(t / o for _, o, t in walls):.1f}×); median loss {100 * statistics.median(losses):.1f} %.")
+    every = [loss for lost in losses for loss in lost]
+    print(f"\nWorst loss {100 * max(every):.1f} %, of the first tunings {100 * max(lost[0] for lost in losses):.1f} %; {sum(loss <= 0.02 for loss in every)} of {len(every)} tunings within 2 %;")
+    print(f"most launches {100 * max(shares):.0f} %, all three sizes of all programs {total:.1f}× sooner (the least {min(t / o for _, o, t in walls):.1f}×).")
 
 
 if __name__ == "__main__":

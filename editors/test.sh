@@ -4,7 +4,7 @@
 #   editors/test.sh [vscode|oldest|nvim|coexistence|all]
 #
 # What is missing is installed under .cache/editors, pinned. TRITIUM_BIN names the program to test; without it the release
-# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run, TRITIUM_TRITON_PYTHON a Python that has Triton,
+# binary is built. TRITIUM_TEST_MATCH is a pattern of the checks to run (a part without any passes), TRITIUM_TRITON_PYTHON a Python that has Triton,
 # TRITIUM_RESULTS a file for the figures of `coexistence`. TRITIUM_SCREENSHOTS=1 also takes the pictures of the documentation
 # into docs/images.
 # **Each editor ends with a line `N passed, N failed`; the exit status is 0 only when nothing failed.**
@@ -58,7 +58,7 @@ status=0
 in_nvim() {
   local home=$scratch/$1 limit=$2
   mkdir "$home"
-  cp -r "$here/fixtures/ws" "$here/fixtures/endless.py" "$home"
+  cp -r "$here/fixtures/ws" "$here/fixtures/endless.py" "$here/fixtures/many_rows.py" "$home"
   mkdir "$home/ws/.git" # A root, by which the editor knows the workspace.
   env XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" XDG_STATE_HOME="$home/state" XDG_CACHE_HOME="$home/cache" \
     TRITIUM_TEST_WORKSPACE="$home/ws" timeout --foreground "$limit" "$nvim" --clean -u "$here/tests/nvim/init.lua" --headless \

@@ -408,10 +408,10 @@ pub(crate) enum Command {
         /// `cuda:N`, or `cpu`, whose interpreter says nothing about a GPU.
         #[arg(long, default_value = "cuda:0")]
         device: String,
-        /// Hold each launch against the same one of another file, of this file at a revision (`git:main`), both timed in turn, or against `triton`,
-        /// which the Python of `--python-env` runs.
-        #[arg(long, value_name = "FILE|git:REV|triton")]
-        against: Option<String>,
+        /// Hold each launch against the same one of another file, of this file at a revision (`git:main`), both timed in turn, against `triton`, or
+        /// against `torch`: the expression that the program holds the launch's result against. The last two run in the Python of `--python-env`.
+        #[arg(long, value_name = "FILE|git:REV|triton|torch", value_delimiter = ',')]
+        against: Vec<String>,
         /// How often both sides of `--against` are timed.
         #[arg(long, value_name = "TIMES", default_value_t = 3, requires = "against")]
         rounds: u32,
@@ -470,6 +470,10 @@ pub(crate) enum Command {
         /// Write functions here that pick the best rows by size under Triton, for `prune_configs_by={"early_config_prune": …}`.
         #[arg(long, value_name = "FILE")]
         prune: Option<PathBuf>,
+        /// Have Triton keep what was measured, in its own cache: the Python of `--python-env` runs the program for it. With `TRITON_CACHE_AUTOTUNING=1`, or
+        /// `cache_results=True` in the program, its tuners then take the best rows without timing any. Needs a GPU.
+        #[arg(long)]
+        write_triton_cache: bool,
         #[command(flatten)]
         bounds: Bounds,
         #[command(flatten)]

@@ -16,7 +16,8 @@ use tritium_ide::{
 };
 use tritium_runtime::{
     exec::{self, Job, Task},
-    files, git, peer,
+    files, git,
+    peer::{self, Whose},
     timing::Spread,
 };
 
@@ -32,7 +33,7 @@ pub(crate) struct Request {
     pub(crate) baseline: Option<PathBuf>,
     pub(crate) write_baseline: Option<PathBuf>,
     pub(crate) fail_if_slower: Option<f64>,
-    pub(crate) against: Option<String>,
+    pub(crate) against: Vec<String>,
     pub(crate) rounds: u32,
     pub(crate) sweep: Option<Sweep>,
     pub(crate) draw: Option<BenchDraw>,
@@ -41,19 +42,20 @@ pub(crate) struct Request {
 
 /// What launches are held against.
 enum Other {
-    /// Triton, in the person's Python.
-    Triton,
+    /// Triton or PyTorch, in the person's Python.
+    Peer(Whose),
     /// A program that launches the same.
     Program { what: String, path: PathBuf, text: String },
 }
 
 impl Other {
-    /// `triton`, `git:REVISION` or a file.
+    /// `triton`, `torch`, `git:REVISION` or a file.
     fn find(what: &str, file: &Path) -> Result<Other, Failure> {
         let fail = |why: &str| Failure(format!("--against {what}: {}", why.trim()));
         let what = what.to_owned();
         match what.as_str() {
-            "triton" => Ok(Other::Triton),
+            "triton" => Ok(Other::Peer(Whose::Triton)),
+            "torch" => Ok(Other::Peer(Whose::Torch)),
             _ => match what.strip_prefix("git:") {
                 Some(revision) => {
                     let text = git::at_revision(file, revision).map_err(|why| fail(&why))?;
@@ -72,12 +74,18 @@ impl Other {
 pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let before: Option<Vec<Row>> = request.baseline.as_ref().map(read).transpose()?;
     let file = request.job.only_file()?;
-    let other = request.against.as_deref().map(|what| Other::find(what, file)).transpose()?;
-    if matches!(other, Some(Other::Triton)) && request.job.elsewhere.on.is_some() {
-        return Err(Failure("--against triton times Triton on this machine, and --on the launches on another".to_owned()));
-    }
-    if matches!(other, Some(Other::Triton)) && request.sweep.is_some() {
-        return Err(Failure("--against triton runs the program as it is, without the sizes of a --sweep".to_owned()));
+    let others = request.against.iter().map(|what| Other::find(what, file)).collect::<Result<Vec<_>, _>>()?;
+    let peers: Vec<Whose> =
+        others.iter().filter_map(|other| if let Other::Peer(whose) = other { Some(*whose) } else { None }).collect();
+    if let Some(name) = peers.first().map(|whose| whose.name()) {
+        if request.job.elsewhere.on.is_some() {
+            return Err(Failure(format!(
+                "--against {name} takes its times on this machine, and --on those of the launches on another"
+            )));
+        }
+        if request.sweep.is_some() {
+            return Err(Failure(format!("--against {name} runs the program as it is, without the sizes of a --sweep")));
+        }
     }
     let is_picture = request.output.as_deref().is_some_and(is_picture);
     if is_picture && request.sweep.is_none() {
@@ -85,12 +93,12 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
     }
     let (mut rows, mut is_whole) = (Vec::new(), true);
     match &request.sweep {
-        None => is_whole &= request.timed(file, other.as_ref(), None, analysing, &mut rows)?,
+        None => is_whole &= request.timed(file, &others, None, analysing, &mut rows)?,
         Some(sweep) => {
             for &value in &sweep.values {
                 let size = Size { name: sweep.name.clone(), value };
                 let mut timed = Vec::new();
-                is_whole &= request.timed(file, other.as_ref(), Some(&size), analysing, &mut timed)?;
+                is_whole &= request.timed(file, &others, Some(&size), analysing, &mut timed)?;
                 rows.extend(timed.into_iter().map(|row| Row { size: Some(size.clone()), ..row }));
             }
             bench::by_launch(&mut rows);
@@ -99,23 +107,28 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
     if rows.is_empty() && !is_whole {
         return Ok(ExitCode::from(1));
     }
-    if let Some(Other::Triton) = other {
+    let mut together = Vec::new();
+    for whose in peers {
+        let name = whose.name();
         let environment = analysing.python_env.clone().or_else(|| std::env::var_os("VIRTUAL_ENV").map(PathBuf::from));
         let python = peer::interpreter(environment.as_deref());
-        let found = peer::under_triton(&python, file, request.job.bounds.timeout)
-            .map_err(|why| Failure(format!("--against triton: {why}")))?;
+        let found = peer::times(whose, &python, file, request.job.bounds.timeout)
+            .map_err(|why| Failure(format!("--against {name}: {why}")))?;
         if let Some(error) = &found.error {
             eprintln!("tritium: under Triton the program ended with {error}");
         }
-        bench::hold_against_peer(&mut rows, &found);
+        if found.times.is_empty() && whose == Whose::Torch {
+            eprintln!("tritium: --against torch: the program holds no result of a launch against an expression of PyTorch");
+        }
+        together.extend(bench::hold_against_peer(&mut rows, &found));
     }
     // What a launch takes at other sizes is not its history.
     if request.sweep.is_none() {
         history::keep_times(file, &rows);
     }
-    let json = || session::pretty(&json!({ "version": 1, "file": file, "rows": rows }));
+    let json = || session::pretty(&json!({ "version": 1, "file": file, "rows": rows, "together": together }));
     session::print(&match format {
-        BenchFormat::Table => bench::table(&rows),
+        BenchFormat::Table => bench::table(&rows, &together),
         BenchFormat::Json => json(),
         BenchFormat::Csv => csv(&rows),
     })?;
@@ -134,7 +147,7 @@ pub(crate) fn bench(request: Request, format: BenchFormat, analysing: &Analysing
             }
             Some("csv") => csv(&rows),
             Some("json") => json(),
-            _ => bench::table(&rows),
+            _ => bench::table(&rows, &together),
         };
         files::write(path, text).map_err(|error| Failure::io(path, &error))?;
     }
@@ -164,7 +177,7 @@ impl Request {
     fn timed(
         &self,
         file: &Path,
-        other: Option<&Other>,
+        others: &[Other],
         size: Option<&Size>,
         analysing: &Analysing,
         rows: &mut Vec<Row>,
@@ -177,17 +190,22 @@ impl Request {
                 let report = job::outcome(self.job.ask(|asking| exec::run(job, asking))?);
                 Ok(report.map(|report| bench::timed(options.clone(), &job.path, job.text.clone(), &report)))
             };
-            let (mut own, mut others) = (Vec::new(), Vec::new());
+            let programs = others.iter().filter_map(|other| match other {
+                Other::Program { what, path, text } => Some((what, path, text)),
+                Other::Peer(_) => None,
+            });
+            let mut own = Vec::new();
+            let mut theirs: Vec<_> = programs.map(|program| (program, Vec::new())).collect();
             // In turn, so that what changes on the machine meanwhile is everybody's.
-            let rounds = if matches!(other, Some(Other::Program { .. })) { self.rounds.max(1) } else { 1 };
+            let rounds = if theirs.is_empty() { 1 } else { self.rounds.max(1) };
             for _ in 0..rounds {
                 match timed(&job)? {
                     Ok(rows) => own.push(rows),
                     Err(why) => return Ok(Err(why)),
                 }
-                if let Some(Other::Program { path, text, .. }) = other {
-                    match timed(&Job { path: path.clone(), text: text.clone(), ..job.clone() })? {
-                        Ok(rows) => others.push(rows),
+                for ((_, path, text), taken) in &mut theirs {
+                    match timed(&Job { path: (*path).clone(), text: (*text).clone(), ..job.clone() })? {
+                        Ok(rows) => taken.push(rows),
                         Err(why) => return Ok(Err(why)),
                     }
                 }
@@ -196,8 +214,8 @@ impl Request {
                 eprintln!("entered {entered}");
             }
             let mut own = bench::of_rounds(&own);
-            if let Some(Other::Program { what, .. }) = other {
-                bench::hold_against(&mut own, what, &bench::of_rounds(&others));
+            for ((what, ..), taken) in &theirs {
+                bench::hold_against(&mut own, what, &bench::of_rounds(taken));
             }
             rows.extend(own);
             Ok(Ok(()))
@@ -212,7 +230,7 @@ impl Request {
         size: Option<&Size>,
         analysing: &Analysing,
     ) -> Result<(Options, Vec<Planned>, Vec<String>), Failure> {
-        let options = session::options(analysing)?;
+        let options = Options { every_benchmark: true, ..session::options(analysing)? };
         let mut host = session::host_with(options.clone());
         let analysis = self.job.analysis(&mut host, file)?;
         let Some(Size { name, value }) = size else {
@@ -255,9 +273,12 @@ fn read(path: &PathBuf) -> Result<Vec<Row>, Failure> {
 }
 
 fn csv(rows: &[Row]) -> String {
-    let mut out =
-        "kernel,launch,device,cold_us,cold_p20_us,cold_p80_us,warm_us,warm_p20_us,warm_p80_us,predicted_us,gbps,tflops,against_us"
-            .to_owned();
+    let mut out = "kernel,launch,device,cold_us,cold_p20_us,cold_p80_us,warm_us,warm_p20_us,warm_p80_us,predicted_us,gbps,tflops"
+        .to_owned();
+    // A column for what was asked for first, whether or not it is known of a launch, and one more for each of the others.
+    let whats = bench::held_against(rows);
+    out += ",against_us";
+    whats.iter().skip(1).for_each(|what| out += &format!(",{}_us", what.replace([' ', '.'], "_")));
     // The size of a sweep stands last, under its name.
     let size = rows.iter().find_map(|row| row.size.as_ref());
     out += &size.map_or_else(|| "\n".to_owned(), |size| format!(",{}\n", size.name));
@@ -266,10 +287,12 @@ fn csv(rows: &[Row]) -> String {
         let (cold, warm) = (row.timing.and_then(|timing| timing.cold), row.timing.map(|timing| timing.warm));
         let spread =
             |of: Option<Spread>| [of.map(|s| s.median_us), of.map(|s| s.p20_us), of.map(|s| s.p80_us)].map(number).join(",");
+        let of = |what: &&str| number(row.held_against(what).map(|against| against.time.median_us));
+        let against = whats.iter().map(of).collect::<Vec<_>>().join(",");
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let size = row.size.as_ref().map_or_else(String::new, |size| format!(",{}", size.value));
         out += &format!(
-            "{},{},{},{},{},{},{},{},{}{size}\n",
+            "{},{},{},{},{},{},{},{},{against}{size}\n",
             row.kernel,
             quoted(&row.name()),
             quoted(&row.device),
@@ -278,7 +301,6 @@ fn csv(rows: &[Row]) -> String {
             number(row.predicted_us),
             number(row.bandwidth()),
             number(row.rate()),
-            number(row.against.as_ref().map(|against| against.time.median_us))
         );
     }
     out

@@ -158,6 +158,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             verify,
             write,
             prune,
+            write_triton_cache,
             bounds,
             elsewhere,
             output_format,
@@ -168,7 +169,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
             let device = if all_gpus { "cuda:0".to_owned() } else { device };
             let job = job::Request { launching, device, bounds, elsewhere };
             let options = TuneOptions { propose: propose.unwrap_or(0), exhaustive, all_gpus };
-            tune::tune(tune::Request { job, options, verify, write, prune }, output_format, &analysing)
+            tune::tune(tune::Request { job, options, verify, write, prune, write_triton_cache }, output_format, &analysing)
         }
         Command::Stats { paths, through, output_format, analysing } => {
             stats::stats(session::host(&analysing)?, &paths, through, output_format)

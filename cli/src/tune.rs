@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::ExitCode};
 use tritium_ide::Analysis;
 use tritium_runtime::{
     exec::{self, Job, Task, Verify},
-    files,
+    files, peer,
     tune::{TuneOptions, Tuning},
 };
 
@@ -21,11 +21,17 @@ pub(crate) struct Request {
     pub(crate) verify: bool,
     pub(crate) write: bool,
     pub(crate) prune: Option<PathBuf>,
+    pub(crate) write_triton_cache: bool,
 }
 
 pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing) -> Result<ExitCode, Failure> {
     let mut host = session::host(analysing)?;
     let file = request.job.only_file()?;
+    if request.write_triton_cache && request.job.elsewhere.on.is_some() {
+        return Err(Failure(
+            "--write-triton-cache writes into Triton's cache on this machine, and --on tunes on another".to_owned(),
+        ));
+    }
     let analysis = request.job.analysis(&mut host, file)?;
     let verify = if request.verify { Verify::Required } else { Verify::Never };
     let mut all: Option<Tuning> = None;
@@ -59,6 +65,9 @@ pub(crate) fn tune(request: Request, format: BenchFormat, analysing: &Analysing)
         let text = format!("import triton\n\n\n{}", functions.trim_end().to_owned() + "\n");
         files::replace(path, |out| std::io::Write::write_all(out, text.as_bytes())).map_err(|error| Failure::io(path, &error))?;
     }
+    if request.write_triton_cache {
+        write_triton_cache(&request.job, file, &tuning, analysing)?;
+    }
     Ok(if tuning.ok() && went.failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -74,6 +83,24 @@ fn write(analysis: &Analysis, file: &std::path::Path, tuning: &Tuning) -> Result
         text.replace_range(one.edit.range.clone(), &one.edit.new_text);
     }
     files::replace(file, |out| std::io::Write::write_all(out, text.as_bytes())).map_err(|error| Failure::io(file, &error))
+}
+
+/// Has Triton keep the tunings, and tells which.
+fn write_triton_cache(job: &job::Request, file: &std::path::Path, tuning: &Tuning, analysing: &Analysing) -> Result<(), Failure> {
+    let environment = analysing.python_env.clone().or_else(|| std::env::var_os("VIRTUAL_ENV").map(PathBuf::from));
+    let python = peer::interpreter(environment.as_deref());
+    let kept = peer::keep_tunings(&python, file, tuning, job.bounds.timeout)
+        .map_err(|why| Failure(format!("--write-triton-cache: {why}")))?;
+    if let Some(error) = &kept.error {
+        eprintln!("tritium: under Triton the program ended with {error}");
+    }
+    for peer::KeptTuning { launch, path, best, why } in &kept.kept {
+        match (path, best) {
+            (Some(path), Some(best)) => eprintln!("{launch}: {} keeps {best} in {}", kept.what, path.display()),
+            _ => eprintln!("{launch}: nothing kept by {}: {}", kept.what, why.as_deref().unwrap_or("it does not say why")),
+        }
+    }
+    Ok(())
 }
 
 fn csv(tuning: &Tuning) -> String {

@@ -6,7 +6,12 @@ use std::path::Path;
 
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde::{Deserialize, Serialize};
-use tritium_runtime::{calibrate, peer::Peer, run::Report, timing::Timing};
+use tritium_runtime::{
+    calibrate,
+    peer::{Peer, PeerLaunch},
+    run::Report,
+    timing::Timing,
+};
 
 use tritium_semantics::{
     configuration::{Configuration, configurations},
@@ -45,9 +50,9 @@ pub struct Row {
     /// What the board can do at most of what the kernel does.
     #[serde(default)]
     pub roof: Option<Roof>,
-    /// The same launch of something else, timed in turn with this one.
-    #[serde(default)]
-    pub against: Option<Against>,
+    /// The same launch of something else, timed in turn with this one; of several, in the order in which they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<Against>,
 }
 
 /// A size of a sweep.
@@ -72,18 +77,31 @@ pub struct Roof {
 /// What a launch is held against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Against {
-    /// `git:main`, `other.py`, `triton 3.6.0`
+    /// `git:main`, `other.py`, `triton 3.6.0`, `torch 2.10.0`
     pub what: String,
     /// Cold where there is a cold one.
     pub time: Spread,
 }
 
+/// What takes the place of several launches together: an expression of PyTorch's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Together {
+    pub launches: Vec<String>,
+    /// All of them, each with its fastest row; unknown if one was not timed.
+    pub own_us: Option<f64>,
+    pub against: Against,
+}
+
 impl Row {
     /// How many times as long the other takes; and whether the spreads of both are apart.
-    pub fn ratio(&self) -> Option<(f64, bool)> {
-        let (own, other) = (self.timing.map(|timing| timing.cold.unwrap_or(timing.warm))?, self.against.as_ref()?.time);
+    pub fn ratio(&self, against: &Against) -> Option<(f64, bool)> {
+        let (own, other) = (self.timing.map(|timing| timing.cold.unwrap_or(timing.warm))?, against.time);
         let is_certain = own.p80_us < other.p20_us || other.p80_us < own.p20_us;
         Some((other.median_us / own.median_us, is_certain))
+    }
+
+    pub fn held_against(&self, what: &str) -> Option<&Against> {
+        self.against.iter().find(|against| against.what == what)
     }
 
     /// GB/s
@@ -129,18 +147,29 @@ pub fn timed(options: Options, path: &Path, text: String, report: &Report) -> Ve
     host.snapshot().at(path).bench(path, report)
 }
 
+/// What rows are held against.
+pub fn held_against<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<&'r str> {
+    let mut all: Vec<&str> = Vec::new();
+    for against in rows.into_iter().flat_map(|row| &row.against) {
+        if !all.contains(&against.what.as_str()) {
+            all.push(&against.what);
+        }
+    }
+    all
+}
+
 /// The rows for people.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row], together: &[Together]) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
-    let against = rows.iter().find_map(|row| Some(row.against.as_ref()?.what.clone()));
+    let against = held_against(rows);
     let mut head =
         ["kernel", "launch", "device", "cold µs", "warm µs", "predicted µs", "GB/s", "TFLOP/s"].map(str::to_owned).to_vec();
     let size = rows.iter().find_map(|row| Some(row.size.as_ref()?.name.clone()));
     if let Some(name) = &size {
         head.insert(2, name.clone());
     }
-    if let Some(what) = &against {
+    for what in &against {
         head.extend([format!("{what}, µs"), "ratio".to_owned()]);
     }
     table.set_header(head);
@@ -165,22 +194,29 @@ pub fn table(rows: &[Row]) -> String {
         if size.is_some() {
             cells.insert(2, row.size.as_ref().map_or_else(String::new, |size| size.value.to_string()));
         }
-        if against.is_some() {
-            cells.push(spread(row.against.as_ref().map(|against| against.time)));
+        for what in &against {
+            let other = row.held_against(what);
+            cells.push(spread(other.map(|against| against.time)));
+            let ratio = other.and_then(|against| row.ratio(against));
             cells
-                .push(row.ratio().map_or_else(String::new, |(ratio, is_certain)| {
+                .push(ratio.map_or_else(String::new, |(ratio, is_certain)| {
                     format!("{}{ratio:.2}×", if is_certain { "" } else { "≈ " })
                 }));
         }
         table.add_row(cells);
     }
-    let ratio = match against {
-        Some(what) => format!("Ratio: how many times as long {what} takes; ≈ where the spreads of both overlap.\n"),
-        None => String::new(),
-    };
+    let mut notes = String::new();
+    for Together { launches, own_us, against } in together {
+        let own = own_us.map_or_else(String::new, |us| format!(", {us:.2} µs together, {:.2}×", against.time.median_us / us));
+        notes += &format!("{} for what {} do{own}: {} µs\n", against.what, launches.join(", "), spread(Some(against.time)));
+    }
+    if !against.is_empty() {
+        let what = against.join(" or ");
+        notes += &format!("Ratio: how many times as long {what} takes; ≈ where the spreads of both overlap.\n");
+    }
     format!(
         "{table}\nTimes are measured: medians, in brackets the fifths below and above. Cold: nothing of the launch lies in L2; warm: one launch after \
-         the other.\nPredicted times, and the bytes and FLOP in the rates, are estimates (~) for a cold L2.\n{ratio}"
+         the other.\nPredicted times, and the bytes and FLOP in the rates, are estimates (~) for a cold L2.\n{notes}"
     )
 }
 
@@ -231,7 +267,7 @@ impl Analysis {
                 fault: run.fault.clone(),
                 size: None,
                 roof: model.and_then(|_| self.peaks(path, &run.kernel)),
-                against: None,
+                against: vec![],
             }
         };
         report.launches.iter().map(row).collect()
@@ -287,19 +323,37 @@ pub fn by_launch(rows: &mut [Row]) {
 pub fn hold_against(rows: &mut [Row], what: &str, others: &[Row]) {
     for row in rows {
         let other = others.iter().find(|other| other.is_same(row)).and_then(|other| other.timing);
-        row.against = other.map(|timing| Against { what: what.to_owned(), time: timing.cold.unwrap_or(timing.warm) });
+        row.against.extend(other.map(|timing| Against { what: what.to_owned(), time: timing.cold.unwrap_or(timing.warm) }));
     }
 }
 
-/// Holds the fastest row of each launch against what Triton's tuner chose.
-pub fn hold_against_peer(rows: &mut [Row], peer: &Peer) {
-    for time in &peer.times {
-        let of_launch = rows.iter_mut().filter(|row| (row.kernel.as_str(), row.launch.as_str()) == (&time.kernel, &time.launch));
-        let us = |row: &Row| row.timing.map_or(f64::INFINITY, |timing| timing.median_us());
-        if let Some(best) = of_launch.min_by(|a, b| us(a).total_cmp(&us(b))) {
-            best.against = Some(Against { what: format!("triton {}", peer.triton), time: time.time });
+/// Holds the fastest row of each launch against what Triton's tuner chose, or against an expression of PyTorch's. What takes the place of
+/// several launches is returned.
+pub fn hold_against_peer(rows: &mut [Row], peer: &Peer) -> Vec<Together> {
+    let mut together = Vec::new();
+    let us = |row: &Row| row.timing.map_or(f64::INFINITY, |timing| timing.median_us());
+    for timed in &peer.times {
+        let against = Against { what: peer.what.clone(), time: timed.time };
+        let fastest = |rows: &mut [Row], launch: &PeerLaunch| {
+            let is_it = |row: &Row| (row.kernel.as_str(), row.launch.as_str()) == (&*launch.kernel, &*launch.launch);
+            let of_launch = rows.iter().enumerate().filter(|(_, row)| is_it(row) && row.timing.is_some());
+            of_launch.min_by(|(_, a), (_, b)| us(a).total_cmp(&us(b))).map(|(at, _)| at)
+        };
+        let found: Vec<Option<usize>> = timed.launches.iter().map(|launch| fastest(rows, launch)).collect();
+        match (timed.launches.as_slice(), found.as_slice()) {
+            ([_], &[Some(at)]) => rows[at].against.push(against),
+            ([_], _) => {}
+            (launches, _) => {
+                // Of launches that were not asked for nothing is told.
+                if found.iter().any(Option::is_some) {
+                    let own_us = found.iter().map(|at| at.map(|at| us(&rows[at]))).sum();
+                    let launches = launches.iter().map(|launch| launch.launch.clone()).collect();
+                    together.push(Together { launches, own_us, against });
+                }
+            }
         }
     }
+    together
 }
 
 /// Launches that are slower than before by more than `percent`, and by more than the measurements spread.

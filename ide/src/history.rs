@@ -74,6 +74,13 @@ pub(crate) fn told(entry: &Entry, now: u64) -> String {
     format!("{time}(measured on {}, {})", entry.device, when(entry, now))
 }
 
+/// The times of a launch on a device as bars, newest first; `None` of one alone.
+pub(crate) fn bars_of(all: &[Entry], of: &Entry) -> Option<String> {
+    let is_of = |entry: &&Entry| (&entry.kernel, &entry.launch, &entry.device) == (&of.kernel, &of.launch, &of.device);
+    let times: Vec<f64> = all.iter().rev().filter(is_of).filter_map(|entry| Some(entry.time?.median_us)).take(SHOWN).collect();
+    (times.len() > 1).then(|| bars(&times))
+}
+
 /// A line for each launch and device of a kernel, and for each of time, error and registers: newest first.
 pub(crate) fn lines(all: &[Entry], kernel: &str, now: u64) -> String {
     let all: Vec<&Entry> = all.iter().rev().filter(|entry| entry.kernel == kernel).collect();
@@ -107,19 +114,23 @@ fn line(title: &str, values: Vec<(&Entry, f64)>, now: u64, shown: impl Fn(f64) -
         return String::new();
     }
     let values = &values[..values.len().min(SHOWN)];
-    let least = values.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min);
-    let most = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    // What differs by little looks even: the lowest bar is 0, or half of the most.
-    let floor = if least >= most / 2.0 { most / 2.0 } else { 0.0 };
-    let bar = |value: f64| {
-        let share = if most > floor { (value - floor) / (most - floor) } else { 0.0 };
-        BARS[((share * 7.0).round() as usize).min(7)]
-    };
-    let spark: String = if values.len() > 1 { values.iter().map(|(_, value)| bar(*value)).collect() } else { String::new() };
+    let spark = if values.len() > 1 { bars(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>()) } else { String::new() };
     let number = |(entry, value): &(&Entry, f64)| format!("{} ({})", shown(*value), when(entry, now));
     let numbers: Vec<String> = values.iter().take(IN_NUMBERS).map(number).collect();
     let spark = if spark.is_empty() { spark } else { format!("`{spark}` ") };
     format!("- {title}: {spark}{}\n", numbers.join(", "))
+}
+
+fn bars(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    // What differs by little looks even: the lowest bar is 0, or half of the most.
+    let floor = if least >= most / 2.0 { most / 2.0 } else { 0.0 };
+    let bar = |value: &f64| {
+        let share = if most > floor { (value - floor) / (most - floor) } else { 0.0 };
+        BARS[((share * 7.0).round() as usize).min(7)]
+    };
+    values.iter().map(bar).collect()
 }
 
 /// `0`, `2.0e-7`
@@ -181,5 +192,8 @@ mod tests {
             - measured other on H100: 3.00 µs (1a2b3c4, 8 min ago)
         "#]]
         .assert_eq(&lines(&all, "k", now));
+        // Beside what was measured last; one run alone has no bars.
+        assert_eq!(bars_of(&all, &all[6]).as_deref(), Some("▂▃▂█"));
+        assert_eq!(bars_of(&all, &all[5]), None);
     }
 }

@@ -85,7 +85,10 @@ impl Analysis {
                 };
             }
         };
-        let time = self.measured(kernel, &measured).map(|entry| history::told(entry, now));
+        let time = self.measured(kernel, &measured).map(|entry| {
+            let bars = history::bars_of(&measured, entry).map_or_else(String::new, |bars| format!(" `{bars}`"));
+            history::told(entry, now) + &bars
+        });
         let lines = [
             Some(self.bound_line(kernel, &figures, time)),
             Some(self.resources_line(&figures)),

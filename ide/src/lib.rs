@@ -110,6 +110,8 @@ pub struct Options {
     pub entry: Option<host::Entry>,
     /// Sizes that launch blocks have in place of their own.
     pub sizes: Vec<(String, i64)>,
+    /// Benchmark functions are run with all of their sizes.
+    pub every_benchmark: bool,
     /// A Python environment: its folder, or its interpreter.
     pub environment: Option<PathBuf>,
     /// What is active where the program was started.
@@ -150,6 +152,7 @@ impl Default for Options {
             only_first: false,
             entry: None,
             sizes: Vec::new(),
+            every_benchmark: false,
             environment: None,
             shell: Shell::of_process(),
             select: None,
@@ -208,6 +211,7 @@ impl Options {
             only_first: self.only_first,
             entry: self.entry.clone(),
             sizes: self.sizes.clone(),
+            every_benchmark: self.every_benchmark,
             proposed: Vec::new(),
             recorded: BTreeMap::new(),
             shell: self.shell.clone(),

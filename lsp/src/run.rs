@@ -121,7 +121,7 @@ impl Runner<'_> {
         match timed.await {
             Ok(rows) => {
                 let ok = rows.iter().all(|row| row.fault.is_none());
-                answer(&json!({ "version": 1, "rows": rows }), ok, bench::summary(&rows), bench::table(&rows))
+                answer(&json!({ "version": 1, "rows": rows }), ok, bench::summary(&rows), bench::table(&rows, &[]))
             }
             Err(failure) => failure,
         }

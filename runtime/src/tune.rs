@@ -1,8 +1,9 @@
 //! Choosing the fastest rows of tuners with few measurements: a race.
 //!
 //! All rows are timed in turn a few times; those that are clearly slower than the best drop out, the others are timed again, with a narrower
-//! margin each round. What dropping out saves goes to those that are close. **Invariant:** all rounds together take at most [`SHARE`] of the launches
-//! that it would take to time every row as [`FULL_SAMPLES`] says.
+//! margin each round. More than half of the launches are kept for a final among those that are closest: each is launched a few times in a row, as who
+//! uses it launches it, then the next one, there and back, so that a drift of the clock is everybody's. Only the final decides among them.
+//! **Invariant:** all of it together takes at most [`SHARE`] of the launches that it would take to time every row as [`FULL_SAMPLES`] says.
 
 use std::{fmt, path::PathBuf};
 
@@ -14,8 +15,21 @@ use crate::{run::Comparison, timing::Spread};
 pub const FULL_SAMPLES: u32 = 60;
 /// The part of them that a race takes.
 const SHARE: f64 = 0.25;
-/// After each round but the last: a row whose median is so many times the best one's drops out.
-const MARGINS: [f64; 4] = [1.25, 1.12, 1.06, 1.03];
+/// After each round: a row whose median is so many times the best one's drops out, and is so much slower as events may err by themselves.
+const MARGINS: [f64; 3] = [1.25, 1.12, 1.08];
+const EVENTS_ERR_US: f64 = 0.4;
+/// Of the launches behind the first of each row, those that are kept for the final.
+const FINAL_SHARE: f64 = 0.6;
+/// Who comes to the final, how many at most, and the launches that each must be able to have there.
+const FINAL_MARGIN: f64 = 1.06;
+const FINALISTS: usize = 8;
+const FINAL_SAMPLES: u32 = 24;
+/// Launches of a finalist in a row, and how often each has been there before anybody drops out.
+const IN_A_ROW: u32 = 8;
+const PASSES: usize = 3;
+/// Then a finalist drops out that is behind the best by this.
+const BEHIND: f64 = 1.01;
+const BEHIND_US: f64 = 0.1;
 /// A row is not raced that takes so many times as long as the best by the model, or in its first launch.
 pub(crate) const FAR_SLOWER_BY_MODEL: f64 = 2.5;
 pub(crate) const FAR_SLOWER_AT_FIRST: f64 = 2.0;
@@ -219,52 +233,106 @@ impl fmt::Display for Tuning {
 /// The rounds of one launch.
 #[derive(Debug)]
 pub(crate) struct Race {
-    /// Launches that may still be timed.
+    /// Launches that may still be timed before the final, and in it.
     left: u32,
-    round: usize,
+    left_for_final: u32,
+    stage: Stage,
     exhaustive: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Round(usize),
+    /// The final, in which every finalist has had so many turns.
+    Pass(usize),
+}
+
+/// What is timed next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heat {
+    /// Each row once, so many times.
+    InTurn(u32),
+    /// Each row so many times, then the next row.
+    InARow { samples: u32, backwards: bool },
+}
+
 impl Race {
-    /// Of so many rows, each of which has been timed once.
-    pub(crate) fn new(rows: usize, exhaustive: bool) -> Race {
-        let full = rows as u32 * FULL_SAMPLES;
-        let left = if exhaustive { full } else { (f64::from(full) * SHARE) as u32 };
-        Race { left: left.saturating_sub(rows as u32), round: 0, exhaustive }
+    /// Of the rows that could be measured in full, some of which have been timed once.
+    pub(crate) fn new(could_run: usize, timed: usize, exhaustive: bool) -> Race {
+        let full = could_run as u32 * FULL_SAMPLES;
+        if exhaustive {
+            return Race { left: full.saturating_sub(timed as u32), left_for_final: 0, stage: Stage::Round(0), exhaustive };
+        }
+        let all = ((f64::from(full) * SHARE) as u32).saturating_sub(timed as u32);
+        let left_for_final = (f64::from(all) * FINAL_SHARE) as u32;
+        Race { left: all - left_for_final, left_for_final, stage: Stage::Round(0), exhaustive }
     }
 
-    /// Whether the next round is the last.
-    pub(crate) fn is_last(&self) -> bool {
-        self.exhaustive || self.round == MARGINS.len()
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self.stage, Stage::Pass(_))
     }
 
-    /// How often each row of the next round is launched; those that dropped out are put into `out`. `None`: the race is over.
-    pub(crate) fn next(&mut self, alive: &mut Vec<usize>, samples: &[Vec<f64>], out: &mut Vec<usize>) -> Option<u32> {
-        let median = |row: &usize| Spread::of(samples[*row].clone()).median_us;
-        alive.sort_by(|a, b| median(a).total_cmp(&median(b)));
-        let best = median(alive.first()?);
+    /// How the rows that are left are timed next; those that drop out are put into `out`. `None`: the race is over, and the first row has won.
+    pub(crate) fn next(&mut self, alive: &mut Vec<usize>, samples: &mut [Vec<f64>], out: &mut Vec<usize>) -> Option<Heat> {
         if self.exhaustive {
-            return (std::mem::take(&mut self.left) > 0).then_some(FULL_SAMPLES - 1);
+            by_median(alive, samples);
+            return (std::mem::take(&mut self.left) > 0).then_some(Heat::InARow { samples: FULL_SAMPLES - 1, backwards: false });
         }
-        if let Some(margin) = self.round.checked_sub(1).and_then(|round| MARGINS.get(round)) {
-            alive.retain(|row| {
-                let stays = median(row) <= margin * best;
-                if !stays {
-                    out.push(*row);
+        if let Stage::Round(round) = self.stage {
+            by_median(alive, samples);
+            if let Some(margin) = round.checked_sub(1).and_then(|round| MARGINS.get(round)) {
+                drop_out(alive, samples, *margin, EVENTS_ERR_US, out);
+            }
+            let rounds = MARGINS.len().saturating_sub(round) as u32;
+            // Two are told apart by the final alone.
+            if alive.len() > 2 && rounds > 0 {
+                let each = (self.left / (alive.len() as u32 * rounds)).min(FULL_SAMPLES);
+                if each > 0 {
+                    self.left -= each * alive.len() as u32;
+                    self.stage = Stage::Round(round + 1);
+                    return Some(Heat::InTurn(each));
                 }
-                stays
-            });
+            }
+            drop_out(alive, samples, FINAL_MARGIN, EVENTS_ERR_US, out);
+            self.left_for_final += std::mem::take(&mut self.left);
+            let most = (self.left_for_final / FINAL_SAMPLES).clamp(2, FINALISTS as u32) as usize;
+            out.extend(alive.drain(most.min(alive.len())..));
+            // What was timed otherwise says nothing of who is the best of these.
+            if alive.len() > 1 {
+                alive.iter().for_each(|&row| samples[row].clear());
+            }
+            self.stage = Stage::Pass(0);
         }
+        let Stage::Pass(pass) = self.stage else { return None };
+        by_median(alive, samples);
+        if pass >= PASSES {
+            drop_out(alive, samples, BEHIND, BEHIND_US, out);
+        }
+        let known = samples[*alive.first()?].len() as u32;
         // Nobody is left to be told apart from.
-        if alive.len() == 1 && samples[alive[0]].len() >= (f64::from(FULL_SAMPLES) * SHARE) as usize {
-            return None;
-        }
-        let rounds = (MARGINS.len() + 1).checked_sub(self.round).filter(|&rounds| rounds > 0)? as u32;
-        self.round += 1;
-        let each = (self.left / (alive.len() as u32 * rounds)).min(FULL_SAMPLES);
-        self.left -= each * alive.len() as u32;
-        (each > 0).then_some(each)
+        let wanted = if alive.len() == 1 { FINAL_SAMPLES } else { FULL_SAMPLES };
+        let each = IN_A_ROW.min(wanted.saturating_sub(known)).min(self.left_for_final / alive.len() as u32);
+        self.left_for_final -= each * alive.len() as u32;
+        self.stage = Stage::Pass(pass + 1);
+        (each > 0).then_some(Heat::InARow { samples: each, backwards: pass % 2 == 1 })
     }
+}
+
+fn median(row: usize, samples: &[Vec<f64>]) -> f64 {
+    Spread::of(samples[row].clone()).median_us
+}
+
+/// The best first; of those of which nothing is known the order stays.
+fn by_median(alive: &mut [usize], samples: &[Vec<f64>]) {
+    alive.sort_by(|&a, &b| median(a, samples).total_cmp(&median(b, samples)));
+}
+
+/// Of rows with the best first.
+fn drop_out(alive: &mut Vec<usize>, samples: &[Vec<f64>], margin: f64, more_us: f64, out: &mut Vec<usize>) {
+    let Some(best) = alive.first().map(|&row| median(row, samples)) else { return };
+    let (stay, go) = alive.iter().partition(|&&row| median(row, samples) <= margin * best + more_us);
+    *alive = stay;
+    out.extend::<Vec<usize>>(go);
 }
 
 #[cfg(test)]
@@ -273,39 +341,45 @@ mod tests {
 
     use super::*;
 
-    /// Times that scatter by a few percent, the same in every run.
-    fn launch(row: usize, number: usize, us: f64) -> f64 {
-        let mixed = (row as u64 * 7919 + number as u64 * 104_729 + 17).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-        us * (1.0 + 0.04 * (mixed as f64 / f64::from(1 << 24)))
+    /// Times that scatter by a few percent, the same in every run. What is launched in turn with others takes longer, some rows more than others.
+    fn launch(row: usize, number: usize, us: f64, in_turn: bool) -> f64 {
+        let mixed = |of: u64| (of.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / f64::from(1 << 24);
+        let scatter = 0.04 * mixed(row as u64 * 7919 + number as u64 * 104_729 + 17);
+        let beside = if in_turn { 0.03 * mixed(row as u64 * 31 + 5) } else { 0.0 };
+        us * (1.0 + scatter + beside)
     }
 
     #[test]
     fn close_rows_are_timed_most_and_all_of_it_is_a_quarter() {
         let mut out = String::new();
-        for (rows, step) in [(2, 0.02), (4, 0.5), (20, 0.01), (32, 0.1), (64, 0.003)] {
+        for (rows, step) in [(1, 0.0), (2, 0.02), (4, 0.5), (20, 0.01), (32, 0.1), (64, 0.003)] {
             let us = |row: usize| 20.0 * (1.0 + step * ((row * 7 + 3) % rows) as f64);
-            let mut samples: Vec<Vec<f64>> = (0..rows).map(|row| vec![launch(row, 0, us(row))]).collect();
+            let mut samples: Vec<Vec<f64>> = (0..rows).map(|row| vec![launch(row, 0, us(row), true)]).collect();
             let mut alive: Vec<usize> = (0..rows).collect();
-            let (mut race, mut rounds) = (Race::new(rows, false), Vec::new());
-            while let Some(each) = race.next(&mut alive, &samples, &mut vec![]) {
-                rounds.push(format!("{}×{each}", alive.len()));
+            let (mut race, mut rounds, mut timed) = (Race::new(rows, rows, false), Vec::new(), rows);
+            while let Some(heat) = race.next(&mut alive, &mut samples, &mut vec![]) {
+                let (each, in_turn) = match heat {
+                    Heat::InTurn(each) => (each as usize, true),
+                    Heat::InARow { samples, .. } => (samples as usize, false),
+                };
+                rounds.push(format!("{}{}{each}", alive.len(), if in_turn { "×" } else { "∙" }));
                 for &row in &alive {
-                    let known = samples[row].len();
-                    samples[row].extend((0..each as usize).map(|number| launch(row, known + number, us(row))));
+                    samples[row].extend((0..each).map(|number| launch(row, timed + number, us(row), in_turn)));
+                    timed += each;
                 }
             }
-            let timed: usize = samples.iter().map(Vec::len).sum();
             let share = timed as f64 / (rows * FULL_SAMPLES as usize) as f64;
             assert!(share <= SHARE, "{rows} rows: {share}");
-            let loss = 100.0 * (us(alive[0]) / 20.0 - 1.0);
+            let loss = 100.0 * (us(alive[0]) / us((0..rows).min_by(|&a, &b| us(a).total_cmp(&us(b))).expect("rows")) - 1.0);
             out += &format!("{rows}: {} = {:.0} %, loss {loss:.1} %\n", rounds.join(" "), 100.0 * share);
         }
         expect![[r#"
-            2: 2×2 2×3 2×3 2×3 2×3 = 25 %, loss 0.0 %
-            4: 4×2 1×12 = 10 %, loss 0.0 %
-            20: 20×2 20×3 13×4 6×10 3×22 = 25 %, loss 0.0 %
-            32: 32×2 3×32 2×48 = 15 %, loss 0.0 %
-            64: 64×2 64×3 38×5 22×8 9×23 = 25 %, loss 0.0 %
+            1: 1∙8 1∙6 = 25 %, loss 0.0 %
+            2: 2∙8 2∙6 = 25 %, loss 0.0 %
+            4: 4×1 1∙8 1∙8 1∙6 = 12 %, loss 0.0 %
+            20: 20×1 20×2 16×3 7∙8 7∙8 7∙8 2∙2 = 25 %, loss 0.0 %
+            32: 32×1 3×24 = 7 %, loss 0.0 %
+            64: 64×1 64×2 44×3 8∙8 8∙8 8∙8 5∙8 5∙8 5∙8 5∙8 5∙4 = 20 %, loss 0.3 %
         "#]]
         .assert_eq(&out);
     }

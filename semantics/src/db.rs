@@ -83,6 +83,8 @@ pub struct Chosen {
     pub entry: Option<host::Entry>,
     /// Sizes that launch blocks have in place of their own, by name.
     pub sizes: Vec<(String, i64)>,
+    /// Benchmark functions are run with all of their sizes.
+    pub every_benchmark: bool,
     /// Rows that tuners are to have behind their own.
     pub proposed: Vec<Proposed>,
     /// Launches that programs have made of a file's kernels, by its path: launch blocks that nobody has written.

@@ -17,6 +17,7 @@ use crate::{
     program::Program,
 };
 
+mod benchmarks;
 mod budget;
 mod callers;
 mod calls;
@@ -106,6 +107,7 @@ pub fn host_launches(db: &dyn Db, file: SourceFile) -> HostLaunches {
     }
     let mut host = interpret::Host::new(db, file);
     host.run();
+    host.run_benchmarks();
     host.survey();
     let limits = limits(db, file, &host);
     host.found.problems.extend(limits);

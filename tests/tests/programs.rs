@@ -47,6 +47,43 @@ fn every_program_runs_and_verifies_from_its_own_host_code() {
     expect_file![repository().join("tests/data/programs/examples.txt")].assert_eq(&all);
 }
 
+/// `bench` calls the function under `perf_report` with every size of its benchmarks, also where only they launch; `run` with the first of them, and only
+/// there.
+#[test]
+fn a_benchmark_is_run_with_its_sizes() {
+    let launches = |file: &str, arguments: &[&str]| -> Vec<String> {
+        let (status, out, said) = bench(&[&[file, "--output-format", "csv"], arguments].concat());
+        assert_eq!(status, 0, "{said}");
+        out.lines().skip(1).filter_map(|line| Some(line.split(',').nth(1)?.trim_matches('"').to_owned())).collect()
+    };
+    let all = launches("examples/programs/benchmarked.py", &[]);
+    assert!(all.len() == 8 && all[7] == "mean_kernel#8", "{all:?}");
+    // Three of its own, and four of its benchmark's sizes.
+    assert_eq!(launches("examples/programs/transpose.py", &[]).len(), 7);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let changed = |name: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(repository().join("examples/programs/benchmarked.py")).expect("the example");
+        assert!(text.contains(from), "{from}");
+        let file = folder.path().join(name);
+        fs::write(&file, text.replace(from, to)).expect("it can be written");
+        file.to_str().expect("a plain path").to_owned()
+    };
+    let run = "benchmark.run(print_data=True)";
+    // Nobody has to call it; what `run` is given besides goes to the function.
+    assert_eq!(launches(&changed("uncalled.py", run, "pass"), &[]).len(), 8);
+    let given = changed("given.py", run, "benchmark.run(show_plots=False, save_path='.', n_rows=9)");
+    let without = fs::read_to_string(&given).expect("it was written").replace("args={\"n_rows\": n_rows},", "args={},");
+    fs::write(&given, without).expect("it can be written");
+    assert_eq!(launches(&given, &[]).len(), 4);
+    // One benchmark instead of a list, and several names of one value.
+    let square = changed("square.py", "x_names=[\"n_cols\"]", "x_names=[\"n_cols\", \"n_rows\"]");
+    fs::write(&square, fs::read_to_string(&square).expect("it was written").replace("args={\"n_rows\": n_rows},", "args={},"))
+        .expect("it can be written");
+    assert_eq!(launches(&square, &[]).len(), 4);
+    let said = said(&square, &[]);
+    assert!(said.contains("256 programs") && said.ends_with("exit status 0\n"), "{said}");
+}
+
 /// pytest means what it means whether it is installed or not: the parameters of a test reach its launches.
 #[test]
 fn tests_are_followed_where_pytest_is_installed() {
@@ -149,7 +186,7 @@ fn times_are_held_against_those_of_something_else() {
     let (status, out, said) = bench(&[&place("add.py"), "--against", "git:HEAD", "--rounds", "1", "--output-format", "json"]);
     assert_eq!(status, 0, "{said}");
     let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
-    let against = &document["rows"][0]["against"];
+    let against = &document["rows"][0]["against"][0];
     assert!(against["what"] == "git:HEAD" && against["time"]["median_us"].as_f64().is_some_and(|us| us > 0.0), "{out}");
     let (status, _, said) = bench(&[&place("add.py"), "--against", "git:nowhere"]);
     assert!(status == 2 && said.contains("--against git:nowhere: "), "{said}");
@@ -163,6 +200,47 @@ fn times_are_held_against_those_of_something_else() {
     let done = command.output().expect("tritium starts");
     let (status, said) = (done.status.code().unwrap_or(-1), String::from_utf8_lossy(&done.stderr).into_owned());
     assert!(status == 2 && said.contains("does not run the program under Triton: ModuleNotFoundError"), "{status} {said}");
+}
+
+/// A Python that answers as one with Triton and PyTorch does: beside each launch what it needs there, and what takes the place of several.
+#[test]
+fn times_are_held_against_those_of_triton_and_of_pytorch() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let place = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let python = r#"#!/bin/sh
+launch='{"kernel": "add_kernel", "launch": "add_kernel"}'
+case "$2" in
+*TorchDispatchMode*) echo "{\"what\": \"torch 2.10\", \"error\": null, \"times\": [{\"launches\": [$launch], \"us\": [4e9, 5e9, 6e9]},
+    {\"launches\": [$launch, $launch], \"us\": [9e9]}, {\"launches\": [{\"kernel\": \"other\", \"launch\": \"other\"}], \"us\": [1]}]}" ;;
+*) echo "{\"what\": \"triton 3.6\", \"error\": \"SystemExit: 3\", \"times\": [{\"launches\": [$launch], \"us\": [2e9]}]}" ;;
+esac >"$4"
+"#;
+    fs::create_dir_all(place("bin")).expect("an environment");
+    fs::create_dir_all(place("lib/python3.12/site-packages/torch")).expect("an environment");
+    fs::write(place("bin/python"), python).expect("a program");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place("bin/python"), executable).expect("its mode");
+    let held = |more: &[&str]| {
+        let file = ["examples/programs/add.py", "--python-env", &place(""), "--launch", "add_kernel"];
+        bench(&[&file[..], more].concat())
+    };
+    let (status, out, said) = held(&["--against", "triton,torch"]);
+    assert!(status == 0 && said.contains("under Triton the program ended with SystemExit: 3"), "{said}");
+    assert!(out.contains("triton 3.6, µs") && out.contains("torch 2.10, µs") && out.contains("2000000000.00"), "{out}");
+    let together = out.lines().find(|line| line.starts_with("torch 2.10 for what add_kernel, add_kernel do, "));
+    assert!(together.is_some_and(|line| line.ends_with("9000000000.00 (9000000000.00–9000000000.00) µs")), "{out}");
+    let (_, out, _) = held(&["--against", "torch", "--against", "triton", "--output-format", "csv"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].ends_with(",against_us,triton_3_6_us") && lines[1].ends_with(",5000000000.0000,2000000000.0000"), "{out}");
+    let (_, out, _) = held(&["--against", "torch", "--output-format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let together = &document["together"][0];
+    assert!(together["own_us"].as_f64().is_some_and(|us| us > 0.0) && together["against"]["what"] == "torch 2.10", "{out}");
+    // It runs the program as it is, here.
+    let (status, _, said) = held(&["--against", "torch", "--sweep", "N=2"]);
+    assert!(status == 2 && said.contains("--against torch runs the program as it is"), "{said}");
+    let (status, _, said) = held(&["--against", "torch", "--on", "sh -c"]);
+    assert!(status == 2 && said.contains("--against torch takes its times on this machine"), "{said}");
 }
 
 const SWEPT: &str = r#"# /// tritium

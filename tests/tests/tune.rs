@@ -72,6 +72,15 @@ fn the_best_rows_are_written_into_the_file() {
     assert!(status == 0 && out.matches("best: ").count() == 2, "{out}");
 }
 
+/// What was not timed is not kept for Triton.
+#[test]
+fn predicted_times_do_not_come_into_the_cache_of_triton() {
+    let (status, out) = tune(FILE, &["--launch", "scale", "--write-triton-cache"]);
+    assert!(status == 2 && out.contains("--write-triton-cache: nothing was timed"), "{out}");
+    let (status, out) = tune(FILE, &["--write-triton-cache", "--on", "sh -c"]);
+    assert!(status == 2 && out.contains("writes into Triton's cache on this machine"), "{out}");
+}
+
 #[test]
 fn rows_that_the_tuner_lacks_are_proposed() {
     let (status, out) = tune(FILE, &["--launch", "product", "--propose", "3"]);

@@ -523,10 +523,10 @@ check(':Tritium tune! writes what was found into the buffer, as one edit', funct
 end)
 
 check(':Tritium stop ends what is running', function()
-  local path = t.workspace .. '/endless.py'
-  vim.fn.filecopy(vim.fs.dirname(t.workspace) .. '/endless.py', path)
-  attached(edit('endless.py'))
-  close_floats()
+  local endless = { 'endless.py', 'many_rows.py' }
+  for _, name in ipairs(endless) do
+    vim.fn.filecopy(vim.fs.dirname(t.workspace) .. '/' .. name, t.workspace .. '/' .. name)
+  end
   local notify, told, doing = vim.notify, {}, nil
   vim.notify = function(message)
     table.insert(told, message)
@@ -537,11 +537,17 @@ check(':Tritium stop ends what is running', function()
     end,
   })
   local ok, err = pcall(function()
-    for _, deed in ipairs({ 'run', 'sanitize', 'bench' }) do
+    for _, deed in ipairs({ 'run', 'sanitize', 'bench', 'tune' }) do
+      -- A kernel that never ends, and a tuner of which nobody awaits the end.
+      local name = deed == 'tune' and 'many_rows.py' or 'endless.py'
+      local buffer = edit(name)
+      attached(buffer)
+      go(buffer, 'tl.load')
+      close_floats()
       doing = nil
       vim.cmd.Tritium(deed)
       wait('it says what it does', function()
-        return doing and doing:find('kernel `spin`', 1, true)
+        return doing and doing:find(deed == 'tune' and 'rows of kernel `spun`' or 'kernel `spin`', 1, true)
       end)
       vim.cmd.Tritium('stop')
       wait('it says that it has ended', function()
@@ -556,13 +562,44 @@ check(':Tritium stop ends what is running', function()
   end)
   vim.notify = notify
   vim.api.nvim_del_autocmd(watch)
-  vim.fn.delete(path)
+  for _, name in ipairs(endless) do
+    vim.fn.delete(t.workspace .. '/' .. name)
+  end
   expect(ok, tostring(err))
   expect(not float_text(), 'a run that was cancelled shows nothing')
   wait('no process is left', function()
     return vim.system({ 'pgrep', '-f', vim.env.TRITIUM_BIN .. ' exec' }):wait().stdout == ''
   end)
   edit('softmax.py')
+end)
+
+check('what was measured is remembered: bars in the hover, and :Tritium history draws it', function()
+  local buffer = edit('softmax.py')
+  attached(buffer)
+  -- Twice is a history.
+  for _ = 1, 2 do
+    go(buffer, 'numerator = ')
+    close_floats()
+    vim.cmd.Tritium('bench')
+    wait('the result opens', float_text)
+  end
+  close_floats()
+  go(buffer, 'def softmax', 4)
+  local text = wait('the hover tells it', function()
+    close_floats()
+    vim.lsp.buf.hover()
+    vim.wait(2000, float_text, 50)
+    local text = float_text()
+    return text and text:find('[▁▂▃▄▅▆▇█]') and text
+  end)
+  expect(text:find('on cpu', 1, true), text)
+  close_floats()
+  vim.cmd.Tritium('history')
+  text = wait('the history opens', float_text)
+  for _, words in ipairs({ 'History', 'runs', 'on cpu', 'just now' }) do
+    expect(text:find(words, 1, true), text)
+  end
+  close_floats()
 end)
 
 check('▶ Run… asks for sizes, and the answer can be kept as a launch block', function()

@@ -78,7 +78,7 @@ export async function open({ vsix, beside = [], trusted = true, driven = true, t
   fs.cpSync(fixtures, folder, { recursive: true });
   fs.cpSync(fixtures, path.join(home, 'pristine'), { recursive: true });
   fs.cpSync(path.join(import.meta.dirname, 'host'), path.join(home, 'host'), { recursive: true });
-  fs.copyFileSync(path.join(fixtures, '../endless.py'), path.join(home, 'endless.py'));
+  for (const name of ['endless.py', 'many_rows.py']) fs.copyFileSync(path.join(fixtures, '..', name), path.join(home, name));
   fs.mkdirSync(path.join(home, 'data/User'), { recursive: true });
   fs.mkdirSync(path.join(home, 'tmp'));
   const settings = { ...SETTINGS, 'workbench.colorTheme': theme, 'security.workspace.trust.enabled': !trusted, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' };
@@ -204,6 +204,10 @@ export async function withoutServer(editor, act) {
     for (const pid of pids) process.kill(pid, 'SIGCONT');
   }
 }
+
+/** The processes that do what was asked of our servers of this editor. */
+export const workers = (editor) =>
+  processes((pid, environment) => environment.includes(`HOME=${editor.home}`) && fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').endsWith('\0exec\0'));
 
 /** The processes, other than this one, that a condition holds of. */
 function processes(condition) {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { poll, screenshot, until, withoutServer } from './lib.mjs';
+import { poll, screenshot, until, withoutServer, workers } from './lib.mjs';
 
 export const FIRST_FILE = 'broken.py';
 
@@ -168,7 +168,40 @@ export function steps(editor, w, images, suffix) {
       await until('the launch is in the tree', () => w.tryCommand('Testing: Focus on Test Explorer View'), isVisible(row), { patience: 10_000, rounds: 2 });
       const passed = page.locator('.test-explorer .monaco-list-row .codicon-testing-passed-icon');
       await until('it passes', () => w.tryCommand('Test: Run Tests in Current File'), isVisible(passed), { patience: 20_000, rounds: 2 });
+      await w.hidePanel();
+      await w.clearToasts();
+      await picture('vscode-tests');
       await w.command('View: Toggle Primary Side Bar Visibility', isGone(row));
+    },
+    'what takes long tells what it does, and can be cancelled': async () => {
+      await w.clear();
+      const files = ['endless.py', 'many_rows.py'];
+      for (const name of files) fs.copyFileSync(path.join(editor.home, name), path.join(editor.folder, name));
+      try {
+        const deeds = [
+          // A kernel that never ends, and a tuner of which nobody awaits the end.
+          ['Tritium: Run Kernel', 'endless.py', 'tl.store', 'Running'],
+          ['Tritium: Sanitize Kernel', 'endless.py', 'tl.store', 'Checking'],
+          ['Tritium: Bench Kernel', 'endless.py', 'tl.store', 'Timing'],
+          ['Tritium: Tune Kernel', 'many_rows.py', 'tl.store', 'Tuning'],
+        ];
+        for (const [title, name, words, doing] of deeds) {
+          await w.openFile(name, 'tl.store');
+          await w.cursorOn(name, words);
+          await w.clearToasts();
+          const under = toast(doing);
+          await w.command(title, isVisible(under));
+          await poll(() => workers(editor).length > 0, 60_000, 'it is under way');
+          await until(`${title} is cancelled`, async () => {
+            await under.first().hover();
+            await under.first().getByText('Cancel', { exact: true }).click();
+          }, isGone(under), { patience: 10_000 });
+          await poll(() => workers(editor).length === 0, 60_000, 'nothing is left running');
+        }
+      } finally {
+        await w.clear();
+        for (const name of files) fs.rmSync(path.join(editor.folder, name));
+      }
     },
     'the PTX stands beside the source and follows the cursor': async () => {
       await w.clear();

@@ -10,7 +10,7 @@ use super::{
     wrapped,
 };
 use crate::{
-    bench::{Roof, Row},
+    bench::{Roof, Row, held_against},
     report::si,
 };
 
@@ -232,13 +232,14 @@ fn series<'r>(rows: &[&'r Row], drawn: Drawn) -> Vec<Series<'r>> {
             best.iter().filter_map(point).collect()
         };
         let own = points(&|row| row.timing.map(|timing| timing.cold.unwrap_or(timing.warm)));
-        let other = points(&|row| row.against.as_ref().map(|against| against.time));
-        let what = best.iter().find_map(|row| Some(row.against.as_ref()?.what.clone()));
         if !own.is_empty() {
             out.push(Series { name: name.clone(), is_own: true, rows: best.clone(), points: own });
         }
-        if let Some(what) = what.filter(|_| !other.is_empty()) {
-            out.push(Series { name: format!("{name}: {what}"), is_own: false, rows: best, points: other });
+        for what in held_against(best.iter().copied()) {
+            let other = points(&|row| row.held_against(what).map(|against| against.time));
+            if !other.is_empty() {
+                out.push(Series { name: format!("{name}: {what}"), is_own: false, rows: best.clone(), points: other });
+            }
         }
     }
     out

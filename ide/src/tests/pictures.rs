@@ -121,7 +121,7 @@ fn a_sweep_is_drawn_under_its_roof() {
         fault: None,
         size: Some(Size { name: "N".to_owned(), value: n }),
         roof: Some(Roof { gbps: 3350.0, tflops: 67.0, unit: "f32".to_owned(), source: "datasheet".to_owned() }),
-        against: Some(Against { what: "git:main".to_owned(), time: spread(other) }),
+        against: vec![Against { what: "git:main".to_owned(), time: spread(other) }],
     };
     let mut rows: Vec<Row> = (12..=24)
         .step_by(2)

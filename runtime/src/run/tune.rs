@@ -38,7 +38,7 @@ use crate::{
     exec::{Job, Task, Verify},
     tensor::Tensor,
     timing::Spread,
-    tune::{FAR_SLOWER_AT_FIRST, FAR_SLOWER_BY_MODEL, FULL_SAMPLES, Race, TriedRow, TunedLaunch, Tuning},
+    tune::{FAR_SLOWER_AT_FIRST, FAR_SLOWER_BY_MODEL, FULL_SAMPLES, Heat, Race, TriedRow, TunedLaunch, Tuning},
     watch::Watched,
 };
 
@@ -359,38 +359,50 @@ impl Run<'_> {
         let mut alive: Vec<usize> = (0..launches.len()).filter(|&at| tuned.rows[at].skipped.is_none()).collect();
         let predicted = |at: &usize| tuned.rows[*at].predicted_us.unwrap_or(f64::INFINITY);
         alive.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
-        let could_run = tuned.rows.iter().filter(|row| row.registers.is_some() && row.shared_bytes.is_some());
-        tuned.full_launches = could_run.count() as u32 * FULL_SAMPLES;
+        let could_run = tuned.rows.iter().filter(|row| row.registers.is_some() && row.shared_bytes.is_some()).count();
+        tuned.full_launches = could_run as u32 * FULL_SAMPLES;
         let mut samples: Vec<Vec<f64>> = vec![vec![]; launches.len()];
         let fault = Stations::with(&ordinals, ready, memories, is_first, |stations| {
             // Each alone at first: a row that faults is known by name.
             for (at, first) in stations.alone(&alive)? {
                 samples[at] = vec![first];
+                tuned.timed_launches += 1;
             }
             let best = alive.iter().map(|&at| samples[at][0]).fold(f64::INFINITY, f64::min);
+            let timed_once = alive.len();
             if !exhaustive {
                 for &at in alive.iter().filter(|&&at| samples[at][0] > FAR_SLOWER_AT_FIRST * best) {
                     tuned.rows[at].skipped = Some(format!("its first launch took {:.1} times the best", samples[at][0] / best));
                 }
                 alive.retain(|&at| tuned.rows[at].skipped.is_none());
             }
-            let mut race = Race::new(alive.len(), exhaustive);
+            let mut race = Race::new(could_run, timed_once, exhaustive);
             loop {
-                let (mut out, is_last) = (vec![], race.is_last());
-                let each = race.next(&mut alive, &samples, &mut out);
+                let mut out = vec![];
+                let heat = race.next(&mut alive, &mut samples, &mut out);
                 for at in out {
-                    tuned.rows[at].skipped = Some(format!("slower in the first {} launches", samples[at].len()));
+                    tuned.rows[at].skipped = Some(match race.is_final() {
+                        true => "slower among those that are close".to_owned(),
+                        false => format!("slower in the first {} launches", samples[at].len()),
+                    });
                 }
-                let Some(each) = each else { break };
+                let Some(heat) = heat else { break };
                 // What decides is measured on one GPU.
-                let decides = is_last && ordinals.len() > 1 && !exhaustive;
-                // A row in full by itself, as who launches it does; the others in turn, so that a change of the clock is everybody's.
-                let groups = if exhaustive { alive.chunks(ordinals.len()) } else { alive.chunks(alive.len()) };
-                for group in groups {
-                    for (at, more) in stations.together(group, each, decides)? {
-                        if decides {
-                            samples[at].clear();
+                let on_one = race.is_final();
+                let at_once = if on_one { 1 } else { ordinals.len() };
+                let (groups, each): (Vec<Vec<usize>>, u32) = match heat {
+                    Heat::InTurn(each) => (vec![alive.clone()], each),
+                    Heat::InARow { samples, backwards } => {
+                        let mut groups: Vec<_> = alive.chunks(at_once).map(<[usize]>::to_vec).collect();
+                        if backwards {
+                            groups.reverse();
                         }
+                        (groups, samples)
+                    }
+                };
+                for group in groups {
+                    for (at, more) in stations.together(&group, each, on_one)? {
+                        tuned.timed_launches += more.len() as u32;
                         samples[at].extend(more);
                     }
                 }
@@ -398,7 +410,6 @@ impl Run<'_> {
             Ok(())
         });
         for (row, us) in tuned.rows.iter_mut().zip(samples) {
-            tuned.timed_launches += us.len() as u32;
             row.time = (!us.is_empty()).then(|| Spread::of(us));
         }
         tuned.fault = fault.err().map(|(at, message)| match at {

@@ -230,6 +230,7 @@ impl Host<'_> {
                 self.move_module(object, name, args, 0);
                 Some(receiver.clone())
             }
+            Value::Object(report) if name == "run" && self.is_made_report(report) => Some(self.run_report(report, args)),
             // Of `unittest`.
             Value::Object(_) if matches!(name, "skipTest" | "fail") => {
                 self.raised = Some("the test ends here".into());

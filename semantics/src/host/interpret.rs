@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 use smol_str::SmolStr;
 
 use super::{
-    Called, HostPlace, Site,
+    Called, HostPlace, Site, benchmarks,
     budget::{self, Evaluation},
     calls::MAX_TEXT_BYTES,
     contents::Recorder,
@@ -26,7 +26,7 @@ use super::{
     operations::{compare, distinct, outgrows, python_str},
     statements::Flow,
     torch::Args,
-    value::{Class, Closure, Code, Doubt, Kind, Method, Scope, Value},
+    value::{Class, Closure, Code, Doubt, Kind, Method, Object, Scope, Value},
 };
 use crate::{
     Db, Function, SourceFile,
@@ -70,6 +70,8 @@ pub(crate) struct Host<'db> {
     pub(super) autograd: Autograd,
     /// What is launched in other files, where that is what is asked for.
     pub(super) called: Option<Vec<Called>>,
+    /// What `triton.testing.perf_report` has made, and whether it has run.
+    pub(super) benchmarks: Vec<(Rc<Object>, bool)>,
     /// Blocks around what runs now that are expected to fail.
     pub(super) expected_failures: usize,
     /// An exception that an expression raises for sure.
@@ -159,6 +161,7 @@ impl<'db> Host<'db> {
             _evaluation: Evaluation::begin(),
             exceeded: None,
             outgrown: None,
+            benchmarks: Vec::new(),
             found: Launches::default(),
         }
     }
@@ -278,6 +281,10 @@ impl<'db> Host<'db> {
                 continue;
             }
             value = match self.expr(frame, callee) {
+                report if benchmarks::is_report(&report) => {
+                    let report = self.expr(frame, decorator);
+                    self.call(report, Args { positional: vec![value.clone()], keywords: vec![] })
+                }
                 // What a library adds (caching, compilation, no gradients) does not change what is launched.
                 Value::Path(_) => value,
                 Value::Partial(partial) if matches!(partial.0, Value::Path(_)) => value,

@@ -76,6 +76,9 @@ impl Host<'_> {
             let made = self.tensor_function(name, args);
             return self.possible(name, args, made).unwrap_or_else(unknown);
         }
+        if let Some(of_benchmark) = self.benchmark_path(path, args) {
+            return of_benchmark;
+        }
         let found = match path {
             "triton.testing.assert_close" | "numpy.testing.assert_allclose" | "numpy.allclose" => self.check(path, args),
             "triton.cdiv" => int(0, "x").zip(int(1, "y")).and_then(|(a, b)| cdiv(a, b)).map(Value::int),
