@@ -38,6 +38,9 @@ const MAX_CHAIN: u32 = 32;
 /// An access of at most this many elements a thread is made in whatever layout it is needed.
 const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
 
+/// A tile with at most this many elements for each thread is stored wherever it is: each is stored by one thread, however many hold it.
+const MAX_STORED_ELEMENTS_PER_THREAD: u64 = 4;
+
 /// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is
 /// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
 const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
@@ -370,8 +373,11 @@ impl Assignment<'_> {
     fn home_access(&mut self, function: &Function, id: OpId, moved: Option<LayoutId>) {
         let op = function.op(id);
         let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
+        let ty = function.ty(op.operands[0]);
+        let few = matches!(op.kind, OpKind::Store(_))
+            && ty.num_elements() <= MAX_STORED_ELEMENTS_PER_THREAD * 32 * u64::from(self.num_warps);
         if let Some(layout) = moved
-            && self.is_free_in(function.ty(op.operands[0]), layout)
+            && (few || self.is_free_in(ty, layout))
         {
             layouts.iter_mut().for_each(|l| *l = layout);
         }

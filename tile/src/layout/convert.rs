@@ -104,8 +104,8 @@ impl Access {
     }
 }
 
-/// The buffer that a conversion through shared memory uses: the widest vectors both sides share, then the banks, then segments chosen
-/// so that neither side's lanes fall on one bank more often than they must.
+/// The buffer that a conversion through shared memory uses: the widest vectors both sides share, or those of a side that moves far more
+/// elements a thread, then the banks, then segments chosen so that neither side's lanes fall on one bank more often than they must.
 pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u32) -> SharedLayout {
     let bits = element_bits.max(8);
     let total = source.index_bits();
@@ -113,6 +113,15 @@ pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u3
     let mut vector: Vec<u32> = Vec::new();
     for &basis in &source.register {
         if vector.len() < widest && basis != 0 && destination.register.contains(&basis) && !vector.contains(&basis) {
+            vector.push(basis);
+        }
+    }
+    let held = |layout: &Distributed| layout.num_registers() >> layout.free_bits().0.count_ones();
+    let (written, read) = (held(source), held(destination));
+    let busier = if read >= 2 * written { Some(destination) } else { Some(source).filter(|_| written >= 2 * read) };
+    let mut within = Span::of(&vector);
+    for &basis in busier.map_or(&[][..], |layout| &layout.register) {
+        if vector.len() < widest && within.insert(basis, 0) {
             vector.push(basis);
         }
     }
