@@ -45,8 +45,8 @@ use tritium_tile::{
 };
 
 pub use crate::Unsupported;
-pub use control::UNROLL_FULL;
 use crate::{ptx_strings::Instruction, tensor_map::TensorMap};
+pub use control::UNROLL_FULL;
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
 type Emitted<T> = Result<T, Unsupported>;

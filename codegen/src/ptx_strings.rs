@@ -406,7 +406,9 @@ impl Instruction {
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
             Instruction::CvtFromE4m3 => vec!["=r".into(), "h".into()],
-            Instruction::BarSync | Instruction::WarpSync | Instruction::GridWait | Instruction::GridLaunch => vec!["~{memory}".into()],
+            Instruction::BarSync | Instruction::WarpSync | Instruction::GridWait | Instruction::GridLaunch => {
+                vec!["~{memory}".into()]
+            }
             Instruction::SourceLine { .. } => vec!["=r".into()],
             Instruction::LoadGlobal { words, word_bits, predicated, .. } => {
                 let w = word(word_bits).to_string();

@@ -598,7 +598,8 @@ impl Compiler {
     ) -> Result<Compiled, String> {
         let sm = options.sm;
         let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
-        let request = PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(&llvm.text) };
+        let request =
+            PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(&llvm.text) };
         let mut ptx = exact::compile_ptx(&self.pool, &self.store, &request).map_err(|e| e.to_string())?;
         // An assertion that fails says the line it has now.
         if name.is_none() && ptx.contains("__assertfail") {

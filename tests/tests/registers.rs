@@ -94,7 +94,8 @@ fn assembled(source: &Source, case: &Case, gpu: &str, pool: &Pool) -> Result<Ass
     let gpu = Gpu::find(gpu).ok_or("no such GPU")?;
     let options = codegen::CompileOptions::new(gpu.sm, launch.options);
     let llvm = codegen::llvm_text(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
-    let request = PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: passes_for(&llvm.text) };
+    let request =
+        PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: passes_for(&llvm.text) };
     Ok(compile_exact(pool, &Store::open(), &request).map_err(|error| error.to_string())?.code)
 }
 

@@ -47,7 +47,9 @@ fn is_movable(line: &str) -> bool {
     let Some((_, instruction)) = line.split_once(" = ") else { return false };
     match instruction.split(' ').next() {
         Some("phi" | "load" | "cmpxchg" | "atomicrmw" | "alloca") => false,
-        Some("call") => instruction.contains(" asm \"") || instruction.contains(" @llvm.") && !instruction.contains(" @llvm.nvvm."),
+        Some("call") => {
+            instruction.contains(" asm \"") || instruction.contains(" @llvm.") && !instruction.contains(" @llvm.nvvm.")
+        }
         _ => true,
     }
 }

@@ -105,7 +105,8 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
     let gpu = Gpu::find(GPU).ok_or("no such GPU")?;
     let options = codegen::CompileOptions::new(gpu.sm, launch.options);
     let llvm = codegen::llvm_text(&source.db, ready.instance, options).as_ref().map_err(|refused| refused.message.clone())?;
-    let request = PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: passes_for(&llvm.text) };
+    let request =
+        PtxRequest { llvm: &llvm.text, cpu: gpu.sm.ptx_target, features: gpu.sm.ptx_feature, passes: passes_for(&llvm.text) };
     let exact = compile_exact(pool, &Store::open(), &request).map_err(|error| error.to_string())?;
     let argument = |value: &LaunchValue| match *value {
         LaunchValue::Tensor { index, byte_offset } => json!({ "tensor": tensors[index].name, "offset": byte_offset }),
