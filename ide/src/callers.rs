@@ -23,7 +23,7 @@ use crate::{Analysis, Host, guarded, workspace::FolderWalk};
 
 use imports::Imports;
 
-/// Files around those that are asked about that are looked through, those near the top first.
+/// Files around those that are asked about that are looked through: those of their own packages first, then those near the top.
 const MAX_SCANNED: usize = 4_000;
 /// Callers of one file that are followed.
 const MAX_CALLERS: usize = 12;
@@ -39,8 +39,8 @@ pub(crate) struct Scan {
     epoch: u64,
     folders: HashMap<PathBuf, Arc<Vec<PathBuf>>>,
     imports: HashMap<PathBuf, Arc<Imports>>,
-    /// The last that was made, and of which folders.
-    graph: Option<(Around, Arc<ImportGraph>)>,
+    /// The last that was made, of which folders, and the packages that come first if there are too many files, or if they are not among them.
+    graph: Option<(Around, BTreeSet<PathBuf>, Arc<ImportGraph>)>,
 }
 
 /// Folders that are looked through with all that is in them, and those that are not.
@@ -248,17 +248,19 @@ impl Analysis {
         let system = self.db().system();
         let mut folders: BTreeSet<PathBuf> = named.iter().map(|folder| system.absolute(folder)).collect();
         let mut alone: BTreeSet<PathBuf> = BTreeSet::new();
-        for path in files {
-            let path = system.absolute(path);
+        let mut packages: BTreeSet<PathBuf> = BTreeSet::new();
+        let absolute: Vec<PathBuf> = files.iter().map(|path| system.absolute(path)).collect();
+        for path in &absolute {
+            // An installed package has no tests beside it.
+            let above = || path.ancestors().skip(1).take_while(|folder| !folder.ends_with("site-packages"));
+            let package = above().take_while(|folder| system.is_file(&folder.join("__init__.py"))).last();
+            packages.extend(package.map(Path::to_owned));
             if let Some(root) = self.roots().iter().find(|root| path.starts_with(root)) {
                 folders.insert(root.clone());
                 continue;
             }
-            // An installed package has no tests beside it.
-            let above = || path.ancestors().skip(1).take_while(|folder| !folder.ends_with("site-packages"));
             let marked = above().find(|folder| MARKS.iter().any(|mark| system.is_file(&folder.join(mark))));
-            let package = || above().take_while(|folder| system.is_file(&folder.join("__init__.py"))).last();
-            match (marked.or_else(package), path.parent()) {
+            match (marked.or(package), path.parent()) {
                 (Some(folder), _) => {
                     folders.insert(folder.to_owned());
                 }
@@ -275,7 +277,10 @@ impl Analysis {
         let around = (outer.into_iter().collect(), alone);
         let epoch = {
             let scan = locked(self.scan());
-            if let Some((_, graph)) = scan.graph.as_ref().filter(|(of, _)| *of == around) {
+            if let Some((of, first, graph)) = &scan.graph
+                && *of == around
+                && (packages.is_subset(first) || !graph.is_cut && absolute.iter().all(|path| graph.by_path.contains_key(path)))
+            {
                 return Arc::clone(graph);
             }
             scan.epoch
@@ -288,11 +293,18 @@ impl Analysis {
             paths.extend(self.below(folder, 1).iter().cloned());
         }
         let is_cut = paths.len() > MAX_SCANNED;
-        let imports = paths.into_iter().take(MAX_SCANNED).filter_map(|path| Some((path.clone(), self.imports_of(&path)?)));
+        // A package may lie where nobody looks: in a hidden folder, in one that git ignores.
+        if is_cut || absolute.iter().any(|path| !paths.contains(path)) {
+            let near: BTreeSet<PathBuf> = packages.iter().flat_map(|folder| self.below(folder, usize::MAX).to_vec()).collect();
+            let others = paths.into_iter().filter(|path| !near.contains(path));
+            let kept: Vec<PathBuf> = near.iter().cloned().chain(others).take(MAX_SCANNED).collect();
+            paths = kept.into_iter().collect();
+        }
+        let imports = paths.into_iter().filter_map(|path| Some((path.clone(), self.imports_of(&path)?)));
         let graph = Arc::new(ImportGraph::new(imports.collect(), is_cut));
         let mut scan = locked(self.scan());
         if scan.epoch == epoch {
-            scan.graph = Some((around, Arc::clone(&graph)));
+            scan.graph = Some((around, packages, Arc::clone(&graph)));
         }
         graph
     }

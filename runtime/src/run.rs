@@ -44,7 +44,7 @@ pub(crate) use tune::each;
 pub use tune::tune;
 
 use self::{
-    compare::{Ran, longest_reduction},
+    compare::{Ran, Rounding, longest_reduction},
     sanitize::Collected,
     tune::Trials,
 };
@@ -210,6 +210,7 @@ struct Launched {
     /// What its memories hold after it.
     after: Option<Vec<Tensor>>,
     reduction: u64,
+    rounding: Rounding,
 }
 
 impl Run<'_> {
@@ -352,16 +353,16 @@ impl Run<'_> {
             Err(DeviceError::Stopped { origin }) => return Err(self.stopped(launch, self.place_of(instance, origin))),
             Err(error) => {
                 report.fault = Some(self.located(instance, &error));
-                return Ok(Launched { report, after: None, reduction: 1 });
+                return Ok(Launched { report, after: None, reduction: 1, rounding: Rounding::default() });
             }
         };
         self.enter(launch, "looking at what was written by");
         self.save("", &after)?;
         let ran = Ran { launch, memories, before: &before, after: &after, stores: &stores };
         report.outputs = ran.outputs();
-        let reduction = longest_reduction(&module, launch);
+        let (reduction, rounding) = (longest_reduction(&module, launch), Rounding::of(&module));
         if job.verify == Verify::Never {
-            return Ok(Launched { report, after: Some(after), reduction });
+            return Ok(Launched { report, after: Some(after), reduction, rounding });
         }
         report.comparisons.extend(ran.expectations(reduction, left_bytes));
         let has_checks = !host::host_launches(db, self.file).program.checks.is_empty();
@@ -373,7 +374,7 @@ impl Run<'_> {
             match self.on_cpu(&module, launch, &values, &mut reference) {
                 Ok(Done { stores, .. }) => {
                     let cpu = Ran { launch, memories, before: &before, after: &reference, stores: &stores };
-                    report.comparisons.extend(ran.against(&cpu, "the CPU device", reduction));
+                    report.comparisons.extend(ran.against(&cpu, "the CPU device", rounding));
                 }
                 Err(DeviceError::Stopped { origin }) => return Err(self.stopped(launch, self.place_of(instance, origin))),
                 Err(error) => report.fault = Some(format!("the CPU device, run for comparison: {error}")),
@@ -384,7 +385,7 @@ impl Run<'_> {
                 report.fault = Some(nothing.to_owned());
             }
         }
-        Ok(Launched { report, after: Some(after), reduction })
+        Ok(Launched { report, after: Some(after), reduction, rounding })
     }
 
     fn save(&self, suffix: &str, tensors: &[Tensor]) -> Result<(), Refusal> {

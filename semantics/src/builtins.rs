@@ -541,6 +541,10 @@ pub fn find(path: &str) -> Option<Known> {
     if let Some(name) = path.strip_prefix(LANGUAGE).and_then(|p| p.strip_prefix('.')) {
         return PUBLIC.get(name).cloned().or_else(|| find_in_language(name));
     }
+    // Code for NVIDIA's processors: PyTorch was built for no other.
+    if path == "torch.version.hip" || path == "torch.version.xpu" {
+        return Some(Known::Constant(Const::None));
+    }
     if path.starts_with("triton.") {
         return Builtin::named(path).map(Known::Builtin).or(Some(Known::Unsupported));
     }

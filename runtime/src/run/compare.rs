@@ -142,8 +142,9 @@ impl<'a> Ran<'a> {
         expect::evaluate(text, &names, max_bytes)
     }
 
-    /// Against the same launch on the CPU device.
-    pub(super) fn against(&self, other: &Ran<'_>, what: &str, reduction: u64) -> Vec<Comparison> {
+    /// Against the same launch elsewhere, which rounds as often on its way.
+    pub(super) fn against(&self, other: &Ran<'_>, what: &str, rounding: Rounding) -> Vec<Comparison> {
+        let extent = largest_extent(self.launch);
         let one = |index: usize| {
             let (written, reference) = (self.written(index), other.written(index));
             if written.tensor.is_empty() {
@@ -151,7 +152,7 @@ impl<'a> Ran<'a> {
             }
             let values = reference.tensor.values();
             let neither = |element| reference.lacks(element) && written.lacks(element);
-            let comparison = compare(&written, &values, neither, what, bound(written.tensor.dtype, reduction));
+            let comparison = compare(&written, &values, neither, what, rounding.bound(written.tensor.dtype, extent));
             let numbers = || (0..).zip(&values).any(|(element, value)| !value.is_nan() && !reference.lacks(element));
             if comparison.ok && !numbers() {
                 return Some(failed(&written.tensor.name, what, format!("everything that {what} wrote is NaN")));
@@ -318,9 +319,12 @@ fn index_of(mut flat: u64, shape: &[u64]) -> Vec<u64> {
 /// Elements that one output element may sum: the widest reduction or dot of the kernel, times the trips of the loops around it. Trips are
 /// bounded by the largest extent of the launch's tensors, since a loop walks along one of them.
 pub(super) fn longest_reduction(module: &Module, launch: &Launch) -> u64 {
-    let extent = launch.tensors.iter().flat_map(|t| &t.shape).copied().max().unwrap_or(1);
     let (longest, loops) = reductions(module);
-    if loops { longest.max(extent) } else { longest }
+    if loops { longest.max(largest_extent(launch)) } else { longest }
+}
+
+fn largest_extent(launch: &Launch) -> u64 {
+    launch.tensors.iter().flat_map(|t| &t.shape).copied().max().unwrap_or(1)
 }
 
 /// The most terms that one operation adds up, and whether there are loops, which may add up more.
@@ -345,7 +349,7 @@ fn reductions(module: &Module) -> (u64, bool) {
 }
 
 /// How a kernel rounds on its way from what it is given to what it leaves.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rounding {
     /// The most terms that one operation adds up, and whether there are loops, which may add up more.
     terms: u64,

@@ -97,7 +97,7 @@ impl Run<'_> {
                         break;
                     }
                 };
-                let Launched { report, after, reduction } = self.launch(&launch, &memories, before)?;
+                let Launched { report, after, reduction, .. } = self.launch(&launch, &memories, before)?;
                 if reported.insert(row) || report.fault.is_some() {
                     reports.push(report);
                 }

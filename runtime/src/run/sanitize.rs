@@ -375,7 +375,7 @@ impl Run<'_> {
             let (kernel, device) = (report.kernel.clone(), report.device.clone());
             all.launches.push(CheckedLaunch { launch: name, kernel, device, grid: launch.grid, programs, gap, findings: 0 });
         }
-        Launched { report, after, reduction: 1 }
+        Launched { report, after, reduction: 1, rounding: super::compare::Rounding::default() }
     }
 
     fn check(

@@ -426,11 +426,11 @@ impl Run<'_> {
             let (memories, before) = made()?;
             let (memories, before) = (memories.as_slice(), before.as_slice());
             let of_own = self.launch(own, memories, before.to_vec())?;
-            let Launched { after: Some(expected), reduction, .. } = of_own else { break };
+            let Launched { after: Some(expected), rounding, .. } = of_own else { break };
             let got = self.launch(other, memories, before.to_vec())?.after;
             let ran = |launch, after| Ran { launch, memories, before, after, stores: &Stores::Unseen };
             let compared =
-                got.as_ref().map(|got| ran(other, got).against(&ran(own, &expected), "the file's first row", reduction));
+                got.as_ref().map(|got| ran(other, got).against(&ran(own, &expected), "the file's first row", rounding));
             match compared {
                 Some(compared) if compared.iter().all(|comparison| comparison.ok) => {
                     tuned.comparisons = compared;
