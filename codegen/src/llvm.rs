@@ -355,7 +355,10 @@ impl<'m> Emitter<'m> {
     /// each load behind the stores of what is in its way, to save registers, and few would be under way at a time.
     fn keep_loads_ahead(&mut self) {
         if std::mem::take(&mut self.loads_may_sink) {
+            // It comes from no line: who looks for a store's instructions would find it, far in front of them.
+            let location = self.location.take();
             self.asm(Instruction::WarpSync, &[], &[]);
+            self.location = location;
         }
     }
 

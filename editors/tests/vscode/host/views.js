@@ -52,13 +52,14 @@ module.exports = ({ ask, holds, hover, hints, place, repeated, show, until }) =>
       put(editor, new vscode.Position(0, 0));
       const ptx = await ask('tritium.show.ptx');
       const lines = await until('the PTX stores', () => /st\.global/.test(ptx.document.getText()) && ptx.document.getText().split('\n'));
-      const at = lines.findIndex((line) => line.includes('st.global'));
+      // Each element is stored as soon as it is computed: any of the stores is the line's.
+      const stores = lines.flatMap((line, at) => (line.includes('st.global') ? [at] : []));
       const isSeen = (editor, line) => editor.visibleRanges.some((range) => range.start.line <= line && line <= range.end.line);
       await repeated('the store is seen in the PTX', async () => {
         put(editor, new vscode.Position(0, 0));
         ptx.revealRange(new vscode.Range(0, 0, 0, 0), vscode.TextEditorRevealType.AtTop);
         put(editor, new vscode.Position(store, 4));
-      }, () => isSeen(ptx, at));
+      }, () => stores.some((at) => isSeen(ptx, at)));
       // The other way: the cursor in the PTX brings the source's line.
       const small = await vscode.window.showTextDocument(ptx.document, { viewColumn: ptx.viewColumn });
       const load = lines.findIndex((line) => line.includes('ld.global'));
