@@ -7,7 +7,7 @@
 //! **Invariant:** only instructions that touch nothing but their operands, and stores to global memory beside these, change places; stores
 //! keep their order, and so does everything else.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The text of a function's body, with each run of movable lines depth first.
 pub(super) fn depth_first(body: &str) -> String {
@@ -68,7 +68,7 @@ fn write_run(run: &[&str], text: &mut String) {
         run.iter().for_each(|line| put(line, text));
         return;
     }
-    let mut defined: HashMap<&str, usize> = HashMap::with_capacity(run.len());
+    let mut defined: FxHashMap<&str, usize> = FxHashMap::default();
     let mut operands: Vec<Vec<usize>> = Vec::with_capacity(run.len());
     // Instructions in a row that lead to each.
     let mut depth: Vec<usize> = Vec::with_capacity(run.len());

@@ -35,11 +35,9 @@ pub static PASS: Pass = Pass {
 /// A chain of homeless ops longer than this gets a home: making it again would no longer be cheap.
 const MAX_CHAIN: u32 = 32;
 
-/// An access of at most this many elements a thread is made in whatever layout it is needed.
+/// A tile is loaded in whatever layout it is needed if a thread then loads at most this many elements, and stored wherever it is if there are
+/// at most this many for each thread: an element is stored by one thread, however many hold it.
 const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
-
-/// A tile with at most this many elements for each thread is stored wherever it is: each is stored by one thread, however many hold it.
-const MAX_STORED_ELEMENTS_PER_THREAD: u64 = 4;
 
 /// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is
 /// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
@@ -70,6 +68,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         function,
         made: FxHashMap::default(),
         made_of: FxHashMap::default(),
+        repeats: FxHashMap::default(),
         asker: Origin::NONE,
         after: FxHashMap::default(),
         at_start: FxHashMap::default(),
@@ -240,9 +239,12 @@ impl Assignment<'_> {
         }
     }
 
-    /// Whether an access of so many elements costs little in a layout, however often that repeats them.
-    fn is_free_in(&self, ty: &Type, layout: LayoutId) -> bool {
+    /// Whether an access costs little in a layout, however often that repeats its elements.
+    fn is_free_in(&self, kind: &OpKind, ty: &Type, layout: LayoutId) -> bool {
         let Some(layout) = self.table.distributed(layout) else { return false };
+        if matches!(kind, OpKind::Store(_)) {
+            return ty.num_elements() <= u64::from(MAX_FREE_ELEMENTS_PER_THREAD * 32 * self.num_warps);
+        }
         distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD || is_repeatable_in(ty, layout)
     }
 
@@ -373,11 +375,8 @@ impl Assignment<'_> {
     fn home_access(&mut self, function: &Function, id: OpId, moved: Option<LayoutId>) {
         let op = function.op(id);
         let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
-        let ty = function.ty(op.operands[0]);
-        let few = matches!(op.kind, OpKind::Store(_))
-            && ty.num_elements() <= MAX_STORED_ELEMENTS_PER_THREAD * 32 * u64::from(self.num_warps);
         if let Some(layout) = moved
-            && (few || self.is_free_in(ty, layout))
+            && self.is_free_in(&op.kind, function.ty(op.operands[0]), layout)
         {
             layouts.iter_mut().for_each(|l| *l = layout);
         }
@@ -561,6 +560,8 @@ struct Materialise<'m> {
     made: FxHashMap<(ValueId, LayoutId), ValueId>,
     /// The value that each of them stands for.
     made_of: FxHashMap<ValueId, ValueId>,
+    /// Answers of [`Self::hangs_on_loads`].
+    repeats: FxHashMap<(ValueId, LayoutId), bool>,
     /// Of the op whose operands are brought: what a loop carries or gives has no place of its own that a conversion could stand at.
     asker: Origin,
     /// Ops to place behind an op, and at the start of a block.
@@ -728,6 +729,10 @@ impl Materialise<'_> {
         if self.function.ty(value).is_scalar() || home.is_none() || home == Some(layout) {
             return true;
         }
+        // Each value once: sums of a value with itself would double the work with every step.
+        if let Some(&known) = self.repeats.get(&(value, layout)) {
+            return known;
+        }
         let Some(op) = self.function.def_op(value).filter(|_| depth < MAX_CHAIN) else { return false };
         let op = self.function.op(op).clone();
         let of_operands = match &op.kind {
@@ -742,7 +747,9 @@ impl Materialise<'_> {
                 self.table.intern(Layout::Distributed(source))
             }
         };
-        op.operands.iter().all(|&operand| self.hangs_on_loads(operand, of_operands, depth + 1))
+        let repeats = op.operands.iter().all(|&operand| self.hangs_on_loads(operand, of_operands, depth + 1));
+        self.repeats.insert((value, layout), repeats);
+        repeats
     }
 }
 
