@@ -46,7 +46,7 @@ use tritium_tile::{
 
 pub use crate::Unsupported;
 use crate::{ptx_strings::Instruction, tensor_map::TensorMap};
-pub use control::UNROLL_FULL;
+pub use control::{REDUCE_LOOPS, UNROLL_FULL};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
 type Emitted<T> = Result<T, Unsupported>;
@@ -145,6 +145,8 @@ struct Emitter<'m> {
     loads_may_sink: bool,
     facts: Facts,
     origins: origins::Origins,
+    /// LLVM makes a pointer to carry of every address in a loop.
+    reduces_loops: bool,
     /// How the registers of a value follow from its first; see [`walks`].
     walks: Vec<Option<walks::Walk>>,
     declarations: BTreeSet<String>,
@@ -195,6 +197,7 @@ impl<'m> Emitter<'m> {
             loads_may_sink: false,
             facts: facts::of_function(function),
             origins: origins::Origins::of(function),
+            reduces_loops: control::reduces_loops(function),
             walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),
             globals: Vec::new(),
@@ -490,7 +493,11 @@ impl<'m> Emitter<'m> {
             put(format_args!("{declaration}"));
         }
         let limit = self.emission.max_registers.map_or_else(String::new, |n| format!(" \"nvvm.maxnreg\"=\"{n}\""));
-        put(format_args!("\nattributes #0 = {{ nounwind \"nvvm.maxntid\"=\"{},1,1\"{limit} }}", 32 * self.module.num_warps));
+        let reduced = if self.reduces_loops { format!(" \"{REDUCE_LOOPS}\"") } else { String::new() };
+        put(format_args!(
+            "\nattributes #0 = {{ nounwind \"nvvm.maxntid\"=\"{},1,1\"{limit}{reduced} }}",
+            32 * self.module.num_warps
+        ));
         put(format_args!("attributes #1 = {{ convergent nounwind }}"));
         put(format_args!("attributes #2 = {{ nounwind }}"));
         put(format_args!("attributes #3 = {{ noinline nounwind willreturn memory(none) }}\n"));

@@ -15,7 +15,7 @@ use std::{
 use tritium_runtime::{
     exact::{self, Exact},
     store::Store,
-    worker::{self, LEAN_PASSES, Pool, PtxRequest, WorkerError},
+    worker::{self, Pool, PtxRequest, WorkerError},
 };
 use tritium_semantics::target::Sm;
 
@@ -142,7 +142,7 @@ impl Artefacts {
     /// PTX alone, made while the caller waits.
     pub fn ptx(&self, llvm: &str, sm: &'static Sm) -> Result<String, String> {
         let (pool, store) = self.shared.compiler()?;
-        let request = PtxRequest { llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: LEAN_PASSES };
+        let request = PtxRequest { llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(llvm) };
         exact::compile_ptx(pool, store, &request).map_err(|error| error.to_string())
     }
 }
@@ -165,7 +165,7 @@ impl Shared {
             Ok(compiler) => compiler,
             Err(message) => return State::Failed(message.into()),
         };
-        let request = PtxRequest { llvm: &key.llvm, cpu: key.cpu, features, passes: LEAN_PASSES };
+        let request = PtxRequest { llvm: &key.llvm, cpu: key.cpu, features, passes: worker::passes_for(&key.llvm) };
         match exact::compile_exact(pool, store, &request) {
             Ok(exact) => State::Ready(Arc::new(exact)),
             Err(error @ WorkerError::Missing { .. }) => State::Absent(error.to_string().into()),

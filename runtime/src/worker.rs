@@ -26,6 +26,7 @@ pub use llvm::version as llvm_version;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
+use tritium_codegen::llvm::{REDUCE_LOOPS, UNROLL_FULL};
 
 use crate::{child, files};
 
@@ -38,9 +39,20 @@ pub const LEAN_PASSES: &str =
 const UNROLLING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),\
     loop(loop-unroll-full),instcombine<no-verify-fixpoint>,gvn,adce,simplifycfg)";
 
+/// Each with the reduction of addresses in loops, which is off among LLVM's own.
+const REDUCING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,loop(loop-reduce),\
+    adce,simplifycfg)";
+const UNROLLING_AND_REDUCING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),\
+    loop(loop-unroll-full),instcombine<no-verify-fixpoint>,gvn,loop(loop-reduce),adce,simplifycfg)";
+
 /// The passes that a text of ours needs.
 pub fn passes_for(llvm: &str) -> &'static str {
-    if llvm.contains(tritium_codegen::llvm::UNROLL_FULL) { UNROLLING_PASSES } else { LEAN_PASSES }
+    match (llvm.contains(UNROLL_FULL), llvm.contains(REDUCE_LOOPS)) {
+        (false, false) => LEAN_PASSES,
+        (false, true) => REDUCING_PASSES,
+        (true, false) => UNROLLING_PASSES,
+        (true, true) => UNROLLING_AND_REDUCING_PASSES,
+    }
 }
 
 /// How long LLVM may take over one module; the largest kernels need about a second.

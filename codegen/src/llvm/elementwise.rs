@@ -101,13 +101,14 @@ impl Emitter<'_> {
         Ok(layout.register.iter().enumerate().filter(|(_, base)| *base & !same == 0).map(|(bit, _)| 1 << bit).sum())
     }
 
-    /// A pointer that a loop moves plus an offset that it does not. LLVM would keep the offset in 64 bits through the loop; one
+    /// A pointer that a loop with products moves plus an offset that it does not. LLVM would keep the offset in 64 bits through the loop; one
     /// instruction makes the address of 32. An offset of known numbers is better off with LLVM, which folds it into the access.
     fn is_cheaper_fresh(&self, op: OpId) -> bool {
         let operation = self.function.op(op);
         let (pointer, offset) = (operation.operands[0], operation.operands[1]);
         let home = self.origins.innermost_loop(operation.results[0]);
         self.ty(offset).elem() == Elem::Scalar(Scalar::I32)
+            && !self.reduces_loops
             && home.is_some()
             && self.origins.innermost_loop(pointer) == home
             && self.origins.innermost_loop(offset) != home

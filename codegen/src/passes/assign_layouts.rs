@@ -35,8 +35,8 @@ pub static PASS: Pass = Pass {
 /// A chain of homeless ops longer than this gets a home: making it again would no longer be cheap.
 const MAX_CHAIN: u32 = 32;
 
-/// A tile is loaded in whatever layout it is needed if a thread then loads at most this many elements, and stored wherever it is if there are
-/// at most this many for each thread: an element is stored by one thread, however many hold it.
+/// A tile is loaded in whatever layout it is needed if a thread then loads at most this many elements, and stored wherever it is if a thread holds
+/// at most this many of them.
 const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
 
 /// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is
@@ -71,6 +71,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         repeats: FxHashMap::default(),
         asker: Origin::NONE,
         after: FxHashMap::default(),
+        before: FxHashMap::default(),
+        blocks: FxHashMap::default(),
         at_start: FxHashMap::default(),
     };
     materialise.run();
@@ -243,7 +245,8 @@ impl Assignment<'_> {
     fn is_free_in(&self, kind: &OpKind, ty: &Type, layout: LayoutId) -> bool {
         let Some(layout) = self.table.distributed(layout) else { return false };
         if matches!(kind, OpKind::Store(_)) {
-            return ty.num_elements() <= u64::from(MAX_FREE_ELEMENTS_PER_THREAD * 32 * self.num_warps);
+            let elements = u64::from(MAX_FREE_ELEMENTS_PER_THREAD * 32 * self.num_warps);
+            return ty.num_elements() <= elements && distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD;
         }
         distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD || is_repeatable_in(ty, layout)
     }
@@ -564,9 +567,12 @@ struct Materialise<'m> {
     repeats: FxHashMap<(ValueId, LayoutId), bool>,
     /// Of the op whose operands are brought: what a loop carries or gives has no place of its own that a conversion could stand at.
     asker: Origin,
-    /// Ops to place behind an op, and at the start of a block.
+    /// Ops to place behind an op, in front of one, and at the start of a block.
     after: FxHashMap<OpId, Vec<OpId>>,
+    before: FxHashMap<OpId, Vec<OpId>>,
     at_start: FxHashMap<BlockId, Vec<OpId>>,
+    /// Where each op is.
+    blocks: FxHashMap<OpId, BlockId>,
 }
 
 impl Materialise<'_> {
@@ -580,6 +586,7 @@ impl Materialise<'_> {
         }
         let mut sites: Vec<(BlockId, OpId)> = Vec::new();
         self.function.walk(|block, op| sites.push((block, op)));
+        self.blocks = sites.iter().map(|&(block, op)| (op, block)).collect();
         let owners = rewrite::owner_ops(self.function);
         for &(block, id) in &sites {
             self.operands_of(block, id, owners[block.index()]);
@@ -590,6 +597,7 @@ impl Materialise<'_> {
                 block.ops.extend(first);
             }
             for op in old {
+                block.ops.extend(self.before.get(&op).into_iter().flatten());
                 block.ops.push(op);
                 if let Some(after) = self.after.get(&op) {
                     block.ops.extend(after);
@@ -645,10 +653,34 @@ impl Materialise<'_> {
         debug_assert!(block.index() < self.function.blocks.len());
         for (n, layout) in wanted.into_iter().enumerate() {
             if let (Some(layout), Some(&operand)) = (layout, op.operands.get(n)) {
-                let value = self.get(operand, layout);
+                let value = match &op.kind {
+                    OpKind::Store(_) if n == 1 => self.get_late(operand, layout, block, id),
+                    _ => self.get(operand, layout),
+                };
                 self.function.op_mut(id).operands[n] = value;
             }
         }
+    }
+
+    /// The value in this layout for a store, which is the last to need it: a conversion stands in front of the store, so that what is stored before it
+    /// does not wait for the conversion's barrier. Nothing else uses that one, which may stand too late for it.
+    fn get_late(&mut self, value: ValueId, layout: LayoutId, block: BlockId, store: OpId) -> ValueId {
+        let known = self.made.contains_key(&(value, layout));
+        let made = self.get(value, layout);
+        let (Some(op), ValueDef::Result(def, _)) = (self.function.def_op(made), self.function.value(value).def) else {
+            return made;
+        };
+        let is_conversion =
+            matches!(self.function.op(op).kind, OpKind::ConvertLayout) && self.function.op(op).operands[0] == value;
+        if known || made == value || !is_conversion || self.blocks.get(&def) != Some(&block) {
+            return made;
+        }
+        if let Some(after) = self.after.get_mut(&def) {
+            after.retain(|&other| other != op);
+        }
+        self.made.remove(&(value, layout));
+        self.before.entry(store).or_default().push(op);
+        made
     }
 
     /// The value in this layout; made behind its definition if it is not there yet.

@@ -1,7 +1,8 @@
 //! How each memory op spreads over threads, and a first layout for everything else.
 //!
 //! Along the dimension in which addresses are contiguous a thread takes as many elements as one 16-byte access moves, then lanes, then
-//! warps follow. Ops on tiles of one shape and order share the widest choice, so that data flows between them without conversion.
+//! warps follow. Ops on tiles of one shape and order share the widest choice, so that data flows between them without conversion; but what is stored
+//! as often as anything of the shape is loaded goes in one access for each run, or each access would fill half of the sectors that it touches.
 //!
 //! **Invariant:** afterwards the module is at L1: every tile has a layout, and where two layouts meet there is a conversion.
 //! `assign_layouts` removes almost all of them: it takes from here only what memory ops want.
@@ -85,6 +86,42 @@ fn spread_rows(shape: &[u32], run: u32, row: u32, order: &[u8], num_warps: u32) 
     blocked(shape, &size, &lanes, &warps, order)
 }
 
+/// How a memory op would like its tile to be spread, by itself.
+struct Choice {
+    id: OpId,
+    shape: Shape,
+    order: Order,
+    /// Elements of the first dimension for each thread; and at most, whatever the others of its shape want.
+    run: u32,
+    most: u32,
+    /// Loops around it.
+    depth: u32,
+}
+
+/// What ops on tiles of one shape and order agree on.
+#[derive(Default)]
+struct Group {
+    run: u32,
+    /// Loops around the innermost of them.
+    depth: u32,
+}
+
+/// By block, how many loops are around it.
+fn loop_depths(function: &Function) -> Vec<u32> {
+    let mut depths = vec![0; function.blocks.len()];
+    let mut pending = vec![function.body];
+    while let Some(block) = pending.pop() {
+        for &op in &function.block(block).ops {
+            let op = function.op(op);
+            for &region in &op.regions {
+                depths[region.index()] = depths[block.index()] + u32::from(op.kind.is_loop());
+                pending.push(region);
+            }
+        }
+    }
+    depths
+}
+
 /// The value whose shape a memory op moves: its pointer.
 fn memory_layouts(
     function: &Function,
@@ -94,8 +131,14 @@ fn memory_layouts(
 ) -> IndexMap<OpId, LayoutId> {
     let num_warps = options.launch.num_warps;
     let turned = turned(function, options);
-    let mut choices: Vec<(OpId, Shape, Order, u32)> = Vec::new();
-    function.walk(|_, id| {
+    let depths = loop_depths(function);
+    let multiplies = {
+        let mut found = false;
+        function.walk(|_, id| found |= matches!(function.op(id).kind, OpKind::Dot { .. }));
+        found
+    };
+    let mut choices: Vec<Choice> = Vec::new();
+    function.walk(|block, id| {
         let op = function.op(id);
         if !op.kind.is_access() {
             return;
@@ -105,17 +148,28 @@ fn memory_layouts(
             return;
         }
         let (order, run) = choose(function, facts, id, num_warps);
-        choices.push((id, shape.clone(), order, run));
+        // What a product takes goes through shared memory, in copies of 16 bytes.
+        let one_access = matches!(op.kind, OpKind::Store(_)) && !multiplies;
+        let most = if one_access { (MAX_ACCESS_BYTES / pointee_bytes(function, op.operands[0])).max(1) } else { u32::MAX };
+        choices.push(Choice { id, shape: shape.clone(), order, run, most, depth: depths[block.index()] });
     });
-    let mut widest: IndexMap<(Shape, Order), u32> = IndexMap::new();
-    for (_, shape, order, run) in &choices {
-        let entry = widest.entry((shape.clone(), order.clone())).or_insert(1);
-        *entry = (*entry).max(*run);
+    let mut groups: IndexMap<(Shape, Order), Group> = IndexMap::new();
+    for choice in &choices {
+        let group = groups.entry((choice.shape.clone(), choice.order.clone())).or_default();
+        group.run = group.run.max(choice.run);
+        group.depth = group.depth.max(choice.depth);
+    }
+    for choice in &choices {
+        if let Some(group) = groups.get_mut(&(choice.shape.clone(), choice.order.clone()))
+            && choice.depth == group.depth
+        {
+            group.run = group.run.min(choice.most);
+        }
     }
     choices
         .into_iter()
-        .map(|(id, shape, order, _)| {
-            let run = widest.get(&(shape.clone(), order.clone())).copied().unwrap_or(1);
+        .map(|Choice { id, shape, order, .. }| {
+            let run = groups.get(&(shape.clone(), order.clone())).map_or(1, |group| group.run.max(1));
             let row = if turned.get(&id) == order.first() { TURNED_ROW } else { 32 };
             (id, table.intern(Layout::Distributed(spread_rows(&shape, run, row, &order, num_warps))))
         })

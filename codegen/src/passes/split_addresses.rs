@@ -2,7 +2,8 @@
 //!
 //! What all elements of an offset share (a program's share of the rows, a batch's stride) is added to the scalar pointer, once. What is
 //! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions.
-//! A comparison of 64-bit indices with a bound likewise compares what is left with what is left of the bound. Loads that `pipeline_loops` finds to be
+//! A comparison of 64-bit indices with a bound is one of 32 bits if both fit. Else it compares what is left with what is left of the bound, which
+//! is cut to 32 bits first where a thread compares so many numbers that it is worth it. Loads that `pipeline_loops` finds to be
 //! blocks keep their addresses and masks: it finds them by these, and nothing computes them in the end.
 //!
 //! **Invariant:** every address and every comparison is what it was: 64-bit sums are taken apart exactly, 32-bit ones where they do not wrap
@@ -29,6 +30,11 @@ pub static PASS: Pass = Pass {
 
 /// Sums deeper than this are left as they are.
 const DEPTH: u32 = 24;
+/// Elements of a mask for each thread from which on a bound of 64 bits is cut to 32. That takes about ten instructions, one after the other, before
+/// the first load can start; a comparison of 64 bits has one more than one of 32, and several elements share one.
+const CUT_FROM: u64 = 16;
+/// Operations between a comparison and the mask that it is part of, at most.
+const MASK_DEPTH: u32 = 6;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     for function in &mut module.functions {
@@ -37,6 +43,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         let kept = kept(function, &facts, options);
         let body = function.body;
         let wide_only = feeds_warpgroups(function, options);
+        let users = rewrite::users(function);
         let mut rebase = Rebase {
             function,
             wide_only,
@@ -47,6 +54,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             shares: FxHashMap::default(),
             placed: Vec::new(),
             origin: Origin::NONE,
+            users,
+            threads: u64::from(options.launch.num_warps) * 32,
         };
         rebase.block(body);
         rewrite::erase_dead(function);
@@ -122,6 +131,10 @@ struct Rebase<'f> {
     bases: FxHashMap<ValueId, Base>,
     /// Answers of [`Self::has_shared`].
     shares: FxHashMap<ValueId, bool>,
+    /// By value, of those known.
+    users: Vec<Vec<OpId>>,
+    /// Of a CTA.
+    threads: u64,
     /// Ops to stand in front of the op that is looked at.
     placed: Vec<OpId>,
     origin: Origin,
@@ -451,6 +464,25 @@ impl Rebase<'_> {
         })
     }
 
+    /// How many elements a thread has of the largest mask that a comparison becomes.
+    fn elements_per_thread(&self, mask: ValueId) -> u64 {
+        let mut most = 0;
+        let mut pending: SmallVec<[(ValueId, u32); 4]> = SmallVec::from_slice(&[(mask, 0)]);
+        while let Some((value, depth)) = pending.pop() {
+            most = most.max(self.function.ty(value).shape().iter().map(|&extent| u64::from(extent)).product());
+            if depth == MASK_DEPTH {
+                continue;
+            }
+            for &user in self.users.get(value.index()).into_iter().flatten() {
+                let op = self.function.op(user);
+                if matches!(op.kind, OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Binary(BinaryOp::And)) {
+                    pending.push((op.results[0], depth + 1));
+                }
+            }
+        }
+        most.div_ceil(self.threads)
+    }
+
     /// `shared + rest < bound`, in 64 bits, as `rest < bound - shared`, in 32.
     fn compare(&mut self, id: OpId, op: &Op, predicate: Predicate) {
         let [left, right] = op.operands[..] else { return };
@@ -479,6 +511,13 @@ impl Rebase<'_> {
             Predicate::LeS | Predicate::GtS => 0,
             _ => return,
         };
+        let few = self.elements_per_thread(op.results[0]) < CUT_FROM;
+        if few && let (Some(left), Some(right)) = (self.narrow(sum), self.narrow(bound)) {
+            let op = self.function.op_mut(id);
+            op.kind = OpKind::Compare(predicate);
+            op.operands = SmallVec::from_slice(&[left, right]);
+            return;
+        }
         let parts = self.split(sum);
         let (Some(rest), Some(bound)) = (parts.rest, self.split_uniform(bound)) else { return };
         let small = |(min, max): (i128, i128)| min >= -(1 << 61) && max <= 1 << 61;
@@ -506,6 +545,15 @@ impl Rebase<'_> {
         let mut left_of_bound = bound;
         if let Some(shared) = parts.shared {
             left_of_bound = self.make(OpKind::Binary(BinaryOp::SubI), &[bound, shared], scalar.clone());
+        }
+        if few {
+            let ty = self.like(sum, Scalar::I64);
+            let left = self.make(OpKind::Cast(CastOp::ExtS), &[narrow], ty.clone());
+            let right = self.make(OpKind::Splat, &[left_of_bound], ty);
+            let op = self.function.op_mut(id);
+            op.kind = OpKind::Compare(predicate);
+            op.operands = SmallVec::from_slice(&[left, right]);
+            return;
         }
         for (kind, edge) in [(BinaryOp::MinS, max + above), (BinaryOp::MaxS, min - 1 + above)] {
             let edge = self.number(edge as i64, wide);

@@ -31,7 +31,7 @@ pub fn version() -> String {
 pub(super) fn ptx(request: &PtxRequest) -> Result<String, String> {
     // Idempotent, 50 microseconds the first time.
     Target::initialize_nvptx(&InitializationConfig::default());
-    keep_loops();
+    set_options();
     // LLVM turns these into C strings, and would stop at a zero byte or panic.
     if [request.cpu, request.features, request.passes].iter().any(|option| option.contains('\0')) {
         return Err("a zero byte in the processor, the features or the passes".into());
@@ -92,11 +92,13 @@ fn machine(cpu: &str, features: &str) -> Result<Rc<TargetMachine>, String> {
     })
 }
 
-/// Switches LLVM's loop strength reduction off: it makes a 64-bit pointer to carry of every address in a loop, where ours are a scalar
-/// pointer plus offsets that stay the same, and so costs registers that kernels with tensor cores do not have.
-fn keep_loops() {
+/// Switches LLVM's loop strength reduction off, and `mad.wide` on. The former makes a 64-bit pointer to carry of every address in a loop, where ours are a scalar
+/// pointer plus offsets that stay the same, and so costs registers that kernels with tensor cores do not have. The latter
+/// lets ptxas add up addresses beside a pointer that is a parameter: from `mul.wide` and `add` it makes a multiplication that takes the pointer from a
+/// register, for which each warp waits until it is loaded (`LDC`).
+fn set_options() {
     static ONCE: Once = Once::new();
-    let words = [c"tritium", c"-disable-lsr"].map(CStr::as_ptr);
+    let words = [c"tritium", c"-disable-lsr", c"-nvptx-mad-wide-opt"].map(CStr::as_ptr);
     // SAFETY: two C strings that live for ever, and their number; LLVM's options are set once, before anything reads them.
     ONCE.call_once(|| unsafe { LLVMParseCommandLineOptions(words.len() as c_int, words.as_ptr(), std::ptr::null()) });
 }

@@ -60,6 +60,11 @@ impl fmt::Display for Range {
     }
 }
 
+/// Programs along an axis of a grid at most (CUDA C++ Programming Guide, technical specifications for each compute capability).
+fn most_programs(axis: u8) -> i64 {
+    if axis == 0 { i32::MAX.into() } else { 65_535 }
+}
+
 pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: ValueId) -> Range {
     let ty = function.ty(result);
     let full = Range::of_type(ty);
@@ -72,8 +77,8 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
             let n = if ty.elem() == crate::types::Elem::Scalar(Scalar::I1) { n & 1 } else { *n };
             Range::fit(i128::from(n), i128::from(n), full)
         }
-        OpKind::ProgramId { .. } => Range::new(0, i64::from(i32::MAX) - 1),
-        OpKind::NumPrograms { .. } => Range::new(1, i64::from(i32::MAX)),
+        OpKind::ProgramId { axis } => Range::new(0, most_programs(*axis) - 1),
+        OpKind::NumPrograms { axis } => Range::new(1, most_programs(*axis)),
         OpKind::Iota { start, end } => Range::new(i64::from(*start), i64::from(*end) - 1),
         kind if kind.is_view() => operand(0),
         // To an operation with a sign the one bit of `i1` is -1, where ranges say 1.
