@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
-    facts::{self, Facts},
+    facts::{self, Facts, Range},
     module::{BlockId, Function, Module, OpId, ValueId},
     ops::{BinaryOp, CastOp, Constant, Op, OpKind},
     rewrite::{self, ValueMap},
@@ -197,6 +197,24 @@ fn inline_known_branch(
     true
 }
 
+/// How far a loop goes that ends at a number of steps from its begin, if that does not wrap.
+fn reach(function: &Function, facts: &Facts, lower: ValueId, upper: ValueId) -> Option<Range> {
+    let sum = function.op(function.def_op(upper)?);
+    let (a, b) = match (&sum.kind, &sum.operands[..]) {
+        (OpKind::Binary(BinaryOp::AddI), &[a, b]) => (a, b),
+        _ => return None,
+    };
+    let reach = if a == lower {
+        b
+    } else if b == lower {
+        a
+    } else {
+        return None;
+    };
+    let (from, reach, full) = (facts.range(lower), facts.range(reach), Range::of_type(function.ty(upper)));
+    (from.max.checked_add(reach.max)? <= full.max && from.min.checked_add(reach.min)? >= full.min).then_some(reach)
+}
+
 /// A loop that runs once is its body; one that never runs passes on what it is given.
 fn inline_single_trip(
     function: &mut Function,
@@ -214,7 +232,9 @@ fn inline_single_trip(
     }
     let [lower, upper, step] = operands.bounds().map(|bound| facts.range(bound));
     let never = lower.min >= upper.max;
-    let once = lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min;
+    let once = (lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min)
+        || policy.folds_ranges
+            && reach(function, facts, operands.lower, operands.upper).is_some_and(|reach| reach.min > 0 && reach.max <= step.min);
     if !never && !once {
         return false;
     }
