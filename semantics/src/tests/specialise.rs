@@ -360,3 +360,50 @@ def kernel(x, out, PRECISION: tl.constexpr, CACHE: tl.constexpr):
         "#]],
     );
 }
+
+/// What is shifted or seeds random numbers, here or in a helper, is loaded as an integer.
+#[test]
+fn what_helpers_take_as_integers_is_loaded_as_one() {
+    check(
+        "
+@triton.jit
+def unpack(packed, scale):
+    return (packed >> 4) * scale
+
+@triton.jit
+def noise(seed, n: tl.constexpr):
+    return tl.rand(tl.load(seed), tl.arange(0, n))
+
+@triton.jit
+def kernel(packed, scale, seed, out):
+    i = tl.arange(0, 16)
+    low = tl.load(packed + i)
+    tl.store(out + i, unpack(low, tl.load(scale + i)) + noise(seed, 16))
+",
+        expect![[r#"
+            kernel? packed:*i32 scale:*f32 seed:*i32 out:*f32
+        "#]],
+    );
+}
+
+/// A block pointer stores what it points to and nothing else: what is stored decides about it.
+#[test]
+fn pointers_agree_with_what_is_stored() {
+    check(
+        "
+@triton.jit
+def product(a, b, out):
+    i = tl.arange(0, 32)
+    a = a + i[:, None] * 32 + i[None, :]
+    b = b + i[:, None] * 32 + i[None, :]
+    sums = tl.zeros((32, 32), dtype=tl.int32)
+    for k in range(0, 4):
+        sums += tl.dot(tl.load(a), tl.load(b))
+    block = tl.make_block_ptr(out, (32, 32), (32, 1), (0, 0), (32, 32), (1, 0))
+    tl.store(block, sums)
+",
+        expect![[r#"
+            product? a:*i8 b:*i8 out:*i32
+        "#]],
+    );
+}
