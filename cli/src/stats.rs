@@ -40,6 +40,7 @@ fn text(stats: &Stats) -> String {
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
     let reached = stats.expressions - stats.unreached;
     let (elaborated, compiled) = (share(stats.elaborated, stats.kernels), share(stats.compiled, stats.kernels));
+    let whole = share(stats.elaborated, stats.kernels - stats.wrong - stats.other_devices);
     let (typed, ms) = (share(stats.typed_expressions, reached), &stats.ms);
     let launches = &stats.launches;
     let free = share(launches.whole + launches.arguments + launches.free, launches.all);
@@ -49,7 +50,9 @@ fn text(stats: &Stats) -> String {
         format!("files               {:>8}  ({} with syntax errors)\n", stats.files, stats.parse_errors),
         format!("kernels, helpers    {:>8}  {}\n", stats.kernels, stats.helpers),
         format!("not checked         {:>8}  {}\n", stats.unchecked.values().sum::<usize>(), unchecked.join(", ")),
-        format!("elaborated          {:>8}  {elaborated:.1} %\n", stats.elaborated),
+        format!("elaborated          {:>8}  {elaborated:.1} %, {whole:.1} % without the next two\n", stats.elaborated),
+        format!("  wrong             {:>8}  with an error of their own, whatever they are given\n", stats.wrong),
+        format!("  other devices     {:>8}  with what no Triton for NVIDIA has or takes\n", stats.other_devices),
         format!("compiled            {:>8}  {compiled:.1} %\n", stats.compiled),
         format!("autotuned           {:>8}  {} with known configurations\n", stats.tuned, stats.tuned_known),
         format!("launches            {:>8}  of at least one argument the type is known: {}\n", launches.all, launches.some_type),

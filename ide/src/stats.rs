@@ -8,9 +8,11 @@ use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 use tritium_codegen as codegen;
 use tritium_semantics::{
-    Db, Function, SourceFile,
+    Argument, Db, Function, Instance, SourceFile,
     body::Stmt,
+    check,
     configuration::Configuration,
+    diagnostics::Severity,
     elaborate::{self, Elaborated},
     host, items, launch,
     specialise::{self, LeftOpen, specialisations},
@@ -35,6 +37,10 @@ pub struct Stats {
     pub typed_expressions: usize,
     /// Kernels in which nothing unknown reaches a side effect.
     pub elaborated: usize,
+    /// Of the others: those with an error of their own, whatever they are given; they are followed as far as that goes.
+    pub wrong: usize,
+    /// Of the others: those in files for other devices, which use what no Triton for NVIDIA has or takes.
+    pub other_devices: usize,
     /// Kernels under `@triton.autotune`, and those of them whose configurations are known.
     pub tuned: usize,
     pub tuned_known: usize,
@@ -87,7 +93,7 @@ pub struct Milliseconds {
 pub struct Row {
     pub file: String,
     pub kernel: String,
-    /// `typed`, `elaborated`, `compiled`, `problems`, `unsupported`, `panicked`
+    /// `elaborated`, `wrong`, `other device`, `problems`, `compiled`, `unsupported`, `panicked`
     pub status: &'static str,
     pub reason: String,
 }
@@ -115,6 +121,8 @@ impl Analysis {
             let (status, reason) = counted.unwrap_or_else(|message| ("panicked", message));
             stats.panics += usize::from(status == "panicked");
             stats.elaborated += usize::from(matches!(status, "elaborated" | "compiled" | "unsupported"));
+            stats.wrong += usize::from(status == "wrong");
+            stats.other_devices += usize::from(status == "other device");
             stats.compiled += usize::from(status == "compiled");
             stats.rows.push(Row { file: path.display().to_string(), kernel: name, status, reason });
         }
@@ -219,8 +227,12 @@ impl Analysis {
         stats.unreached += counted.unreached;
         stats.typed_expressions += counted.typed;
         if !elaborated.complete {
-            let reason = elaborated.problems.first().map(|p| format!("{}: {}", p.code.as_str(), p.message)).unwrap_or_default();
-            return ("problems", reason);
+            let status = match () {
+                () if check::has_error(db, function) => "wrong",
+                () if items::is_for_other_device(db, function.file(db)) => "other device",
+                () => "problems",
+            };
+            return (status, self.why_incomplete(found.instance, elaborated));
         }
         if through <= Through::Tile {
             return ("elaborated", String::new());
@@ -242,6 +254,27 @@ impl Analysis {
         match compiled {
             Ok(_) => ("compiled", String::new()),
             Err(message) => ("unsupported", message.to_string()),
+        }
+    }
+}
+
+impl Analysis {
+    /// What keeps a specialisation from being the whole kernel: an error, an argument of which nothing is known, or the first value that is
+    /// not followed.
+    fn why_incomplete(&self, instance: Instance, elaborated: &Elaborated) -> String {
+        let db = self.db();
+        let error = elaborated.problems.iter().find(|problem| problem.severity() == Severity::Error);
+        if let Some(error) = error {
+            return format!("{}: {}", error.code.as_str(), error.message);
+        }
+        let params = items::items(db, instance.function(db).file(db)).function(instance.function(db)).map(|item| &item.params);
+        let arguments = instance.arguments(db).iter().zip(params.into_iter().flatten());
+        let unknown: Vec<String> =
+            arguments.filter(|(a, _)| **a == Argument::Unknown).map(|(_, param)| format!("`{}`", param.name)).collect();
+        match check::first_unknown(db, elaborated) {
+            _ if !unknown.is_empty() => format!("nothing is known of {}", unknown.join(", ")),
+            Some(gap) => gap,
+            None => "it is not followed to its end".to_owned(),
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::{
 
 use assembly::Found;
 pub(crate) use assembly::file_fix;
-pub use assembly::{place_of_row, removal_of_row};
+pub use assembly::{has_error, place_of_row, removal_of_row};
 pub use findings::{Look, label_of, look_at, visited, work_out_rest};
 pub use suppressions::{Suppression, is_silenced, silence, suppressions};
 

@@ -59,6 +59,7 @@ use smol_str::SmolStr;
 use tritium_tile as tile;
 
 pub(crate) use python::removal_of;
+pub(crate) use reached::come_everywhere;
 pub use types::Types;
 
 use crate::{

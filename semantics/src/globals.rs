@@ -16,7 +16,7 @@ use crate::{
     items::{
         Bound, Conditions, Enclosing, Folder, FunctionKind, Meaning, NameValues, RecordClass, chunk_body, chunk_count, circular,
         constant_at, conventional, declared, decorators, enclosing, follow, imported, is_passed_around, is_replaced, items,
-        language_dtype, meanings, members, records, uses,
+        language_dtype, meanings, meanings_beside, members, records, uses,
     },
     versions,
 };
@@ -73,8 +73,24 @@ fn meanings_by_running(db: &dyn Db, file: SourceFile, name: SmolStr, count: Opti
 pub fn name_in(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global> {
     match outer(db, function) {
         Some(_) => name_inside(db, function, name),
-        None => resolve(db, function.file(db), name),
+        None => of_module(db, function, name),
     }
+}
+
+/// What `name` means to a function in its module's scope.
+fn of_module(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global> {
+    match items(db, function.file(db)).function(function) {
+        Some(item) if item.branch.is_some() => name_beside(db, function, name),
+        _ => resolve(db, function.file(db), name),
+    }
+}
+
+/// Of a function under conditions of its module, which hold where the function is.
+#[salsa::tracked(returns(clone))]
+fn name_beside(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global> {
+    let file = function.file(db);
+    let own = items(db, file).of_definition.iter().position(|found| *found == Some(function))?;
+    one_of_module(db, &name, &meanings_beside::<Running>(db, file, &name, own))
 }
 
 /// Of a function inside others. Typing beside it finds the same.
@@ -83,7 +99,7 @@ fn name_inside(db: &dyn Db, function: Function, name: SmolStr) -> Option<Global>
     let (file, outer) = (function.file(db), outer(db, function));
     match enclosing(db, file, outer, &name) {
         Some(found) => Some(Closure { db, file, outer, left: &Cell::new(MAX_LOOKUPS) }.global(found)),
-        None => resolve(db, file, name),
+        None => of_module(db, function, name),
     }
 }
 
@@ -130,11 +146,14 @@ pub(crate) fn is_enclosed(db: &dyn Db, function: Function, name: &str) -> bool {
 /// What `name` means in a file's module scope.
 #[salsa::tracked(returns(clone))]
 pub fn resolve(db: &dyn Db, file: SourceFile, name: SmolStr) -> Option<Global> {
-    let found = meanings::<Running>(db, file, name.clone());
-    if found.is_empty() {
-        return conventional(&name).map(|path| Global::Module(path.into()));
+    one_of_module(db, &name, meanings::<Running>(db, file, name.clone()))
+}
+
+fn one_of_module(db: &dyn Db, name: &str, found: &[Meaning]) -> Option<Global> {
+    match found {
+        [] => conventional(name).map(|path| Global::Module(path.into())),
+        found => Some(one_of(db, found)),
     }
-    Some(one_of(db, found))
 }
 
 /// The likeliest of several meanings; values that differ are not guessed.

@@ -38,7 +38,8 @@ use decorators::{DecoratorEffect, Decorators};
 pub(crate) use declare::{Bound, Definition, MAX_VALUE_HEIGHT, declared, name_of_value};
 pub(crate) use enclosing::{Enclosing, enclosing};
 pub(crate) use names::{
-    Conditions, Folding, Meaning, circular, constant_at, follow, imported, language_dtype, meanings, members, path,
+    Conditions, Folding, Meaning, circular, constant_at, follow, imported, language_dtype, meanings, meanings_beside, members,
+    path,
 };
 pub use origin::{Module, module};
 pub use records::{RecordClass, RecordField, RecordKind};
@@ -150,6 +151,8 @@ pub struct FunctionItem {
     pub is_wrapped: bool,
     /// Defined under a condition: other functions of the same name may take its place.
     pub is_conditional: bool,
+    /// The innermost condition of the module that it stands under: an index into the file's branches.
+    pub branch: Option<usize>,
     pub params: Vec<ParamItem>,
     /// `do_not_specialize` of the decorator: parameters by position.
     pub unspecialised: BTreeSet<usize>,
@@ -337,6 +340,7 @@ fn function_item(
         is_tuned: has_configs || makes.contains(&DecoratorEffect::Tuned),
         is_wrapped: makes.contains(&DecoratorEffect::Other),
         is_conditional: definition.is_conditional,
+        branch: definition.branch,
         unspecialised: unspecialised(&body, def, &params),
         params,
     })
@@ -540,7 +544,7 @@ pub(crate) fn patched(db: &dyn Db, file: SourceFile) -> BTreeSet<SmolStr> {
 
 /// Whether a file is written for a Triton that compiles for something else than CUDA: what is silent there is silent for other reasons.
 #[salsa::tracked(returns(copy))]
-pub(crate) fn is_for_other_device(db: &dyn Db, file: SourceFile) -> bool {
+pub fn is_for_other_device(db: &dyn Db, file: SourceFile) -> bool {
     let is_named = file.path(db).iter().any(|part| {
         let part = part.to_string_lossy();
         part.split(['_', '-', '.']).any(|word| matches!(word, "ascend" | "npu" | "mlu" | "musa"))

@@ -13,7 +13,7 @@ use crate::{
     constant::Const,
     diagnostics::Severity,
     dtype::DType,
-    elaborate::elaborate,
+    elaborate::{Elaborated, come_everywhere, elaborate},
     globals,
     host::{self, Kind},
     items::{Annotation, FunctionItem, ParamItem, items},
@@ -306,10 +306,13 @@ struct Assumption {
 /// Flags meet in all four ways.
 const ASSUMPTIONS: [Assumption; 4] = [
     Assumption { nth: 0, flags: [true, true], equal_blocks: false },
-    Assumption { nth: 1, flags: [true, false], equal_blocks: true },
     Assumption { nth: 2, flags: [false, false], equal_blocks: false },
     Assumption { nth: 3, flags: [false, true], equal_blocks: true },
+    Assumption { nth: 1, flags: [true, false], equal_blocks: true },
 ];
+
+/// So many of them show both arms of what hangs on one flag.
+const BOTH_ARMS: usize = 2;
 
 /// What each argument is taken to be of which nothing is known.
 struct Guess<'a> {
@@ -327,11 +330,13 @@ struct Guess<'a> {
     assumption: Assumption,
 }
 
-/// What one launch and one row of the tuning were looked at under first.
-struct First {
+/// One set of arguments that one launch and one row of the tuning were looked at under.
+struct Seen {
     launch: Option<usize>,
     row: Option<u32>,
+    /// As they were assumed, before they were repaired.
     arguments: Vec<Argument>,
+    instance: Instance,
     /// Nothing is wrong with them.
     is_right: bool,
 }
@@ -354,15 +359,26 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
     let mut rules = host::Rules::of(db, kernel);
     let mut out: Vec<Specialisation> = Vec::new();
     let mut tried: Vec<Vec<Argument>> = Vec::new();
-    let mut firsts: Vec<First> = Vec::new();
+    let mut seen: Vec<Seen> = Vec::new();
     let only_first = db.settings().chosen(db).only_first;
     let mut repairs = Repairs::new(!partial.is_empty());
-    for launch in launches {
-        let written = launch.and_then(|launch| partial.get(launch));
-        let given = written.map(|written| written.launch.given.as_slice());
-        // What one launch leaves open is tried in every way; the others show what they say differently.
-        let sets = if out.iter().all(|s| s.open.is_empty()) { ASSUMPTIONS.len() } else { 1 };
-        for &assumption in ASSUMPTIONS.iter().take(sets) {
+    // How flags meet is tried last: what both arms of each and the other launches show may be everything.
+    let mut rest: Vec<(Option<usize>, Assumption)> = Vec::new();
+    for launch in launches.into_iter().map(Some).chain([None]) {
+        let sets = match launch {
+            // What one launch leaves open is tried in every way; the others show what they say differently.
+            Some(launch) => {
+                let is_wide = out.iter().all(|s| s.open.is_empty());
+                let (first, others) = ASSUMPTIONS.split_at(if is_wide { BOTH_ARMS } else { 1 });
+                rest.extend(others.iter().filter(|_| is_wide).map(|&assumption| (launch, assumption)));
+                first.iter().map(|&assumption| (launch, assumption)).collect()
+            }
+            None => std::mem::take(&mut rest),
+        };
+        let is_last = launch.is_none();
+        for (launch, assumption) in sets {
+            let written = launch.and_then(|launch| partial.get(launch));
+            let given = written.map(|written| written.launch.given.as_slice());
             // A tuning gives the blocks; all its rows are tried under the first assumption alone.
             let rows_tried = if out.is_empty() { MAX_ASSUMED_ROWS } else { 1 };
             for &row in rows.iter().take(rows_tried) {
@@ -382,9 +398,21 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     out[known].is_conditional &= is_conditional;
                     continue;
                 }
+                let shown = || seen.iter().filter(|seen| (seen.launch, seen.row) == (launch, row));
                 // Other sizes than those under which nothing is wrong show nothing: they are there to refute.
-                let shown = firsts.iter().find(|first| (first.launch, first.row) == (launch, row));
-                if shown.is_some_and(|first| first.is_right && guess.differs_by_sizes(&first.arguments, &arguments)) {
+                if shown().any(|seen| seen.is_right && guess.differs_by_sizes(&seen.arguments, &arguments)) {
+                    continue;
+                }
+                // Nor do flags that meet otherwise where nothing was wrong and everything was seen: an error that only they have is at a place that
+                // is right under the others.
+                let shows_all = |group: &[&Seen]| {
+                    let all: Vec<&Elaborated> = group.iter().map(|seen| elaborate(db, seen.instance)).collect();
+                    group.iter().all(|seen| seen.is_right) && come_everywhere(db, &all)
+                };
+                if is_last
+                    && shown().next().is_some_and(|first| guess.differs_by_flags(&first.arguments, &arguments))
+                    && (shows_all(&shown().collect::<Vec<_>>()) || shows_all(&seen.iter().collect::<Vec<_>>()))
+                {
                     continue;
                 }
                 tried.push(arguments.clone());
@@ -402,22 +430,25 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     called,
                     is_conditional,
                 });
-                if shown.is_none() {
-                    let is_right = !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error);
-                    firsts.push(First { launch, row, arguments: tried.last().cloned().unwrap_or_default(), is_right });
-                }
+                let is_right = is_right(elaborate(db, instance));
+                let arguments = tried.last().cloned().unwrap_or_default();
+                seen.push(Seen { launch, row, arguments, instance, is_right });
                 // What one set of guesses does not bring to an end the others need not try.
                 if elaborate(db, instance).exhausted {
                     return out;
                 }
                 // The others are there to refute: where nothing is wrong, who wants one set gets one.
-                if only_first && !elaborate(db, instance).problems.iter().any(|p| p.severity() == Severity::Error) {
+                if only_first && is_right {
                     return out;
                 }
             }
         }
     }
     out
+}
+
+fn is_right(elaborated: &Elaborated) -> bool {
+    !elaborated.problems.iter().any(|p| p.severity() == Severity::Error)
 }
 
 /// A launch that host code writes, as far as it is known.
@@ -554,13 +585,26 @@ impl Guess<'_> {
 
     /// Whether two sets of arguments differ in numbers alone that nothing says and that decide no condition.
     fn differs_by_sizes(&self, one: &[Argument], other: &[Argument]) -> bool {
+        self.differs_by(one, other, &|_, _| false)
+    }
+
+    /// The same, or in what is true or false.
+    fn differs_by_flags(&self, one: &[Argument], other: &[Argument]) -> bool {
+        let is_truth = |argument: &Argument| matches!(argument, Argument::Constexpr(Const::Bool(_)));
+        self.differs_by(one, other, &|one, other| is_truth(one) && is_truth(other))
+    }
+
+    fn differs_by(&self, one: &[Argument], other: &[Argument], allowed: &dyn Fn(&Argument, &Argument) -> bool) -> bool {
         let is_size = |index: usize, argument: &Argument| {
             matches!(argument, Argument::Constexpr(Const::Int(_)))
                 && !matches!(self.role(index), Role::Flag | Role::Choice(_))
                 && !matches!(self.given(index), Given::OneOf(_))
                 && !self.flow.decides.contains(&index)
         };
-        one.iter().zip(other).enumerate().all(|(i, (one, other))| one == other || is_size(i, one) && is_size(i, other))
+        let is_allowed = |(i, (one, other)): (usize, (&Argument, &Argument))| {
+            one == other || is_size(i, one) && is_size(i, other) || allowed(one, other)
+        };
+        one.iter().zip(other).enumerate().all(is_allowed)
     }
 
     /// Whether what is known of an argument allows for another that was assumed.

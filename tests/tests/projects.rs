@@ -864,6 +864,45 @@ fn stats_count_what_callers_say() {
     assert_eq!(counted(), [1, 1, 0, 0, 0]);
 }
 
+/// A kernel that is not followed to its end is told apart: it is wrong itself, it is for another device, or there is more to do here. What `tl.math`
+/// once had is known where it still is.
+#[test]
+fn stats_tell_why_a_kernel_is_not_whole() {
+    let file = |body: &str| {
+        format!(
+            "import triton\nimport triton.language as tl\nfrom triton.language.math import tanh\n\n\n@triton.jit\ndef kernel(x, other):\n{body}"
+        )
+    };
+    let project = Project::new(&[
+        ("wrong.py", &file("    tl.store(x, tl.float32(1))\n").replace("from triton.language.math import tanh\n", "")),
+        ("open.py", &file("    tl.store(x, other.part)\n").replace("from triton.language.math import tanh\n", "")),
+        ("ascend/tanh.py", &file("    tl.store(x, tanh(tl.load(x)))\n")),
+        ("ascend/size.py", &file("    tl.store(x + tl.arange(0, 24), 1.0)\n")),
+        ("ascend/slice.py", &file("    tl.store(x, tl.extract_slice(tl.zeros((8,), tl.float32), (0,), (1,), (1,)))\n")),
+    ]);
+    let said = project.say(&["stats", "."]);
+    let lines = |of: &dyn Fn(&&str) -> bool| said.stdout.lines().filter(of).map(|line| format!("{line}\n")).collect::<String>();
+    check(
+        &lines(&|line| {
+            line.contains('%') && line.starts_with("ela") || line.starts_with("  wrong") || line.starts_with("  other")
+        }),
+        expect![[r#"
+            elaborated                 1  20.0 %, 50.0 % without the next two
+              wrong                    1  with an error of their own, whatever they are given
+              other devices            2  with what no Triton for NVIDIA has or takes
+        "#]],
+    );
+    check(
+        &lines(&|line| line.contains(": kernel ")),
+        expect![[r#"
+        other device ./ascend/size.py: kernel SHP002: 24 is not a power of two: use 32 and mask what is beyond 24
+        other device ./ascend/slice.py: kernel line 8: what `tl.extract_slice` gives is not known at compile time, or is not followed
+        problems ./open.py: kernel nothing is known of `other`
+        wrong ./wrong.py: kernel LNG003: `tl.float32` is constexpr[f32] and cannot be called
+    "#]],
+    );
+}
+
 /// A launch to which nothing in its own file leads: another file calls what `build` makes.
 #[test]
 fn a_launch_that_only_callers_reach_can_be_asked_for() {

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use super::{
     Diagnostic, FileEdit, FileFix, Related,
-    findings::{Blamed, Finding, Seen},
+    findings::{Blamed, Finding, Seen, findings},
     suppressions::with_line,
 };
 use crate::{
@@ -93,16 +93,7 @@ impl Entry {
         let (_, range) = range_of(db, self.place)?;
         let problem = &self.problem;
         let certain = self.seen().any(Seen::is_certain) && globals::alternatives(db, problem.place.function).is_empty();
-        // Facts of NVIDIA's compiler: others compute f32 exactly, fill masked-off elements with zeros, and take tiles of other sizes.
-        if matches!(problem.code, Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008 | Code::SHP002)
-            && items::is_for_other_device(db, problem.place.function.file(db))
-        {
-            return None;
-        }
-        // What only a compiler refuses.
-        if matches!(problem.code, Code::LNG003 | Code::LNG008 | Code::DBG003)
-            && items::is_interpreted(db, problem.place.function.file(db))
-        {
+        if is_silent(db, problem) {
             return None;
         }
         // A remark about types that were only assumed.
@@ -159,6 +150,28 @@ impl Entry {
             fixes,
         })
     }
+}
+
+/// Whether what a problem is about is none to the file that it stands in.
+fn is_silent(db: &dyn Db, problem: &Problem) -> bool {
+    let file = problem.place.function.file(db);
+    match problem.code {
+        // Facts of NVIDIA's compiler: others compute f32 exactly, fill masked-off elements with zeros, and take tiles of other sizes.
+        Code::DOT006 | Code::MSK003 | Code::MEM005 | Code::MEM008 | Code::SHP002 => items::is_for_other_device(db, file),
+        // What only a compiler refuses.
+        Code::LNG003 | Code::LNG008 | Code::DBG003 => items::is_interpreted(db, file),
+        _ => false,
+    }
+}
+
+/// Whether a kernel has an error of its own, whatever it is given.
+pub fn has_error(db: &dyn Db, kernel: Function) -> bool {
+    let is_told = |finding: &Finding| {
+        let problem = &finding.problem;
+        let is_certain = finding.seen.is_certain() && globals::alternatives(db, problem.place.function).is_empty();
+        problem.severity() == Severity::Error && is_certain && !is_silent(db, problem)
+    };
+    findings(db, kernel).iter().any(is_told)
 }
 
 /// Names a launch that another file makes: at the launch, or at the kernel where it is the other file that launches it.

@@ -10,7 +10,7 @@ use tritium_tile::{
 
 use super::{
     builtin_calls::Arguments,
-    evaluator::{Eval, Evaluator, Poisoned},
+    evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
     value::{BlockPointer, Tile, Value},
 };
 use crate::{
@@ -316,7 +316,10 @@ impl<'a> Evaluator<'a> {
                 self.text(expr),
                 value.ty
             );
-            return Err(self.problem(Code::DTY017, place, message));
+            let pointer_place = self.place(arguments.expr("pointer").unwrap_or(at));
+            let report = problem(Code::DTY017, place, message);
+            self.report(report.related(Some(pointer_place), format!("points to {}", pointer.pointee)));
+            return Err(Poisoned);
         }
         if !value.ty.is_scalar() && !same_shape(&value.ty.shape, &pointer.block) {
             let shape = crate::types::shape_text(&pointer.block);

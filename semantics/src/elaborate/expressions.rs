@@ -111,6 +111,9 @@ impl<'a> Evaluator<'a> {
                 result
             }
             Expr::Attribute { receiver, name } => {
+                if let Some(value) = self.type_info(*receiver, name) {
+                    return Ok(value);
+                }
                 let value = self.eval_path(*receiver);
                 let place = self.place(expr);
                 let outer = self.at(place);

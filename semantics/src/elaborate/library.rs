@@ -81,6 +81,11 @@ impl<'a> Evaluator<'a> {
     }
 
     fn no_overload(&mut self, function: Library, given: &[(Value, ExprId)], tiles: &[(ExprId, Tile)], at: ExprId) -> Poisoned {
+        // Another device's library takes other types.
+        if self.is_for_other_device() {
+            self.complete = false;
+            return Poisoned;
+        }
         let overloads = function.row().overloads;
         let spelled: Vec<String> = overloads.iter().map(builtins::library_arguments).collect();
         let found: Vec<String> = tiles.iter().map(|(expr, tile)| format!("`{}` is {}", self.text(*expr), tile.ty.elem)).collect();

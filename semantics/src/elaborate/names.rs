@@ -191,6 +191,9 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = python::math_constant(path).filter(|_| super::constexpr::is_math(path)) {
             return Value::constant(value);
         }
+        if let Some(function) = self.kept_elsewhere(path) {
+            return Value::Library(function);
+        }
         if self.is_missing(expr, path) {
             return Value::Unknown;
         }
@@ -228,8 +231,15 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The function is written for a Triton that has other names.
-    fn is_for_other_device(&self) -> bool {
+    pub(super) fn is_for_other_device(&self) -> bool {
         items::is_for_other_device(self.db, self.function.file(self.db))
+    }
+
+    /// What `tl.math` had until 3.0 and the Tritons of other devices still have: the functions of the device library, by the same names.
+    fn kept_elsewhere(&self, path: &str) -> Option<builtins::Library> {
+        let function = builtins::Library::find(path.strip_prefix("triton.language.math.")?)?;
+        let is_gone = matches!(self.availability(path), Availability::Removed { .. });
+        (is_gone && self.is_for_other_device()).then_some(function)
     }
 
     fn availability(&self, path: &str) -> Availability {

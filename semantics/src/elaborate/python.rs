@@ -12,7 +12,9 @@ use super::{
 use crate::{
     body::{Arg, ArgKind, Body, Expr, ExprId, FStringPart, Stmt, StmtId},
     builtins::{self, Builtin, Known},
+    constant::{Const, python},
     diagnostics::Code,
+    items,
     problem::{Applicability, At, Edit, Place},
     types::Ty,
 };
@@ -302,7 +304,7 @@ impl<'a> Evaluator<'a> {
             return Poisoned;
         }
         let last = path.rsplit('.').next().unwrap_or_default();
-        // Python calls these while it compiles: what they say of a type is a number like any other.
+        // See `type_info`.
         if matches!(last, "finfo" | "iinfo") {
             return Poisoned;
         }
@@ -324,6 +326,20 @@ impl<'a> Evaluator<'a> {
         }
         self.report(report);
         Poisoned
+    }
+
+    /// `torch.finfo(torch.float16).max`: Python calls these while it compiles, so what they say of a type is a number like any other.
+    pub(super) fn type_info(&mut self, receiver: ExprId, name: &str) -> Option<Value> {
+        let Expr::Call { callee, args } = self.body.expr(receiver) else { return None };
+        let (Expr::Name(last) | Expr::Attribute { name: last, .. }) = self.body.expr(*callee) else { return None };
+        let [Arg { kind: ArgKind::Positional, value }] = args[..] else { return None };
+        if !matches!(last.as_str(), "finfo" | "iinfo") {
+            return None;
+        }
+        let (Value::Module(callee), Value::Module(ty)) = (self.eval_path(*callee), self.eval_path(value)) else { return None };
+        let Const::DType(dtype) = items::constant_at(&ty)? else { return None };
+        let said = python::type_info(callee.strip_prefix("torch.")?, dtype)?;
+        said.into_iter().find(|(what, _)| *what == name).map(|(_, value)| Value::constant(value))
     }
 
     // ---- statements

@@ -102,6 +102,8 @@ pub(crate) struct Definition {
     /// The function it is in: an index into [`Declared::definitions`].
     pub outer: Option<usize>,
     pub is_conditional: bool,
+    /// The innermost condition of the module that it stands under: an index into [`Declared::branches`].
+    pub branch: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -135,6 +137,11 @@ impl Declared {
         let Some(last) = all.last() else { return &[] };
         let ways = &all[last.hides_before..];
         &ways[..ways.len().min(MAX_WAYS)]
+    }
+
+    /// The conditions around a branch, from itself outwards.
+    pub(crate) fn conditions(&self, branch: Option<usize>) -> impl Iterator<Item = Condition> {
+        std::iter::successors(branch, |&branch| self.branches[branch].outer).map(|branch| self.branches[branch].condition)
     }
 
     /// The first value that too many others come before.
@@ -406,6 +413,7 @@ impl Reader<'_> {
             class,
             outer,
             is_conditional,
+            branch: self.branch,
         });
         index
     }

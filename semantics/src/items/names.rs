@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 
 use super::{
     chunk_body, conventional,
-    declare::{Binding, Bound, declared},
+    declare::{Binding, Bound, Condition, declared},
     search_path,
     values::{self, Asked, folded},
 };
@@ -75,17 +75,29 @@ pub(crate) fn meanings<C: Conditions>(db: &dyn Db, file: SourceFile, name: SmolS
 /// The same after the first `count` of the name's bindings, worked out.
 pub(crate) fn follow<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<usize>) -> Vec<Meaning> {
     // Imports lead from file to file.
-    stacker::maybe_grow(256 << 10, 4 << 20, || ways_followed::<C>(db, file, name, count))
+    stacker::maybe_grow(256 << 10, 4 << 20, || ways_followed::<C>(db, file, name, count, None))
 }
 
-fn ways_followed<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, count: Option<usize>) -> Vec<Meaning> {
+/// What a module-level name may stand for to a definition, an index into those of the file: where it is, the conditions around it hold.
+pub(crate) fn meanings_beside<C: Conditions>(db: &dyn Db, file: SourceFile, name: &SmolStr, definition: usize) -> Vec<Meaning> {
+    let beside = declared(db, file).definitions.get(definition).and_then(|definition| definition.branch);
+    ways_followed::<C>(db, file, name, None, beside)
+}
+
+fn ways_followed<C: Conditions>(
+    db: &dyn Db,
+    file: SourceFile,
+    name: &SmolStr,
+    count: Option<usize>,
+    beside: Option<usize>,
+) -> Vec<Meaning> {
     let ways = declared(db, file).ways(name, count);
     if ways.is_empty() {
         return through_stars::<C>(db, file, name);
     }
     let mut found: Vec<(Rank, Meaning)> = Vec::new();
     for way in ways {
-        let rank = match truth_of::<C>(db, file, way) {
+        let rank = match truth_of::<C>(db, file, way, beside) {
             Truth::True => {
                 found.clear();
                 Rank::default()
@@ -160,16 +172,21 @@ enum Truth {
 /// Conditions around one binding that are asked; with more, the others may hold or not.
 const MAX_CONDITIONS: usize = 128;
 
-fn truth_of<C: Conditions>(db: &dyn Db, file: SourceFile, way: &Binding) -> Truth {
+/// The conditions of the branch that it is asked `beside` hold.
+fn truth_of<C: Conditions>(db: &dyn Db, file: SourceFile, way: &Binding, beside: Option<usize>) -> Truth {
     let (mut open, mut unlikely) = (false, false);
-    let branches = &declared(db, file).branches;
-    let around = std::iter::successors(way.branch, |&branch| branches[branch].outer);
-    for (nth, branch) in around.enumerate() {
+    let declared = declared(db, file);
+    let given: Vec<Condition> = declared.conditions(beside).filter(|given| given.expr.is_some()).take(MAX_CONDITIONS).collect();
+    for (nth, condition) in declared.conditions(way.branch).enumerate() {
         if nth == MAX_CONDITIONS {
             open = true;
             break;
         }
-        let condition = branches[branch].condition;
+        match given.iter().find(|given| (given.chunk, given.expr) == (condition.chunk, condition.expr)) {
+            Some(given) if given.holds == condition.holds => continue,
+            Some(_) => return Truth::False,
+            None => {}
+        }
         let is_true = |asked| condition.expr.and_then(|expr| Some(folded(db, file, condition.chunk, expr, asked)?.truth()));
         let run = || C::is_true(db, file, condition.chunk, condition.expr?);
         match is_true(Asked::Items).or_else(run).map(|is_true| is_true == condition.holds) {

@@ -55,6 +55,10 @@ fn is_zero(kernel: &Kernel<'_>, value: ValueId) -> bool {
     }
 }
 
+fn is_minus_infinity(kernel: &Kernel<'_>, value: ValueId) -> bool {
+    matches!(kernel.def(kernel.core(value)), Some((_, OpKind::Constant(Constant::Float(x)))) if *x == f64::NEG_INFINITY)
+}
+
 /// What puts a load right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remedy {
@@ -94,7 +98,7 @@ fn check(
     let (identity, effect) = (identity(fold), effect(fold));
     let (remedy, advice) = if is_direct {
         (Remedy::Other(identity), format!("give the load `other={identity}`"))
-    } else if fold == Fold::Sum && is_exponential(kernel, input) {
+    } else if fold == Fold::Sum && is_exponential(kernel, input) && !is_minus_infinity(kernel, kernel.operands(source.load)[2]) {
         let advice = "give the load `other=-float(\"inf\")`, which `exp` makes 0, or put 0.0 there with `tl.where`";
         (Remedy::Other("-float(\"inf\")"), advice.to_owned())
     } else {

@@ -114,6 +114,13 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                         reader.offsets(address, leaf, &mut integers, &mut FxHashSet::default());
                     }
                 }
+                for value in reader.integers(*callee, args) {
+                    reader.loads(value, &mut integers);
+                    whole.extend(reader.param(value));
+                }
+                for address in reader.helper_arguments(*callee, args, |role| role == Role::IndexPointer) {
+                    reader.leads(address, &mut integers);
+                }
                 if let Some(name) = reader.builtin(*callee)
                     && matches!(name.as_str(), "range" | "static_range")
                 {
@@ -507,6 +514,21 @@ impl<'a> Reader<'a> {
         self.helper_arguments(callee, args, |role| matches!(role, Role::Pointer | Role::IndexPointer))
     }
 
+    /// The arguments of a call that are integers: what random numbers are made from, what a helper shifts or divides.
+    fn integers(&self, callee: ExprId, args: &[Arg]) -> Vec<ExprId> {
+        if let Some(name) = self.builtin(callee) {
+            let is_seed = |(at, arg): &(usize, &Arg)| match &arg.kind {
+                ArgKind::Positional => *at < 2,
+                ArgKind::Keyword(name) => matches!(name.as_str(), "seed" | "offset" | "offsets"),
+                _ => false,
+            };
+            let seeds = args.iter().enumerate().filter(|_| name.starts_with("rand")).filter(is_seed);
+            return seeds.map(|(_, arg)| arg.value).collect();
+        }
+        let Some(helper) = self.helper(callee) else { return vec![] };
+        flow(self.db, helper).whole.iter().filter_map(|&i| self.helper_argument(helper, i, args)).collect()
+    }
+
     /// An annotation that says: a tuple, a descriptor, or an object of a class of the file.
     fn names_an_object(&self, annotation: ExprId) -> bool {
         match self.body.expr(annotation) {
@@ -685,6 +707,27 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Adds the pointers that an address may start from.
+    fn leads(&self, address: ExprId, out: &mut Loaded<'a>) {
+        let roots = self.roots(address, &BTreeSet::new(), &mut BTreeSet::new());
+        out.pointers.extend(roots.into_iter().map(|root| root.0));
+    }
+
+    /// Adds the pointers of what is a load as it stands, or was bound to one.
+    fn loads(&self, id: ExprId, out: &mut Loaded<'a>) {
+        let of_name = match self.body.expr(id) {
+            Expr::Name(name) => self.bindings.assigned.get(name).map_or(&[][..], Vec::as_slice),
+            _ => &[],
+        };
+        for &value in of_name.iter().chain([&id]) {
+            if let Expr::Call { callee, .. } = self.body.expr(value)
+                && self.builtin(*callee).is_some_and(|name| name == "load")
+            {
+                self.loaded(value, out);
+            }
+        }
+    }
+
     /// Adds the pointers whose loaded values an expression is made of.
     fn loaded(&self, id: ExprId, out: &mut Loaded<'a>) {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.loaded_of(id, out));
@@ -702,10 +745,7 @@ impl<'a> Reader<'a> {
             Expr::Compare { .. } => {}
             Expr::Call { callee, args } => {
                 if self.builtin(*callee).is_some_and(|n| n == "load" || n.starts_with("atomic_")) {
-                    for address in self.addresses(*callee, args) {
-                        let roots = self.roots(address, &BTreeSet::new(), &mut BTreeSet::new());
-                        out.pointers.extend(roots.into_iter().map(|root| root.0));
-                    }
+                    self.addresses(*callee, args).into_iter().for_each(|address| self.leads(address, out));
                 } else if let Expr::Attribute { receiver, name } = self.body.expr(*callee) {
                     // `.to(tl.int32)` may come from anything.
                     if name != "to" {

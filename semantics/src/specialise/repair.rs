@@ -90,7 +90,13 @@ impl Repairs {
         flow: &Flow,
         free: &Free<'_>,
     ) -> Vec<Change> {
-        let sources = sources(db, kernel, problem);
+        let mut sources = sources(db, kernel, problem);
+        // What it is told beside takes part in it.
+        for (place, _) in problem.related.iter().filter(|(place, _)| place.function == kernel) {
+            if let At::Expr(id) | At::Argument(id) = place.at {
+                sources.extend(flow::sources(db, kernel, id));
+            }
+        }
         let candidates: Vec<usize> = sources.into_iter().collect();
         let mut all = changes(arguments, flow, &candidates);
         for change in &mut all {

@@ -667,3 +667,59 @@ def run(src, dst):
         expect![""],
     );
 }
+
+/// Where a kernel is, the conditions around it hold, whatever they are on this machine.
+#[test]
+fn a_kernel_sees_the_names_beside_it() {
+    check_text(
+        r#"
+NEW = torch.cuda.get_device_capability() >= (20, 0)
+
+if NEW:
+    FACTOR = tl.constexpr(2)
+
+    @triton.jit
+    def scaled(x):
+        return tl.full((4,), x, tl.float32)
+
+    @triton.jit
+    def kernel(out):
+        tl.static_assert(FACTOR == 1)
+        tl.store(out + tl.arange(0, 8), scaled(FACTOR))
+else:
+    FACTOR = tl.constexpr(3)
+
+    @triton.jit
+    def scaled(x):
+        return x
+
+    @triton.jit
+    def other(out):
+        tl.static_assert(FACTOR == 3)
+        tl.store(out, scaled(FACTOR))
+"#,
+        expect![[r#"
+            15: error LNG017 "tl.static_assert(FACTOR == 1)": static_assert fails: `FACTOR == 1` is False
+        "#]],
+    );
+}
+
+/// Python says what a type of PyTorch holds while the kernel is compiled.
+#[test]
+fn what_pytorch_says_of_a_type_is_a_number() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(out):
+    least: tl.constexpr = torch.finfo(torch.float8_e4m3fn).tiny
+    tl.static_assert(least == 0.015625)
+    tl.static_assert(torch.iinfo(torch.int16).max == 32767)
+    tl.static_assert(torch.finfo(torch.float32).max > 3e38)
+    tl.static_assert(torch.finfo(torch.bfloat16).bits == 8)
+    tl.store(out, least)
+"#,
+        expect![[r#"
+            10: error LNG017 "tl.static_assert(torch.finfo(torch.bfloat16).bits == 8)": static_assert fails: `torch.finfo(torch.bfloat16).bits == 8` is False
+        "#]],
+    );
+}

@@ -83,6 +83,25 @@ def kernel(x, w, out, n, B: tl.constexpr):
     );
 }
 
+/// A load that is filled right already is not told to be.
+#[test]
+fn what_is_capped_is_put_right_before_folding() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, out, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, mask=i < n, other=float("-inf"))
+    v = 30.0 * tl.sigmoid(v)
+    tl.store(out, tl.sum(tl.exp(v - tl.max(v))))
+"#,
+        expect![[r#"
+            9: warning MSK004 "tl.sum(tl.exp(v - tl.max(v)))": masked-off elements of `v` (loaded with `other=float("-inf")`) are no longer 0.0 in `tl.exp(v - tl.max(v))`, and `tl.sum` adds them: put 0.0 there with `tl.where(mask, …, 0.0)` before folding
+                "tl.load(x + i, mask=i < n, other=float(\"-inf\"))": loaded under a mask here
+        "#]],
+    );
+}
+
 /// One remedy for one load is told once, and not to who follows it already.
 #[test]
 fn a_load_is_blamed_once() {

@@ -88,9 +88,8 @@ def divided(out, p, alpha, scale):
 "#,
         expect![[r#"
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:True D:f32 ACT:"relu"
-            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:True D:f32 ACT:""
             kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:32 HAS:False D:f32 ACT:""
-            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:False D:f32 ACT:"relu"
+            kernel? out:*f32 x:*f32 table:*i32 stride:i32/16 n:i32/16 eps:f32 offset:i32/16 y:None BLOCK_M:16 BLOCK_N:None BLOCK_K:64 HAS:True D:f32 ACT:""
             divided? out:*f32 p:i32/16 alpha:f32 scale:i32/16
         "#]],
     );
@@ -121,9 +120,9 @@ def backward(ctx, dy, scale: float, ready: bool, mode: str = "sum"):
 "#,
         expect![[r#"
             kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:256 MODE:"sum" FLAG:True D:64
-            kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:128 MODE:"sum" FLAG:True D:64
             kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:256 MODE:"sum" FLAG:False D:64
             kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:128 MODE:"sum" FLAG:False D:64
+            kernel? x:*f32 table:*i64 locks:*i32 out:*f16 n:i32/16 stride:i32/16 eps:f32 ready:i1 BLOCK:128 MODE:"sum" FLAG:True D:64
         "#]],
     );
 }
@@ -333,9 +332,9 @@ def kernel(x, TIMES: tl.constexpr, MODE: tl.constexpr, OUT: tl.constexpr, MASKED
 "#,
         expect![[r#"
             kernel? x:*f32 TIMES:4 MODE:"row" OUT:f32 MASKED:True
-            kernel? x:*f32 TIMES:4 MODE:"column" OUT:f32 MASKED:True
             kernel? x:*f32 TIMES:4 MODE:"all" OUT:f32 MASKED:False
             kernel? x:*f32 TIMES:4 MODE:"row" OUT:f32 MASKED:False
+            kernel? x:*f32 TIMES:4 MODE:"column" OUT:f32 MASKED:True
         "#]],
     );
 }
@@ -357,6 +356,98 @@ def kernel(x, out, PRECISION: tl.constexpr, CACHE: tl.constexpr):
 ",
         expect![[r#"
             kernel? x:*f32 out:*f32 PRECISION:None CACHE:""
+        "#]],
+    );
+}
+
+/// What is shifted or seeds random numbers, here or in a helper, is loaded as an integer.
+#[test]
+fn what_helpers_take_as_integers_is_loaded_as_one() {
+    check(
+        "
+@triton.jit
+def unpack(packed, scale):
+    return (packed >> 4) * scale
+
+@triton.jit
+def noise(seed, n: tl.constexpr):
+    return tl.rand(tl.load(seed), tl.arange(0, n))
+
+@triton.jit
+def kernel(packed, scale, seed, out):
+    i = tl.arange(0, 16)
+    low = tl.load(packed + i)
+    tl.store(out + i, unpack(low, tl.load(scale + i)) + noise(seed, 16))
+",
+        expect![[r#"
+            kernel? packed:*i32 scale:*f32 seed:*i32 out:*f32
+        "#]],
+    );
+}
+
+/// A block pointer stores what it points to and nothing else: what is stored decides about it.
+#[test]
+fn pointers_agree_with_what_is_stored() {
+    check(
+        "
+@triton.jit
+def product(a, b, out):
+    i = tl.arange(0, 32)
+    a = a + i[:, None] * 32 + i[None, :]
+    b = b + i[:, None] * 32 + i[None, :]
+    sums = tl.zeros((32, 32), dtype=tl.int32)
+    for k in range(0, 4):
+        sums += tl.dot(tl.load(a), tl.load(b))
+    block = tl.make_block_ptr(out, (32, 32), (32, 1), (0, 0), (32, 32), (1, 0))
+    tl.store(block, sums)
+",
+        expect![[r#"
+            product? a:*i8 b:*i8 out:*i32
+        "#]],
+    );
+}
+
+/// How flags meet is looked at where it shows something: what stands under one and not the other.
+#[test]
+fn flags_meet_where_that_shows_something() {
+    check(
+        "
+@triton.jit
+def side_by_side(x, out, SCALED: tl.constexpr, SHIFTED: tl.constexpr):
+    v = tl.load(x)
+    if SCALED:
+        v = v * 2.0
+    if SHIFTED:
+        v = v + 1.0
+    tl.store(out, v)
+
+@triton.jit
+def one_in_the_other(x, out, SCALED: tl.constexpr, SHIFTED: tl.constexpr):
+    v = tl.load(x)
+    if SCALED:
+        v = v * 2.0
+    elif SHIFTED:
+        v = v + 1.0
+    tl.store(out, v)
+
+@triton.jit
+def wrong(x, out, SCALED: tl.constexpr, SHIFTED: tl.constexpr):
+    if SCALED:
+        v = tl.load(x)
+    if SHIFTED:
+        v = v + 1.0
+    tl.store(out, v)
+",
+        expect![[r#"
+            side_by_side? x:*f32 out:*f32 SCALED:True SHIFTED:True
+            side_by_side? x:*f32 out:*f32 SCALED:False SHIFTED:False
+            one_in_the_other? x:*f32 out:*f32 SCALED:True SHIFTED:True
+            one_in_the_other? x:*f32 out:*f32 SCALED:False SHIFTED:False
+            one_in_the_other? x:*f32 out:*f32 SCALED:False SHIFTED:True
+            wrong? x:*f32 out:*f32 SCALED:True SHIFTED:True
+            wrong? x:*f32 out:*f32 SCALED:False SHIFTED:False
+            wrong? x:*f32 out:*f32 SCALED:False SHIFTED:True
+            wrong? x:*f32 out:*f32 SCALED:True SHIFTED:False
         "#]],
     );
 }

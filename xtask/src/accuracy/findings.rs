@@ -72,9 +72,11 @@ pub(crate) fn measure(judge: &Judge) -> Result<Measured, String> {
 /// How much of the packages is understood at all: the slow half, measured only when the page is written.
 pub(crate) fn understood(judge: &Judge) -> Result<String, String> {
     let mut out = "## How much is understood\n\n\
-        `tritium stats`: the expressions in bodies of kernels and of the helpers they call, under each kernel's first specialisation.\n\n\
-        | package | kernels | helpers | elaborated | expressions reached | typed | panics |\n\
-        |---|---:|---:|---:|---:|---:|---:|\n"
+        `tritium stats`: the expressions in bodies of kernels and of the helpers they call, under each kernel's first specialisation. Of the kernels that \
+        are not elaborated some have an error of their own, whatever they are given, and some, in files for other devices, use what no Triton for NVIDIA has \
+        or takes.\n\n\
+        | package | kernels | helpers | elaborated | wrong | other devices | of the rest elaborated | expressions reached | typed | panics |\n\
+        |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     let mut launches = "\nPlaces that launch a kernel: those where of at least one argument the type is known, where every argument is, where no more \
         than sizes, numbers and flags are left open, and where element types are left open as well. Of the others some argument has no more than \
@@ -88,10 +90,13 @@ pub(crate) fn understood(judge: &Judge) -> Result<String, String> {
         let reached = number("expressions").saturating_sub(number("unreached"));
         let _ = writeln!(
             out,
-            "| {package} | {} | {} | {} | {reached} | {} | {} |",
+            "| {package} | {} | {} | {} | {} | {} | {} | {reached} | {} | {} |",
             number("kernels"),
             number("helpers"),
             percent(number("elaborated"), number("kernels")),
+            number("wrong"),
+            number("other_devices"),
+            percent(number("elaborated"), number("kernels").saturating_sub(number("wrong") + number("other_devices"))),
             percent(number("typed_expressions"), reached),
             number("panics"),
         );
