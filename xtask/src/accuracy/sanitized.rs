@@ -101,9 +101,12 @@ fn add(file: &Value, tally: &mut Tally, measured: &mut Measured, codes: &mut BTr
     }
 }
 
+/// A launch is given up after this long: numbers that nobody gave may be the bounds of its loops.
+const LAUNCH_SECONDS: &str = "20";
+
 fn sanitized(judge: &Judge, package: &str) -> Result<Value, String> {
     let output = Command::new(&judge.tritium)
-        .args(["sanitize", package, "--output-format", "json"])
+        .args(["sanitize", package, "--output-format", "json", "--timeout", LAUNCH_SECONDS])
         .current_dir(&judge.corpora)
         .output()
         .map_err(|e| format!("{}: {e}", judge.tritium.display()))?;
