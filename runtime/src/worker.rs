@@ -30,20 +30,28 @@ use tritium_codegen::llvm::{REDUCE_LOOPS, UNROLL_FULL};
 
 use crate::{child, files};
 
-/// The passes that our own IR needs. It arrives optimised, so this is a sixth of the time of `default<O2>` and leaves
-/// alone what `O2` spoils: loops are not peeled, warp-uniform branches are not threaded.
-pub const LEAN_PASSES: &str =
-    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,adce,simplifycfg)";
+/// Our own IR arrives optimised, so these are a sixth of the time of `default<O2>` and leave alone what `O2` spoils: loops are not peeled,
+/// warp-uniform branches are not threaded. Two parts only pay where there is something for them.
+macro_rules! passes {
+    ($unroll:literal, $reduce:literal) => {
+        concat!(
+            "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),",
+            $unroll,
+            "gvn,",
+            $reduce,
+            "adce,simplifycfg)"
+        )
+    };
+}
 
-/// The same with a pass for short loops, which only pays where there are some.
-const UNROLLING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),\
-    loop(loop-unroll-full),instcombine<no-verify-fixpoint>,gvn,adce,simplifycfg)";
-
-/// Each with the reduction of addresses in loops, which is off among LLVM's own.
-const REDUCING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,loop(loop-reduce),\
-    adce,simplifycfg)";
-const UNROLLING_AND_REDUCING_PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),\
-    loop(loop-unroll-full),instcombine<no-verify-fixpoint>,gvn,loop(loop-reduce),adce,simplifycfg)";
+/// The passes that our own IR needs.
+pub const LEAN_PASSES: &str = passes!("", "");
+/// For short loops.
+const UNROLLING_PASSES: &str = passes!("loop(loop-unroll-full),instcombine<no-verify-fixpoint>,", "");
+/// For addresses in loops; off among LLVM's own.
+const REDUCING_PASSES: &str = passes!("", "loop(loop-reduce),");
+const UNROLLING_AND_REDUCING_PASSES: &str =
+    passes!("loop(loop-unroll-full),instcombine<no-verify-fixpoint>,", "loop(loop-reduce),");
 
 /// The passes that a text of ours needs.
 pub fn passes_for(llvm: &str) -> &'static str {

@@ -200,17 +200,8 @@ fn inline_known_branch(
 /// How far a loop goes that ends at a number of steps from its begin, if that does not wrap.
 fn reach(function: &Function, facts: &Facts, lower: ValueId, upper: ValueId) -> Option<Range> {
     let sum = function.op(function.def_op(upper)?);
-    let (a, b) = match (&sum.kind, &sum.operands[..]) {
-        (OpKind::Binary(BinaryOp::AddI), &[a, b]) => (a, b),
-        _ => return None,
-    };
-    let reach = if a == lower {
-        b
-    } else if b == lower {
-        a
-    } else {
-        return None;
-    };
+    let (OpKind::Binary(BinaryOp::AddI), &[a, b]) = (&sum.kind, &sum.operands[..]) else { return None };
+    let reach = if a == lower { b } else { (b == lower).then_some(a)? };
     let (from, reach, full) = (facts.range(lower), facts.range(reach), Range::of_type(function.ty(upper)));
     (from.max.checked_add(reach.max)? <= full.max && from.min.checked_add(reach.min)? >= full.min).then_some(reach)
 }

@@ -244,11 +244,8 @@ impl Assignment<'_> {
     /// Whether an access costs little in a layout, however often that repeats its elements.
     fn is_free_in(&self, kind: &OpKind, ty: &Type, layout: LayoutId) -> bool {
         let Some(layout) = self.table.distributed(layout) else { return false };
-        if matches!(kind, OpKind::Store(_)) {
-            let elements = u64::from(MAX_FREE_ELEMENTS_PER_THREAD * 32 * self.num_warps);
-            return ty.num_elements() <= elements && distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD;
-        }
-        distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD || is_repeatable_in(ty, layout)
+        let is_load = !matches!(kind, OpKind::Store(_));
+        distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD || is_load && is_repeatable_in(ty, layout)
     }
 
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.

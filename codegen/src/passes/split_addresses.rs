@@ -469,7 +469,7 @@ impl Rebase<'_> {
         let mut most = 0;
         let mut pending: SmallVec<[(ValueId, u32); 4]> = SmallVec::from_slice(&[(mask, 0)]);
         while let Some((value, depth)) = pending.pop() {
-            most = most.max(self.function.ty(value).shape().iter().map(|&extent| u64::from(extent)).product());
+            most = most.max(self.function.ty(value).num_elements());
             if depth == MASK_DEPTH {
                 continue;
             }

@@ -92,10 +92,10 @@ fn machine(cpu: &str, features: &str) -> Result<Rc<TargetMachine>, String> {
     })
 }
 
-/// Switches LLVM's loop strength reduction off, and `mad.wide` on. The former makes a 64-bit pointer to carry of every address in a loop, where ours are a scalar
-/// pointer plus offsets that stay the same, and so costs registers that kernels with tensor cores do not have. The latter
-/// lets ptxas add up addresses beside a pointer that is a parameter: from `mul.wide` and `add` it makes a multiplication that takes the pointer from a
-/// register, for which each warp waits until it is loaded (`LDC`).
+/// Switches LLVM's loop strength reduction off, and `mad.wide` on. The former makes a 64-bit pointer to carry of every address in a loop,
+/// where ours are a scalar pointer plus offsets that stay the same, and so costs registers that kernels with tensor cores do not have (others
+/// have it as a pass). The latter lets ptxas add up addresses beside a pointer that is a parameter: from `mul.wide` and `add` it makes a
+/// multiplication that takes the pointer from a register, for which each warp waits until it is loaded (`LDC`).
 fn set_options() {
     static ONCE: Once = Once::new();
     let words = [c"tritium", c"-disable-lsr", c"-nvptx-mad-wide-opt"].map(CStr::as_ptr);
