@@ -13,7 +13,7 @@ use std::{
 };
 
 use tritium_semantics::{
-    Db as _, Function, SourceFile,
+    Db, Function, SourceFile,
     check::{self, Look},
     diagnostics::Code,
     items,
@@ -121,13 +121,21 @@ pub struct Known {
 
 #[derive(Clone)]
 struct Remembered {
-    text: u64,
+    /// Of the kernel and of the helpers in its file.
+    texts: Vec<(Function, u64)>,
     /// The active specialisation.
     look: Look,
-    is_slow: bool,
+    /// The longest look at all of it: after a first answer there is less left to do, which says nothing of the next keystroke.
+    took: Duration,
 }
 
-/// A kernel that took longer is looked at under its active specialisation first.
+impl Remembered {
+    fn has_changed(&self, db: &dyn Db) -> bool {
+        self.texts.iter().any(|&(function, text)| text != items::text_hash(db, function))
+    }
+}
+
+/// Where what has changed took longer, kernels are looked at under their active specialisations first.
 const SLOW: Duration = Duration::from_millis(5);
 
 impl Analysis {
@@ -186,14 +194,12 @@ impl Analysis {
         if known.generation != self.generation {
             return None;
         }
-        let slow = |kernel: &Function| {
-            let old = known.kernels.get(kernel)?;
-            (old.is_slow && old.text != items::text_hash(db, *kernel) && old.look.fits(db)).then_some(&old.look)
-        };
-        let looks: Vec<&Look> = items::kernels(db, file).iter().filter_map(slow).collect();
-        if looks.is_empty() {
+        let kernels = items::kernels(db, file).iter().filter_map(|kernel| known.kernels.get(kernel));
+        let changed: Vec<&Remembered> = kernels.filter(|old| old.has_changed(db) && old.look.fits(db)).collect();
+        if changed.iter().map(|old| old.took).sum::<Duration>() <= SLOW {
             return None;
         }
+        let looks: Vec<&Look> = changed.iter().map(|old| &old.look).collect();
         thread::scope(|scope| {
             let (beside, looks) = (self.clone(), &looks);
             let looking = scope.spawn(move || looks.iter().for_each(|look| look.work_out(beside.db())));
@@ -217,12 +223,12 @@ impl Analysis {
         for &kernel in items::kernels(db, file) {
             let start = Instant::now();
             check::look_at(db, kernel);
-            let (took, text) = (start.elapsed(), items::text_hash(db, kernel));
+            let took = start.elapsed().max(old.kernels.get(&kernel).map_or(Duration::ZERO, |old| old.took));
             let look = self.active(kernel).and_then(|active| Look::new(db, kernel, active.instance));
             if let Some(look) = look {
-                // Once slow it stays so: after a first answer there is less left to do, which says nothing of the next keystroke.
-                let is_slow = old.kernels.get(&kernel).is_some_and(|old| old.is_slow) || took > SLOW;
-                known.kernels.insert(kernel, Remembered { text, look, is_slow });
+                let functions = items::with_helpers(db, kernel).into_iter();
+                let texts = functions.map(|function| (function, items::text_hash(db, function))).collect();
+                known.kernels.insert(kernel, Remembered { texts, look, took });
             }
         }
     }

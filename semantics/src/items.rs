@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use indexmap::IndexSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use smol_str::SmolStr;
@@ -608,6 +609,19 @@ pub fn uses(db: &dyn Db, function: Function) -> Uses {
         Node::Stmt(id) => uses.returns_value |= matches!(body.stmt(id), Stmt::Return(Some(_))),
     });
     uses
+}
+
+/// A function and those of its file that it may call, however far, judged by name.
+pub fn with_helpers(db: &dyn Db, function: Function) -> IndexSet<Function> {
+    let items = items(db, function.file(db));
+    let mut found = IndexSet::from([function]);
+    let mut next = 0;
+    while let Some(&caller) = found.get_index(next) {
+        let names = &uses(db, caller).names;
+        found.extend(items.functions.iter().map(|item| item.function).filter(|callee| names.contains(callee.name(db))));
+        next += 1;
+    }
+    found
 }
 
 /// The functions of a file that are launched rather than called: those that no other one mentions and that return nothing.

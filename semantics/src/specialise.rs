@@ -11,7 +11,6 @@ use crate::{
     ArgType, Argument, Db, Function, Instance, SourceFile,
     configuration::{MAX_DISTINCT, configurations, rows},
     constant::Const,
-    diagnostics::Severity,
     dtype::DType,
     elaborate::{Elaborated, come_everywhere, elaborate},
     globals,
@@ -337,7 +336,7 @@ struct Seen {
     /// As they were assumed, before they were repaired.
     arguments: Vec<Argument>,
     instance: Instance,
-    /// Nothing is wrong with them.
+    /// Nothing is wrong with them that others could make right.
     is_right: bool,
 }
 
@@ -430,7 +429,7 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
                     called,
                     is_conditional,
                 });
-                let is_right = is_right(elaborate(db, instance));
+                let is_right = repair::errors(db, elaborate(db, instance)).next().is_none();
                 let arguments = tried.last().cloned().unwrap_or_default();
                 seen.push(Seen { launch, row, arguments, instance, is_right });
                 // What one set of guesses does not bring to an end the others need not try.
@@ -445,10 +444,6 @@ pub(crate) fn assumed(db: &dyn Db, kernel: Function) -> Vec<Specialisation> {
         }
     }
     out
-}
-
-fn is_right(elaborated: &Elaborated) -> bool {
-    !elaborated.problems.iter().any(|p| p.severity() == Severity::Error)
 }
 
 /// A launch that host code writes, as far as it is known.

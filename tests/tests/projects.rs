@@ -849,6 +849,29 @@ fn callers_that_may_not_run_hide_nothing() {
     }
 }
 
+/// A name that nothing binds is wrong whatever is passed, so who may not come to it refutes nothing.
+#[test]
+fn a_name_that_nothing_binds_is_told_where_callers_may_not_come_to_it() {
+    let flagged = SHIFT
+        .replace("BLOCK: tl.constexpr)", "LEFT: tl.constexpr, BLOCK: tl.constexpr)")
+        .replace("    tl.store(", "    if not LEFT:\n        at = att + 1\n    tl.store(")
+        .replace("def shift(x: torch.Tensor)", "def shift(x: torch.Tensor, left)")
+        .replace("BLOCK=64)", "LEFT=left, BLOCK=64)");
+    let project = Project::new(&[("lib/__init__.py", "from .ops import shift\n"), ("lib/ops.py", &flagged)]);
+    project.write(
+        "test_ops.py",
+        &test_of_shift(
+            "def test_left(x):\n    shift(x, True)\n\n\ndef test_right(x, new):\n    if new:\n        shift(x, False)\n",
+        ),
+    );
+    check(
+        &project.found(&[]),
+        expect![[r#"
+            lib/ops.py:11 LNG018
+        "#]],
+    );
+}
+
 /// What other files launch counts in `stats`, at the place that launches.
 #[test]
 fn stats_count_what_callers_say() {

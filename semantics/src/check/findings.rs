@@ -134,7 +134,7 @@ pub(super) struct Seen {
     pub is_assumed: bool,
     /// Other files launch it so, beside those that are not known.
     pub is_called: bool,
-    /// Some launch that has it may run, as far as is known.
+    /// Some launch that has it may run, as far as is known, or it hangs on no launch.
     pub may_run: bool,
     /// Those that have it, and how many reach its place.
     pub labels: IndexSet<String>,
@@ -212,10 +212,11 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
     let mut firsts: Vec<&Specialisation> = Vec::new();
     for visit in all {
         let specialisation = visit.specialisation;
+        let hangs = |p: &Problem| hangs_on_arguments(db, p);
         let of_target = lints::of_target(db, visit.elaborated);
         for problem in visit.elaborated.problems.iter().chain(visit.lints).chain(&of_target) {
             // A wish about values that were only assumed, or what only such values bring.
-            if specialisation.is_assumed() && rests_on_assumed_values(db, specialisation, problem) {
+            if specialisation.is_assumed() && hangs(problem) && rests_on_assumed_values(db, specialisation, problem) {
                 continue;
             }
             // In a helper of another file it is shown where this file calls it.
@@ -254,14 +255,14 @@ fn compare(db: &dyn Db, kernel: Function, all: &[Visit<'_>], refuting: &[&Elabor
             if problem.severity() < finding.problem.severity() {
                 finding.problem = problem.clone();
             }
-            if finding.launch.is_none() && is_error(problem) && visit.elaborated.has(problem) {
+            if finding.launch.is_none() && is_error(problem) && hangs(problem) && visit.elaborated.has(problem) {
                 finding.launch = launch_to_blame(db, kernel, specialisation, problem);
             }
             // The tuner passes over rows under which an assertion fails.
             let is_row = specialisation.called.is_some() && specialisation.config.is_some();
             finding.seen.is_assumed &= specialisation.is_assumed() || is_row && problem.code == Code::LNG017;
             finding.seen.is_called |= specialisation.called.is_some();
-            finding.seen.may_run |= !specialisation.is_conditional;
+            finding.seen.may_run |= !specialisation.is_conditional || !hangs(problem);
             finding.seen.labels.insert(visit.label.to_owned());
         }
     }

@@ -58,11 +58,7 @@ impl Repairs {
     pub(super) fn repair(&mut self, db: &dyn Db, mut instance: Instance, flow: &Flow, free: &Free<'_>) -> Instance {
         // Those that nothing explains are passed over.
         let mut stuck = 0;
-        while let Some(problem) = errors(elaborate(db, instance)).nth(stuck) {
-            if !hangs_on_arguments(db, problem) {
-                stuck += 1;
-                continue;
-            }
+        while let Some(problem) = errors(db, elaborate(db, instance)).nth(stuck) {
             let learned = self.learned.iter().map(|change| vec![change.clone()]);
             let all: Vec<Change> =
                 learned.chain(self.changes(db, instance.function(db), instance.arguments(db), problem, flow, free)).collect();
@@ -143,10 +139,10 @@ impl Repairs {
             self.learned.extend(change);
             return kept(other);
         }
-        if errors(&now).any(|p| same(p, problem)) || !now.reaches(db, problem) {
+        if errors(db, &now).any(|p| same(p, problem)) || !now.reaches(db, problem) {
             return None;
         }
-        let uncovered = errors(&now).find(|p| !errors(before).any(|old| same(old, p)))?;
+        let uncovered = errors(db, &now).find(|p| !errors(db, before).any(|old| same(old, p)))?;
         for further in self.changes(db, kernel, &other, uncovered, flow, free).into_iter().take(MAX_FURTHER_TRIALS) {
             // What explains the one must not take back the other.
             if further.iter().any(|(i, _)| change.iter().any(|(j, _)| i == j)) {
@@ -182,8 +178,9 @@ fn price(elaborated: &Elaborated) -> usize {
     (elaborated.work / WORK_OF_A_TRIAL).pow(2)
 }
 
-fn errors(elaborated: &Elaborated) -> impl Iterator<Item = &Problem> {
-    elaborated.problems.iter().filter(|p| p.severity() == Severity::Error)
+/// The errors that other arguments could make go away.
+pub(super) fn errors<'a>(db: &'a dyn Db, elaborated: &'a Elaborated) -> impl Iterator<Item = &'a Problem> {
+    elaborated.problems.iter().filter(|p| p.severity() == Severity::Error && hangs_on_arguments(db, p))
 }
 
 /// Whether other arguments could make a problem go away. A name that its function never binds is a mistake under all of them: while a name
@@ -239,14 +236,14 @@ fn same(a: &Problem, b: &Problem) -> bool {
 /// Whether what is found now is part of what was found before, and what is gone was looked at.
 fn explains(db: &dyn Db, before: &Elaborated, now: &Elaborated) -> bool {
     let mut kept = 0;
-    for problem in errors(now) {
-        if !errors(before).any(|old| same(old, problem)) {
+    for problem in errors(db, now) {
+        if !errors(db, before).any(|old| same(old, problem)) {
             return false;
         }
         kept += 1;
     }
-    let mut gone = errors(before).filter(|old| !errors(now).any(|problem| same(old, problem)));
-    kept < errors(before).count() && gone.all(|problem| now.reaches(db, problem))
+    let mut gone = errors(db, before).filter(|old| !errors(db, now).any(|problem| same(old, problem)));
+    kept < errors(db, before).count() && gone.all(|problem| now.reaches(db, problem))
 }
 
 /// The parameters of the kernel that a problem may come from: those its place in the kernel is made of, all if that is no expression.

@@ -57,6 +57,13 @@ fn an_edit_in_one_kernel_elaborates_that_kernel_alone() {
     assert_eq!(again * 2, all);
 }
 
+/// A name half typed is wrong whatever is passed: no other arguments are tried for it.
+#[test]
+fn a_name_that_nothing_binds_elaborates_no_more_than_one_that_is_known() {
+    let again = |value: &str| ran(TWO, &TWO.replace("1.0", value), ELABORATION).len();
+    assert_eq!(again("unknown"), again("n"));
+}
+
 const INSIDE: &str = "
 import triton
 import triton.language as tl
