@@ -187,6 +187,12 @@ fn default_triton() -> &'static str {
     target::DEFAULT_TRITON
 }
 
+/// What `triton.__version__` is for a version of the language.
+#[pyfunction]
+fn written_out(triton: &str) -> String {
+    versions::written_out(triton)
+}
+
 /// What the elements of a type hold where nobody has written; `None` where arithmetic may leave the same, or the type is none of Triton's.
 #[pyfunction]
 fn pattern(dtype: &str) -> Option<Vec<u8>> {
@@ -197,7 +203,7 @@ fn pattern(dtype: &str) -> Option<Vec<u8>> {
 #[pymodule]
 mod _tritium {
     #[pymodule_export]
-    use super::{Compiled, Launcher, PaddingError, Session, default_triton, has_name, is_module, pattern};
+    use super::{Compiled, Launcher, PaddingError, Session, default_triton, has_name, is_module, pattern, written_out};
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

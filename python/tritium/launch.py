@@ -76,8 +76,7 @@ os.register_at_fork(after_in_child=_forget)
 
 def _triton_version():
     triton = symbols.triton_module("triton")
-    version = standin.VERSION if triton is None else triton.__version__
-    return ".".join(version.split(".")[:2])
+    return standin.VERSION if triton is None else ".".join(triton.__version__.split(".")[:2])
 
 
 def run(function, grid, args, kwargs):

@@ -131,6 +131,9 @@ fn collect<'a>(db: &dyn Db, file: SourceFile, look: impl Fn(Function) -> Option<
     out.extend(in_strings(db, file));
     out.sort_by_key(|d| (d.range.start, d.range.end, d.code));
     out.dedup_by(|b, a| a.code == b.code && a.range == b.range);
+    // It is about the file.
+    let mut is_told = false;
+    out.retain(|found| found.code != Code::VER005 || !std::mem::replace(&mut is_told, true));
     out
 }
 

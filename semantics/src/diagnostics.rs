@@ -231,6 +231,7 @@ diagnostics! {
     VER002 "not-yet-available" Error;
     VER003 "deprecated-api" Hint;
     VER004 "behaviour-changes-on-upgrade" Hint;
+    VER005 "no-version-stated" Hint;
     // what runs under checks find
     SAN001 "out-of-bounds" Error run;
     SAN002 "misaligned-access" Error run;

@@ -199,8 +199,9 @@ pub fn add_board(name: &str, row: Board) -> Result<&'static Board, String> {
 
 /// Everywhere; never silently the host's.
 pub const DEFAULT_BOARD: &str = "H100";
-/// The language version when neither flag, project nor environment says.
-pub const DEFAULT_TRITON: &str = "3.6";
+/// What a kernel is read as when neither flag, project nor environment says: by the rules of the newest version, but as gently as by the oldest
+/// that the range names. It stands where a version stands.
+pub const DEFAULT_TRITON: &str = "3.6 to 3.9";
 
 /// What `--gpu` names: a board (then there is a roofline) or a bare SM.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -35,25 +35,24 @@ pub struct Change {
 /// The differences that a file's kernels meet under another version, in the order of the text.
 #[salsa::tracked(returns(ref))]
 pub fn changes(db: &dyn Db, file: SourceFile, version: SmolStr) -> Vec<Change> {
-    let own = crate::project::triton(db, file);
-    let read_as = |v: &str| versions::rules(v).map(|r| r.version);
+    let own = SmolStr::from(versions::oldest_of(crate::project::triton(db, file)));
     let mut found: BTreeMap<(usize, usize), Change> = BTreeMap::new();
-    if read_as(own) == read_as(&version) {
+    if versions::rules(&own) == versions::rules(&version) {
         return vec![];
     }
     for &kernel in items::kernels(db, file) {
         db.unwind_if_revision_cancelled();
         for specialisation in specialisations(db, kernel) {
-            let now = elaborate(db, specialisation.instance);
+            let now = elaborate(db, under(db, specialisation.instance, &own));
             let then = elaborate(db, under(db, specialisation.instance, &version));
-            for (place, message, fix) in differences(now, then, own, &version) {
+            for (place, message, fix) in differences(now, then, &own, &version) {
                 add(db, file, kernel, (place, message, fix), &mut found);
             }
         }
     }
     let has_block_pointers =
         |triton: &str| !matches!(versions::availability("triton.language.make_block_ptr", triton), Availability::Removed { .. });
-    if has_block_pointers(own) && !has_block_pointers(&version) {
+    if has_block_pointers(&own) && !has_block_pointers(&version) {
         for function in &items::items(db, file).functions {
             for rewrite in block_pointers::rewrites(db, function.function) {
                 let message = format!("Triton {version} has no block pointers: `{}` can be a tile of pointers", rewrite.name);

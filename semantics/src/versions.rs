@@ -4,6 +4,7 @@
 
 mod names;
 
+use crate::target::DEFAULT_TRITON;
 use names::{Found, Span};
 
 /// How one version of the language reads a kernel. Before 3.6 only the API names differ, so those versions share its row.
@@ -23,8 +24,10 @@ pub struct Rules {
     pub strict_unpacking: bool,
     /// A compile-time tuple is a tuple of compile-time values: its items are values of their own, and a plain name may hold it.
     pub constexpr_tuples: bool,
-    /// A block pointer is pointers and masks under a name: stores cast, offsets may be 64-bit, padding needs checked axes.
+    /// A block pointer is pointers and masks under a name: stores cast, offsets may be 64-bit.
     pub block_pointer_aggregates: bool,
+    /// Padding of a block pointer needs checked axes, and these are a tuple.
+    pub strict_boundary_checks: bool,
     /// tl.fdiv joins two float types, tl.clamp takes integers.
     pub broad_math: bool,
     /// tl.topk refuses a `k` that is no power of two, which it rounded down before; tl.flip knows what no axis means.
@@ -73,6 +76,7 @@ const V3_6: Rules = Rules {
     strict_unpacking: false,
     constexpr_tuples: false,
     block_pointer_aggregates: false,
+    strict_boundary_checks: false,
     broad_math: false,
     strict_topk: false,
     atomic_constant_masks: false,
@@ -110,6 +114,7 @@ const V3_8: Rules = Rules {
     rest_parameters: true,
     constexpr_tuples: true,
     block_pointer_aggregates: true,
+    strict_boundary_checks: true,
     atomic_constant_masks: true,
     walrus: true,
     nested_tuple_targets: true,
@@ -136,6 +141,20 @@ const V3_9: Rules = Rules {
     ..V3_8
 };
 
+/// For code of which nobody says what it is written for: means what it means to the newest, and is wrong only where it is to all.
+static UNSTATED: Rules = Rules {
+    strict_unpacking: false,
+    strict_topk: false,
+    strict_tuner_keys: false,
+    strict_boundary_checks: false,
+    zero_extents: true,
+    surplus_slices: true,
+    ..V3_9
+};
+
+/// The oldest version that such code may be for.
+const OLDEST_UNSTATED: &str = "3.6";
+
 /// Oldest first.
 pub static VERSIONS: &[Rules] =
     &[Rules { version: "1.0", literals_stay_constexpr: true, dot_transposes: true, ..V3_6 }, V3_6, V3_7, V3_8, V3_9];
@@ -143,6 +162,9 @@ pub static VERSIONS: &[Rules] =
 /// The row a version is read under: its own, else the newest that is not newer; versions between the dialect and 3.6 share 3.6's.
 /// `None` if it is no version number.
 pub fn rules(version: &str) -> Option<&'static Rules> {
+    if version == DEFAULT_TRITON {
+        return Some(&UNSTATED);
+    }
     let wanted = number(version)?;
     if let Some(exact) = VERSIONS.iter().find(|r| number(r.version) == Some(wanted)) {
         return Some(exact);
@@ -210,6 +232,11 @@ pub enum Availability {
     NotYet {
         version: &'static str,
     },
+    /// Where no version is stated: some that may be meant have it, and the newest lacks it.
+    Leaving {
+        version: &'static str,
+        instead: Option<&'static str>,
+    },
     /// No version has it.
     Never,
     /// Not known: private to a module, or a back end's own.
@@ -219,6 +246,19 @@ pub enum Availability {
 /// Whether a version has what a full path names (`triton.language.squeeze`); a version nobody can read is the newest, and what was before
 /// the table is not known to lack anything.
 pub fn availability(path: &str, triton: &str) -> Availability {
+    if triton != DEFAULT_TRITON {
+        return availability_in(path, triton);
+    }
+    match (availability_in(path, newest().version), availability_in(path, OLDEST_UNSTATED)) {
+        (Availability::Removed { version, instead }, Availability::Present | Availability::Deprecated { .. }) => {
+            Availability::Leaving { version, instead }
+        }
+        (Availability::Deprecated { .. }, Availability::Present) => Availability::Present,
+        (newest, _) => newest,
+    }
+}
+
+fn availability_in(path: &str, triton: &str) -> Availability {
     let span = match names::find(path) {
         Found::Span(span) => span,
         Found::NoMember => return Availability::Never,
@@ -247,7 +287,7 @@ pub fn availability(path: &str, triton: &str) -> Availability {
 /// Whether a module of Triton's has a member, as `hasattr` says; `None` if it is not known.
 pub fn has(path: &str, triton: &str) -> Option<bool> {
     match availability(path, triton) {
-        Availability::Present | Availability::Deprecated { .. } => Some(true),
+        Availability::Present | Availability::Deprecated { .. } | Availability::Leaving { .. } => Some(true),
         Availability::Removed { .. } => {
             // What is kept to say that it is gone is there.
             let is_refused = ADVICE.iter().any(|a| a.refused.is_some() && path.strip_prefix("triton.") == Some(a.path));
@@ -271,6 +311,17 @@ pub fn is_module(path: &str) -> bool {
 /// The row for a version nobody can read.
 pub fn newest() -> &'static Rules {
     &VERSIONS[VERSIONS.len() - 1]
+}
+
+/// The version to compare with another: where none is stated, the oldest that may be meant.
+pub fn oldest_of(triton: &str) -> &str {
+    if triton == DEFAULT_TRITON { OLDEST_UNSTATED } else { triton }
+}
+
+/// What `triton.__version__` is: `3.6.0`.
+pub fn written_out(triton: &str) -> String {
+    let version = if triton == DEFAULT_TRITON { newest().version } else { triton };
+    if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
 }
 
 /// Major and minor: `3.7.1` is `(3, 7)`.

@@ -21,13 +21,13 @@ fn assumed(kernel: &str) -> String {
     format!("{HEAD}{kernel}")
 }
 
-/// What a text becomes, and what is said.
+/// What a text for Triton 3.6 becomes, and what is said.
 fn fix(text: &str, options: &[&str]) -> (String, Said) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("kernels.py");
     fs::write(&path, text).expect("the folder is ours");
     let file = path.to_str().expect("a plain path");
-    let said = say(&[&["check", file, "--fix", "--output-format", "json"], options].concat());
+    let said = say(&[&["check", file, "--fix", "--triton", "3.6", "--output-format", "json"], options].concat());
     (fs::read_to_string(&path).expect("the file is ours"), said)
 }
 

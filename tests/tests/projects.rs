@@ -386,8 +386,11 @@ def kernel(x):
     // Named outright, a file is checked all the same.
     assert_eq!(project.say(&["check", "pkg/generated/mistake.py"]).status, 1);
     project.write("pyproject.toml", "[tool.tritium]\nignore = [\"incompatible-broadcast\"]\n");
-    assert_eq!(project.found(&[]), "");
-    project.write("pyproject.toml", "[tool.tritium.per-file-ignores]\n\"pkg/generated/*\" = [\"SHP\"]\n");
+    assert_eq!(project.found(&[]), "pkg/old.py:7 VER005\n");
+    project.write(
+        "pyproject.toml",
+        "[tool.tritium.per-file-ignores]\n\"pkg/generated/*\" = [\"SHP\"]\n\"pkg/old.py\" = [\"VER\"]\n",
+    );
     assert_eq!(project.found(&[]), "pkg/mistake.py:9 SHP001\n");
     for (configuration, reason) in [
         ("gpus = \"H100\"", "pyproject.toml:2: unknown key `tool.tritium.gpus`; did you mean `gpu`?"),
@@ -417,11 +420,34 @@ def kernel(x):
     tl.store(block, tl.load(block))
 ";
     let project = Project::new(&[("k.py", removed), ("pyproject.toml", "[project]\nname = \"k\"\n")]);
-    assert_eq!(project.found(&[]), "");
+    // What some of the versions that may be meant have is no mistake, but told.
+    assert_eq!(project.found(&[]), "k.py:7 VER005\n");
     project.write(".venv/lib/python3.12/site-packages/triton-3.9.0.dist-info/METADATA", "Name: triton\n");
     assert_eq!(project.found(&[]), "k.py:7 VER001\n");
     project.write("pyproject.toml", "[tool.tritium]\ntriton = \"3.6\"\n");
     assert_eq!(project.found(&[]), "");
+}
+
+/// What is right for one of the versions that may be meant is right where none is stated, though no version takes both of these.
+#[test]
+fn where_no_version_is_stated_a_mistake_is_one_to_all() {
+    let text = "
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    inside = 0 <= i < n
+    one, two = (1, 2, 3)
+    tl.store(x + i, tl.squeeze(i[:, None], 1), mask=inside)
+    tl.store(x + i, one + two, mask=inside + tl.arange(0, 7))
+";
+    let project = Project::new(&[("k.py", text)]);
+    assert_eq!(project.found(&[]), "k.py:9 LNG019\nk.py:11 SHP002\n");
+    let of = |version| project.found(&["--triton", version]);
+    assert_eq!(of("3.6"), "k.py:8 LNG012\nk.py:9 LNG019\nk.py:10 VER002\nk.py:11 SHP002\n");
+    assert_eq!(of("3.9"), "k.py:9 LNG011\nk.py:11 SHP002\n");
 }
 
 #[test]
@@ -483,7 +509,8 @@ def kernel(x: '*bf16', y: '*bf16'):
         ./k.py:9:13: VER004 Triton 3.9 reports VER001 here: `tl.make_block_ptr` is gone since Triton 3.9: use `tl.make_tensor_descriptor`, or a tile of pointers with a mask
     "#]],
     );
-    assert_eq!(project.say(&["check", ".", "--upgrade", "3.6", "--output-format", "concise"]).stdout, "");
+    let same = ["check", ".", "--upgrade", "3.6", "--output-format", "concise", "--select", "VER004"];
+    assert_eq!(project.say(&same).stdout, "");
     let said = project.say(&["check", ".", "--upgrade", "soon"]);
     assert_eq!(said.status, 2);
     assert!(said.stderr.contains("`soon` is no version of Triton"), "{}", said.stderr);

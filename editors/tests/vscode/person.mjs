@@ -317,7 +317,7 @@ export function steps(editor, w, images, suffix) {
           await act();
           await w.tryRow(quickRow(words));
         }, isVisible(statusItem(effect)), { patience: 10_000 });
-      await choose('H100 · Triton', 'Board…', 'H200', 'H200 · Triton 3.6', () => picture('vscode-board'));
+      await choose('H100 · Triton', 'Board…', 'H200', 'H200 · Triton 3.6 to 3.9', () => picture('vscode-board'));
       await choose('H200 · Triton', 'Triton Version…', '3.9', 'H200 · Triton 3.9');
       // What the rest of the window says is about it, too.
       await w.seen('the hints are about it', hint('on H200'));

@@ -180,14 +180,14 @@ fn a_helper_is_extracted() {
 #[test]
 fn all_safe_fixes_at_once() {
     refactor(
-        "@triton.jit\ndef copy(x, n):\n    offs = tl.arange(0, 64)\n    v = tl.load(x + offs, mask=0 <= offs < n)\n    tl.store(x + offs, v, cache_modifier=\"cg\")$0\n\n# /// tritium\n# [launch.one]\n# kernel = \"copy\"\n# grid = [1]\n# args = { x = \"f32[64]\", n = \"64\" }\n# ///\n",
+        "@triton.jit\ndef copy(x, n):\n    offs = tl.arange(0, 64)\n    v = tl.load(x + offs, mask=offs < n, cache_modifier=\"ca\")\n    tl.store(x + offs, v, cache_modifier=\"cg\")$0\n\n# /// tritium\n# [launch.one]\n# kernel = \"copy\"\n# grid = [1]\n# args = { x = \"f32[64]\", n = \"64\" }\n# ///\n",
         "Fix all",
         &expect![[r#"
         Fix all of Tritium's 2 safely fixable problems: []
         @triton.jit
         def copy(x, n):
             offs = tl.arange(0, 64)
-            v = tl.load(x + offs, mask=(0 <= offs) & (offs < n))
+            v = tl.load(x + offs, mask=offs < n, cache_modifier=".ca")
             tl.store(x + offs, v, cache_modifier=".cg")
 
         # /// tritium

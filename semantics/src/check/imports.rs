@@ -73,6 +73,6 @@ fn why_failing(path: &str, triton: &str) -> Option<(Code, String)> {
             ),
         )),
         Availability::Never => Some((Code::LNG010, format!("no Triton has `{path}`: this import fails"))),
-        Availability::Present | Availability::Deprecated { .. } | Availability::Unknown => None,
+        Availability::Present | Availability::Deprecated { .. } | Availability::Leaving { .. } | Availability::Unknown => None,
     }
 }

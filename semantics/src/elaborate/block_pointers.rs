@@ -226,7 +226,7 @@ impl<'a> Evaluator<'a> {
     fn checked_axes(&mut self, arguments: &Arguments, rank: usize, at: ExprId) -> Eval<Vec<usize>> {
         let expr = arguments.expr("boundary_check").unwrap_or(at);
         let value = arguments.value("boundary_check").clone();
-        if value.items().is_none() && !value.has_unknown() && self.rules.block_pointer_aggregates {
+        if value.items().is_none() && !value.has_unknown() && self.rules.strict_boundary_checks {
             let place = self.place(expr);
             return Err(self.problem(
                 Code::LNG011,
@@ -275,7 +275,7 @@ impl<'a> Evaluator<'a> {
             },
             _ => return Err(Poisoned),
         };
-        if padding.is_some() && axes.is_empty() && self.rules.block_pointer_aggregates {
+        if padding.is_some() && axes.is_empty() && self.rules.strict_boundary_checks {
             let message = "`padding_option` fills what lies outside, and no axis is checked: name them in `boundary_check`";
             return Err(self.problem(Code::MSK001, place, message));
         }

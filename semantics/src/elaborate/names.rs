@@ -257,6 +257,16 @@ impl<'a> Evaluator<'a> {
                 self.report(problem(Code::VER003, place, message));
                 return false;
             }
+            Availability::Leaving { version, instead } => {
+                let advice = instead.map(|instead| format!(": use {instead}")).unwrap_or_default();
+                let message = format!(
+                    "`{}` is gone since Triton {version}{advice}. Nothing says which Triton this is for, so it is read as {}",
+                    written(),
+                    self.triton
+                );
+                self.report(problem(Code::VER005, place, message));
+                return false;
+            }
             Availability::Removed { version, instead } => {
                 let in_library = || Some(format!("`tl.{}`", builtins::Library::find(path.rsplit('.').next()?)?.full_spelling()));
                 let instead = instead.map(str::to_owned).or_else(in_library);

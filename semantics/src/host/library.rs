@@ -340,8 +340,7 @@ impl Host<'_> {
 
     /// `triton.__version__`
     pub(super) fn triton(&self) -> String {
-        let version = project::triton(self.db, self.file);
-        if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
+        versions::written_out(project::triton(self.db, self.file))
     }
 
     /// `min(…)`, `max(…)`, with `key=…` or without.

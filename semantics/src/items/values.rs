@@ -224,8 +224,7 @@ impl<'a> Folder<'a> {
 
     /// `3.6.0`: what the package says of itself under the project's version.
     pub(crate) fn triton(&self) -> String {
-        let version = project::triton(self.db, self.file);
-        if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
+        versions::written_out(project::triton(self.db, self.file))
     }
 
     fn call(&self, callee: ExprId, args: &[Arg]) -> Option<Const> {

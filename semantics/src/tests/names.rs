@@ -300,7 +300,7 @@ from nowhere import f as nowhere
             beside: f of /w/bench/sibling/beside.py
             above: f of /w/bench/above.py
             nowhere: External("nowhere.f")
-            triton 3.6
+            triton 3.6 to 3.9
         "#]],
     );
 }
@@ -339,7 +339,7 @@ one = space.ops.near.f
             one: f of /w/space/ops/near.py
             missing: Opaque
             nothing: Opaque
-            triton 3.6
+            triton 3.6 to 3.9
         "#]],
     );
 }
@@ -469,9 +469,9 @@ BLOCK = tl.constexpr(3)
         shell(Some("/gone"), None),
         &["BLOCK"],
         expect![[r#"
-        BLOCK: External("package.BLOCK")
-        triton 3.6
-    "#]],
+            BLOCK: External("package.BLOCK")
+            triton 3.6 to 3.9
+        "#]],
     );
     let locked = [
         files,
