@@ -13,6 +13,9 @@ use serde_json::Value;
 
 use super::Judge;
 
+/// The Triton whose answers are recorded.
+pub(crate) const TRITON: &str = "3.6";
+
 pub(crate) struct Answer {
     pub ok: bool,
     pub complete: bool,
@@ -40,6 +43,9 @@ pub(crate) fn batch(judge: &Judge, requests: Vec<Value>, through: &str) -> Resul
     let mut texts = vec![String::new(); jobs];
     for (id, mut request) in requests.into_iter().enumerate() {
         request["id"] = id.into();
+        if request["triton"].is_null() {
+            request["triton"] = TRITON.into();
+        }
         texts[id % jobs] += &format!("{request}\n");
     }
     let running: Vec<_> = texts.into_iter().map(|text| start(judge, text, through)).collect::<Result<_, _>>()?;

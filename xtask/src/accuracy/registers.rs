@@ -15,7 +15,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Judge, Measured, ask::batch, corpus, percent, share, table};
+use super::{
+    Judge, Measured,
+    ask::{TRITON, batch},
+    corpus, percent, share, table,
+};
 
 /// What is asked about.
 const GPUS: &[&str] = &["sm_80", "sm_90"];
@@ -125,6 +129,7 @@ pub(crate) fn record(judge: &Judge) -> Result<(), String> {
 fn request(case: &Case, id: usize) -> String {
     let mut request = case.request.clone();
     request["id"] = id.into();
+    request["triton"] = TRITON.into();
     request["estimates"] = true.into();
     request.to_string()
 }
