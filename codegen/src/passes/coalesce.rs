@@ -148,9 +148,11 @@ fn memory_layouts(
             return;
         }
         let (order, run) = choose(function, facts, id, num_warps);
-        // What a product takes goes through shared memory, in copies of 16 bytes.
-        let one_access = matches!(op.kind, OpKind::Store(_)) && !multiplies;
-        let most = if one_access { (MAX_ACCESS_BYTES / pointee_bytes(function, op.operands[0])).max(1) } else { u32::MAX };
+        let most = if matches!(op.kind, OpKind::Store(_)) {
+            (MAX_ACCESS_BYTES / pointee_bytes(function, op.operands[0])).max(1)
+        } else {
+            u32::MAX
+        };
         choices.push(Choice { id, shape: shape.clone(), order, run, most, depth: depths[block.index()] });
     });
     let mut groups: IndexMap<(Shape, Order), Group> = IndexMap::new();
@@ -162,14 +164,17 @@ fn memory_layouts(
     for choice in &choices {
         if let Some(group) = groups.get_mut(&(choice.shape.clone(), choice.order.clone()))
             && choice.depth == group.depth
+            && !multiplies
         {
             group.run = group.run.min(choice.most);
         }
     }
     choices
         .into_iter()
-        .map(|Choice { id, shape, order, .. }| {
+        .map(|Choice { id, shape, order, most, .. }| {
             let run = groups.get(&(shape.clone(), order.clone())).map_or(1, |group| group.run.max(1));
+            // What a product takes goes through shared memory, in copies of 16 bytes; what comes of it is moved in front of the store anyway.
+            let run = if multiplies { run.min(most) } else { run };
             let row = if turned.get(&id) == order.first() { TURNED_ROW } else { 32 };
             (id, table.intern(Layout::Distributed(spread_rows(&shape, run, row, &order, num_warps))))
         })
