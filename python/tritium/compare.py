@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 
+from tritium import compiler
 from tritium.report import Comparison
 
 #: Launches in one graph at most, and how long they should take together, in µs.
@@ -118,7 +119,7 @@ def _specialisation(kernel):
         if type == "constexpr":
             words.append(f"{name}={getattr(values.get(name), '__name__', values.get(name))}")
         else:
-            words.append(f"{name}: {type}" + (":16" if (index,) in kernel.src.attrs else ""))
+            words.append(f"{name}: {compiler.typed(kernel.src, (index,), type)}")
     return ", ".join(words)
 
 

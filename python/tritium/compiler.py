@@ -173,8 +173,13 @@ def _argument(current, src, path, name, type):
             raise Refused(error.message) from None
     if type == "nvTmaDesc":
         raise Refused(f"`{name}` is a descriptor that host code has encoded")
+    return ("typed", typed(src, path, type))
+
+
+def typed(src, path, type):
+    """The type of an argument, with what Triton knows of its value: `*fp32:16`."""
     is_divisible = any(fact[:2] == ["tt.divisibility", 16] for fact in map(list, src.attrs.get(path, ())))
-    return ("typed", f"{type}:16" if is_divisible and not type.startswith("tensordesc") else type)
+    return f"{type}:16" if is_divisible and not type.startswith("tensordesc") else type
 
 
 def _compiled(request):
