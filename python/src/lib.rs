@@ -58,7 +58,10 @@ impl Session {
             rayon::ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).thread_name(|n| format!("tritium-{n}")).build();
         let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         ptxas::look_in(packages);
-        let compiler = program.map(|program| Compiler::with(program, Store::open()));
+        let compiler = program.map(|program| {
+            ptxas::start_through(program.clone());
+            Compiler::with(program, Store::open())
+        });
         Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, compiler })
     }
 

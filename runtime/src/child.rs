@@ -3,7 +3,11 @@
 //! **Invariant:** `tritium exec` and `tritium worker` end when their input closes, which the system does when the process at its other end is
 //! gone, however it went; a foreign program is killed with the process that started it.
 
-use std::process::{Child, Command};
+use std::{
+    ffi::OsString,
+    path::Path,
+    process::{Child, Command, ExitCode},
+};
 
 /// Ends this process at once, whatever its other threads do: no destructor runs, and nothing waits for a device or for LLVM.
 pub fn end_now() -> ! {
@@ -67,4 +71,31 @@ pub(crate) fn ends_with_this_process(command: &mut Command, ending: Ending) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (command, ending);
+}
+
+/// The same program, to be started by one of ours that becomes it: [`become_tool`]. What is said to a process between `fork` and `exec` needs a
+/// copy of the one that forks, which takes tens of milliseconds where that holds gigabytes, as Python with PyTorch does.
+pub(crate) fn through(program: &Path, command: &Command) -> Command {
+    let mut through = Command::new(program);
+    through.arg("worker").arg(std::process::id().to_string()).arg(command.get_program()).args(command.get_args());
+    through
+}
+
+/// `tritium worker OWNER PROGRAM ARGUMENT…`: becomes a program that is killed when its owner ends, the process that started this one.
+pub(crate) fn become_tool(owner: &OsString, mut command: impl Iterator<Item = OsString>) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let (Some(owner), Some(program)) = (owner.to_str().and_then(|owner| owner.parse().ok()), command.next()) {
+        use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+        use std::os::unix::process::CommandExt as _;
+
+        let is_set = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+        // An owner that went before the line above sends nothing.
+        if is_set && getppid() == Pid::from_raw(owner) {
+            let error = Command::new(&program).args(command).exec();
+            eprintln!("{}: {error}", program.display());
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (owner, &mut command);
+    ExitCode::FAILURE
 }

@@ -400,7 +400,10 @@ fn run(mut command: Command, input: &[u8], output: Option<File>, limit: Duration
     let name = Path::new(command.get_program()).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let input =
         files::in_memory(input).map_err(|error| WorkerError::Refused(format!("no room for the input of {name} ({error})")))?;
-    child::ends_with_this_process(&mut command, child::Ending::Kill);
+    match ptxas::starter() {
+        Some(program) => command = child::through(&program, &command),
+        None => child::ends_with_this_process(&mut command, child::Ending::Kill),
+    }
     let stdout = output.map_or_else(Stdio::piped, Stdio::from);
     let mut process = Process::start(command, input.into(), stdout, MEMORY_BYTES, remedy)?;
     let printed = process.child.stdout.take().map(|mut pipe| {
@@ -498,8 +501,12 @@ fn read_message(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     if body.len() == length as usize { Ok(Some(body)) } else { Err(malformed()) }
 }
 
-/// The whole life of `tritium worker`: answers requests from standard input until it closes.
+/// The whole life of `tritium worker`: answers requests from standard input until it closes. With a command behind it, it becomes that.
 pub fn serve() -> ExitCode {
+    let mut command = std::env::args_os().skip(2);
+    if let Some(owner) = command.next() {
+        return child::become_tool(&owner, command);
+    }
     let (received, requests) = mpsc::channel();
     // Reading goes on while LLVM works, so that a worker whose owner is gone stops in the middle of anything.
     thread::spawn(move || {

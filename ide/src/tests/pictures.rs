@@ -56,18 +56,18 @@ fn a_load_that_runs_ahead_is_its_copy() {
     check(
         "tl.load(a_tile)",
         expect![[r#"
-        #l4: *f16[64, 64, #l4]
-        32 registers in each of 128 threads; `async_copy` of line 13
-             0 │ w0 t0 r0…7   │ w0 t1 r0…7   │ w0 t2 r0…7   │ w0 t3 r0…7   │ w0 t4 r0…7   │ w0 t5 r0…7   │ …
-             1 │ w0 t8 r0…7   │ w0 t9 r0…7   │ w0 t10 r0…7  │ w0 t11 r0…7  │ w0 t12 r0…7  │ w0 t13 r0…7  │ …"#]],
+            #l8: *f16[64, 64, #l8]
+            32 registers in each of 128 threads; `async_copy` of line 13
+                 0 │ w0 t0 r0…7   │ w0 t1 r0…7   │ w0 t2 r0…7   │ w0 t3 r0…7   │ w0 t4 r0…7   │ w0 t5 r0…7   │ …
+                 1 │ w0 t8 r0…7   │ w0 t9 r0…7   │ w0 t10 r0…7  │ w0 t11 r0…7  │ w0 t12 r0…7  │ w0 t13 r0…7  │ …"#]],
     );
     check(
         "a = tl.load(a_tile)",
         expect![[r#"
-        #l4: *f16[64, 64, #l4]
-        32 registers in each of 128 threads; `async_copy` of line 13
-             0 │ w0 t0 r0…7   │ w0 t1 r0…7   │ w0 t2 r0…7   │ w0 t3 r0…7   │ w0 t4 r0…7   │ w0 t5 r0…7   │ …
-             1 │ w0 t8 r0…7   │ w0 t9 r0…7   │ w0 t10 r0…7  │ w0 t11 r0…7  │ w0 t12 r0…7  │ w0 t13 r0…7  │ …"#]],
+            #l8: *f16[64, 64, #l8]
+            32 registers in each of 128 threads; `async_copy` of line 13
+                 0 │ w0 t0 r0…7   │ w0 t1 r0…7   │ w0 t2 r0…7   │ w0 t3 r0…7   │ w0 t4 r0…7   │ w0 t5 r0…7   │ …
+                 1 │ w0 t8 r0…7   │ w0 t9 r0…7   │ w0 t10 r0…7  │ w0 t11 r0…7  │ w0 t12 r0…7  │ w0 t13 r0…7  │ …"#]],
     );
 }
 
@@ -76,10 +76,10 @@ fn inside_of_an_access_the_innermost_value_is_shown() {
     check(
         "at[:, None] * BLOCK + at[None, :], total)",
         expect![[r#"
-        #l2: *f32[64, 1, #l2]
-        4 registers in each of 128 threads, every element 8 times; `addptr` of line 18
-             0 │ w0 t0 r0  │
-             1 │ w0 t8 r0  │"#]],
+            #l5: *f32[64, 1, #l5]
+            8 registers in each of 128 threads, every element 16 times; `addptr` of line 18
+                 0 │ w0 t0 r0  │
+                 1 │ w0 t16 r0 │"#]],
     );
 }
 
@@ -88,18 +88,18 @@ fn a_store_shows_its_pointers_and_a_line_without_memory_its_last_value() {
     check(
         "tl.store(",
         expect![[r#"
-        #l4: *f32[64, 64, #l4]
-        32 registers in each of 128 threads; `store` of line 18
-             0 │ w0 t0 r0…7   │ w0 t1 r0…7   │ w0 t2 r0…7   │ w0 t3 r0…7   │ w0 t4 r0…7   │ w0 t5 r0…7   │ …
-             1 │ w0 t8 r0…7   │ w0 t9 r0…7   │ w0 t10 r0…7  │ w0 t11 r0…7  │ w0 t12 r0…7  │ w0 t13 r0…7  │ …"#]],
+            #l9: *f32[64, 64, #l9]
+            32 registers in each of 128 threads; `store` of line 18
+                 0 │ w0 t0 r0…3    │ w0 t1 r0…3    │ w0 t2 r0…3    │ w0 t3 r0…3    │ w0 t4 r0…3    │ w0 t5 r0…3    │ …
+                 1 │ w0 t16 r0…3   │ w0 t17 r0…3   │ w0 t18 r0…3   │ w0 t19 r0…3   │ w0 t20 r0…3   │ w0 t21 r0…3   │ …"#]],
     );
     check(
         "total = tl.dot",
         expect![[r#"
-        #l5: f32[64, 64, #l5]
-        32 registers in each of 128 threads; `wgmma_wait` of line 15
-             0 │ w0 t0 r0…1    │ w0 t1 r0…1    │ w0 t2 r0…1    │ w0 t3 r0…1    │ w0 t0 r4…5    │ w0 t1 r4…5    │ …
-             1 │ w0 t4 r0…1    │ w0 t5 r0…1    │ w0 t6 r0…1    │ w0 t7 r0…1    │ w0 t4 r4…5    │ w0 t5 r4…5    │ …"#]],
+            #l10: f32[64, 64, #l10]
+            32 registers in each of 128 threads; `wgmma_wait` of line 15
+                 0 │ w0 t0 r0…1    │ w0 t1 r0…1    │ w0 t2 r0…1    │ w0 t3 r0…1    │ w0 t0 r4…5    │ w0 t1 r4…5    │ …
+                 1 │ w0 t4 r0…1    │ w0 t5 r0…1    │ w0 t6 r0…1    │ w0 t7 r0…1    │ w0 t4 r4…5    │ w0 t5 r4…5    │ …"#]],
     );
 }
 
