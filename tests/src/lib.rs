@@ -7,6 +7,7 @@ pub mod numerics;
 pub mod pages;
 #[cfg(target_os = "linux")]
 pub mod processes;
+pub mod project;
 pub mod twins;
 
 use std::path::{Path, PathBuf};
