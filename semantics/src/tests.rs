@@ -10,6 +10,7 @@ mod lints;
 mod names;
 mod pages;
 mod recorded;
+mod repeated_loads;
 mod specialise;
 mod values;
 
