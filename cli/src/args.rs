@@ -19,7 +19,7 @@ pub(crate) struct Analysing {
     #[arg(long, value_name = "BOARD|sm_NN")]
     pub(crate) gpu: Option<String>,
     /// Version of the Triton language; else what `[tool.tritium]` says, the version installed in the Python environment or pinned by a lock
-    /// file, or 3.6.
+    /// file, or 3.6 to 3.9 at once.
     #[arg(long, value_name = "VERSION")]
     pub(crate) triton: Option<String>,
     /// Python environment in which imports are looked up: its folder or its interpreter; else `[tool.tritium]`, $VIRTUAL_ENV, `.venv` or $CONDA_PREFIX.
