@@ -135,7 +135,7 @@ def execute(program, device):
     owner = case.start("exec")
     job = {
         "path": str(case.root / "endless.py"), "text": KERNEL, "launch": None, "device": device, "verify": "never", "save": None,
-        "triton": "3.6", "gpu": "H100", "config": None, "expect": [], "limits": {"seconds": 300.0, "memory_bytes": None}, "attended": True,
+        "chosen": {"triton": "3.6", "gpu": "H100"}, "expect": [], "limits": {"seconds": 300.0, "memory_bytes": None}, "attended": True,
     }  # fmt: skip
     owner.stdin.write(json.dumps(job).encode())
     owner.stdin.flush()
