@@ -15,7 +15,7 @@ use tritium_semantics::{
     configuration::{Configuration, configurations},
     host,
     project::Source,
-    target::{BOARDS, SMS},
+    target::{BOARDS, DEFAULT_TRITON, SMS},
     versions,
 };
 
@@ -288,12 +288,15 @@ impl Analysis {
             Source::Locked => "pinned by the project's lock file",
             Source::Default => "the default",
         };
-        let is_active = |version: &str| versions::rules(triton).is_some_and(|rules| rules.version == version);
-        let tritons = versions::VERSIONS.iter().map(|rules| Choice {
-            id: rules.version.to_owned(),
-            label: rules.version.to_owned(),
-            detail: if is_active(rules.version) { from.to_owned() } else { String::new() },
-            is_active: is_active(rules.version),
+        let is_active = |version: &str| match version == DEFAULT_TRITON || triton == DEFAULT_TRITON {
+            true => version == triton,
+            false => versions::rules(triton).is_some_and(|rules| rules.version == version),
+        };
+        let tritons = versions::VERSIONS.iter().map(|rules| rules.version).chain([DEFAULT_TRITON]).map(|version| Choice {
+            id: version.to_owned(),
+            label: version.to_owned(),
+            detail: if is_active(version) { from.to_owned() } else { String::new() },
+            is_active: is_active(version),
         });
         Choices {
             kernel: kernel.map(|k| k.name),
