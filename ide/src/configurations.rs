@@ -288,10 +288,8 @@ impl Analysis {
             Source::Locked => "pinned by the project's lock file",
             Source::Default => "the default",
         };
-        let is_active = |version: &str| match version == DEFAULT_TRITON || triton == DEFAULT_TRITON {
-            true => version == triton,
-            false => versions::rules(triton).is_some_and(|rules| rules.version == version),
-        };
+        let active = if triton == DEFAULT_TRITON { Some(triton) } else { versions::rules(triton).map(|rules| rules.version) };
+        let is_active = |version: &str| active == Some(version);
         let tritons = versions::VERSIONS.iter().map(|rules| rules.version).chain([DEFAULT_TRITON]).map(|version| Choice {
             id: version.to_owned(),
             label: version.to_owned(),

@@ -106,12 +106,9 @@ impl Analysis {
         match versions::availability(&format!("triton.language.{name}"), &version) {
             Availability::Present | Availability::Never | Availability::Unknown => None,
             Availability::Deprecated { instead } => Some(format!("Deprecated: {instead}.")),
-            Availability::Removed { version, instead: Some(instead) }
-            | Availability::Leaving { version, instead: Some(instead) } => {
-                Some(format!("Removed in Triton {version}: {instead}."))
-            }
-            Availability::Removed { version, instead: None } | Availability::Leaving { version, instead: None } => {
-                Some(format!("Removed in Triton {version}."))
+            Availability::Removed { version, instead } | Availability::Leaving { version, instead } => {
+                let instead = instead.map(|instead| format!(": {instead}")).unwrap_or_default();
+                Some(format!("Removed in Triton {version}{instead}."))
             }
             Availability::NotYet { version } => Some(format!("Since Triton {version}.")),
         }

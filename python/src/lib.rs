@@ -20,6 +20,7 @@ use pyo3::{
 };
 use rayon::prelude::*;
 use tritium_runtime::{
+    child,
     device::DeviceName,
     run::{Compiler, Live, LiveLaunch, LiveOutcome},
     store::Store,
@@ -59,7 +60,7 @@ impl Session {
         let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         ptxas::look_in(packages);
         let compiler = program.map(|program| {
-            ptxas::start_through(program.clone());
+            child::start_tools_through(program.clone());
             Compiler::with(program, Store::open())
         });
         Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, compiler })
@@ -192,8 +193,8 @@ fn default_triton() -> &'static str {
 
 /// What `triton.__version__` is for a version of the language.
 #[pyfunction]
-fn written_out(triton: &str) -> String {
-    versions::written_out(triton)
+fn package_version(triton: &str) -> String {
+    versions::package_version(triton)
 }
 
 /// What the elements of a type hold where nobody has written; `None` where arithmetic may leave the same, or the type is none of Triton's.
@@ -206,7 +207,7 @@ fn pattern(dtype: &str) -> Option<Vec<u8>> {
 #[pymodule]
 mod _tritium {
     #[pymodule_export]
-    use super::{Compiled, Launcher, PaddingError, Session, default_triton, has_name, is_module, pattern, written_out};
+    use super::{Compiled, Launcher, PaddingError, Session, default_triton, has_name, is_module, package_version, pattern};
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

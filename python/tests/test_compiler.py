@@ -242,6 +242,15 @@ def helped(X):
     tl.store(X, helpers.twice(tl.load(X)))  # noqa: F821
 
 
+def test_a_specialisation_says_what_is_known_of_each_argument(module):
+    # Triton lists arguments of which it knows nothing, too.
+    facts = {(0,): [["tt.divisibility", 16]], (1,): []}
+    given = Source(apply, {"X": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {(2,): 64}, facts)
+    from tritium import compare
+
+    assert compare._specialisation(types.SimpleNamespace(src=given)) == "X: *fp32:16, n: i32, BLOCK=64"
+
+
 def test_the_report_says_who_compiled(module, tmp_path):
     module.asked(source(), TARGET, {})
     path = tmp_path / "report.json"

@@ -119,7 +119,7 @@ def _specialisation(kernel):
         if type == "constexpr":
             words.append(f"{name}={getattr(values.get(name), '__name__', values.get(name))}")
         else:
-            words.append(f"{name}: {compiler.typed(kernel.src, (index,), type)}")
+            words.append(f"{name}: {compiler.argument_type(kernel.src, (index,), type)}")
     return ", ".join(words)
 
 

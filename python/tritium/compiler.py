@@ -173,10 +173,10 @@ def _argument(current, src, path, name, type):
             raise Refused(error.message) from None
     if type == "nvTmaDesc":
         raise Refused(f"`{name}` is a descriptor that host code has encoded")
-    return ("typed", typed(src, path, type))
+    return ("typed", argument_type(src, path, type))
 
 
-def typed(src, path, type):
+def argument_type(src, path, type):
     """The type of an argument, with what Triton knows of its value: `*fp32:16`."""
     is_divisible = any(fact[:2] == ["tt.divisibility", 16] for fact in map(list, src.attrs.get(path, ())))
     return f"{type}:16" if is_divisible and not type.startswith("tensordesc") else type

@@ -360,7 +360,7 @@ def module(path):
     if parent:
         setattr(module(parent), name, made)
     if path == "triton":
-        made.__version__ = _tritium.written_out(VERSION)
+        made.__version__ = _tritium.package_version(VERSION)
         for child in ("language", "runtime", "testing", "tools"):
             module(f"triton.{child}")
     if path == "triton.runtime":

@@ -5,8 +5,9 @@
 
 use std::{
     ffi::OsString,
-    path::Path,
+    path::PathBuf,
     process::{Child, Command, ExitCode},
+    sync::{Mutex, PoisonError},
 };
 
 /// Ends this process at once, whatever its other threads do: no destructor runs, and nothing waits for a device or for LLVM.
@@ -73,12 +74,28 @@ pub(crate) fn ends_with_this_process(command: &mut Command, ending: Ending) {
     let _ = (command, ending);
 }
 
-/// The same program, to be started by one of ours that becomes it: [`become_tool`]. What is said to a process between `fork` and `exec` needs a
-/// copy of the one that forks, which takes tens of milliseconds where that holds gigabytes, as Python with PyTorch does.
-pub(crate) fn through(program: &Path, command: &Command) -> Command {
-    let mut through = Command::new(program);
-    through.arg("worker").arg(std::process::id().to_string()).arg(command.get_program()).args(command.get_args());
-    through
+/// The `tritium` program that starts tools, where this process is too large to copy itself.
+static STARTER: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Lets `tritium` start the tools of this process. What is said to a process between `fork` and `exec` needs a copy of the one that forks, which
+/// takes tens of milliseconds where that holds gigabytes, as Python with PyTorch does.
+pub fn start_tools_through(program: PathBuf) {
+    *STARTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(program).filter(|_| cfg!(target_os = "linux"));
+}
+
+/// A program and its arguments, which is killed when this process ends.
+pub(crate) fn tool(mut command: Command) -> Command {
+    match &*STARTER.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(program) => {
+            let mut starter = Command::new(program);
+            starter.arg("worker").arg(std::process::id().to_string()).arg(command.get_program()).args(command.get_args());
+            starter
+        }
+        None => {
+            ends_with_this_process(&mut command, Ending::Kill);
+            command
+        }
+    }
 }
 
 /// `tritium worker OWNER PROGRAM ARGUMENT…`: becomes a program that is killed when its owner ends, the process that started this one.

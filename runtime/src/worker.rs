@@ -396,16 +396,12 @@ struct Finished {
 
 /// Runs a tool whose standard input holds `input` and whose standard output is `output`, or else is printed text. The tool, which knows
 /// nothing of us, ends with this process.
-fn run(mut command: Command, input: &[u8], output: Option<File>, limit: Duration, remedy: &str) -> Result<Finished, WorkerError> {
+fn run(command: Command, input: &[u8], output: Option<File>, limit: Duration, remedy: &str) -> Result<Finished, WorkerError> {
     let name = Path::new(command.get_program()).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let input =
         files::in_memory(input).map_err(|error| WorkerError::Refused(format!("no room for the input of {name} ({error})")))?;
-    match ptxas::starter() {
-        Some(program) => command = child::through(&program, &command),
-        None => child::ends_with_this_process(&mut command, child::Ending::Kill),
-    }
     let stdout = output.map_or_else(Stdio::piped, Stdio::from);
-    let mut process = Process::start(command, input.into(), stdout, MEMORY_BYTES, remedy)?;
+    let mut process = Process::start(child::tool(command), input.into(), stdout, MEMORY_BYTES, remedy)?;
     let printed = process.child.stdout.take().map(|mut pipe| {
         thread::spawn(move || {
             let mut bytes = Vec::new();

@@ -319,7 +319,7 @@ pub fn oldest_of(triton: &str) -> &str {
 }
 
 /// What `triton.__version__` is: `3.6.0`.
-pub fn written_out(triton: &str) -> String {
+pub fn package_version(triton: &str) -> String {
     let version = if triton == DEFAULT_TRITON { newest().version } else { triton };
     if version.matches('.').count() < 2 { format!("{version}.0") } else { version.to_owned() }
 }

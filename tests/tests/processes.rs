@@ -203,6 +203,15 @@ fn a_run_ends_with_the_server() {
     }
 }
 
+/// All processes below an owner, once one of them has such a command line.
+fn once_below(owner: &Owned, is_it: impl Fn(&str) -> bool) -> Vec<u32> {
+    until("the tool at work", || {
+        let all = descendants(owner.0.id());
+        let runs = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| is_it(&line));
+        all.iter().any(runs).then_some(all)
+    })
+}
+
 /// ptxas knows nothing of us, and LLVM does not look up from its work.
 #[test]
 fn compilers_end_with_the_command_that_asked_them() {
@@ -213,11 +222,7 @@ fn compilers_end_with_the_command_that_asked_them() {
     let example = repository().join("examples/vector_add.py");
     let mut command = place.tritium(&["emit", example.to_str().expect("a plain path"), "--stage", "sass"]);
     let mut owner = Owned(command.env("TRITON_PTXAS_PATH", &ptxas).spawn().expect("it starts"));
-    let pids = until("ptxas at work", || {
-        let all = descendants(owner.0.id());
-        let runs = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("--gpu-name"));
-        all.iter().any(runs).then_some(all)
-    });
+    let pids = once_below(&owner, |line| line.contains("--gpu-name"));
     signal("KILL", owner.0.id());
     assert_gone("emit, ptxas and LLVM at work, KILL", &pids);
     owner.0.wait().expect("it has ended");
@@ -229,11 +234,7 @@ fn compilers_end_with_the_command_that_asked_them() {
 fn a_tool_that_a_worker_became_ends_with_its_owner() {
     let script = "\"$1\" worker $$ /bin/sh -c 'while :; do :; done' & wait";
     let mut owner = Owned(Command::new("/bin/sh").args(["-c", script, "sh"]).arg(tritium()).spawn().expect("it starts"));
-    let pids = until("the tool at work", || {
-        let all = descendants(owner.0.id());
-        let runs = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with("/bin/sh"));
-        all.iter().any(runs).then_some(all)
-    });
+    let pids = once_below(&owner, |line| line.starts_with("/bin/sh"));
     signal("KILL", owner.0.id());
     assert_gone("the tool, KILL", &pids);
     owner.0.wait().expect("it has ended");

@@ -194,18 +194,6 @@ pub fn look_in(packages: Vec<PathBuf>) {
     *PACKAGES.lock().unwrap_or_else(PoisonError::into_inner) = packages;
 }
 
-/// The `tritium` program that starts the tools, where this process is too large to copy itself.
-static STARTER: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-/// Lets tools be started by the `tritium` program: see [`child::through`](crate::child::through).
-pub fn start_through(program: PathBuf) {
-    *STARTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(program).filter(|_| cfg!(target_os = "linux"));
-}
-
-pub(super) fn starter() -> Option<PathBuf> {
-    STARTER.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
 const REMEDY: &str = "`pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm` brings it, or set TRITON_PTXAS_PATH";
 
 /// The path of `ptxas` or `nvdisasm`. Nothing is looked for in the current folder: that may be anybody's.

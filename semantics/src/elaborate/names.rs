@@ -250,6 +250,10 @@ impl<'a> Evaluator<'a> {
     fn is_missing(&mut self, expr: ExprId, path: &str) -> bool {
         let written = || self.text(expr);
         let place = self.place(expr);
+        let gone = |version: &str, instead: Option<&str>| {
+            let advice = instead.map(|instead| format!(": use {instead}")).unwrap_or_default();
+            format!("`{}` is gone since Triton {version}{advice}", written())
+        };
         let (code, message, new) = match self.availability(path) {
             Availability::Present | Availability::Never | Availability::Unknown => return false,
             Availability::Deprecated { instead } => {
@@ -258,10 +262,9 @@ impl<'a> Evaluator<'a> {
                 return false;
             }
             Availability::Leaving { version, instead } => {
-                let advice = instead.map(|instead| format!(": use {instead}")).unwrap_or_default();
                 let message = format!(
-                    "`{}` is gone since Triton {version}{advice}. Nothing says which Triton this is for, so it is read as {}",
-                    written(),
+                    "{}. Nothing says which Triton this is for, so it is read as {}",
+                    gone(version, instead),
                     self.triton
                 );
                 self.report(problem(Code::VER005, place, message));
@@ -270,8 +273,7 @@ impl<'a> Evaluator<'a> {
             Availability::Removed { version, instead } => {
                 let in_library = || Some(format!("`tl.{}`", builtins::Library::find(path.rsplit('.').next()?)?.full_spelling()));
                 let instead = instead.map(str::to_owned).or_else(in_library);
-                let advice = instead.as_ref().map(|instead| format!(": use {instead}")).unwrap_or_default();
-                (Code::VER001, format!("`{}` is gone since Triton {version}{advice}", written()), instead)
+                (Code::VER001, gone(version, instead.as_deref()), instead)
             }
             Availability::NotYet { version } => {
                 let message = format!(

@@ -340,7 +340,7 @@ impl Host<'_> {
 
     /// `triton.__version__`
     pub(super) fn triton(&self) -> String {
-        versions::written_out(project::triton(self.db, self.file))
+        versions::package_version(project::triton(self.db, self.file))
     }
 
     /// `min(…)`, `max(…)`, with `key=…` or without.

@@ -224,7 +224,7 @@ impl<'a> Folder<'a> {
 
     /// `3.6.0`: what the package says of itself under the project's version.
     pub(crate) fn triton(&self) -> String {
-        versions::written_out(project::triton(self.db, self.file))
+        versions::package_version(project::triton(self.db, self.file))
     }
 
     fn call(&self, callee: ExprId, args: &[Arg]) -> Option<Const> {
