@@ -17,6 +17,7 @@ mod dot_fma;
 mod elementwise;
 mod index;
 mod inline_asm;
+mod loads_first;
 mod lookup;
 mod memory;
 mod order;
@@ -484,7 +485,7 @@ impl<'m> Emitter<'m> {
         put(format_args!("\ndefine ptx_kernel void @{name}({}) #0{subprogram} {{", self.signature.join(", ")));
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
-        put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, order::depth_first(&self.body)));
+        put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, order::depth_first(&loads_first::loads_first(&self.body))));
         for function in &self.functions {
             put(format_args!("{function}"));
         }

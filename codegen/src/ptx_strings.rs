@@ -10,6 +10,9 @@ use tritium_tile::types::Scalar;
 
 use crate::source_lines::LINE_MARK;
 
+/// ptxas schedules what is in front of it and what is behind it apart from each other. It is an event that no counter counts.
+pub const SCHEDULING_FENCE: &str = "pmevent.mask 0;";
+
 /// One instruction; what varies of it is in the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
@@ -48,6 +51,8 @@ pub enum Instruction {
     BarSync,
     /// The lanes of a warp meet. Nothing of it is left in machine code, but ptxas moves no access to memory across it.
     WarpSync,
+    /// [`SCHEDULING_FENCE`].
+    SchedulingFence,
     /// Waits for the grid in front of this one.
     GridWait,
     GridLaunch,
@@ -317,6 +322,7 @@ impl Instruction {
             Instruction::CvtFromE4m3 => "cvt.rn.f16x2.e4m3x2 $0, $1;".into(),
             Instruction::BarSync => "bar.sync 0;".into(),
             Instruction::WarpSync => "bar.warp.sync 0xffffffff;".into(),
+            Instruction::SchedulingFence => SCHEDULING_FENCE.into(),
             Instruction::GridWait => "griddepcontrol.wait;".into(),
             Instruction::GridLaunch => "griddepcontrol.launch_dependents;".into(),
             Instruction::SourceLine { operation } => format!("mov.b32 $0, {operation}; {LINE_MARK}"),
@@ -406,7 +412,11 @@ impl Instruction {
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
             Instruction::CvtFromE4m3 => vec!["=r".into(), "h".into()],
-            Instruction::BarSync | Instruction::WarpSync | Instruction::GridWait | Instruction::GridLaunch => {
+            Instruction::BarSync
+            | Instruction::WarpSync
+            | Instruction::SchedulingFence
+            | Instruction::GridWait
+            | Instruction::GridLaunch => {
                 vec!["~{memory}".into()]
             }
             Instruction::SourceLine { .. } => vec!["=r".into()],
@@ -517,6 +527,7 @@ impl Instruction {
             | Instruction::SourceLine { .. } => false,
             Instruction::BarSync
             | Instruction::WarpSync
+            | Instruction::SchedulingFence
             | Instruction::GridWait
             | Instruction::GridLaunch
             | Instruction::LoadGlobal { .. }

@@ -276,7 +276,7 @@ impl Analysis {
         }
         let exact = self.artefacts().wait(&llvm.text, self.gpu().sm).known().map_err(|e| e.to_string())?;
         answer.registers = Some(exact.code.registers);
-        answer.spill_bytes = Some(exact.code.spill_stores + exact.code.spill_loads);
+        answer.spill_bytes = Some(exact.code.spilled());
         answer.local_bytes = Some(exact.code.stack);
         clock.stage("sass");
         Ok(())

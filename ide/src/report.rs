@@ -46,7 +46,7 @@ impl Figures {
 
     pub fn spill_bytes(&self) -> (u32, bool) {
         match &self.exact {
-            State::Ready(exact) => (exact.code.spill_stores + exact.code.spill_loads, true),
+            State::Ready(exact) => (exact.code.spilled(), true),
             State::Pending | State::Failed(_) | State::Absent(_) => (self.report.spill_bytes.value, false),
         }
     }

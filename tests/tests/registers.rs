@@ -78,7 +78,7 @@ fn is_whole(case: &Case) -> bool {
 }
 
 fn problem(code: &Assembled, theirs: &Local) -> Option<String> {
-    let spilled = code.spill_stores + code.spill_loads;
+    let spilled = code.spilled();
     if let Some(warning) = code.warnings().next() {
         return Some(warning.to_owned());
     }

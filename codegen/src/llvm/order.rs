@@ -26,21 +26,21 @@ pub(super) fn depth_first(body: &str) -> String {
     text
 }
 
-fn put(line: &str, text: &mut String) {
+pub(super) fn put(line: &str, text: &mut String) {
     text.push_str(line);
     text.push('\n');
 }
 
 /// The instruction behind the name of its result.
-fn instruction(line: &str) -> &str {
+pub(super) fn instruction(line: &str) -> &str {
     line.split_once(" = ").map_or(line, |(_, instruction)| instruction).trim_start()
 }
 
-fn is_warp_sync(line: &str) -> bool {
+pub(super) fn is_warp_sync(line: &str) -> bool {
     line.contains("\"bar.warp.sync ")
 }
 
-fn is_movable(line: &str) -> bool {
+pub(super) fn is_movable(line: &str) -> bool {
     if line.contains("asm sideeffect") {
         return is_warp_sync(line) || line.contains("st.global.") && !line.contains(" = ");
     }
@@ -55,7 +55,7 @@ fn is_movable(line: &str) -> bool {
 }
 
 /// The names of temporaries in a piece of text.
-fn temporaries(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn temporaries(text: &str) -> impl Iterator<Item = &str> {
     text.split('%').skip(1).filter_map(|rest| {
         let digits = rest.strip_prefix('t')?;
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tritium_codegen::ptx_strings::SCHEDULING_FENCE;
 
 use super::{Finished, WorkerError, run};
 use crate::files;
@@ -62,6 +63,11 @@ pub struct Assembled {
 }
 
 impl Assembled {
+    /// Bytes that a thread writes and reads because registers ran out.
+    pub fn spilled(&self) -> u32 {
+        self.spill_stores + self.spill_loads
+    }
+
     /// What ptxas warns of, and where it says that it runs asynchronous multiplications one after the other (C7510 to C7519).
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         let serialised = |line: &str| line.split("(C75").skip(1).any(|rest| rest.starts_with('1'));
@@ -72,15 +78,33 @@ impl Assembled {
     }
 }
 
-/// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none.
+/// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
+/// put in front of what is computed from them leave a multiprocessor room for a single CTA, and two would fit otherwise, ptxas may put them
+/// where it likes: of one CTA, nothing runs while its loads are waited for.
 pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-    let spilled = |code: &Assembled| code.spill_stores + code.spill_loads;
+    let code = assemble_without_spills(request)?;
+    if !request.ptx.contains(SCHEDULING_FENCE) || fits_twice(&code, request.ptx) {
+        return Ok(code);
+    }
+    let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
+    let free = assemble_without_spills(&AssembleRequest { ptx: &ptx, ..*request })?;
+    Ok(if fits_twice(&free, &ptx) { free } else { code })
+}
+
+fn assemble_without_spills(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
     let weighed = assemble_for(request, Occupancy::Weighed)?;
-    if spilled(&weighed) == 0 {
+    if weighed.spilled() == 0 {
         return Ok(weighed);
     }
     let one = assemble_for(request, Occupancy::One)?;
-    Ok(if spilled(&one) < spilled(&weighed) { one } else { weighed })
+    Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
+}
+
+/// Whether a multiprocessor has registers for two CTAs.
+fn fits_twice(code: &Assembled, ptx: &str) -> bool {
+    let threads = ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse::<u32>().ok());
+    // Registers of a multiprocessor since compute capability 3.0, which warps are given by eight a thread.
+    2 * threads.unwrap_or(0) * code.registers.next_multiple_of(8) <= 64 * 1024
 }
 
 fn assemble_for(request: &AssembleRequest, occupancy: Occupancy) -> Result<Assembled, WorkerError> {

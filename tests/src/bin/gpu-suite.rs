@@ -73,6 +73,7 @@ fn pack(suite: &Suite, out: &Path) -> std::io::Result<()> {
         match answer {
             Err(why) => writeln!(refused, "{}", json!({ "id": case.id, "why": why }))?,
             Ok((mut line, exact)) => {
+                line["spill_bytes"] = exact.code.spilled().into();
                 for (what, bytes) in [("cubin", exact.code.cubin), ("ptx", exact.ptx.into_bytes())] {
                     let length = bytes.len();
                     let start = *known.entry(bytes).or_insert_with_key(|bytes| {
@@ -82,7 +83,6 @@ fn pack(suite: &Suite, out: &Path) -> std::io::Result<()> {
                     line[what] = json!([start, length]);
                 }
                 line["registers"] = exact.code.registers.into();
-                line["spill_bytes"] = (exact.code.spill_stores + exact.code.spill_loads).into();
                 line["stack"] = exact.code.stack.into();
                 writeln!(launches, "{line}")?;
             }
