@@ -35,6 +35,8 @@ struct Operand {
     offsets: BTreeSet<u32>,
     /// Neighbours read at once.
     vector: u32,
+    /// Inner steps read at once.
+    along: usize,
     /// Offsets in elements of the inner steps of one body.
     steps: Vec<u32>,
     /// Bytes between inner steps that are further apart than a body.
@@ -53,7 +55,7 @@ impl Emitter<'_> {
         let rank = lc.shape.len();
         let (k, base) = (la.shape[rank - 1], self.shared_offset(op)?);
         let body = depth(lc, k);
-        let buffers = [staged(Side::A, &la.shape, body), staged(Side::B, &lb.shape, body)];
+        let buffers = [staged(Side::A, &la.shape, lc), staged(Side::B, &lb.shape, lc)];
         let mut operands = Vec::new();
         for (side, (value, layout)) in [(a, la), (b, lb)].into_iter().enumerate() {
             let (elem, mut regs) = (self.ty(value).elem(), self.regs(value)?.to_vec());
@@ -129,6 +131,16 @@ impl Emitter<'_> {
             vector *= 2;
         }
         let step = |inner: u32| apply(&inverse, operand_index(side, &acc.shape, &buffer.shape, 0, inner));
+        let steps: Vec<u32> = (0..body).map(step).collect();
+        let mut along = 1;
+        while along < 4
+            && 2 * along * bytes <= 16
+            && 2 * along <= body
+            && (reach(&thread) | reach(&registers)) & (2 * along - 1) == 0
+            && steps.chunks(2 * along as usize).all(|group| group.iter().zip(group[0]..).all(|(&at, next)| at == next))
+        {
+            along *= 2;
+        }
         Ok(Operand {
             elem,
             base,
@@ -136,13 +148,14 @@ impl Emitter<'_> {
             registers: registers.to_vec(),
             offsets,
             vector,
-            steps: (0..body).map(step).collect(),
+            along: along as usize,
+            steps,
             // With one trip there is no further step.
             stride: if body < inner { step(body) * bytes } else { 0 },
         })
     }
 
-    /// The rows (columns) of one inner step, by their offset at step 0, as the result's type.
+    /// The rows (columns) of the inner steps that are read with this one, by step and by their offset at step 0, as the result's type.
     fn fetch(
         &mut self,
         operand: &Operand,
@@ -150,10 +163,10 @@ impl Emitter<'_> {
         moved: Option<Reg>,
         pointers: &mut BTreeMap<(u32, u32), Reg>,
         to: Scalar,
-    ) -> Emitted<BTreeMap<u32, Reg>> {
+    ) -> Emitted<Vec<BTreeMap<u32, Reg>>> {
         let bytes = element_bytes(operand.elem);
         let thread = reach(&operand.columns);
-        let mut values = BTreeMap::new();
+        let mut values = vec![BTreeMap::new(); operand.along];
         for &first in operand.offsets.iter().filter(|&&o| o & (operand.vector - 1) == 0) {
             let at = (first ^ operand.steps[step]) * bytes;
             let key = (operand.base, at & thread);
@@ -170,9 +183,11 @@ impl Emitter<'_> {
                 }
             };
             let address = ins!(self, "getelementptr i8, ptr addrspace(3) {pointer}, i32 {}", operand.base + (at & !thread));
-            for (i, reg) in self.load_words(address, operand.elem, operand.vector as usize).into_iter().enumerate() {
+            let count = (operand.vector as usize).max(operand.along);
+            for (i, reg) in self.load_words(address, operand.elem, count).into_iter().enumerate() {
                 let reg = self.as_factor(operand.elem, reg, to)?;
-                values.insert(first | i as u32, reg);
+                let (step, offset) = if operand.along > 1 { (i, first) } else { (0, first | i as u32) };
+                values[step].insert(offset, reg);
             }
         }
         Ok(values)
@@ -205,9 +220,15 @@ impl Emitter<'_> {
         // Which row and which column each register of the result takes.
         let pairs: Vec<(u32, u32)> =
             (0..layout.num_registers() as u32).map(|r| (apply(&left.registers, r), apply(&right.registers, r))).collect();
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
         for step in 0..body as usize {
-            let rows = self.fetch(left, step, moved[0], &mut pointers, to)?;
-            let columns = self.fetch(right, step, moved[1], &mut pointers, to)?;
+            if step % left.along == 0 {
+                rows = self.fetch(left, step, moved[0], &mut pointers, to)?;
+            }
+            if step % right.along == 0 {
+                columns = self.fetch(right, step, moved[1], &mut pointers, to)?;
+            }
+            let (rows, columns) = (&rows[step % left.along], &columns[step % right.along]);
             for (r, (row, column)) in pairs.iter().enumerate() {
                 if r & surplus != 0 {
                     acc[r] = acc[r & !surplus];

@@ -1,7 +1,8 @@
 //! Dots by multiplications and additions: who computes what, and how the operands lie in scratch.
 //!
 //! A thread computes a block of rows and columns of the result. Both operands stand in scratch, the left one with its rows side by side,
-//! so that a thread reads four neighbours of either at once; a loop runs over the inner dimension. **Invariant:** bases are unit vectors
+//! so that a thread reads four neighbours of either at once; one that computes a single row reads four inner steps of it at once instead. A
+//! loop runs over the inner dimension. **Invariant:** bases are unit vectors
 //! or zero, so a thread's elements are the product of its rows and its columns; an inner step that is a multiple of [`depth`] moves an
 //! address by a constant.
 
@@ -48,15 +49,26 @@ pub fn accumulator(shape: &[u32], num_warps: u32) -> Distributed {
 
 /// Steps along the inner dimension that the body of the loop makes: a power of two that divides it.
 pub fn depth(accumulator: &Distributed, inner: u32) -> u32 {
-    (BODY >> accumulator.register.len().min(31)).clamp(1, 8).min(inner)
+    let registers = accumulator.register.len();
+    // A thread of few elements waits for each load from scratch, unless all of them are asked for at once.
+    let most = if registers <= 2 { 16 } else { 8 };
+    (BODY >> registers.min(31)).clamp(1, most).min(inner)
+}
+
+/// Whether each thread computes elements of one row.
+fn has_single_rows(accumulator: &Distributed) -> bool {
+    let rank = accumulator.shape.len();
+    let rows = (accumulator.shape[rank - 2] - 1) << shift_of(&accumulator.shape, rank - 2);
+    accumulator.register.iter().all(|base| base & rows == 0)
 }
 
 /// How an operand (`[…, M, K]` or `[…, K, N]`) stands in scratch.
-pub fn staged(side: Side, shape: &[u32], depth: u32) -> SharedLayout {
-    if side == Side::B {
+pub fn staged(side: Side, shape: &[u32], accumulator: &Distributed) -> SharedLayout {
+    if side == Side::B || has_single_rows(accumulator) {
         return row_major(shape);
     }
     let rank = shape.len();
+    let depth = depth(accumulator, shape[rank - 1]);
     let rows = shift_of(shape, rank - 2);
     let row_bits = shape[rank - 2].ilog2();
     let mut offset: Bases = (0..row_bits).map(|bit| 1 << (rows + bit)).collect();
@@ -112,8 +124,8 @@ mod tests {
     fn operands_have_one_place_each() {
         for side in [Side::A, Side::B] {
             for shape in [vec![1, 16], vec![64, 32], vec![4, 8, 16]] {
-                for depth in [1, 2, 8] {
-                    assert!(staged(side, &shape, depth).is_bijective(), "{shape:?}");
+                for warps in [1, 4, 8] {
+                    assert!(staged(side, &shape, &accumulator(&shape, warps)).is_bijective(), "{shape:?}");
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     layout::{
         Side,
         algebra::{apply, compose, shift_of},
-        fma::{depth, staged},
+        fma::staged,
     },
     module::OpId,
     ops::{BinaryOp, CastOp, DotPrecision, OpKind},
@@ -42,13 +42,12 @@ impl<'r> Machine<'r> {
         let base = self.shared_offset(frame, id)?;
         let first = self.tile_layout(frame, id, op.operands[0])?;
         let k = first.shape[lc.shape.len() - 1];
-        let body = depth(lc, k);
         // For each operand: its element, where it begins, what threads and registers contribute to an offset, and what inner steps do.
         let mut sides = Vec::new();
         for side in 0..2 {
             let value = op.operands[side];
             let layout = self.tile_layout(frame, id, value)?;
-            let buffer = staged(if side == 0 { Side::A } else { Side::B }, &layout.shape, body);
+            let buffer = staged(if side == 0 { Side::A } else { Side::B }, &layout.shape, lc);
             let elem = frame.function.ty(value).elem();
             let mut registers = self.tile(frame, id, value)?.to_vec();
             if precision == DotPrecision::Tf32 && elem == Elem::Scalar(Scalar::F32) {
