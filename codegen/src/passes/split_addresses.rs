@@ -285,6 +285,7 @@ impl Rebase<'_> {
                     || (self.is_uniform(op.operands[0]) && self.has_shared(op.operands[1], depth + 1))
             }
             OpKind::Broadcast | OpKind::ExpandDims { .. } => self.has_shared(op.operands[0], depth + 1),
+            OpKind::Binary(BinaryOp::DivS | BinaryOp::RemS) => self.parted(&op).is_some(),
             // The sum must not wrap in 32 bits.
             OpKind::Cast(CastOp::ExtS) => {
                 let source = op.operands[0];
@@ -328,6 +329,15 @@ impl Rebase<'_> {
                     rest: sum.rest.map(|r| self.make(OpKind::Binary(BinaryOp::MulI), &[r, factor], ty)),
                 }
             }
+            OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
+                let Some((shared, rest, divisor)) = self.parted(&op) else { return opaque };
+                let rest = self.make(op.kind.clone(), &[rest, op.operands[1]], ty);
+                if *kind == BinaryOp::RemS {
+                    return Parts { shared: None, rest: Some(rest) };
+                }
+                let divisor = self.number(divisor, elem);
+                Parts { shared: Some(self.make(op.kind.clone(), &[shared, divisor], scalar)), rest: Some(rest) }
+            }
             OpKind::Broadcast | OpKind::ExpandDims { .. } => {
                 let source = self.split(op.operands[0]);
                 Parts { rest: source.rest.map(|r| self.make(op.kind.clone(), &[r], ty)), ..source }
@@ -341,6 +351,24 @@ impl Rebase<'_> {
             }
             _ => opaque,
         }
+    }
+
+    /// Of a quotient or a remainder of `shared + rest` by a number that divides what is shared: both, and the number. Neither is negative, so
+    /// the quotient is the sum of both quotients, and the remainder is that of the rest.
+    fn parted(&self, op: &Op) -> Option<(ValueId, ValueId, i64)> {
+        let OpKind::Constant(Constant::Int(divisor)) = self.def(op.operands[1])?.kind else { return None };
+        let sum = op.operands[0];
+        let OpKind::Binary(BinaryOp::AddI) = self.def(sum)?.kind else { return None };
+        let whole = self.function.ty(sum).elem() == Elem::Scalar(Scalar::I64) || self.is_natural(sum);
+        let [a, b] = self.def(sum)?.operands[..] else { return None };
+        let natural = |value: ValueId| value.index() < self.known && self.facts.range(value).min >= 0;
+        let of = |shared: ValueId, rest: ValueId| {
+            let scalar = self.def(shared).filter(|op| matches!(op.kind, OpKind::Splat))?.operands[0];
+            let known = natural(shared) && natural(rest);
+            let divided = known && divisor > 0 && self.facts.axis(shared).divisibility[0].is_multiple_of(divisor as u64);
+            divided.then_some((scalar, rest, divisor))
+        };
+        whole.then(|| of(a, b).or_else(|| of(b, a)))?
     }
 
     /// The scalar that a uniform tile repeats.
@@ -377,6 +405,7 @@ impl Rebase<'_> {
             OpKind::Binary(BinaryOp::MulI) => {
                 of(0) && self.is_uniform(op.operands[1]) || self.is_uniform(op.operands[0]) && of(1)
             }
+            OpKind::Binary(BinaryOp::DivS | BinaryOp::RemS) => of(0) && self.is_uniform(op.operands[1]),
             OpKind::Broadcast | OpKind::ExpandDims { .. } => of(0),
             _ => false,
         }
@@ -404,6 +433,14 @@ impl Rebase<'_> {
                 let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
                 (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
             }
+            OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
+                let ((low, high), (divisor, _)) = (of(0), of(1));
+                match self.is_uniform(op.operands[1]) && low >= 0 && divisor > 0 {
+                    true if *kind == BinaryOp::DivS => (low / divisor, high / divisor),
+                    true => (0, high.min(of(1).1 - 1)),
+                    false => return unknown,
+                }
+            }
             _ => return unknown,
         };
         // What may wrap can be anything.
@@ -430,12 +467,21 @@ impl Rebase<'_> {
             OpKind::Splat | OpKind::Constant(Constant::Int(_)) => true,
             OpKind::Cast(CastOp::ExtS) => self.function.ty(op.operands[0]).elem() == Elem::Scalar(Scalar::I32),
             OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI) => of(0) && of(1),
+            // Of natural numbers that have no high half.
+            OpKind::Binary(BinaryOp::DivS | BinaryOp::RemS) => {
+                let low = |n: usize| {
+                    let (min, max) = self.interval(op.operands[n], depth + 1);
+                    min >= 0 && max <= i32::MAX.into()
+                };
+                of(0) && of(1) && low(0) && low(1)
+            }
             OpKind::Broadcast | OpKind::ExpandDims { .. } => of(0),
             _ => false,
         }
     }
 
-    /// The low half of each number: sums and products of low halves have the low half of the sum or product.
+    /// The low half of each number: sums and products of low halves have the low half of the sum or product, and where there is no high half
+    /// quotients do as well.
     fn truncate(&mut self, value: ValueId) -> Option<ValueId> {
         let op = self.def(value)?.clone();
         let ty = self.like(value, Scalar::I32);
