@@ -69,7 +69,8 @@ def keep(directory, below):
                 "ttgir": kernel.asm["ttgir"],
                 "text": kernel.src.fn.src,
             }
-            key = hashlib.sha1(row.specialisation.encode()).hexdigest()[:8]
+            asked = f"{row.specialisation} {about['warps']} {about['stages']}"
+            key = hashlib.sha1(asked.encode()).hexdigest()[:8]
             with open(os.path.join(directory, f"{about['name']}-{key}.json"), "w") as file:
                 json.dump(about, file)
         return result
