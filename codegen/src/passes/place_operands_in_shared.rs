@@ -3,7 +3,8 @@
 //! A buffer can be read by `ldmatrix`, filled early and kept over several trips; a conversion's scratch cannot.
 //!
 //! A dot that warpgroups do takes its right operand from a buffer always, its left one unless it is in the right registers already. What the
-//! tensor core cannot read in the order of its registers lies along k: only 16-bit operands are transposed on the way.
+//! tensor core cannot read in the order of its registers lies along k: only 16-bit operands are transposed on the way. The product of a tile
+//! with its own transpose reads one buffer twice.
 //!
 //! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
 //! stay.
@@ -100,6 +101,22 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                 let alloc = function.create_op(OpKind::LocalAlloc, &[value], [ty.clone()], &[], origin);
                 (alloc, function.op(alloc).results[0])
             };
+            let home_of_dot = parents[dot.index()];
+            let its_own = (side == Side::B && warpgroups && convert.is_none())
+                .then(|| transposed_in_a_buffer(function, &module.layouts, dot, value, home_of_dot, &filled));
+            if let (Some(Some((source, buffer))), Some(wanted)) = (its_own, &wanted) {
+                let layout = module.layouts.intern(Layout::Distributed(wanted.transpose(&[1, 0])));
+                let ty = function.ty(source).clone().with_layout(layout);
+                let load = function.create_op(OpKind::LocalLoad, &[buffer], [ty], &[], origin);
+                let layout = module.layouts.intern(Layout::Distributed(wanted.clone()));
+                let ty = function.ty(value).clone().with_layout(layout);
+                let loaded = function.op(load).results[0];
+                let turn =
+                    function.create_op(OpKind::Transpose { order: [1, 0].into_iter().collect() }, &[loaded], [ty], &[], origin);
+                function.op_mut(dot).operands[place] = function.op(turn).results[0];
+                reads.extend([load, turn]);
+                continue;
+            }
             match (convert, wanted) {
                 (Some(convert), _) => {
                     let (alloc, buffer) = fill(function);
@@ -148,6 +165,23 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     read_again(module, options);
     rewrite::compact(&mut module.functions[0]);
     Ok(())
+}
+
+/// What a right operand is the transpose of, and the buffer that holds that in front of this dot, if a warpgroup can read it turned.
+fn transposed_in_a_buffer(
+    function: &Function,
+    layouts: &LayoutTable,
+    dot: OpId,
+    operand: ValueId,
+    block: Option<BlockId>,
+    filled: &[(Contents, ValueId)],
+) -> Option<(ValueId, ValueId)> {
+    let op = function.op(function.def_op(operand)?);
+    let source = matches!(&op.kind, OpKind::Transpose { order } if order[..] == [1, 0]).then(|| op.operands[0])?;
+    let &(_, buffer) = filled.iter().find(|((value, _, home), _)| *value == source && *home == block)?;
+    let ty = function.ty(buffer);
+    let turned = layouts.shared(ty.layout()?)?.transpose(&[1, 0]);
+    use_wgmma::can_read(function, layouts, dot, Side::B, &turned, ty.elem().bits()).then_some((source, buffer))
 }
 
 /// The layout in which a dot takes an operand from registers.
