@@ -175,7 +175,7 @@ def main():
             lines += [title, "", *(f"- {line}" for line in told), ""]
     if trials:
         verdicts = collections.Counter(trial["verdict"] for _, trial in trials)
-        lines += ["Compared with Triton's results:", "", *(f"- {count}: {verdict}" for verdict, count in verdicts.most_common()), ""]
+        lines += ["Compared with Triton's results:", "", *(f"- {count}: {verdict or 'the time was up'}" for verdict, count in verdicts.most_common()), ""]
         timed = [(trial["us"][1] / trial["us"][0], name, trial) for name, trial in trials if trial["us"]]
         mean = lambda values: math.exp(statistics.fmean(map(math.log, values)))
         if timed:

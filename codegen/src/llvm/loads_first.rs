@@ -16,7 +16,8 @@ use rustc_hash::FxHashMap;
 use super::order::{instruction, is_movable, is_warp_sync, put, temporaries};
 use crate::ptx_strings::Instruction;
 
-/// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow.
+/// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
+/// `bench/loads_first.py`.
 const LEAST_IN_LOOP: u32 = 6;
 /// Registers that a thread loads outside loops, where loads are waited for once.
 const LEAST_OUTSIDE: u32 = 24;
