@@ -101,10 +101,10 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                 let alloc = function.create_op(OpKind::LocalAlloc, &[value], [ty.clone()], &[], origin);
                 (alloc, function.op(alloc).results[0])
             };
-            let home_of_dot = parents[dot.index()];
             let its_own = (side == Side::B && warpgroups && convert.is_none())
-                .then(|| transposed_in_a_buffer(function, &module.layouts, dot, value, home_of_dot, &filled));
-            if let (Some(Some((source, buffer))), Some(wanted)) = (its_own, &wanted) {
+                .then(|| transposed_in_a_buffer(function, &module.layouts, dot, value, parents[dot.index()], &filled))
+                .flatten();
+            if let (Some((source, buffer)), Some(wanted)) = (its_own, &wanted) {
                 let layout = module.layouts.intern(Layout::Distributed(wanted.transpose(&[1, 0])));
                 let ty = function.ty(source).clone().with_layout(layout);
                 let load = function.create_op(OpKind::LocalLoad, &[buffer], [ty], &[], origin);
