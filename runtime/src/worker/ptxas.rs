@@ -297,6 +297,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_ctas_fit_by_their_registers() {
+        let fits = |registers, ptx| fits_twice(&Assembled { registers, ..Assembled::default() }, ptx);
+        assert!(fits(58, ".maxntid 512, 1, 1\n"));
+        assert!(!fits(81, ".maxntid 512, 1, 1\n"));
+        // Eight registers at a time: 33 are 40.
+        assert!(fits(32, ".maxntid 1024\n") && !fits(33, ".maxntid 1024\n"));
+    }
+
+    #[test]
     fn numbers_are_read_from_the_log() {
         let log = "\
 ptxas info    : 0 bytes gmem
