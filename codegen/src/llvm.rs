@@ -17,6 +17,7 @@ mod dot_fma;
 mod elementwise;
 mod index;
 mod inline_asm;
+mod lines;
 mod loads_first;
 mod lookup;
 mod memory;

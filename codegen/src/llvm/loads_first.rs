@@ -13,7 +13,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::order::{instruction, is_movable, is_warp_sync, put, temporaries};
+use super::lines::{Run, has_effects, instruction, is_pure, is_warp_sync, put};
 use crate::ptx_strings::Instruction;
 
 /// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
@@ -55,14 +55,14 @@ pub(super) fn loads_first(body: &str) -> String {
 }
 
 fn kind(line: &str) -> Line {
-    if line.contains("asm sideeffect") {
+    if has_effects(line) {
         return match loaded_registers(line) {
             Some(registers) => Line::GlobalLoad { registers },
             None if is_warp_sync(line) => Line::Stays,
             None => Line::Ends,
         };
     }
-    if is_movable(line) {
+    if is_pure(line) {
         return Line::Pure;
     }
     let operation = instruction(line);
@@ -109,18 +109,16 @@ fn lines_in_loops(lines: &[&str]) -> Vec<bool> {
     within
 }
 
-fn write_run(run: &[&str], in_loop: bool, text: &mut String) {
-    let kinds: Vec<Line> = run.iter().map(|line| kind(line)).collect();
-    let mut defined: FxHashMap<&str, usize> = FxHashMap::default();
-    let mut operands: Vec<Vec<usize>> = Vec::with_capacity(run.len());
+fn write_run(lines: &[&str], in_loop: bool, text: &mut String) {
+    let mut run = Run::of(lines);
     // Whether it cannot stand in front of the run: it comes from a load or from what keeps its place.
-    let mut late: Vec<bool> = Vec::with_capacity(run.len());
+    let mut late: Vec<bool> = Vec::with_capacity(lines.len());
     let mut first: Vec<usize> = Vec::new();
     let (mut loaded, mut stored) = (0, false);
-    for (index, line) in run.iter().enumerate() {
-        let own: Vec<usize> = temporaries(instruction(line)).filter_map(|name| defined.get(name).copied()).collect();
-        let depends = own.iter().any(|&operand| late[operand]);
-        match kinds[index] {
+    for (index, line) in lines.iter().enumerate() {
+        let depends = run.operands[index].iter().any(|&operand| late[operand]);
+        let kind = kind(line);
+        match kind {
             Line::GlobalLoad { registers } if !depends => {
                 first.push(index);
                 loaded += registers;
@@ -129,37 +127,14 @@ fn write_run(run: &[&str], in_loop: bool, text: &mut String) {
             Line::SharedStore => stored = true,
             _ => {}
         }
-        late.push(depends || kinds[index] != Line::Pure);
-        operands.push(own);
-        if let Some((result, _)) = line.split_once(" = ")
-            && let Some(name) = temporaries(result).next()
-        {
-            defined.insert(name, index);
-        }
+        late.push(depends || kind != Line::Pure);
     }
-    if loaded < if in_loop { LEAST_IN_LOOP } else { LEAST_OUTSIDE } {
-        run.iter().for_each(|line| put(line, text));
-        return;
+    if loaded >= if in_loop { LEAST_IN_LOOP } else { LEAST_OUTSIDE } {
+        first.into_iter().for_each(|load| run.write(load, text));
+        let fence = Instruction::SchedulingFence;
+        put(&format!("  call void asm sideeffect \"{}\", \"{}\"() #2", fence.text(), fence.constraints()), text);
     }
-    let mut written = vec![false; run.len()];
-    for root in first {
-        let mut pending = vec![root];
-        while let Some(&index) = pending.last() {
-            let before = pending.len();
-            pending.extend(operands[index].iter().filter(|&&operand| !written[operand]));
-            if pending.len() == before {
-                pending.pop();
-                if !std::mem::replace(&mut written[index], true) {
-                    put(run[index], text);
-                }
-            }
-        }
-    }
-    let fence = Instruction::SchedulingFence;
-    put(&format!("  call void asm sideeffect \"{}\", \"{}\"() #2", fence.text(), fence.constraints()), text);
-    for (line, _) in run.iter().zip(written).filter(|(_, written)| !written) {
-        put(line, text);
-    }
+    run.write_rest(text);
 }
 
 #[cfg(test)]
@@ -178,37 +153,28 @@ mod tests {
 
     #[test]
     fn loads_of_a_step_come_before_what_is_computed_from_them() {
-        let mut body = "b1:\n".to_owned();
-        for index in 0..6 {
-            body += &format!("%t{index}0 = getelementptr float, ptr %arg0, i32 {index}\n");
-            body += &load(10 * index + 1, &format!("%t{index}0"));
-            body += &format!("%t{index}2 = add i32 %t{index}1, 1\n");
-        }
-        body += "br i1 %t02, label %b1, label %b2\nb2:\n";
         check(
-            &body,
+            "\
+b1:
+%t0 = getelementptr float, ptr %arg0, i32 0
+%t1 = call {i32, i32, i32, i32} asm sideeffect \"ld.global.v4.b32 …\", \"…\"(ptr %t0) #1
+%t2 = extractvalue {i32, i32, i32, i32} %t1, 0
+%t3 = getelementptr float, ptr %arg0, i32 4
+%t4 = call {i32, i32} asm sideeffect \"ld.global.v2.b32 …\", \"…\"(ptr %t3) #1
+%t5 = extractvalue {i32, i32} %t4, 0
+br i1 %t5, label %b1, label %b2
+b2:
+",
             expect![[r#"
                 b1:
-                %t00 = getelementptr float, ptr %arg0, i32 0
-                %t1 = call i32 asm sideeffect "ld.global.b32 $0, [$1];", "=r,l,~{memory}"(ptr %t00) #1
-                %t10 = getelementptr float, ptr %arg0, i32 1
-                %t11 = call i32 asm sideeffect "ld.global.b32 $0, [$1];", "=r,l,~{memory}"(ptr %t10) #1
-                %t20 = getelementptr float, ptr %arg0, i32 2
-                %t21 = call i32 asm sideeffect "ld.global.b32 $0, [$1];", "=r,l,~{memory}"(ptr %t20) #1
-                %t30 = getelementptr float, ptr %arg0, i32 3
-                %t31 = call i32 asm sideeffect "ld.global.b32 $0, [$1];", "=r,l,~{memory}"(ptr %t30) #1
-                %t40 = getelementptr float, ptr %arg0, i32 4
-                %t41 = call i32 asm sideeffect "ld.global.b32 $0, [$1];", "=r,l,~{memory}"(ptr %t40) #1
-                %t50 = getelementptr float, ptr %arg0, i32 5
-                %t51 = call i32 asm sideeffect "ld.global.b32 $0, [$1];", "=r,l,~{memory}"(ptr %t50) #1
+                %t0 = getelementptr float, ptr %arg0, i32 0
+                %t1 = call {i32, i32, i32, i32} asm sideeffect "ld.global.v4.b32 …", "…"(ptr %t0) #1
+                %t3 = getelementptr float, ptr %arg0, i32 4
+                %t4 = call {i32, i32} asm sideeffect "ld.global.v2.b32 …", "…"(ptr %t3) #1
                 call void asm sideeffect "pmevent.mask 0;", "~{memory}"() #2
-                %t02 = add i32 %t01, 1
-                %t12 = add i32 %t11, 1
-                %t22 = add i32 %t21, 1
-                %t32 = add i32 %t31, 1
-                %t42 = add i32 %t41, 1
-                %t52 = add i32 %t51, 1
-                br i1 %t02, label %b1, label %b2
+                %t2 = extractvalue {i32, i32, i32, i32} %t1, 0
+                %t5 = extractvalue {i32, i32} %t4, 0
+                br i1 %t5, label %b1, label %b2
                 b2:
             "#]],
         );

@@ -7,7 +7,7 @@
 //! **Invariant:** only instructions that touch nothing but their operands, and stores to global memory beside these, change places; stores
 //! keep their order, and so does everything else.
 
-use rustc_hash::FxHashMap;
+use super::lines::{Run, has_effects, is_pure, is_warp_sync, put};
 
 /// The text of a function's body, with each run of movable lines depth first.
 pub(super) fn depth_first(body: &str) -> String {
@@ -26,93 +26,31 @@ pub(super) fn depth_first(body: &str) -> String {
     text
 }
 
-pub(super) fn put(line: &str, text: &mut String) {
-    text.push_str(line);
-    text.push('\n');
-}
-
-/// The instruction behind the name of its result.
-pub(super) fn instruction(line: &str) -> &str {
-    line.split_once(" = ").map_or(line, |(_, instruction)| instruction).trim_start()
-}
-
-pub(super) fn is_warp_sync(line: &str) -> bool {
-    line.contains("\"bar.warp.sync ")
-}
-
-pub(super) fn is_movable(line: &str) -> bool {
-    if line.contains("asm sideeffect") {
+fn is_movable(line: &str) -> bool {
+    if has_effects(line) {
         return is_warp_sync(line) || line.contains("st.global.") && !line.contains(" = ");
     }
-    let Some((_, instruction)) = line.split_once(" = ") else { return false };
-    match instruction.split(' ').next() {
-        Some("phi" | "load" | "cmpxchg" | "atomicrmw" | "alloca") => false,
-        Some("call") => {
-            instruction.contains(" asm \"") || instruction.contains(" @llvm.") && !instruction.contains(" @llvm.nvvm.")
-        }
-        _ => true,
-    }
+    is_pure(line)
 }
 
-/// The names of temporaries in a piece of text.
-pub(super) fn temporaries(text: &str) -> impl Iterator<Item = &str> {
-    text.split('%').skip(1).filter_map(|rest| {
-        let digits = rest.strip_prefix('t')?;
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        (end > 0).then(|| &digits[..end])
-    })
-}
-
-fn write_run(run: &[&str], text: &mut String) {
-    if run.len() < 3 {
-        run.iter().for_each(|line| put(line, text));
+fn write_run(lines: &[&str], text: &mut String) {
+    if lines.len() < 3 {
+        lines.iter().for_each(|line| put(line, text));
         return;
     }
-    let mut defined: FxHashMap<&str, usize> = FxHashMap::default();
-    let mut operands: Vec<Vec<usize>> = Vec::with_capacity(run.len());
+    let mut run = Run::of(lines);
     // Instructions in a row that lead to each.
-    let mut depth: Vec<usize> = Vec::with_capacity(run.len());
-    let mut used = vec![false; run.len()];
-    for (index, line) in run.iter().enumerate() {
-        let mut own: Vec<usize> = Vec::new();
-        for name in temporaries(instruction(line)) {
-            if let Some(&operand) = defined.get(name)
-                && !own.contains(&operand)
-            {
-                own.push(operand);
-                used[operand] = true;
-            }
-        }
-        depth.push(own.iter().map(|&operand| depth[operand] + 1).max().unwrap_or(0));
+    let mut depth: Vec<usize> = Vec::with_capacity(lines.len());
+    let mut used = vec![false; lines.len()];
+    for operands in &mut run.operands {
+        operands.iter().for_each(|&operand| used[operand] = true);
+        depth.push(operands.iter().map(|&operand| depth[operand] + 1).max().unwrap_or(0));
         // The longest way goes first: what is quickly made waits for nothing in a register.
-        own.sort_by_key(|&operand| std::cmp::Reverse(depth[operand]));
-        operands.push(own);
-        if let Some((result, _)) = line.split_once(" = ")
-            && let Some(name) = temporaries(result).next()
-        {
-            defined.insert(name, index);
-        }
+        operands.sort_by_key(|&operand| std::cmp::Reverse(depth[operand]));
     }
-    let mut written = vec![false; run.len()];
     // Accesses are all that it orders, and what is computed for stores may as well follow it.
-    let first = (0..run.len()).filter(|&index| is_warp_sync(run[index]));
-    let roots: Vec<usize> = first.chain((0..run.len()).filter(|&index| !used[index])).collect();
-    let mut pending: Vec<usize> = Vec::new();
-    for root in roots {
-        pending.push(root);
-        while let Some(&index) = pending.last() {
-            let before = pending.len();
-            if !written[index] {
-                pending.extend(operands[index].iter().rev().filter(|&&operand| !written[operand]));
-                if pending.len() > before {
-                    continue;
-                }
-                written[index] = true;
-                put(run[index], text);
-            }
-            pending.pop();
-        }
-    }
+    let first = (0..lines.len()).filter(|&index| is_warp_sync(lines[index]));
+    first.chain((0..lines.len()).filter(|&index| !used[index])).for_each(|root| run.write(root, text));
 }
 
 #[cfg(test)]

@@ -434,12 +434,11 @@ impl Rebase<'_> {
                 (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
             }
             OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
-                let ((low, high), (divisor, _)) = (of(0), of(1));
-                match self.is_uniform(op.operands[1]) && low >= 0 && divisor > 0 {
-                    true if *kind == BinaryOp::DivS => (low / divisor, high / divisor),
-                    true => (0, high.min(of(1).1 - 1)),
-                    false => return unknown,
+                let ((low, high), (least, most)) = (of(0), of(1));
+                if low < 0 || least <= 0 {
+                    return unknown;
                 }
+                if *kind == BinaryOp::DivS { (low / most, high / least) } else { (0, high.min(most - 1)) }
             }
             _ => return unknown,
         };

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tritium_codegen::ptx_strings::SCHEDULING_FENCE;
+use tritium_estimate::occupancy::occupancy;
+use tritium_semantics::target::Gpu;
 
 use super::{Finished, WorkerError, run};
 use crate::files;
@@ -79,16 +81,16 @@ impl Assembled {
 }
 
 /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
-/// put in front of what is computed from them leave a multiprocessor room for a single CTA, and two would fit otherwise, ptxas may put them
+/// put in front of what is computed from them leave an SM room for a single CTA, and two would fit otherwise, ptxas may put them
 /// where it likes: of one CTA, nothing runs while its loads are waited for.
 pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
     let code = assemble_without_spills(request)?;
-    if !request.ptx.contains(SCHEDULING_FENCE) || fits_twice(&code, request.ptx) {
+    if !request.ptx.contains(SCHEDULING_FENCE) || fits_twice(&code, request) {
         return Ok(code);
     }
     let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
     let free = assemble_without_spills(&AssembleRequest { ptx: &ptx, ..*request })?;
-    Ok(if fits_twice(&free, &ptx) { free } else { code })
+    Ok(if fits_twice(&free, request) { free } else { code })
 }
 
 fn assemble_without_spills(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
@@ -100,11 +102,11 @@ fn assemble_without_spills(request: &AssembleRequest) -> Result<Assembled, Worke
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
-/// Whether a multiprocessor has registers for two CTAs.
-fn fits_twice(code: &Assembled, ptx: &str) -> bool {
-    let threads = ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse::<u32>().ok());
-    // Registers of a multiprocessor since compute capability 3.0, which warps are given by eight a thread.
-    2 * threads.unwrap_or(0) * code.registers.next_multiple_of(8) <= 64 * 1024
+/// Whether an SM has registers for two CTAs.
+fn fits_twice(code: &Assembled, request: &AssembleRequest) -> bool {
+    let threads = request.ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse().ok());
+    let (Some(gpu), Some(threads)) = (Gpu::find(request.sm), threads) else { return true };
+    occupancy(gpu.sm, threads, code.registers, 0, 0).is_some_and(|held| held.ctas_per_sm > 1)
 }
 
 fn assemble_for(request: &AssembleRequest, occupancy: Occupancy) -> Result<Assembled, WorkerError> {
@@ -298,7 +300,8 @@ mod tests {
 
     #[test]
     fn two_ctas_fit_by_their_registers() {
-        let fits = |registers, ptx| fits_twice(&Assembled { registers, ..Assembled::default() }, ptx);
+        let fits =
+            |registers, ptx| fits_twice(&Assembled { registers, ..Assembled::default() }, &AssembleRequest { ptx, sm: "sm_90a" });
         assert!(fits(58, ".maxntid 512, 1, 1\n"));
         assert!(!fits(81, ".maxntid 512, 1, 1\n"));
         // Eight registers at a time: 33 are 40.

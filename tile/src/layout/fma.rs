@@ -2,9 +2,8 @@
 //!
 //! A thread computes a block of rows and columns of the result. Both operands stand in scratch, the left one with its rows side by side,
 //! so that a thread reads four neighbours of either at once; one that computes a single row reads four inner steps of it at once instead. A
-//! loop runs over the inner dimension. **Invariant:** bases are unit vectors
-//! or zero, so a thread's elements are the product of its rows and its columns; an inner step that is a multiple of [`depth`] moves an
-//! address by a constant.
+//! loop runs over the inner dimension. **Invariant:** bases are unit vectors or zero, so a thread's elements are the product of its rows and
+//! its columns; an inner step that is a multiple of [`depth`] moves an address by a constant.
 
 use super::{Bases, Distributed, SharedLayout, Side, algebra::shift_of, blocked::blocked, shared::row_major};
 use crate::types::Shape;

@@ -1,0 +1,104 @@
+//! Lines of LLVM text: what each is, and which of a run of them each is made of.
+
+use rustc_hash::FxHashMap;
+
+pub(super) fn put(line: &str, text: &mut String) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// The instruction behind the name of its result.
+pub(super) fn instruction(line: &str) -> &str {
+    line.split_once(" = ").map_or(line, |(_, instruction)| instruction).trim_start()
+}
+
+/// Inline PTX that does more than give its results.
+pub(super) fn has_effects(line: &str) -> bool {
+    line.contains("asm sideeffect")
+}
+
+pub(super) fn is_warp_sync(line: &str) -> bool {
+    line.contains("\"bar.warp.sync ")
+}
+
+/// An instruction that touches nothing but its operands.
+pub(super) fn is_pure(line: &str) -> bool {
+    if has_effects(line) {
+        return false;
+    }
+    let Some((_, instruction)) = line.split_once(" = ") else { return false };
+    match instruction.split(' ').next() {
+        Some("phi" | "load" | "cmpxchg" | "atomicrmw" | "alloca") => false,
+        Some("call") => {
+            instruction.contains(" asm \"") || instruction.contains(" @llvm.") && !instruction.contains(" @llvm.nvvm.")
+        }
+        _ => true,
+    }
+}
+
+/// The names of temporaries in a piece of text.
+fn temporaries(text: &str) -> impl Iterator<Item = &str> {
+    text.split('%').skip(1).filter_map(|rest| {
+        let digits = rest.strip_prefix('t')?;
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        (end > 0).then(|| &digits[..end])
+    })
+}
+
+/// Lines of a basic block that are written in another order.
+pub(super) struct Run<'r, 'l> {
+    lines: &'r [&'l str],
+    /// The lines of the run that each is made of, by line.
+    pub(super) operands: Vec<Vec<usize>>,
+    written: Vec<bool>,
+}
+
+impl<'r, 'l> Run<'r, 'l> {
+    pub(super) fn of(lines: &'r [&'l str]) -> Run<'r, 'l> {
+        let mut defined: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut operands: Vec<Vec<usize>> = Vec::with_capacity(lines.len());
+        for (index, line) in lines.iter().enumerate() {
+            let mut own: Vec<usize> = Vec::new();
+            for name in temporaries(instruction(line)) {
+                if let Some(&operand) = defined.get(name)
+                    && !own.contains(&operand)
+                {
+                    own.push(operand);
+                }
+            }
+            operands.push(own);
+            if let Some((result, _)) = line.split_once(" = ")
+                && let Some(name) = temporaries(result).next()
+            {
+                defined.insert(name, index);
+            }
+        }
+        Run { lines, operands, written: vec![false; lines.len()] }
+    }
+
+    /// Writes a line behind all that it is made of, what is written already left out.
+    pub(super) fn write(&mut self, root: usize, text: &mut String) {
+        let mut pending = vec![root];
+        while let Some(&index) = pending.last() {
+            let before = pending.len();
+            if !self.written[index] {
+                pending.extend(self.operands[index].iter().rev().filter(|&&operand| !self.written[operand]));
+                if pending.len() > before {
+                    continue;
+                }
+                self.written[index] = true;
+                put(self.lines[index], text);
+            }
+            pending.pop();
+        }
+    }
+
+    /// Writes what is left, in its order.
+    pub(super) fn write_rest(&mut self, text: &mut String) {
+        for (line, written) in self.lines.iter().zip(&mut self.written) {
+            if !std::mem::replace(written, true) {
+                put(line, text);
+            }
+        }
+    }
+}
