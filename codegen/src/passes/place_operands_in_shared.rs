@@ -3,8 +3,8 @@
 //! A buffer can be read by `ldmatrix`, filled early and kept over several trips; a conversion's scratch cannot.
 //!
 //! A dot that warpgroups do takes its right operand from a buffer always, its left one unless it is in the right registers already. What the
-//! tensor core cannot read in the order of its registers lies along k: only 16-bit operands are transposed on the way. The product of a tile
-//! with its own transpose reads one buffer twice.
+//! tensor core cannot read in the order of its registers lies along k: only 16-bit operands are transposed on the way. A transpose is read from
+//! the buffer of what it is the transpose of, so the product of a tile with its own reads one buffer twice.
 //!
 //! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
 //! stay.
@@ -86,12 +86,17 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             let side = if place == 0 { Side::A } else { Side::B };
             let wanted = fragment(module, &module.functions[0], dot, place);
             let function = &mut module.functions[0];
+            let operand = function.ty(value).clone();
+            // A buffer is turned for nothing, and holds what other operands may need as it is.
+            let turned = transposed(function, value).filter(|_| warpgroups && convert.is_none());
+            let value = turned.unwrap_or(value);
             let source = function.ty(value).clone();
             let Some(elem) = source.elem().scalar() else { continue };
             let mut order = source.layout().and_then(|l| module.layouts.distributed(l)).map_or_else(Vec::new, fastest_first);
             let mut buffer = swizzled(source.shape(), elem.bits(), &order);
-            if warpgroups && !use_wgmma::can_read(function, &module.layouts, dot, side, &buffer, elem.bits()) {
-                order = if side == Side::A { vec![1, 0] } else { vec![0, 1] };
+            let read = if turned.is_some() { buffer.transpose(&[1, 0]) } else { buffer.clone() };
+            if warpgroups && !use_wgmma::can_read(function, &module.layouts, dot, side, &read, elem.bits()) {
+                order = if (side == Side::A) == turned.is_none() { vec![1, 0] } else { vec![0, 1] };
                 buffer = swizzled(source.shape(), elem.bits(), &order);
             }
             let layout = module.layouts.intern(Layout::Shared(buffer));
@@ -101,22 +106,6 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                 let alloc = function.create_op(OpKind::LocalAlloc, &[value], [ty.clone()], &[], origin);
                 (alloc, function.op(alloc).results[0])
             };
-            let its_own = (side == Side::B && warpgroups && convert.is_none())
-                .then(|| transposed_in_a_buffer(function, &module.layouts, dot, value, parents[dot.index()], &filled))
-                .flatten();
-            if let (Some((source, buffer)), Some(wanted)) = (its_own, &wanted) {
-                let layout = module.layouts.intern(Layout::Distributed(wanted.transpose(&[1, 0])));
-                let ty = function.ty(source).clone().with_layout(layout);
-                let load = function.create_op(OpKind::LocalLoad, &[buffer], [ty], &[], origin);
-                let layout = module.layouts.intern(Layout::Distributed(wanted.clone()));
-                let ty = function.ty(value).clone().with_layout(layout);
-                let loaded = function.op(load).results[0];
-                let turn =
-                    function.create_op(OpKind::Transpose { order: [1, 0].into_iter().collect() }, &[loaded], [ty], &[], origin);
-                function.op_mut(dot).operands[place] = function.op(turn).results[0];
-                reads.extend([load, turn]);
-                continue;
-            }
             match (convert, wanted) {
                 (Some(convert), _) => {
                     let (alloc, buffer) = fill(function);
@@ -150,10 +139,19 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                             buffer
                         }
                     };
-                    let layout = module.layouts.intern(Layout::Distributed(wanted));
+                    let held = if turned.is_some() { wanted.transpose(&[1, 0]) } else { wanted.clone() };
+                    let layout = module.layouts.intern(Layout::Distributed(held));
                     let load = function.create_op(OpKind::LocalLoad, &[buffer], [source.with_layout(layout)], &[], origin);
-                    function.op_mut(dot).operands[place] = function.op(load).results[0];
+                    let mut read = function.op(load).results[0];
                     reads.push(load);
+                    if turned.is_some() {
+                        let layout = module.layouts.intern(Layout::Distributed(wanted));
+                        let kind = OpKind::Transpose { order: [1, 0].into_iter().collect() };
+                        let turn = function.create_op(kind, &[read], [operand.with_layout(layout)], &[], origin);
+                        read = function.op(turn).results[0];
+                        reads.push(turn);
+                    }
+                    function.op_mut(dot).operands[place] = read;
                 }
                 (None, None) => {}
             }
@@ -167,21 +165,10 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// What a right operand is the transpose of, and the buffer that holds that in front of this dot, if a warpgroup can read it turned.
-fn transposed_in_a_buffer(
-    function: &Function,
-    layouts: &LayoutTable,
-    dot: OpId,
-    operand: ValueId,
-    block: Option<BlockId>,
-    filled: &[(Contents, ValueId)],
-) -> Option<(ValueId, ValueId)> {
-    let op = function.op(function.def_op(operand)?);
-    let source = matches!(&op.kind, OpKind::Transpose { order } if order[..] == [1, 0]).then(|| op.operands[0])?;
-    let &(_, buffer) = filled.iter().find(|((value, _, home), _)| *value == source && *home == block)?;
-    let ty = function.ty(buffer);
-    let turned = layouts.shared(ty.layout()?)?.transpose(&[1, 0]);
-    use_wgmma::can_read(function, layouts, dot, Side::B, &turned, ty.elem().bits()).then_some((source, buffer))
+/// What a tile is the transpose of.
+fn transposed(function: &Function, tile: ValueId) -> Option<ValueId> {
+    let op = function.op(function.def_op(tile)?);
+    matches!(&op.kind, OpKind::Transpose { order } if order[..] == [1, 0]).then(|| op.operands[0])
 }
 
 /// The layout in which a dot takes an operand from registers.
