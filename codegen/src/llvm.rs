@@ -28,6 +28,7 @@ mod program;
 mod reduce;
 mod rounding;
 mod scan;
+mod small_arguments;
 mod tma;
 mod value;
 mod walks;

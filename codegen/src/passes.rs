@@ -22,6 +22,7 @@ pub mod reduce_induction_tiles;
 pub mod split_addresses;
 pub mod use_wgmma;
 pub mod vectorise;
+pub mod version_masks;
 
 use tritium_tile::{Function, Level, Module, OpId, OpKind, Type};
 
@@ -60,7 +61,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 20] = [
+pub static PIPELINE: [&Pass; 21] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -76,6 +77,7 @@ pub static PIPELINE: [&Pass; 20] = [
     &assign_layouts::PASS,
     &canonicalise::PASS,
     &place_operands_in_shared::PASS,
+    &version_masks::PASS,
     &vectorise::PASS,
     // L2, where loads run ahead or warpgroups multiply
     &pipeline_loops::PASS,

@@ -16,7 +16,7 @@ pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {
 }
 
 /// 32-bit registers of a thread, if the threads share the tile evenly.
-fn registers(ty: &Type, num_warps: u32) -> usize {
+pub(crate) fn registers(ty: &Type, num_warps: u32) -> usize {
     let Type::Tile { shape, elem, .. } = ty else { return 0 };
     // A predicate takes a whole one, a small number at least half of one.
     let bits = if elem.bits() == 1 { 32 } else { (elem.bits() as usize).max(16) };

@@ -116,6 +116,8 @@ pub enum Instruction {
     MbarrierInvalidate,
     /// Mbarriers that this thread has made are there for the units that arrive at them.
     FenceMbarrierInit,
+    /// (predicate of this lane) → that of all lanes together.
+    VoteAll,
     /// (32-bit shared address, parity): until the phase of that parity is complete.
     MbarrierWait,
     /// (32-bit shared address, predicate): arrives, and announces so many bytes.
@@ -370,6 +372,7 @@ impl Instruction {
             }
             Instruction::MbarrierInit { count } => format!("@$1 mbarrier.init.shared::cta.b64 [$0], {count};"),
             Instruction::MbarrierInvalidate => "@$1 mbarrier.inval.shared::cta.b64 [$0];".into(),
+            Instruction::VoteAll => "vote.sync.all.pred $0, $1, 0xffffffff;".into(),
             Instruction::FenceMbarrierInit => "fence.mbarrier_init.release.cluster;".into(),
             Instruction::MbarrierWait => "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; \
                  @!done bra again; }"
@@ -420,6 +423,7 @@ impl Instruction {
                 vec!["~{memory}".into()]
             }
             Instruction::SourceLine { .. } => vec!["=r".into()],
+            Instruction::VoteAll => vec!["=b".into(), "b".into()],
             Instruction::LoadGlobal { words, word_bits, predicated, .. } => {
                 let w = word(word_bits).to_string();
                 let mut parts = repeat(&format!("={w}"), words);
@@ -542,6 +546,7 @@ impl Instruction {
             | Instruction::MbarrierInit { .. }
             | Instruction::MbarrierInvalidate
             | Instruction::FenceMbarrierInit
+            | Instruction::VoteAll
             | Instruction::MbarrierWait
             | Instruction::MbarrierExpect { .. }
             | Instruction::CopyBlock { .. }

@@ -25,6 +25,7 @@ pub mod items;
 pub mod launch;
 pub mod lints;
 pub mod notebook;
+pub mod occupancy;
 pub mod places;
 pub mod problem;
 pub mod program;

@@ -26,7 +26,7 @@ use tape::{Approx, V, record};
 
 use crate::{
     libdevice::{Arg, FUNCTIONS, Overload, Symbol},
-    ops::UnaryOp,
+    ops::{OpKind, UnaryOp},
     types::Scalar,
 };
 
@@ -77,6 +77,25 @@ pub fn unary(op: UnaryOp, wide: bool) -> Option<&'static Program> {
         | UnaryOp::SqrtRn
         | UnaryOp::Rsqrt => None,
     }
+}
+
+/// A function of `f32` that is a shorter program while its argument is small.
+#[derive(Debug, Clone, Copy)]
+pub struct Small {
+    pub below: f32,
+    /// Gives the same bits there.
+    pub program: &'static Program,
+}
+
+/// What an operation on `f32` is while its argument is small.
+pub fn small(op: &OpKind) -> Option<Small> {
+    let tanh = match op {
+        OpKind::Unary(op) => *op == UnaryOp::Tanh,
+        OpKind::Libdevice(symbol) => symbol.function().name == "tanh" && symbol.overload().args[0] == Arg::F32,
+        _ => false,
+    };
+    static TANH: OnceLock<Program> = OnceLock::new();
+    tanh.then(|| Small { below: error::TANH_SMALL, program: TANH.get_or_init(|| record("tanh_small", error::tanh_small)) })
 }
 
 /// From `f32` to the code of an 8-bit float, in an `i32`: to nearest even or toward zero. `None` for other types.

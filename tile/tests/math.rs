@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use tritium_tile::{
     Scalar,
     libdevice::{Arg, Symbol, all},
-    math::{LANES, Lanes, Program, library, run},
-    ops::UnaryOp,
+    math::{LANES, Lanes, Program, Small, library, run, small},
+    ops::{OpKind, UnaryOp},
 };
 
 /// The function of this name and width (of the floats).
@@ -318,5 +318,19 @@ fn powers_at_the_edges() {
                 || ulps(64, got.to_bits(), exact) <= 1.5 && exact != 0.0;
             assert!(same, "{name}({x:e}, {y:e}) is {got:e}, not {exact:e}");
         }
+    }
+}
+
+/// Every 97th float below the bound, of both signs.
+#[test]
+fn programs_for_small_arguments_give_the_same_bits() {
+    let whole = function("tanh", 32);
+    let kinds =
+        [OpKind::Unary(UnaryOp::Tanh), OpKind::Libdevice(all().find(|s| s.overload().symbol == "__nv_tanhf").expect("tanhf"))];
+    for kind in kinds {
+        let Small { below, program } = small(&kind).expect("tanh has one");
+        let sizes = (0..below.to_bits()).step_by(97);
+        let rows: Vec<Vec<u64>> = sizes.flat_map(|bits| [bits, bits | 1 << 31]).map(|bits| vec![bits.into()]).collect();
+        assert_eq!(apply(program, &rows), apply(whole, &rows));
     }
 }

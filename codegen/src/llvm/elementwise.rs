@@ -35,6 +35,13 @@ impl Emitter<'_> {
         let fresh_address = matches!(operation.kind, OpKind::AddPtr) && self.is_cheaper_fresh(op);
         let mut regs = Vec::with_capacity(n);
         let repeated = self.repeated(result)?;
+        if repeated == 0
+            && let [args] = &operands[..]
+            && let Some(regs) = self.small_apart(op, args)?
+        {
+            self.set(result, regs);
+            return Ok(());
+        }
         for r in 0..n {
             let twin = r & !repeated;
             if twin != r {
@@ -120,7 +127,7 @@ impl Emitter<'_> {
     }
 
     /// A float type that has arithmetic.
-    fn float_type(&self, s: Scalar) -> Emitted<&'static str> {
+    pub(super) fn float_type(&self, s: Scalar) -> Emitted<&'static str> {
         match s {
             Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64 => Ok(type_name(Elem::Scalar(s))),
             Scalar::F8E4M3 | Scalar::F8E5M2 => Err(self.unsupported(format!("{s} has no arithmetic; cast to f16 or f32 first"))),
@@ -143,7 +150,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn unary(&mut self, kind: UnaryOp, s: Scalar, x: Reg) -> Emitted<Reg> {
+    pub(super) fn unary(&mut self, kind: UnaryOp, s: Scalar, x: Reg) -> Emitted<Reg> {
         if kind == UnaryOp::AbsI {
             // As an instruction of its own: LLVM makes `max(x, -x)` of its intrinsic, and ptxas before 13 takes that for a number that is
             // never negative, also where `x` is the smallest number.

@@ -6,7 +6,7 @@
 use tritium_semantics::target::Feature;
 use tritium_tile::{
     Elem, OpId, Scalar, Type, ValueId,
-    layout::{Distributed, SharedLayout, Side, algebra::shift_of, wgmma},
+    layout::{Distributed, Side, algebra::shift_of, wgmma},
 };
 
 use super::{Emitted, Emitter, dot, ins, value::Reg};
@@ -14,11 +14,6 @@ use crate::ptx_strings::wgmma::{LEFT_WORDS, Step, Wgmma, WgmmaBlock, WgmmaWait};
 
 /// Words of a left operand in registers, by the first row of the instruction.
 type Fragments = Vec<(u32, Vec<Reg>)>;
-
-/// The layout of a buffer, or of its transpose.
-fn read_as(buffer: &SharedLayout, turned: bool) -> SharedLayout {
-    if turned { buffer.transpose(&[1, 0]) } else { buffer.clone() }
-}
 
 impl Emitter<'_> {
     pub(super) fn wgmma(&mut self, op: OpId, turned: [bool; 2]) -> Emitted<()> {
@@ -40,9 +35,10 @@ impl Emitter<'_> {
         }
         let tiles = wgmma::tiles(layout).ok_or_else(|| refuse(self, "the accumulator"))?;
         let bits = left.bits();
-        let right_matrix = wgmma::Matrix::of(&read_as(self.buffer_layout(b)?, turned[1]), Side::B, right.bits(), tiles.n);
+        let right_matrix =
+            wgmma::Matrix::of(&wgmma::as_matrix(self.buffer_layout(b)?, turned[1]), Side::B, right.bits(), tiles.n);
         let right_matrix = right_matrix.ok_or_else(|| refuse(self, "the right operand"))?;
-        let (depth, step) = (self.ty(a).shape()[usize::from(!turned[0])], wgmma::k_of(bits));
+        let (depth, step) = (wgmma::matrix_shape(self.ty(a).shape(), turned[0])[1], wgmma::k_of(bits));
         let ks = || (0..depth).step_by(step as usize);
 
         let mut inputs: Vec<(&str, Reg)> = Vec::new();
@@ -53,7 +49,7 @@ impl Emitter<'_> {
         rows.sort_unstable();
         rows.dedup();
         if matches!(self.ty(a), Type::Shared { .. }) {
-            let matrix = wgmma::Matrix::of(&read_as(self.buffer_layout(a)?, turned[0]), Side::A, bits, wgmma::M);
+            let matrix = wgmma::Matrix::of(&wgmma::as_matrix(self.buffer_layout(a)?, turned[0]), Side::A, bits, wgmma::M);
             let matrix = matrix.ok_or_else(|| refuse(self, "the left operand"))?;
             left_transposed = matrix.transposed;
             let columns: Vec<u32> = tiles.groups.iter().map(|&(row, _)| matrix.start(row, 0)).collect();

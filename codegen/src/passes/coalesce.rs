@@ -19,7 +19,7 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
+use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma, version_masks};
 
 pub static PASS: Pass = Pass {
     name: "coalesce",
@@ -132,11 +132,7 @@ fn memory_layouts(
     let num_warps = options.launch.num_warps;
     let turned = turned(function, options);
     let depths = loop_depths(function);
-    let multiplies = {
-        let mut found = false;
-        function.walk(|_, id| found |= matches!(function.op(id).kind, OpKind::Dot { .. }));
-        found
-    };
+    let multiplies = version_masks::multiplies(function);
     let mut choices: Vec<Choice> = Vec::new();
     function.walk(|block, id| {
         let op = function.op(id);
@@ -175,6 +171,8 @@ fn memory_layouts(
             let run = groups.get(&(shape.clone(), order.clone())).map_or(1, |group| group.run.max(1));
             // What a product takes goes through shared memory, in copies of 16 bytes; what comes of it is moved in front of the store anyway.
             let run = if multiplies { run.min(most) } else { run };
+            let whole = if multiplies { version_masks::whole_run(function, facts, id, usize::from(order[0])) } else { None };
+            let run = whole.map_or(run, |whole| run.max(whole.min(fair(function, id, num_warps)) as u32));
             let row = if turned.get(&id) == order.first() { TURNED_ROW } else { 32 };
             (id, table.intern(Layout::Distributed(spread_rows(&shape, run, row, &order, num_warps))))
         })
@@ -216,10 +214,13 @@ fn choose(function: &Function, facts: &Facts, id: OpId, num_warps: u32) -> (Orde
         |d: u8| axis.contiguity[d as usize].min(mask.map_or(u64::MAX, |mask| admitted(function, facts, mask, d as usize, 0)));
     // Stable: of equally contiguous dimensions the last comes first.
     order.sort_by_cached_key(|&d| std::cmp::Reverse(useful(d)));
-    let threads = u64::from(32 * num_warps);
-    let fair = (function.ty(pointer).num_elements() / threads).max(1);
-    let run = access_run(function, facts, id, order[0] as usize).min(fair) as u32;
+    let run = access_run(function, facts, id, order[0] as usize).min(fair(function, id, num_warps)) as u32;
     (order, run)
+}
+
+/// A thread's share of the elements that an op moves.
+fn fair(function: &Function, id: OpId, num_warps: u32) -> u64 {
+    (function.ty(function.op(id).operands[0]).num_elements() / u64::from(32 * num_warps)).max(1)
 }
 
 /// How many elements of a row along a dimension a mask may let through at most, as far as comparisons with known numbers say.
@@ -246,13 +247,15 @@ fn admitted(function: &Function, facts: &Facts, mask: ValueId, d: usize, depth: 
 
 /// The elements along a dimension that one access may take, as far as its addresses and its mask say: a power of two.
 pub(super) fn access_run(function: &Function, facts: &Facts, id: OpId, d: usize) -> u64 {
-    let op = function.op(id);
-    let unit = pointee_bytes(function, op.operands[0]);
-    let mut run = facts.axis(op.operands[0]).aligned_run(d, u64::from(unit)).min(u64::from((MAX_ACCESS_BYTES / unit).max(1)));
-    if let Some(mask) = mask_of(function, id) {
-        run = run.min(facts.axis(mask).constancy[d]);
-    }
-    run
+    let run = address_run(function, facts, id, d);
+    mask_of(function, id).map_or(run, |mask| run.min(facts.axis(mask).constancy[d]))
+}
+
+/// The same as far as addresses say.
+pub(super) fn address_run(function: &Function, facts: &Facts, id: OpId, d: usize) -> u64 {
+    let pointer = function.op(id).operands[0];
+    let unit = pointee_bytes(function, pointer);
+    facts.axis(pointer).aligned_run(d, u64::from(unit)).min(u64::from((MAX_ACCESS_BYTES / unit).max(1)))
 }
 
 /// Every op gets its operands as it needs them, and gives its results as their first layout says.

@@ -8,8 +8,9 @@
 //! A ring of `num_stages` buffers holds the trip that is computed on and the `num_stages - 1` after it, so one barrier a trip suffices: it
 //! publishes what was waited for, and frees the buffer that the trip before has read. Where a warpgroup's multiplication may run into the
 //! next trip, a ring has one buffer more, and the barrier frees the one that the trip before the last has read. If the rings do not fit a
-//! CTA's shared memory, there are fewer stages, then rings without the buffer more; the loop says how many stages it was given and how many
-//! it wanted.
+//! CTA's shared memory, there are fewer stages, then rings without the buffer more; these also where an SM has room for a second CTA so, which
+//! fills the tensor cores better than the next trip does (`bench/results/h200.md`, 128×128×64). The loop says how many stages it was given and
+//! how many it wanted.
 //!
 //! **Invariant:** a loop gives the same results for any number of trips, also for none and for fewer than stages; nothing is read from
 //! global memory that the loop would not have read; no load moves across a store that may write what it reads.
@@ -18,10 +19,11 @@ mod expand;
 mod schedule;
 pub(super) mod window;
 
-use tritium_semantics::target::Feature;
+use tritium_semantics::{occupancy::occupancy, target::Feature};
 use tritium_tile::{Level, Module, OpKind, rewrite};
 
 use super::{CompileOptions, Fact, Pass, Unsupported, assign_shared};
+use crate::pressure;
 
 pub static PASS: Pass = Pass {
     name: "pipeline_loops",
@@ -35,23 +37,50 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     if !options.sm.has(Feature::CpAsync) {
         return Ok(());
     }
-    for spare in [true, false] {
-        let mut most = u32::MAX;
-        while most >= 2 {
-            let mut trial = module.clone();
-            let Some(deepest) = pipeline(&mut trial, options, most, spare) else { return Ok(()) };
-            if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
-                *module = trial;
-                return Ok(());
-            }
-            most = deepest - 1;
-        }
-    }
+    let Some((chosen, spare)) = deepest(module, options, true).or_else(|| deepest(module, options, false)) else { return Ok(()) };
+    let bare = if spare { deepest(module, options, false) } else { None };
+    *module = match bare {
+        Some((bare, _)) if has_room_for_two(&bare, options) && !has_room_for_two(&chosen, options) => bare,
+        _ => chosen,
+    };
     Ok(())
 }
 
-/// Expands every loop that has something to gain, with at most so many stages; the most that one was given, if any was expanded.
-fn pipeline(module: &mut Module, options: &CompileOptions, most: u32, spare: bool) -> Option<u32> {
+/// The loops with as many stages as fit, and whether a ring has a buffer more; `None` if none has anything to gain.
+fn deepest(module: &Module, options: &CompileOptions, spare: bool) -> Option<(Module, bool)> {
+    let mut most = u32::MAX;
+    while most >= 2 {
+        let mut trial = module.clone();
+        let (given, spared) = pipeline(&mut trial, options, most, spare)?;
+        if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
+            return Some((trial, spared));
+        }
+        most = given - 1;
+    }
+    None
+}
+
+/// An SM has room for two CTAs, with registers for what the loops carry and [`REGISTERS_BESIDE`].
+fn has_room_for_two(module: &Module, options: &CompileOptions) -> bool {
+    let (function, num_warps) = (module.entry(), options.launch.num_warps);
+    let mut carried = 0;
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if matches!(op.kind, OpKind::For(_)) {
+            carried = carried.max(op.results.iter().map(|&value| pressure::registers(function.ty(value), num_warps)).sum());
+        }
+    });
+    let registers = (carried as u32).saturating_add(REGISTERS_BESIDE).min(options.sm.max_registers_per_thread);
+    let shared = assign_shared::needed(module).try_into().unwrap_or(u32::MAX);
+    occupancy(options.sm, 32 * num_warps, registers, shared, 0).is_some_and(|held| held.ctas_per_sm > 1)
+}
+
+/// Registers of a thread beside what a loop carries: addresses, and what is computed on.
+const REGISTERS_BESIDE: u32 = 40;
+
+/// Expands every loop that has something to gain, with at most so many stages; the most that one was given, and whether a ring has a buffer more, if
+/// any was expanded.
+fn pipeline(module: &mut Module, options: &CompileOptions, most: u32, spare: bool) -> Option<(u32, bool)> {
     let mut loops = Vec::new();
     let function = module.entry();
     function.walk(|_, id| {
@@ -59,10 +88,11 @@ fn pipeline(module: &mut Module, options: &CompileOptions, most: u32, spare: boo
             loops.push(id);
         }
     });
-    let mut deepest = None;
+    let mut deepest: Option<(u32, bool)> = None;
     for id in loops {
         if let Some(schedule) = schedule::of_loop(module, id, options, most, spare) {
-            deepest = deepest.max(Some(schedule.given));
+            let (given, spared) = deepest.unwrap_or_default();
+            deepest = Some((given.max(schedule.given), spared | schedule.spare));
             if expand::expand(module, &schedule) {
                 module.level = Level::L2;
             }

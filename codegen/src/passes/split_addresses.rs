@@ -591,7 +591,13 @@ impl Rebase<'_> {
         if let Some(shared) = parts.shared {
             left_of_bound = self.make(OpKind::Binary(BinaryOp::SubI), &[bound, shared], scalar.clone());
         }
+        // What the block has beyond every bound is cut off while compiling, once the bound says so.
+        let most = self.interval(bound, 0).1 - apart.0;
         if few {
+            if parts.shared.is_some() && predicate == Predicate::LtS && most <= max {
+                let edge = self.number(most as i64, wide);
+                left_of_bound = self.make(OpKind::Binary(BinaryOp::MinS), &[left_of_bound, edge], scalar);
+            }
             let ty = self.like(sum, Scalar::I64);
             let left = self.make(OpKind::Cast(CastOp::ExtS), &[narrow], ty.clone());
             let right = self.make(OpKind::Splat, &[left_of_bound], ty);
@@ -600,7 +606,7 @@ impl Rebase<'_> {
             op.operands = SmallVec::from_slice(&[left, right]);
             return;
         }
-        for (kind, edge) in [(BinaryOp::MinS, max + above), (BinaryOp::MaxS, min - 1 + above)] {
+        for (kind, edge) in [(BinaryOp::MinS, (max + above).min(most)), (BinaryOp::MaxS, min - 1 + above)] {
             let edge = self.number(edge as i64, wide);
             left_of_bound = self.make(OpKind::Binary(kind), &[left_of_bound, edge], scalar.clone());
         }

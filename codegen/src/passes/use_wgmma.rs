@@ -124,7 +124,7 @@ fn operands(module: &Module, function: &Function, dot: OpId, options: &CompileOp
         let (buffer, turned) = buffer_behind(function, dot, op.operands[place])?;
         let ty = function.ty(buffer);
         let layout = module.layouts.shared(ty.layout()?)?;
-        let read = if turned { layout.transpose(&[1, 0]) } else { layout.clone() };
+        let read = wgmma::as_matrix(layout, turned);
         wgmma::Matrix::of(&read, side, ty.elem().bits(), extent).map(|_| (buffer, turned))
     };
     let (right, turned_right) = buffer(1, Side::B, tiles.n)?;
@@ -155,6 +155,11 @@ fn buffer_behind(function: &Function, dot: OpId, value: ValueId) -> Option<(Valu
             OpKind::LocalLoad => break def,
             OpKind::Transpose { order } if order[..] == [1, 0] => {
                 turned = !turned;
+                value = op.operands[0];
+            }
+            OpKind::Reshape { reorder: false }
+                if *function.ty(value).shape() == wgmma::matrix_shape(function.ty(op.operands[0]).shape(), false) =>
+            {
                 value = op.operands[0];
             }
             _ => return None,

@@ -5,7 +5,11 @@
 //! or an address must run this one again.
 
 use tritium_semantics::target::{Feature, Sm};
-use tritium_tile::{Function, Module, OpId, OpKind, Scalar, facts, ops::AtomicOp};
+use tritium_tile::{
+    Function, Module, OpId, OpKind, Scalar,
+    facts::{self, Facts},
+    ops::AtomicOp,
+};
 
 use super::{CompileOptions, Fact, Pass, Unsupported, coalesce};
 
@@ -53,11 +57,17 @@ fn widest_atomic(op: AtomicOp, element: Option<Scalar>, sm: &Sm) -> u64 {
     }
 }
 
-fn width(module: &Module, function: &Function, facts: &facts::Facts, id: OpId) -> u64 {
+pub(super) fn width(module: &Module, function: &Function, facts: &Facts, id: OpId) -> u64 {
+    widest(module, function, id, |d| coalesce::access_run(function, facts, id, d))
+}
+
+pub(super) fn width_without_mask(module: &Module, function: &Function, facts: &Facts, id: OpId) -> u64 {
+    widest(module, function, id, |d| coalesce::address_run(function, facts, id, d))
+}
+
+/// Elements of an access whose layout is that of its pointers and that may take so many along a dimension.
+fn widest(module: &Module, function: &Function, id: OpId, run: impl Fn(usize) -> u64) -> u64 {
     let pointer = function.ty(function.op(id).operands[0]);
     let Some(layout) = pointer.layout().and_then(|l| module.layouts.distributed(l)) else { return 1 };
-    (0..pointer.shape().len())
-        .map(|d| u64::from(layout.contiguous_registers(d)).min(coalesce::access_run(function, facts, id, d)))
-        .max()
-        .unwrap_or(1)
+    (0..pointer.shape().len()).map(|d| u64::from(layout.contiguous_registers(d)).min(run(d))).max().unwrap_or(1)
 }

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tritium_codegen::ptx_strings::SCHEDULING_FENCE;
-use tritium_estimate::occupancy::occupancy;
-use tritium_semantics::target::Gpu;
+use tritium_semantics::{occupancy::occupancy, target::Gpu};
 
 use super::{Finished, WorkerError, run};
 use crate::files;
@@ -81,16 +80,17 @@ impl Assembled {
 }
 
 /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
-/// put in front of what is computed from them leave an SM room for a single CTA, and two would fit otherwise, ptxas may put them
+/// put in front of what is computed from them make it spill, or leave an SM room for a single CTA where two would fit otherwise, it may put them
 /// where it likes: of one CTA, nothing runs while its loads are waited for.
 pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
     let code = assemble_without_spills(request)?;
-    if !request.ptx.contains(SCHEDULING_FENCE) || fits_twice(&code, request) {
+    if !request.ptx.contains(SCHEDULING_FENCE) || code.spilled() == 0 && fits_twice(&code, request) {
         return Ok(code);
     }
     let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
     let free = assemble_without_spills(&AssembleRequest { ptx: &ptx, ..*request })?;
-    Ok(if fits_twice(&free, request) { free } else { code })
+    let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
+    Ok(if free.spilled() < code.spilled() || roomier { free } else { code })
 }
 
 fn assemble_without_spills(request: &AssembleRequest) -> Result<Assembled, WorkerError> {

@@ -9,6 +9,7 @@ use super::{
     algebra::{apply, shift_of},
     mma::mma16816_accumulator,
 };
+use crate::types::Shape;
 
 /// Rows of one instruction.
 pub const M: u32 = 64;
@@ -95,6 +96,21 @@ pub fn tiles(layout: &Distributed) -> Option<Tiles> {
         })
         .collect();
     Some(Tiles { n, origins, groups })
+}
+
+/// The shape of the matrix that a block is, or its transpose: axes of one element do not count.
+pub fn matrix_shape(block: &[u32], turned: bool) -> Shape {
+    let mut shape: Shape = block.iter().copied().filter(|&extent| extent != 1).collect();
+    if turned {
+        shape.reverse();
+    }
+    shape
+}
+
+/// A block in shared memory as such a matrix.
+pub fn as_matrix(block: &SharedLayout, turned: bool) -> SharedLayout {
+    let matrix = SharedLayout { shape: matrix_shape(&block.shape, false), offset: block.offset.clone() };
+    if turned && matrix.shape.len() == 2 { matrix.transpose(&[1, 0]) } else { matrix }
 }
 
 /// An operand in shared memory as the unit reads it.

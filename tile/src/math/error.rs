@@ -117,14 +117,26 @@ pub(super) fn erf_fast(x: V<f32>) -> V<f32> {
     size.lt(1.0).select(x.is(0.0).select(x, small), large)
 }
 
+/// Where [`tanh_fast`] is its polynomial.
+pub(super) const TANH_SMALL: f32 = 0.625;
+
+/// [`tanh_fast`] of numbers below [`TANH_SMALL`], to the bit.
+pub(super) fn tanh_small(x: V<f32>) -> V<f32> {
+    tanh_polynomial(x).copysign(x)
+}
+
+fn tanh_polynomial(x: V<f32>) -> V<f32> {
+    let square = x * x;
+    (square * x).fma(square.polynomial(TANH), x)
+}
+
 /// Through the special-function unit: `1 - 2 / (e^2|x| + 1)` from 0.625 on.
 pub(super) fn tanh_fast(x: V<f32>) -> V<f32> {
     let size = x.abs();
-    let square = x * x;
-    let small = (square * x).fma(square.polynomial(TANH), x);
+    let small = tanh_polynomial(x);
     let power = (size * (2.0 * std::f64::consts::LOG2_E)).approx(Approx::Ex2Ftz);
     // A divisor above 2^126 gives 0, which is right here.
     let large = (power + 1.0).approx(Approx::RcpFtz).fma(-2.0, x.constant(1.0));
     // Also where a small value is -0.
-    size.lt(0.625).select(small, large).copysign(x)
+    size.lt(f64::from(TANH_SMALL)).select(small, large).copysign(x)
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::{By, Frame, Lanes, Machine, Register, Run, dot::number};
 use crate::{
     interpret::{FaultKind, float},
-    layout::{SharedLayout, Side, algebra::apply, wgmma},
+    layout::{Side, algebra::apply, wgmma},
     module::{OpId, ValueId},
     scratch::element_bytes,
     types::{Elem, Scalar, Type},
@@ -64,7 +64,7 @@ impl<'r> Machine<'r> {
         }
         let tiles = wgmma::tiles(layout).ok_or_else(|| refuse(self))?;
         let step = wgmma::k_of(left.bits());
-        let depth = frame.function.ty(a).shape()[usize::from(!turned[0])];
+        let depth = wgmma::matrix_shape(frame.function.ty(a).shape(), turned[0])[1];
         let mut sums: Vec<Register> = self.tile(frame, id, c)?.to_vec();
         let mut held = Vec::new();
         for group in 0..self.threads as u32 / 128 {
@@ -107,10 +107,7 @@ impl<'r> Machine<'r> {
     ) -> Run<Operand> {
         let elem = frame.function.ty(buffer).elem();
         let (bits, bytes) = (elem.bits(), element_bytes(elem));
-        let layout: SharedLayout = match self.buffer_layout(frame, id, buffer)? {
-            layout if turned => layout.transpose(&[1, 0]),
-            layout => layout.clone(),
-        };
+        let layout = wgmma::as_matrix(self.buffer_layout(frame, id, buffer)?, turned);
         let refuse = |m: &Self| m.malformed(frame, id, "a buffer matches no layout that `wgmma` reads");
         let matrix = wgmma::Matrix::of(&layout, side, bits, extent).ok_or_else(|| refuse(self))?;
         let (owner, base) = self.buffer(frame, id, buffer)?;

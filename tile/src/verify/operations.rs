@@ -4,7 +4,7 @@
 use super::{Checker, layouts::is_address_sized, tile_elem, tile_scalar};
 use crate::{
     control::ForOperands,
-    layout::tma,
+    layout::{tma, wgmma},
     libdevice::Symbol,
     module::{BlockId, FunctionId, OpId, ValueId},
     ops::*,
@@ -449,7 +449,8 @@ impl Checker<'_> {
     fn wgmma_rule(&self, given: &Given<'_>, turned: &[bool; 2]) -> Rule {
         let Given { types, results, .. } = given;
         given.count(3..=3, 1)?;
-        ask(types[..2].iter().all(|t| t.shape().len() == 2), || "`wgmma` takes matrices of rank 2")?;
+        let matrix = |n: usize| wgmma::matrix_shape(types[n].shape(), turned[n]);
+        ask(matrix(0).len() == 2 && matrix(1).len() == 2, || "`wgmma` takes matrices of rank 2")?;
         let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
         ask(shared(types[1]), || "the right operand of `wgmma` is a shared buffer")?;
         ask(
@@ -457,13 +458,7 @@ impl Checker<'_> {
             || "a turned operand of `wgmma` is a shared buffer",
         )?;
         ask(matches!(types[2], Type::Tile { .. }), || "the accumulator of `wgmma` is a tile")?;
-        let read = |n: usize| {
-            let mut shape = types[n].shape().clone();
-            if turned[n] {
-                shape.reverse();
-            }
-            Type::tile(types[n].elem(), shape)
-        };
+        let read = |n: usize| Type::tile(types[n].elem(), matrix(n));
         dot_rule(&[&read(0), &read(1), types[2]], results[0])?;
         ask(tile_scalar(results[0]) != Some(Scalar::F64), || "`wgmma` does not multiply f64")
     }

@@ -139,6 +139,9 @@ impl Search<'_> {
     }
 
     fn everywhere(&self, value: ValueId) -> Option<Number> {
+        if self.function.ty(value).is_scalar() {
+            return self.number(value);
+        }
         match self.kind(value)? {
             (OpKind::Constant(Constant::Int(number)), _) => Some(Number::Constant(*number)),
             _ => self.number(self.splat(value)?),
@@ -168,13 +171,21 @@ impl Search<'_> {
                     pointer = operands[0];
                 }
                 (OpKind::ConvertLayout, operands) => pointer = operands[0],
-                (OpKind::Splat, operands) => {
-                    let base = operands[0];
-                    return self.parameter(base).is_some_and(|divisibility| divisibility % tma::GRAIN == 0).then_some(base);
-                }
+                (OpKind::Splat, operands) => return self.scalar_pointer(operands[0], shape, axes),
                 _ => return None,
             }
         }
+    }
+
+    /// The base of a pointer that all elements share: what is added to it belongs to axes of one element.
+    fn scalar_pointer(&self, mut pointer: ValueId, shape: &[u32], axes: &mut [Axis]) -> Option<ValueId> {
+        while let Some((OpKind::AddPtr, operands)) = self.kind(pointer) {
+            let (index, stride) = self.product(operands[1], 1);
+            let axis = (0..axes.len()).find(|&axis| shape[axis] == 1 && axes[axis].start.is_none())?;
+            (axes[axis].start, axes[axis].stride) = (Some(self.start(index, 1)?), Some(stride?));
+            pointer = operands[0];
+        }
+        self.parameter(pointer).is_some_and(|divisibility| divisibility % tma::GRAIN == 0).then_some(pointer)
     }
 
     /// The vector that a tile repeats along all axes but one, and that axis.
@@ -224,7 +235,7 @@ impl Search<'_> {
             if let (OpKind::Constant(Constant::Int(number)), _) = self.kind(value)? {
                 return i32::try_from(*number).ok().map(|number| Number::Constant(number.into()));
             }
-            let scalar = self.splat(value)?;
+            let scalar = if self.function.ty(value).is_scalar() { value } else { self.splat(value)? };
             match self.kind(scalar)? {
                 (OpKind::Cast(CastOp::ExtS), operands) => {
                     let narrow = self.function.ty(operands[0]).elem().scalar() == Some(Scalar::I32);
@@ -257,10 +268,20 @@ impl Search<'_> {
                 place.remove(usize::from(*axis));
                 self.mask(operands[0], &place, shape, axes)
             }
+            (OpKind::Splat, operands) => self.mask(operands[0], &[], shape, axes),
             (OpKind::Compare(predicate), operands) => {
-                let &[axis] = place else { return None };
+                let axis = match place {
+                    // What all elements share is asked of an axis of one element, which may be any that starts there.
+                    [] => {
+                        let start = self.start(operands[0], 1)?;
+                        let open = |axis: &Axis| *predicate != Predicate::LtS || axis.extent.is_none();
+                        (0..axes.len()).find(|&at| shape[at] == 1 && axes[at].start == Some(start) && open(&axes[at]))?
+                    }
+                    &[axis] => axis,
+                    _ => return None,
+                };
                 let found = &mut axes[axis];
-                if self.function.ty(operands[0]).shape()[..] != [shape[axis]]
+                if !place.is_empty() && self.function.ty(operands[0]).shape()[..] != [shape[axis]]
                     || self.start(operands[0], shape[axis])? != found.start?
                 {
                     return None;
