@@ -22,6 +22,7 @@ pub mod reduce_induction_tiles;
 pub mod split_addresses;
 pub mod use_wgmma;
 pub mod vectorise;
+pub mod version_loops;
 pub mod version_masks;
 
 use tritium_tile::{Function, Level, Module, OpId, OpKind, Type};
@@ -61,7 +62,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 21] = [
+pub static PIPELINE: [&Pass; 22] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -79,6 +80,7 @@ pub static PIPELINE: [&Pass; 21] = [
     &place_operands_in_shared::PASS,
     &version_masks::PASS,
     &vectorise::PASS,
+    &version_loops::PASS,
     // L2, where loads run ahead or warpgroups multiply
     &pipeline_loops::PASS,
     &use_wgmma::PASS,

@@ -4,7 +4,7 @@
 //!
 //! Every module is also run by the interpreter before and after, on the same random data: memory must end up the same, bit for bit or as
 //! near as `; tolerance:` says. `; run: n=64` gives integer arguments (otherwise 64), `; run: n=0 | n=64` one set after the other; every
-//! pointer gets its own buffer. What comes out is then taken through the passes that are left, and the simulator runs the result: lane by
+//! pointer gets its own buffer, or with `y=0` that of the first parameter. What comes out is then taken through the passes that are left, and the simulator runs the result: lane by
 //! lane, with the races that it knows of.
 
 use std::path::Path;
@@ -133,6 +133,8 @@ fn execute(given: &[(String, u64)], module: &Module, lanes: bool) -> Vec<(Scalar
     let mut args = Vec::new();
     for param in &module.entry().params {
         args.push(match module.entry().ty(param.value).elem() {
+            // The buffer of the parameter with this number.
+            Elem::Ptr(_) if let Some(&(_, other)) = given.iter().find(|(name, _)| *name == param.name) => args[other as usize],
             Elem::Ptr(scalar) => {
                 let bytes: Vec<u8> = (0..BUFFER / scalar.bytes() as usize).flat_map(|_| random.bytes(scalar)).collect();
                 let base = memory.allocate_from(param.name.clone(), &bytes);

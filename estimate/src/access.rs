@@ -53,7 +53,7 @@ pub enum Narrow {
 
 /// Every load and store of tiles in a module at L1, in program order.
 pub fn accesses(analyses: &Analyses<'_>, launch: Option<&Launch>) -> Vec<Access> {
-    let &Analyses { module, function, ref facts, ref first_trips } = analyses;
+    let &Analyses { module, function, ref facts, ref first_trips, ref written_beside } = analyses;
     let mut out = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
@@ -63,7 +63,7 @@ pub fn accesses(analyses: &Analyses<'_>, launch: Option<&Launch>) -> Vec<Access>
             OpKind::AsyncCopy(attrs) => (attrs.vector.max(1), false),
             _ => return,
         };
-        if first_trips[id.index()] {
+        if first_trips[id.index()] || written_beside[id.index()] {
             return;
         }
         if function.ty(op.operands[0]).is_scalar() {

@@ -41,10 +41,10 @@ impl Passage {
 
 /// Every passage of a module at L1 or L2, in program order.
 pub fn passages(analyses: &Analyses<'_>) -> Vec<Passage> {
-    let &Analyses { module, function, ref first_trips, .. } = analyses;
+    let &Analyses { module, function, ref first_trips, ref written_beside, .. } = analyses;
     let mut out = Vec::new();
     function.walk(|_, id| {
-        if !first_trips[id.index()] {
+        if !first_trips[id.index()] && !written_beside[id.index()] {
             out.extend(of_op(module, function, id));
         }
     });

@@ -84,12 +84,13 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
         OpKind::AsyncWait { pending } | OpKind::WgmmaWait { pending } => v.number("pending", pending, 0),
         OpKind::MbarrierInit { count } => v.number("count", count, 1),
         OpKind::TmaLoad { contiguous } => v.number("contiguous", contiguous, 0),
-        OpKind::For(LoopAttrs { num_stages, stages, unroll, flatten, disallow_acc_multi_buffer }) => {
+        OpKind::For(LoopAttrs { num_stages, stages, unroll, flatten, disallow_acc_multi_buffer, apart }) => {
             v.optional("num_stages", num_stages)?;
             v.optional("stages", stages)?;
             v.optional("unroll", unroll)?;
             v.flag("flatten", flatten)?;
-            v.flag("disallow_acc_multi_buffer", disallow_acc_multi_buffer)
+            v.flag("disallow_acc_multi_buffer", disallow_acc_multi_buffer)?;
+            v.flag("apart", apart)
         }
         // What these have stands before the operands.
         OpKind::Constant(_)

@@ -500,7 +500,7 @@ pub enum DotPrecision {
     Ieee,
 }
 
-/// What the user asks of a loop.
+/// What the user asks of a loop, and what has been found of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LoopAttrs {
     /// Trips in flight at once; `None` leaves it to the kernel's option.
@@ -512,4 +512,6 @@ pub struct LoopAttrs {
     pub flatten: bool,
     /// An accumulator that the loop carries has one copy, not one a stage.
     pub disallow_acc_multi_buffer: bool,
+    /// No byte that the loop stores is one that it loads, on any trips.
+    pub apart: bool,
 }

@@ -16,7 +16,7 @@
 //! global memory that the loop would not have read; no load moves across a store that may write what it reads.
 
 mod expand;
-mod schedule;
+pub(super) mod schedule;
 pub(super) mod window;
 
 use tritium_semantics::{occupancy::occupancy, target::Feature};

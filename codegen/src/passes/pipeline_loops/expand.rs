@@ -189,8 +189,10 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
     let end = e.function.create_op(OpKind::Yield, &passed, [], &[], last_origin);
     ops.push(end);
     e.function.block_mut(block).ops = ops;
-    attrs.num_stages = Some(schedule.wanted);
-    attrs.stages = Some(schedule.given);
+    if !attrs.apart {
+        attrs.num_stages = Some(schedule.wanted);
+        attrs.stages = Some(schedule.given);
+    }
     let types: Vec<Type> = initial.iter().map(|&v| e.function.ty(v).clone()).collect();
     let operands = [&bounds.bounds()[..], &initial].concat();
     let new = e.function.create_op(OpKind::For(attrs), &operands, types, &[block], source.origin);

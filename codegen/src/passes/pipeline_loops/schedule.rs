@@ -14,7 +14,7 @@ use tritium_tile::{
     control::carried_place,
     facts,
     layout::{Layout, LayoutId, LayoutTable, SharedLayout, algebra::inverse_order, shared::swizzled},
-    ops::Constant,
+    ops::{Constant, LoopAttrs},
     rewrite,
     scratch::async_copy_fits,
     types::Shape,
@@ -33,6 +33,9 @@ const MAX_ADDRESS_LOADS: u32 = 3;
 
 /// Registers a thread may spend on the next trip's elements of one load.
 const MAX_PREFETCH_REGISTERS: u64 = 32;
+
+/// Stages of a recurrence whose trips are shorter than the latency of memory: enough for any.
+const STAGES_OF_SHORT_TRIPS: u32 = 5;
 
 #[derive(Debug)]
 pub(super) struct Schedule {
@@ -90,16 +93,16 @@ impl Schedule {
 
 /// What values are computed from inside a loop's body.
 #[derive(Debug, Default)]
-pub(super) struct Slice {
+pub(in crate::passes) struct Slice {
     /// In the order of the body, without the loads.
-    pub(super) ops: Vec<OpId>,
+    pub(in crate::passes) ops: Vec<OpId>,
     /// Carried values, counted from 0, in order.
-    pub(super) carried: Vec<usize>,
-    pub(super) loads: Vec<OpId>,
+    pub(in crate::passes) carried: Vec<usize>,
+    pub(in crate::passes) loads: Vec<OpId>,
 }
 
 /// `None` if something in it must not be repeated.
-pub(super) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> Option<Slice> {
+pub(in crate::passes) fn slice(function: &Function, block: BlockId, roots: &[ValueId]) -> Option<Slice> {
     let body = function.block(block);
     let mut out = Slice::default();
     let mut seen = vec![false; function.values.len()];
@@ -142,14 +145,20 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let function = module.entry();
     let OpKind::For(attrs) = function.op(id).kind else { return None };
     let block = *function.op(id).regions.first()?;
-    let wanted = attrs.num_stages.unwrap_or(options.launch.num_stages).min(MAX_STAGES);
+    let short = attrs.apart && !exchanges(function, block);
+    let asked = match attrs.apart {
+        true if short => STAGES_OF_SHORT_TRIPS,
+        true => 2,
+        false => attrs.num_stages.unwrap_or(options.launch.num_stages),
+    };
+    let wanted = asked.min(MAX_STAGES);
     let given = wanted.min(most);
     if given < 2 || !bounds_are_exact(function, id, MAX_STAGES + MAX_ADDRESS_LOADS) {
         return None;
     }
     let effects = Effects::of(function, block)?;
-    let targets = targets(function, block, attrs.num_stages.is_some())?;
-    let allowed = |load: OpId| effects.allow(function, load);
+    let targets = targets(function, block, attrs)?;
+    let allowed = |load: OpId| attrs.apart || effects.allow(function, load);
     // How many loads lead to the address of a load, one behind the other.
     let level = |load: OpId| level(function, block, load, 0, &allowed);
     let mut rings: Vec<(OpId, LayoutId, u32)> = Vec::new();
@@ -161,6 +170,10 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let mut windows: FxHashMap<OpId, Window> = FxHashMap::default();
     for load in targets {
         let Some(level) = level(load) else { continue };
+        if attrs.apart && !short {
+            plain.push((load, level));
+            continue;
+        }
         let window = window::of_load(function, &never_negative, load, options.sm)
             .filter(|window| window_fits(function, &layouts, &users, load, window));
         if let Some(window) = window {
@@ -205,6 +218,16 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     Some(Schedule { op: id, stages, wanted, given, fetches, windows, spare })
 }
 
+/// Threads exchange numbers in the body of a loop, which takes about as long as memory does.
+fn exchanges(function: &Function, block: BlockId) -> bool {
+    function.block(block).ops.iter().any(|&op| {
+        matches!(
+            function.op(op).kind,
+            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::ConvertLayout | OpKind::Gather { .. }
+        )
+    })
+}
+
 /// Whether "is there a trip `n` ahead" can be computed without overflow: always for i32, for i64 with a known step.
 fn bounds_are_exact(function: &Function, id: OpId, stages: u32) -> bool {
     let step = function.op(id).for_operands().step;
@@ -214,7 +237,7 @@ fn bounds_are_exact(function: &Function, id: OpId, stages: u32) -> bool {
     constant(function, step).is_some_and(|step| step > 0 && step.checked_mul(i64::from(stages)).is_some())
 }
 
-pub(super) fn constant(function: &Function, value: ValueId) -> Option<i64> {
+pub(in crate::passes) fn constant(function: &Function, value: ValueId) -> Option<i64> {
     match function.op(function.def_op(value)?).kind {
         OpKind::Constant(Constant::Int(value)) => Some(value),
         _ => None,
@@ -222,14 +245,14 @@ pub(super) fn constant(function: &Function, value: ValueId) -> Option<i64> {
 }
 
 /// What a loop's body does to global memory.
-struct Effects {
+pub(in crate::passes) struct Effects {
     /// Roots of the pointers it writes through; `None` for one that is not known.
     written: Vec<Option<ValueId>>,
 }
 
 impl Effects {
     /// `None` if other programs or threads may be waited for inside, or loops are nested: then nothing moves.
-    fn of(function: &Function, block: BlockId) -> Option<Effects> {
+    pub(in crate::passes) fn of(function: &Function, block: BlockId) -> Option<Effects> {
         let mut written = Vec::new();
         let users = rewrite::use_counts(function);
         let mut pending = vec![block];
@@ -269,7 +292,7 @@ impl Effects {
 }
 
 /// The pointer parameter that an address is computed from, on every way that it may come.
-fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
+pub(in crate::passes) fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
     let mut found: Option<ValueId> = None;
     let mut seen = vec![false; function.values.len()];
     let mut pending = vec![pointer];
@@ -312,8 +335,8 @@ fn root(function: &Function, pointer: ValueId) -> Option<ValueId> {
 }
 
 /// The loads worth running ahead: those that the operands of dots are computed from; all, if there is no dot and the loop itself says
-/// that it has stages.
-fn targets(function: &Function, block: BlockId, stages_given: bool) -> Option<Vec<OpId>> {
+/// that it has stages, or its stores are apart.
+fn targets(function: &Function, block: BlockId, attrs: LoopAttrs) -> Option<Vec<OpId>> {
     let body = &function.block(block).ops;
     let mut pending: Vec<ValueId> = Vec::new();
     for &id in body {
@@ -325,8 +348,8 @@ fn targets(function: &Function, block: BlockId, stages_given: bool) -> Option<Ve
     let is_tile = |id: OpId| !function.ty(function.op(id).operands[0]).is_scalar();
     let is_load = |id: OpId| matches!(function.op(id).kind, OpKind::Load(_));
     if pending.is_empty() {
-        let loads: Vec<OpId> = body.iter().copied().filter(|&id| is_load(id) && is_tile(id)).collect();
-        return (stages_given && !loads.is_empty()).then_some(loads);
+        let loads: Vec<OpId> = body.iter().copied().filter(|&id| is_load(id) && (attrs.apart || is_tile(id))).collect();
+        return ((attrs.apart || attrs.num_stages.is_some()) && !loads.is_empty()).then_some(loads);
     }
     let mut seen = vec![false; function.values.len()];
     let mut found = vec![false; function.ops.len()];
@@ -358,7 +381,8 @@ fn level(function: &Function, block: BlockId, load: OpId, depth: u32, allowed: &
     (most <= MAX_ADDRESS_LOADS).then_some(most)
 }
 
-fn registers(module: &Module, function: &Function, load: OpId) -> u64 {
+/// 32-bit registers of a thread that a load fills.
+pub(in crate::passes) fn registers(module: &Module, function: &Function, load: OpId) -> u64 {
     let ty = function.ty(function.op(load).results[0]);
     let layout = ty.layout().and_then(|l| module.layouts.distributed(l));
     layout.map_or(1, |l| (l.num_registers() as u64 * u64::from(ty.elem().bits())).div_ceil(32))
