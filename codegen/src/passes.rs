@@ -8,6 +8,7 @@ pub mod assign_layouts;
 pub mod assign_shared;
 pub mod canonicalise;
 pub mod coalesce;
+pub mod compute_converted;
 pub mod decompose_dot;
 pub mod drop_assertions;
 pub mod inline;
@@ -62,7 +63,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 22] = [
+pub static PIPELINE: [&Pass; 23] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -76,6 +77,7 @@ pub static PIPELINE: [&Pass; 22] = [
     &coalesce::PASS,
     &pick_mma::PASS,
     &assign_layouts::PASS,
+    &compute_converted::PASS,
     &canonicalise::PASS,
     &place_operands_in_shared::PASS,
     &version_masks::PASS,
