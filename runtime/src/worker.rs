@@ -416,7 +416,7 @@ fn run(command: Command, input: &[u8], output: Option<File>, limit: Duration, re
             return Err(WorkerError::TimedOut { what: name, limit });
         }
         thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(5));
+        pause = (pause * 2).min(Duration::from_millis(1));
     }
     let (status, stderr) = process.end();
     let stdout = printed.and_then(|reader| reader.join().ok()).unwrap_or_default();

@@ -81,20 +81,30 @@ impl Assembled {
 
 /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
 /// put in front of what is computed from them make it spill, or leave an SM room for a single CTA where two would fit otherwise, it may put them
-/// where it likes: of one CTA, nothing runs while its loads are waited for.
+/// where it likes: of one CTA, nothing runs while its loads are waited for. Both are asked at the same time.
 pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-    let code = assemble_without_spills(request)?;
-    if !request.ptx.contains(SCHEDULING_FENCE) || code.spilled() == 0 && fits_twice(&code, request) {
-        return Ok(code);
+    let weighed = assemble_for(request, Occupancy::Weighed)?;
+    let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
+    if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
+        return Ok(weighed);
     }
     let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
-    let free = assemble_without_spills(&AssembleRequest { ptx: &ptx, ..*request })?;
+    let free = || assemble_without_spills(&AssembleRequest { ptx: &ptx, ..*request }, None);
+    let (code, free) = std::thread::scope(|scope| {
+        let free = is_fenced.then(|| scope.spawn(free));
+        let code = assemble_without_spills(request, Some(weighed));
+        (code, free.map(|free| free.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+    });
+    let code = code?;
+    let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
+    let free = free?;
     let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
     Ok(if free.spilled() < code.spilled() || roomier { free } else { code })
 }
 
-fn assemble_without_spills(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-    let weighed = assemble_for(request, Occupancy::Weighed)?;
+/// `weighed` is what has been made of it already.
+fn assemble_without_spills(request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
+    let weighed = weighed.map_or_else(|| assemble_for(request, Occupancy::Weighed), Ok)?;
     if weighed.spilled() == 0 {
         return Ok(weighed);
     }
