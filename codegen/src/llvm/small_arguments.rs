@@ -15,11 +15,13 @@ use crate::ptx_strings::Instruction;
 const TOGETHER: usize = 4;
 
 impl Emitter<'_> {
-    /// The elements of an operation that has a shorter program for small arguments; `None` if it has none, or too few elements.
+    /// The elements of an operation that has a shorter program for small arguments; `None` if it has none in this type, or too few elements.
     pub(super) fn small_apart(&mut self, op: OpId, args: &[Reg]) -> Emitted<Option<Vec<Reg>>> {
         let operation = self.function.op(op);
         let Some(small) = math::small(&operation.kind).filter(|_| args.len() >= TOGETHER) else { return Ok(None) };
-        let Some(s) = self.ty(operation.operands[0]).elem().scalar() else { return Ok(None) };
+        let Some(s @ (Scalar::F16 | Scalar::BF16 | Scalar::F32)) = self.ty(operation.operands[0]).elem().scalar() else {
+            return Ok(None);
+        };
         let mut results = Vec::with_capacity(args.len());
         for args in args.chunks(TOGETHER) {
             let mut largest: Option<Reg> = None;
