@@ -15,7 +15,7 @@ use tritium_tile::{
     effects::pointee_bytes,
     facts::{self, Facts},
     module::Builder,
-    ops::{BinaryOp, CastOp, Constant, Predicate},
+    ops::{BinaryOp, CacheOp, CastOp, Constant, Predicate},
     rewrite::{self, ValueMap},
 };
 
@@ -92,7 +92,7 @@ fn plan(module: &Module, facts: &Facts, id: OpId) -> Option<Plan> {
             kind if kind.is_control() => return None,
             OpKind::Load(attrs) => {
                 let slice = slice(function, view.body, &function.op(op).operands)?;
-                if attrs.volatile || !slice.loads.is_empty() {
+                if attrs.volatile || attrs.cache == CacheOp::Cv || !slice.loads.is_empty() {
                     return None;
                 }
                 moved |= !slice.carried.is_empty() || !slice.ops.is_empty();
