@@ -36,6 +36,11 @@ print(sys.argv[1:], __name__, out[0])
 """
 
 
+def heed_interrupts():
+    """A test run in the background may have been told to ignore them, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def python(*args, **env):
     return subprocess.Popen(
         [sys.executable, "-m", "tritium", *map(str, args)],
@@ -43,6 +48,7 @@ def python(*args, **env):
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **env},
+        preexec_fn=heed_interrupts,
     )
 
 
