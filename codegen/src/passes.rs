@@ -25,6 +25,7 @@ pub mod use_wgmma;
 pub mod vectorise;
 pub mod version_loops;
 pub mod version_masks;
+mod versions;
 
 use tritium_tile::{Function, Level, Module, OpId, OpKind, Type};
 
@@ -178,6 +179,13 @@ fn expect(pass: &Pass, what: &str, facts: &[Fact], module: &Module, options: &Co
             panic!("`{}` {what} {fact:?}, but {problem}", pass.name);
         }
     }
+}
+
+/// Some product is computed.
+fn multiplies(function: &Function) -> bool {
+    let mut found = false;
+    function.walk(|_, id| found |= matches!(function.op(id).kind, OpKind::Dot { .. }));
+    found
 }
 
 /// The first op of the kernel that `wrong` has something to say about.

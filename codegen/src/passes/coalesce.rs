@@ -19,7 +19,7 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma, version_masks};
+use super::{self as passes, CompileOptions, Fact, Pass, Unsupported, use_wgmma, version_masks};
 
 pub static PASS: Pass = Pass {
     name: "coalesce",
@@ -132,7 +132,7 @@ fn memory_layouts(
     let num_warps = options.launch.num_warps;
     let turned = turned(function, options);
     let depths = loop_depths(function);
-    let multiplies = version_masks::multiplies(function);
+    let multiplies = passes::multiplies(function);
     let mut choices: Vec<Choice> = Vec::new();
     function.walk(|block, id| {
         let op = function.op(id);

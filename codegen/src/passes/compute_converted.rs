@@ -9,11 +9,11 @@
 use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, ValueId,
-    layout::{Conversion, LayoutId, convert::conversion},
+    layout::LayoutId,
     rewrite::{self, ValueMap},
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported};
+use super::{CompileOptions, Fact, Pass, Unsupported, place_operands_in_shared::is_costly_conversion};
 
 pub static PASS: Pass = Pass {
     name: "compute_converted",
@@ -29,7 +29,7 @@ const MAX_OPERATIONS: usize = 32;
 fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
     let mut passages: Vec<(BlockId, OpId)> = Vec::new();
     module.entry().walk(|block, id| {
-        if is_passage(module, module.entry(), id) {
+        if module.entry().op(id).results.first().is_some_and(|&value| is_costly_conversion(module, module.entry(), value)) {
             passages.push((block, id));
         }
     });
@@ -54,14 +54,6 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
     rewrite::erase_dead(function);
     rewrite::compact(function);
     Ok(())
-}
-
-/// A conversion that moves numbers between threads.
-fn is_passage(module: &Module, function: &Function, id: OpId) -> bool {
-    let op = function.op(id);
-    let of = |value: ValueId| module.layouts.distributed(function.ty(value).layout()?);
-    matches!(op.kind, OpKind::ConvertLayout)
-        && matches!((of(op.operands[0]), of(op.results[0])), (Some(from), Some(to)) if !matches!(conversion(from, to), Conversion::Rename(_)))
 }
 
 fn layout_of(function: &Function, convert: OpId) -> Option<LayoutId> {

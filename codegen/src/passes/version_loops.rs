@@ -22,6 +22,7 @@ use tritium_tile::{
 use super::{
     CompileOptions, Fact, Pass, Unsupported,
     pipeline_loops::schedule::{Effects, constant, registers, root, slice},
+    versions::{self, widened},
 };
 
 pub static PASS: Pass = Pass {
@@ -54,7 +55,8 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
         }
     });
     let function = &mut module.functions[0];
-    for (id, Plan { loads, stores }) in plans {
+    // The last first: a plan may name what an earlier loop gives, which is another value once that one has two versions.
+    for (id, Plan { loads, stores }) in plans.into_iter().rev() {
         if stores.is_empty() {
             set_apart(function, id);
         } else {
@@ -71,7 +73,8 @@ fn set_apart(function: &mut Function, id: OpId) {
     }
 }
 
-/// What a loop loads, if that is to run ahead, and what it stores.
+/// What a loop whose loads are to run ahead loads, and what it stores; nothing if it stores nothing.
+#[derive(Default)]
 struct Plan {
     loads: Vec<Walk>,
     stores: Vec<Walk>,
@@ -112,15 +115,15 @@ fn plan(module: &Module, facts: &Facts, id: OpId) -> Option<Plan> {
     if loads.iter().any(|&load| stores.iter().any(|&store| tensor(load) == tensor(store))) {
         return None;
     }
-    let search = Search { function, facts, view, inside: rewrite::values_inside(function, &[view.body]) };
-    let walk = |op: OpId| search.access(function.op(op).operands[0]);
     // What is loaded ahead of no store needs no comparison.
     if stores.is_empty() {
-        return Some(Plan { loads: Vec::new(), stores: Vec::new() });
+        return Some(Plan::default());
     }
-    let loads = loads.into_iter().map(walk).collect::<Option<_>>()?;
-    let stores = stores.into_iter().map(walk).collect::<Option<_>>()?;
-    Some(Plan { loads, stores })
+    let search = Search { function, facts, view, inside: rewrite::values_inside(function, &[view.body]) };
+    let walks = |accesses: Vec<OpId>| -> Option<Vec<Walk>> {
+        accesses.into_iter().map(|op| search.access(function.op(op).operands[0])).collect()
+    };
+    Some(Plan { loads: walks(loads)?, stores: walks(stores)? })
 }
 
 /// Bytes that all threads together load.
@@ -320,18 +323,14 @@ impl Search<'_> {
 
 /// `if` the intervals are apart, the loop whose loads may run ahead; else the loop.
 fn version(function: &mut Function, id: OpId, loads: &[Walk], stores: &[Walk]) {
-    let Some((home, at)) = rewrite::position(function, id) else { return };
     let op = function.op(id).clone();
-    let counts = rewrite::use_counts(function);
-    let used: Vec<usize> = (0..op.results.len()).filter(|&place| counts[op.results[place].index()] > 0).collect();
-    let types: Vec<Type> = used.iter().map(|&place| function.ty(op.results[place]).clone()).collect();
     let (truth, wide) = (Type::scalar(Scalar::I1), Type::scalar(Scalar::I64));
-    let [before, many, few, apart, together] = [(); 5].map(|()| function.add_block());
+    let [before, many, few] = [(); 3].map(|()| function.add_block());
     let bounds = op.for_operands();
-    let (lower, upper, step) = (bounds.lower, bounds.upper, constant(function, bounds.step).unwrap_or(1));
+    let step = constant(function, bounds.step).unwrap_or(1);
 
     let mut build = Builder { function, block: before, origin: op.origin };
-    let (lower, upper) = (widened(&mut build, lower), widened(&mut build, upper));
+    let (lower, upper) = (widened(&mut build, bounds.lower), widened(&mut build, bounds.upper));
     let distance = build.value(OpKind::Binary(BinaryOp::SubI), &[upper, lower], wide.clone());
     let least = build.int(step.saturating_mul(LEAST_TRIPS), wide.clone());
     let worth = build.value(OpKind::Compare(Predicate::GeS), &[distance, least], truth.clone());
@@ -347,45 +346,28 @@ fn version(function: &mut Function, id: OpId, loads: &[Walk], stores: &[Walk]) {
     let mut last = build.value(OpKind::Binary(BinaryOp::SubI), &[distance, one], wide.clone());
     if step != 1 {
         let step = build.int(step, wide.clone());
-        last = build.value(OpKind::Binary(BinaryOp::DivS), &[last, step], wide.clone());
+        last = build.value(OpKind::Binary(BinaryOp::DivS), &[last, step], wide);
     }
-    let interval = |build: &mut Builder<'_>, walk: &Walk| bytes(build, walk, last);
-    let stored: Vec<(ValueId, ValueId)> = stores.iter().map(|walk| interval(&mut build, walk)).collect();
-    let mut all: Option<ValueId> = None;
+    let stored: Vec<(ValueId, ValueId)> = stores.iter().map(|walk| interval(&mut build, walk, last)).collect();
+    let mut truths = Vec::new();
     for walk in loads {
-        let loaded = interval(&mut build, walk);
+        let loaded = interval(&mut build, walk, last);
         for stored in &stored {
             let below = build.value(OpKind::Compare(Predicate::LeS), &[loaded.1, stored.0], truth.clone());
             let above = build.value(OpKind::Compare(Predicate::LeS), &[stored.1, loaded.0], truth.clone());
-            let one = build.value(OpKind::Binary(BinaryOp::Or), &[below, above], truth.clone());
-            all = Some(match all {
-                Some(others) => build.value(OpKind::Binary(BinaryOp::And), &[others, one], truth.clone()),
-                None => one,
-            });
+            truths.push(build.value(OpKind::Binary(BinaryOp::Or), &[below, above], truth.clone()));
         }
     }
-    let all = all.unwrap_or(no);
+    let Some(all) = versions::all(&mut build, truths) else { return };
     build.op(OpKind::Yield, &[all], [], &[]);
 
-    let mut map = ValueMap::default();
-    let ahead = rewrite::clone_op(function, id, &mut map);
+    let ahead = rewrite::clone_op(function, id, &mut ValueMap::default());
     set_apart(function, ahead);
-    let choice = function.create_op(OpKind::If, &[are_apart], types, &[apart, together], op.origin);
-    let chosen = function.op(choice).results.clone();
-    for (&place, &new) in used.iter().zip(&chosen) {
-        rewrite::replace_all_uses(function, op.results[place], new);
-    }
-    for (block, body) in [(apart, ahead), (together, id)] {
-        let results: Vec<ValueId> = used.iter().map(|&place| function.op(body).results[place]).collect();
-        let end = function.create_op(OpKind::Yield, &results, [], &[], op.origin);
-        function.block_mut(block).ops = vec![body, end];
-    }
-    let computed = std::mem::take(&mut function.block_mut(before).ops);
-    function.block_mut(home).ops.splice(at..=at, computed.into_iter().chain([choice]));
+    versions::choose(function, id, before, are_apart, ahead);
 }
 
 /// The first byte of an access on all trips, and the one behind its last.
-fn bytes(build: &mut Builder<'_>, walk: &Walk, last: ValueId) -> (ValueId, ValueId) {
+fn interval(build: &mut Builder<'_>, walk: &Walk, last: ValueId) -> (ValueId, ValueId) {
     let wide = Type::scalar(Scalar::I64);
     let start = emit(build, &walk.address.start);
     let (mut low, mut high) = (start, start);
@@ -417,15 +399,4 @@ fn emit(build: &mut Builder<'_>, sum: &Sum) -> ValueId {
         Sum::Add(a, b) => binary(build, BinaryOp::AddI, a, b),
         Sum::Mul(a, b) => binary(build, BinaryOp::MulI, a, b),
     }
-}
-
-/// A scalar in 64 bits; a pointer as its address.
-fn widened(build: &mut Builder<'_>, value: ValueId) -> ValueId {
-    let elem = build.function.ty(value).elem();
-    let kind = match elem.scalar() {
-        Some(Scalar::I64) => return value,
-        Some(_) => CastOp::ExtS,
-        None => CastOp::PtrToInt,
-    };
-    build.value(OpKind::Cast(kind), &[value], Type::scalar(Scalar::I64))
 }

@@ -19,7 +19,9 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported, coalesce, pipeline_loops::window::Number, vectorise};
+use super::{
+    self as passes, CompileOptions, Fact, Pass, Unsupported, coalesce, pipeline_loops::window::Number, vectorise, versions,
+};
 
 pub static PASS: Pass = Pass {
     name: "version_masks",
@@ -37,7 +39,7 @@ const DEPTH: u32 = 16;
 fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
     let facts = facts::of_function(module.entry());
     let function = module.entry();
-    if !multiplies(function) {
+    if !passes::multiplies(function) {
         return Ok(());
     }
     let mut plans = Vec::new();
@@ -54,12 +56,6 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
     }
     rewrite::compact(function);
     Ok(())
-}
-
-pub(super) fn multiplies(function: &Function) -> bool {
-    let mut found = false;
-    function.walk(|_, id| found |= matches!(function.op(id).kind, OpKind::Dot { .. }));
-    found
 }
 
 /// Elements along a dimension that one access of the version without the mask may take, if the store gets one and it is worth it.
@@ -164,47 +160,31 @@ fn is_narrow(function: &Function, number: Number) -> bool {
     function.ty(value).elem().bits() <= 32
 }
 
+/// `if` the block lies inside, the store without the mask; else the store.
 fn version(function: &mut Function, store: OpId, conditions: &[Condition]) {
     let op = function.op(store).clone();
-    let home = rewrite::position(function, store);
     let before = function.add_block();
     let mut build = Builder { function, block: before, origin: op.origin };
-    let (truth, wide) = (Type::scalar(Scalar::I1), Type::scalar(Scalar::I64));
-    // In 64 bits, so that no sum of 32 wraps.
-    let widened = |build: &mut Builder<'_>, number: Number| match number {
-        Number::Constant(number) => build.int(number, wide.clone()),
-        Number::Value(value) if build.function.ty(value).elem().scalar() == Some(Scalar::I64) => value,
-        Number::Value(value) => build.value(OpKind::Cast(CastOp::ExtS), &[value], wide.clone()),
+    let truths = conditions.iter().map(|&condition| truth(&mut build, condition)).collect();
+    let Some(all) = versions::all(&mut build, truths) else { return };
+    let unmasked = function.create_op(op.kind, &op.operands[..2], [], &[], op.origin);
+    versions::choose(function, store, before, all, unmasked);
+}
+
+fn truth(build: &mut Builder<'_>, condition: Condition) -> ValueId {
+    let wide = || Type::scalar(Scalar::I64);
+    let number = |build: &mut Builder<'_>, number: Number| match number {
+        Number::Constant(number) => build.int(number, wide()),
+        Number::Value(value) => versions::widened(build, value),
     };
-    let mut all: Option<ValueId> = None;
-    for &condition in conditions {
-        let one = match condition {
-            Condition::Holds(value) => value,
-            Condition::Ends { first, extent, bound } => {
-                let (first, extent) = (widened(&mut build, first), build.int(extent.into(), wide.clone()));
-                let end = build.value(OpKind::Binary(BinaryOp::AddI), &[first, extent], wide.clone());
-                let bound = widened(&mut build, bound);
-                build.value(OpKind::Compare(Predicate::LeS), &[end, bound], truth.clone())
-            }
-            Condition::Begins { first, bound } => {
-                let (first, bound) = (widened(&mut build, first), widened(&mut build, bound));
-                build.value(OpKind::Compare(Predicate::GeS), &[first, bound], truth.clone())
-            }
-        };
-        all = Some(match all {
-            Some(others) => build.value(OpKind::Binary(BinaryOp::And), &[others, one], truth.clone()),
-            None => one,
-        });
-    }
-    let Some(all) = all else { return };
-    let [whole, part] = [function.add_block(), function.add_block()];
-    let unmasked = function.create_op(op.kind.clone(), &op.operands[..2], [], &[], op.origin);
-    let yields = [(); 2].map(|()| function.create_op(OpKind::Yield, &[], [], &[], op.origin));
-    let choice = function.create_op(OpKind::If, &[all], [], &[whole, part], op.origin);
-    let computed = std::mem::take(&mut function.block_mut(before).ops);
-    if let Some((block, at)) = home {
-        function.block_mut(block).ops.splice(at..=at, computed.into_iter().chain([choice]));
-    }
-    function.block_mut(whole).ops = vec![unmasked, yields[0]];
-    function.block_mut(part).ops = vec![store, yields[1]];
+    let (predicate, left, right) = match condition {
+        Condition::Holds(value) => return value,
+        Condition::Ends { first, extent, bound } => {
+            let (first, extent) = (number(build, first), build.int(extent.into(), wide()));
+            let end = build.value(OpKind::Binary(BinaryOp::AddI), &[first, extent], wide());
+            (Predicate::LeS, end, number(build, bound))
+        }
+        Condition::Begins { first, bound } => (Predicate::GeS, number(build, first), number(build, bound)),
+    };
+    build.value(OpKind::Compare(predicate), &[left, right], Type::scalar(Scalar::I1))
 }

@@ -146,10 +146,10 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     let OpKind::For(attrs) = function.op(id).kind else { return None };
     let block = *function.op(id).regions.first()?;
     let short = attrs.apart && !exchanges(function, block);
-    let asked = match attrs.apart {
-        true if short => STAGES_OF_SHORT_TRIPS,
-        true => 2,
-        false => attrs.num_stages.unwrap_or(options.launch.num_stages),
+    let asked = match attrs.num_stages {
+        _ if short => STAGES_OF_SHORT_TRIPS,
+        _ if attrs.apart => 2,
+        stages => stages.unwrap_or(options.launch.num_stages),
     };
     let wanted = asked.min(MAX_STAGES);
     let given = wanted.min(most);
