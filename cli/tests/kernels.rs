@@ -34,7 +34,8 @@ fn kernels_assemble_for_every_sm() {
             };
             let request = PtxRequest { llvm: &llvm, cpu: sm.ptx_target, features: sm.ptx_feature, passes: passes_for(&llvm) };
             let ptx = pool.ptx(&request).unwrap_or_else(|e| panic!("{name}: {e}\n{llvm}"));
-            let code = ptxas::assemble(&ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target })
+            let code = pool
+                .assemble(&ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target })
                 .unwrap_or_else(|e| panic!("{name}: {e}\n{ptx}"));
             // What is printed is handed over in memory of the thread.
             let handed_over = if llvm.contains("@vprintf") { code.stack } else { 0 };

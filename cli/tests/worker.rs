@@ -1,5 +1,6 @@
 //! Worker processes, with the real program: what they make, and what their callers see when they fail.
 
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -169,37 +170,103 @@ fn ptx_becomes_machine_code_and_comes_from_the_store_the_second_time() {
 #[test]
 fn ptxas_says_what_is_wrong_and_where() {
     let ptx = ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry f()\n{\n\tnot an instruction;\n}\n";
-    let error = ptxas::assemble(&ptxas::AssembleRequest { ptx, sm: "sm_90a" }).unwrap_err();
+    let error = pool().assemble(&ptxas::AssembleRequest { ptx, sm: "sm_90a" }).unwrap_err();
     let WorkerError::Refused(message) = error else { panic!("{error:?}") };
     assert!(message.contains("kernel.ptx, line 6"), "{message}");
 }
 
+/// A worker process, and what is written to and read from it.
+struct Worker {
+    process: std::process::Child,
+    input: Option<std::process::ChildStdin>,
+    output: std::process::ChildStdout,
+}
+
+impl Worker {
+    fn start() -> Worker {
+        use std::process::{Command, Stdio};
+        let mut process = Command::new(env!("CARGO_BIN_EXE_tritium"))
+            .arg("worker")
+            .env("TRITIUM_WORKER_FAULTS", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (process.stdin.take(), process.stdout.take().unwrap());
+        let mut worker = Worker { process, input, output };
+        // It says who it is when it is ready.
+        assert!(String::from_utf8_lossy(&worker.read()).contains("worker, LLVM"));
+        worker
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let mut length = [0; 4];
+        self.output.read_exact(&mut length).unwrap();
+        let mut message = vec![0; u32::from_le_bytes(length) as usize];
+        self.output.read_exact(&mut message).unwrap();
+        message
+    }
+
+    fn write(&mut self, message: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(&u32::try_from(message.len()).unwrap().to_le_bytes()).unwrap();
+        input.write_all(message).unwrap();
+    }
+
+    /// Its standard output closes when it ends; a worker that stayed would leave this waiting.
+    fn leave(mut self) {
+        self.input = None;
+        assert_eq!(self.output.read_to_end(&mut Vec::new()).unwrap(), 0);
+        // It ends itself whatever its other threads do, so there is no status of its own.
+        assert!(!self.process.wait().unwrap().success());
+    }
+}
+
 #[test]
 fn a_worker_whose_owner_is_gone_stops_in_the_middle_of_anything() {
-    use std::io::{Read, Write};
-    use std::process::{Command, Stdio};
-
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_tritium"))
-        .arg("worker")
-        .env("TRITIUM_WORKER_FAULTS", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = worker.stdout.take().unwrap();
-    // It says who it is when it is ready.
-    let mut length = [0; 4];
-    output.read_exact(&mut length).unwrap();
-    let mut hello = vec![0; u32::from_le_bytes(length) as usize];
-    output.read_exact(&mut hello).unwrap();
-    assert!(String::from_utf8_lossy(&hello).contains("worker, LLVM"));
-
-    let mut input = worker.stdin.take().unwrap();
+    let mut worker = Worker::start();
     // The second kind of request, with four bytes of text.
-    input.write_all(b"\x06\0\0\0\x01\x04hang").unwrap();
-    drop(input);
-    // Its standard output closes when it ends; a worker that stayed would leave this waiting.
-    assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
-    // It ends itself whatever its other threads do, so there is no status of its own.
-    assert!(!worker.wait().unwrap().success());
+    worker.write(b"\x01\x04hang");
+    worker.leave();
+}
+
+/// The program that is started for a kernel to come is a script that writes down who it is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_ptxas_that_waits_ends_when_nothing_is_asked_and_with_its_worker() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (script, note) = (folder.path().join("ptxas"), folder.path().join("pid"));
+    std::fs::write(&script, format!("#!/bin/sh\necho $$ > {0}.new\nmv {0}.new {0}\nexec sleep 1000\n", note.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The first kind of request: four texts (the module is no module), and the program.
+    let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let request =
+        [b"\0".to_vec(), text("?"), text("sm_90a"), text("+ptx83"), text(""), b"\x01".to_vec(), text(script.to_str().unwrap())];
+    let request = request.concat();
+    let until = |what: &dyn Fn() -> bool| {
+        let begin = std::time::Instant::now();
+        while !what() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "nothing has happened for a minute");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let started = |worker: &mut Worker| {
+        worker.write(&request);
+        // The module is refused.
+        assert_eq!(worker.read()[0], 1);
+        until(&|| note.exists());
+        let process = Path::new("/proc").join(std::fs::read_to_string(&note).unwrap().trim());
+        assert!(process.exists());
+        std::fs::remove_file(&note).unwrap();
+        process
+    };
+
+    let mut worker = Worker::start();
+    let first = started(&mut worker);
+    until(&|| !first.exists());
+    let second = started(&mut worker);
+    worker.leave();
+    until(&|| !second.exists());
 }

@@ -134,8 +134,8 @@ impl Artefacts {
 
     /// PTX's machine code as text, made while the caller waits.
     pub fn sass(&self, ptx: &str, sm: &'static Sm) -> Result<String, String> {
-        let (_, store) = self.shared.compiler()?;
-        let code = exact::compile_code(store, &worker::ptxas::AssembleRequest { ptx, sm: sm.ptx_target });
+        let (pool, store) = self.shared.compiler()?;
+        let code = exact::compile_code(pool, store, &worker::ptxas::AssembleRequest { ptx, sm: sm.ptx_target });
         worker::ptxas::disassemble(&code.map_err(|e| e.to_string())?.cubin).map_err(|e| e.to_string())
     }
 

@@ -84,6 +84,12 @@ impl Compiled {
         &self.0.llvm
     }
 
+    /// How long making it took, beside others that were made at the same time.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.0.taken.as_secs_f64()
+    }
+
     /// Dynamic shared memory of a CTA, in bytes.
     #[getter]
     fn shared(&self) -> u32 {

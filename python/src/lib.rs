@@ -20,7 +20,6 @@ use pyo3::{
 };
 use rayon::prelude::*;
 use tritium_runtime::{
-    child,
     device::DeviceName,
     run::{Compiler, Live, LiveLaunch, LiveOutcome},
     store::Store,
@@ -59,10 +58,7 @@ impl Session {
             rayon::ThreadPoolBuilder::new().stack_size(DEEP_STACK_BYTES).thread_name(|n| format!("tritium-{n}")).build();
         let threads = threads.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         ptxas::look_in(packages);
-        let compiler = program.map(|program| {
-            child::start_tools_through(program.clone());
-            Compiler::with(program, Store::open())
-        });
+        let compiler = program.map(|program| Compiler::with(program, Store::open()));
         Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, compiler })
     }
 

@@ -244,10 +244,12 @@ def compile_together(launches):
     missing = {request.key: request for request in gathered if request.key not in known}
     if len(missing) > 1:
         begin = time.perf_counter()
-        known.update(zip(missing, _ask(list(missing.values()))))
-        # Each took its part of it.
-        share = (time.perf_counter() - begin) / len(missing)
-        launch.state().shares.update(dict.fromkeys(missing, share))
+        made = dict(zip(missing, _ask(list(missing.values()))))
+        known.update(made)
+        # They shared it in proportion to what each would take alone.
+        alone = {key: one.seconds for key, one in made.items() if not isinstance(one, str)}
+        part = (time.perf_counter() - begin) / (sum(alone.values()) or 1.0)
+        launch.state().shares.update({key: seconds * part for key, seconds in alone.items()})
 
 
 def program():

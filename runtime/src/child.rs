@@ -3,12 +3,7 @@
 //! **Invariant:** `tritium exec` and `tritium worker` end when their input closes, which the system does when the process at its other end is
 //! gone, however it went; a foreign program is killed with the process that started it.
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    process::{Child, Command, ExitCode},
-    sync::{Mutex, PoisonError},
-};
+use std::process::{Child, Command};
 
 /// Ends this process at once, whatever its other threads do: no destructor runs, and nothing waits for a device or for LLVM.
 pub fn end_now() -> ! {
@@ -72,47 +67,4 @@ pub(crate) fn ends_with_this_process(command: &mut Command, ending: Ending) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (command, ending);
-}
-
-/// The `tritium` program that starts tools, where this process is too large to copy itself.
-static STARTER: Mutex<Option<PathBuf>> = Mutex::new(None);
-
-/// Lets `tritium` start the tools of this process. What is said to a process between `fork` and `exec` needs a copy of the one that forks, which
-/// takes tens of milliseconds where that holds gigabytes, as Python with PyTorch does.
-pub fn start_tools_through(program: PathBuf) {
-    *STARTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(program).filter(|_| cfg!(target_os = "linux"));
-}
-
-/// A program and its arguments, which is killed when this process ends.
-pub(crate) fn tool(mut command: Command) -> Command {
-    match &*STARTER.lock().unwrap_or_else(PoisonError::into_inner) {
-        Some(program) => {
-            let mut starter = Command::new(program);
-            starter.arg("worker").arg(std::process::id().to_string()).arg(command.get_program()).args(command.get_args());
-            starter
-        }
-        None => {
-            ends_with_this_process(&mut command, Ending::Kill);
-            command
-        }
-    }
-}
-
-/// `tritium worker OWNER PROGRAM ARGUMENT…`: becomes a program that is killed when its owner ends, the process that started this one.
-pub(crate) fn become_tool(owner: &OsString, mut command: impl Iterator<Item = OsString>) -> ExitCode {
-    #[cfg(target_os = "linux")]
-    if let (Some(owner), Some(program)) = (owner.to_str().and_then(|owner| owner.parse().ok()), command.next()) {
-        use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
-        use std::os::unix::process::CommandExt as _;
-
-        let is_set = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
-        // An owner that went before the line above sends nothing.
-        if is_set && getppid() == Pid::from_raw(owner) {
-            let error = Command::new(&program).args(command).exec();
-            eprintln!("{}: {error}", program.display());
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (owner, &mut command);
-    ExitCode::FAILURE
 }

@@ -3,7 +3,7 @@
 
 use crate::store::{Key, Store};
 use crate::worker::ptxas::{self, AssembleRequest, Assembled};
-use crate::worker::{Pool, PtxRequest, WorkerError, llvm_version};
+use crate::worker::{Lease, Pool, PtxRequest, WorkerError, llvm_version};
 
 /// Changes when how we call the tools, or what we do to their output, does.
 const REVISION: &str = "5";
@@ -16,15 +16,59 @@ pub struct Exact {
     pub code: Assembled,
 }
 
-/// The PTX of an LLVM module.
-pub fn compile_ptx(pool: &Pool, store: &Store, request: &PtxRequest) -> Result<String, WorkerError> {
+/// One kernel's way through the tools. Both steps go to the same worker, which starts ptxas while LLVM works.
+pub struct Compilation<'a> {
+    pool: &'a Pool,
+    store: &'a Store,
+    worker: Option<Lease<'a>>,
+}
+
+impl<'a> Compilation<'a> {
+    pub fn new(pool: &'a Pool, store: &'a Store) -> Compilation<'a> {
+        Compilation { pool, store, worker: None }
+    }
+
+    /// The PTX of an LLVM module, whose machine code will be wanted.
+    pub fn ptx(&mut self, request: &PtxRequest) -> Result<String, WorkerError> {
+        let worker = || self.worker.get_or_insert_with(|| self.pool.worker()).ptx(request, true);
+        ptx(self.store, request, worker)
+    }
+
+    /// The machine code of PTX. What was handed over ([`Store::get_given`]) is good whichever ptxas has made it: it is there for machines that have
+    /// none.
+    pub fn code(&mut self, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+        let of_any = Key::of(&["code of any ptxas", REVISION, request.sm, request.ptx]);
+        let code = match self.store.get_given(of_any).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+            Some(code) => code,
+            None => self.code_of_this_ptxas(request)?,
+        };
+        if let Ok(bytes) = postcard::to_allocvec(&code) {
+            self.store.copy(of_any, &bytes);
+        }
+        Ok(code)
+    }
+
+    fn code_of_this_ptxas(&mut self, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+        let key = Key::of(&["code", REVISION, &ptxas::version()?, request.sm, request.ptx]);
+        if let Some(code) = self.store.get(key).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
+            return Ok(code);
+        }
+        let code = self.worker.get_or_insert_with(|| self.pool.worker()).assemble(request)?;
+        if let Ok(bytes) = postcard::to_allocvec(&code) {
+            self.store.put(key, &bytes);
+        }
+        Ok(code)
+    }
+}
+
+fn ptx(store: &Store, request: &PtxRequest, make: impl FnOnce() -> Result<String, WorkerError>) -> Result<String, WorkerError> {
     let PtxRequest { llvm, cpu, features, passes } = *request;
     let key = Key::of(&["ptx", REVISION, &llvm_version(), cpu, features, passes, llvm]);
     let known = store.get(key).and_then(|bytes| String::from_utf8(bytes).ok());
     let ptx = match known {
         Some(ptx) => ptx,
         None => {
-            let ptx = pool.ptx(request)?;
+            let ptx = make()?;
             store.put(key, ptx.as_bytes());
             ptx
         }
@@ -33,34 +77,20 @@ pub fn compile_ptx(pool: &Pool, store: &Store, request: &PtxRequest) -> Result<S
     Ok(ptx)
 }
 
-/// The machine code of PTX. What was handed over ([`Store::get_given`]) is good whichever ptxas has made it: it is there for machines that have none.
-pub fn compile_code(store: &Store, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-    let of_any = Key::of(&["code of any ptxas", REVISION, request.sm, request.ptx]);
-    let code = match store.get_given(of_any).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
-        Some(code) => code,
-        None => code_of_this_ptxas(store, request)?,
-    };
-    if let Ok(bytes) = postcard::to_allocvec(&code) {
-        store.copy(of_any, &bytes);
-    }
-    Ok(code)
+/// The PTX of an LLVM module, and nothing else.
+pub fn compile_ptx(pool: &Pool, store: &Store, request: &PtxRequest) -> Result<String, WorkerError> {
+    ptx(store, request, || pool.ptx(request))
 }
 
-fn code_of_this_ptxas(store: &Store, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-    let key = Key::of(&["code", REVISION, &ptxas::version()?, request.sm, request.ptx]);
-    if let Some(code) = store.get(key).and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
-        return Ok(code);
-    }
-    let code = ptxas::assemble(request)?;
-    if let Ok(bytes) = postcard::to_allocvec(&code) {
-        store.put(key, &bytes);
-    }
-    Ok(code)
+/// The machine code of PTX that has been made.
+pub fn compile_code(pool: &Pool, store: &Store, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+    Compilation::new(pool, store).code(request)
 }
 
 /// Both, from an LLVM module.
 pub fn compile_exact(pool: &Pool, store: &Store, request: &PtxRequest) -> Result<Exact, WorkerError> {
-    let ptx = compile_ptx(pool, store, request)?;
-    let code = compile_code(store, &AssembleRequest { ptx: &ptx, sm: request.cpu })?;
+    let mut compilation = Compilation::new(pool, store);
+    let ptx = compilation.ptx(request)?;
+    let code = compilation.code(&AssembleRequest { ptx: &ptx, sm: request.cpu })?;
     Ok(Exact { ptx, code })
 }

@@ -601,7 +601,8 @@ impl Compiler {
         let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
         let request =
             PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(&llvm.text) };
-        let mut ptx = exact::compile_ptx(&self.pool, &self.store, &request).map_err(|e| e.to_string())?;
+        let mut compilation = exact::Compilation::new(&self.pool, &self.store);
+        let mut ptx = compilation.ptx(&request).map_err(|e| e.to_string())?;
         // An assertion that fails says the line it has now.
         if name.is_none() && ptx.contains("__assertfail") {
             ptx = codegen::source_lines(db, instance).in_ptx(&ptx).text;
@@ -613,7 +614,7 @@ impl Compiler {
             }
             None => llvm.kernel.clone(),
         };
-        let assembled = exact::compile_code(&self.store, &worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
+        let assembled = compilation.code(&worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
         let (image, registers) = match assembled {
             Ok(code) => (code.cubin, Some((code.registers, code.spill_stores + code.spill_loads))),
             Err(worker::WorkerError::Missing { .. }) => (ptx.clone().into_bytes(), None),

@@ -1,24 +1,24 @@
 //! Work that may crash, hang or eat memory, done in other processes.
 //!
 //! LLVM ends the whole process when it meets something it cannot select, and no handler can stop it; so LLVM runs in
-//! warm child processes (`tritium worker`), and ptxas and nvdisasm are child processes anyway. Every piece of work has a
+//! warm child processes (`tritium worker`), and so are ptxas, which a worker starts, and nvdisasm. Every piece of work has a
 //! time limit and a memory limit. **Whatever a child does (abort, hang, exit, garble its answer), the caller gets one
 //! [`WorkerError`] that says so, and the next request works.**
 //!
 //! On the pipe a message is its length, a `u32` in little-endian order, and then its bytes as `postcard` writes them. A worker first says who
 //! it is; then it answers every request in turn.
 
-use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+mod assembler;
 mod llvm;
+mod process;
 mod ptx;
 pub mod ptxas;
 
@@ -28,7 +28,12 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 use tritium_codegen::llvm::{REDUCE_LOOPS, UNROLL_FULL};
 
-use crate::{child, files};
+use self::{
+    assembler::Assembler,
+    process::Process,
+    ptxas::{AssembleRequest, Assembled},
+};
+use crate::child;
 
 /// Our own IR arrives optimised, so these are a sixth of the time of `default<O2>` and leave alone what `O2` spoils: loops are not peeled,
 /// warp-uniform branches are not threaded. Two parts only pay where there is something for them.
@@ -69,10 +74,10 @@ const LLVM_TIME: Duration = Duration::from_secs(60);
 const MEMORY_BYTES: u64 = 6 << 30;
 /// A larger message can only be a mistake.
 const LARGEST_MESSAGE: u32 = 1 << 30;
-/// How much of what a child prints on stderr is kept: its end.
-const STDERR_KEPT: usize = 64 << 10;
 /// A worker is replaced after this many requests, so that what LLVM leaks stays bounded.
-const REQUESTS_PER_WORKER: usize = 500;
+const REQUESTS_PER_WORKER: usize = 1000;
+/// How long a worker that nothing is asked of keeps a ptxas ready: programs compile their kernels one soon after the other.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Deeply nested IR recurses in LLVM.
 const LLVM_STACK: usize = 256 << 20;
 
@@ -93,7 +98,7 @@ pub struct PtxRequest<'a> {
 }
 
 /// Why a piece of work in another process has no result.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum WorkerError {
     /// The process ended before it answered.
     #[error("the compiler process {}{}", ended(*signal), reason(stderr))]
@@ -177,7 +182,17 @@ impl Pool {
 
     /// Makes PTX of LLVM text.
     pub fn ptx(&self, request: &PtxRequest) -> Result<String, WorkerError> {
-        self.ask(&Request::Ptx(*request))
+        self.worker().ptx(request, false)
+    }
+
+    /// Makes machine code of PTX.
+    pub fn assemble(&self, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+        self.worker().assemble(request)
+    }
+
+    /// One worker for several requests, as soon as one is free.
+    pub fn worker(&self) -> Lease<'_> {
+        self.acquire()
     }
 
     /// Lets workers obey [`Pool::fault`]. For tests.
@@ -190,35 +205,25 @@ impl Pool {
     /// Asks a worker to fail in the way named. For tests.
     #[doc(hidden)]
     pub fn fault(&self, kind: &str) -> Result<String, WorkerError> {
-        self.ask(&Request::Fault(kind))
-    }
-
-    fn ask(&self, request: &Request) -> Result<String, WorkerError> {
-        // Dropping the lease wakes one that waits, whatever happens in between.
-        let mut lease = self.acquire()?;
-        let worker = lease.worker.as_mut().expect("a lease has a worker until it is given up");
-        let outcome = worker.ask(request, self.time);
-        if !matches!(outcome, Ok(_) | Err(WorkerError::Refused(_))) || worker.requests_done >= REQUESTS_PER_WORKER {
-            lease.worker = None;
+        match self.acquire().ask(&Request::Fault(kind), self.time)? {
+            Reply::Text(text) => Ok(text),
+            Reply::Code(_) => Err(another_answer()),
         }
-        outcome
     }
 
-    fn acquire(&self) -> Result<WorkerLease<'_>, WorkerError> {
+    /// The right to a worker that lives, or to start one.
+    fn acquire(&self) -> Lease<'_> {
         let mut workers = self.lock();
         loop {
             while let Some(mut worker) = workers.idle.pop() {
                 if worker.is_alive() {
-                    return Ok(WorkerLease { pool: self, worker: Some(worker) });
+                    return Lease { pool: self, worker: Some(worker) };
                 }
                 workers.alive -= 1;
             }
             if workers.alive < self.most {
                 workers.alive += 1;
-                drop(workers);
-                let mut lease = WorkerLease { pool: self, worker: None };
-                lease.worker = Some(Worker::start(&self.binary, self.memory, self.faults)?);
-                return Ok(lease);
+                return Lease { pool: self, worker: None };
             }
             workers = self.freed.wait(workers).unwrap_or_else(PoisonError::into_inner);
         }
@@ -229,16 +234,56 @@ impl Pool {
     }
 }
 
-/// The right to one worker of the pool; gives the worker back if it is still good.
-struct WorkerLease<'a> {
+/// The right to one worker of the pool. Dropping it gives the worker back if it is still good, and wakes one that waits.
+pub struct Lease<'a> {
     pool: &'a Pool,
     worker: Option<Worker>,
 }
 
-impl Drop for WorkerLease<'_> {
+impl Lease<'_> {
+    /// Makes PTX of LLVM text. With `and_code`, ptxas is started meanwhile for what [`Lease::assemble`] will be asked.
+    pub fn ptx(&mut self, request: &PtxRequest, and_code: bool) -> Result<String, WorkerError> {
+        let assembler = if and_code { ptxas::find("ptxas").ok() } else { None };
+        match self.ask(&Request::Ptx(*request, assembler), self.pool.time)? {
+            Reply::Text(ptx) => Ok(ptx),
+            Reply::Code(_) => Err(another_answer()),
+        }
+    }
+
+    /// Makes machine code of PTX.
+    pub fn assemble(&mut self, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+        let program = ptxas::find("ptxas")?;
+        // A worker ends a ptxas that takes too long itself, and calls it twice at most, one after the other.
+        match self.ask(&Request::Assemble(program, *request), 3 * assembler::TIME)? {
+            Reply::Code(code) => Ok(code),
+            Reply::Text(_) => Err(another_answer()),
+        }
+    }
+
+    fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply, WorkerError> {
+        let Pool { binary, memory, faults, .. } = self.pool;
+        let worker = match &mut self.worker {
+            Some(worker) => worker,
+            none => none.insert(Worker::start(binary, *memory, *faults)?),
+        };
+        match worker.ask(request, limit) {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.worker = None;
+                Err(error)
+            }
+        }
+    }
+}
+
+fn another_answer() -> WorkerError {
+    WorkerError::Refused("the worker has answered another request".into())
+}
+
+impl Drop for Lease<'_> {
     fn drop(&mut self) {
         let mut workers = self.pool.lock();
-        match self.worker.take() {
+        match self.worker.take().filter(|worker| worker.requests_done < REQUESTS_PER_WORKER) {
             Some(worker) => workers.idle.push(worker),
             None => workers.alive -= 1,
         }
@@ -290,8 +335,8 @@ impl Worker {
         matches!(self.process.child.try_wait(), Ok(None))
     }
 
-    /// Sends a request and waits for its answer. After any error but a refusal the worker is of no more use.
-    fn ask(&mut self, request: &Request, limit: Duration) -> Result<String, WorkerError> {
+    /// Sends a request and waits for its answer. After an error of ours the worker is of no more use.
+    fn ask(&mut self, request: &Request, limit: Duration) -> Result<Answer, WorkerError> {
         let deadline = Instant::now() + limit;
         let message = encode(request)?;
         self.requests_done += 1;
@@ -303,7 +348,7 @@ impl Worker {
         }
         // A send fails only when the other thread has met an error, and that waits to be received.
         let _ = self.requests.send(message);
-        self.answer::<Answer>(deadline, limit)?.map_err(WorkerError::Refused)
+        self.answer::<Answer>(deadline, limit)
     }
 
     fn answer<T: DeserializeOwned>(&mut self, deadline: Instant, limit: Duration) -> Result<T, WorkerError> {
@@ -315,154 +360,24 @@ impl Worker {
     }
 }
 
-/// A child with limited memory whose stderr is always drained. It does not outlive this value.
-struct Process {
-    child: Child,
-    name: String,
-    stderr: Arc<Mutex<VecDeque<u8>>>,
-    stderr_reader: Option<JoinHandle<()>>,
-}
-
-impl Process {
-    fn start(mut command: Command, stdin: Stdio, stdout: Stdio, memory: u64, remedy: &str) -> Result<Self, WorkerError> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
-        child::apart_from_the_terminal(&mut command);
-        let mut child = command
-            .spawn()
-            .map_err(|error| WorkerError::Missing { what: format!("{name} ({error})"), remedy: remedy.to_owned() })?;
-        limit_memory(&child, memory);
-        let stderr = Arc::<Mutex<VecDeque<u8>>>::default();
-        let kept = Arc::clone(&stderr);
-        let mut pipe = child.stderr.take().expect("stderr is piped");
-        let stderr_reader = thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = pipe.read(&mut bytes) {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.extend(&bytes[..count]);
-                let surplus = kept.len().saturating_sub(STDERR_KEPT);
-                kept.drain(..surplus);
-            }
-        });
-        Ok(Self { child, name, stderr, stderr_reader: Some(stderr_reader) })
-    }
-
-    /// Ends the child, however it is, and returns how it ended and the last that it said on stderr.
-    fn end(&mut self) -> (Option<ExitStatus>, String) {
-        let _ = self.child.kill();
-        let status = self.child.wait().ok();
-        if let Some(reader) = self.stderr_reader.take() {
-            let _ = reader.join();
-        }
-        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: Vec<u8> = kept.iter().copied().collect();
-        (status, String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// The error for a child whose pipe closed: it is ending by itself, so its own signal is waited for.
-    fn crashed(&mut self) -> WorkerError {
-        let patience = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < patience && matches!(self.child.try_wait(), Ok(None)) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let (status, stderr) = self.end();
-        let stderr = stderr.trim().to_owned();
-        WorkerError::Crashed { signal: status.and_then(signal), stderr }
-    }
-
-    fn missing(&self, why: &str) -> WorkerError {
-        WorkerError::Missing {
-            what: format!("a tritium program of this version ({} is not one)", self.name),
-            remedy: format!("{why}; set TRITIUM_BIN to the right one"),
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // A child left alone would become a zombie; a killed one is gone at once.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// What a program that ran to its end has left.
-struct Finished {
-    success: bool,
-    signal: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-/// Runs a tool whose standard input holds `input` and whose standard output is `output`, or else is printed text. The tool, which knows
-/// nothing of us, ends with this process.
-fn run(command: Command, input: &[u8], output: Option<File>, limit: Duration, remedy: &str) -> Result<Finished, WorkerError> {
-    let name = Path::new(command.get_program()).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let input =
-        files::in_memory(input).map_err(|error| WorkerError::Refused(format!("no room for the input of {name} ({error})")))?;
-    let stdout = output.map_or_else(Stdio::piped, Stdio::from);
-    let mut process = Process::start(child::tool(command), input.into(), stdout, MEMORY_BYTES, remedy)?;
-    let printed = process.child.stdout.take().map(|mut pipe| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = pipe.by_ref().take(u64::from(LARGEST_MESSAGE)).read_to_end(&mut bytes);
-            bytes
-        })
-    });
-    let deadline = Instant::now() + limit;
-    let mut pause = Duration::from_micros(200);
-    while matches!(process.child.try_wait(), Ok(None)) {
-        if Instant::now() >= deadline {
-            return Err(WorkerError::TimedOut { what: name, limit });
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(1));
-    }
-    let (status, stderr) = process.end();
-    let stdout = printed.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    Ok(Finished {
-        success: status.is_some_and(|status| status.success()),
-        signal: status.and_then(signal),
-        stdout: String::from_utf8_lossy(&stdout).into_owned(),
-        stderr,
-    })
-}
-
-#[cfg(unix)]
-fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-#[cfg(not(unix))]
-fn signal(_: ExitStatus) -> Option<i32> {
-    None
-}
-
-/// Limits the address space of a child from outside. A child that ended already needs no limit, so errors are ignored.
-#[cfg(target_os = "linux")]
-fn limit_memory(child: &Child, bytes: u64) {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        let _ = prlimit(Some(pid), Resource::As, Rlimit { current: Some(bytes), maximum: Some(bytes) });
-        // An abort is an answer here, not something to keep a core file of.
-        let _ = prlimit(Some(pid), Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn limit_memory(_: &Child, _: u64) {}
-
 /// What is asked of a worker.
 #[derive(Serialize, Deserialize)]
 enum Request<'a> {
-    #[serde(borrow)]
-    Ptx(PtxRequest<'a>),
+    /// With the ptxas that is to be asked next, if one is.
+    Ptx(#[serde(borrow)] PtxRequest<'a>, Option<PathBuf>),
     Fault(&'a str),
+    Assemble(PathBuf, #[serde(borrow)] AssembleRequest<'a>),
 }
 
-/// The text that was asked for, or why there is none.
-type Answer = Result<String, String>;
+/// What was asked for.
+#[derive(Serialize, Deserialize)]
+enum Reply {
+    Text(String),
+    Code(Assembled),
+}
+
+/// Or why there is none.
+type Answer = Result<Reply, WorkerError>;
 
 /// What a worker says first. Another program, or another version of this one, says something else.
 fn greeting() -> String {
@@ -497,12 +412,8 @@ fn read_message(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     if body.len() == length as usize { Ok(Some(body)) } else { Err(malformed()) }
 }
 
-/// The whole life of `tritium worker`: answers requests from standard input until it closes. With a command behind it, it becomes that.
+/// The whole life of `tritium worker`: answers requests from standard input until it closes.
 pub fn serve() -> ExitCode {
-    let mut command = std::env::args_os().skip(2);
-    if let Some(owner) = command.next() {
-        return child::become_tool(&owner, command);
-    }
     let (received, requests) = mpsc::channel();
     // Reading goes on while LLVM works, so that a worker whose owner is gone stops in the middle of anything.
     thread::spawn(move || {
@@ -528,15 +439,33 @@ fn answer_all(requests: &Receiver<Vec<u8>>) -> io::Result<()> {
         output.flush()
     };
     say(encode(&greeting()).map_err(io::Error::other)?)?;
-    for request in requests {
+    let mut assembler = Assembler::default();
+    loop {
+        let request = match requests.recv_timeout(PATIENCE) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Timeout) => {
+                assembler.rest();
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        let text = |made: Result<String, String>| made.map(Reply::Text).map_err(WorkerError::Refused);
         let answer: Answer = match postcard::from_bytes(&request) {
-            Ok(Request::Ptx(request)) => llvm::ptx(&request),
-            Ok(Request::Fault(kind)) if std::env::var_os(FAULTS).is_some() => fault(kind),
-            Ok(Request::Fault(_)) | Err(_) => Err("the worker does not know this request".into()),
+            Ok(Request::Ptx(request, ptxas)) => {
+                if let Some(ptxas) = ptxas {
+                    assembler.get_ready(&ptxas, request.cpu, request.llvm.contains("!DILocation"));
+                }
+                text(llvm::ptx(&request))
+            }
+            Ok(Request::Assemble(ptxas, request)) => assembler.assemble(&ptxas, &request).map(Reply::Code),
+            Ok(Request::Fault(kind)) if std::env::var_os(FAULTS).is_some() => text(fault(kind)),
+            Ok(Request::Fault(_)) | Err(_) => text(Err("the worker does not know this request".into())),
         };
         say(encode(&answer).map_err(io::Error::other)?)?;
+        if let Ok(Reply::Code(_)) = answer {
+            assembler.get_ready_again();
+        }
     }
-    Ok(())
 }
 
 /// Every way in which a worker can go wrong, for the tests of the other side.

@@ -4,43 +4,32 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tritium_codegen::ptx_strings::SCHEDULING_FENCE;
-use tritium_semantics::{occupancy::occupancy, target::Gpu};
 
-use super::{Finished, WorkerError, run};
-use crate::files;
+use super::WorkerError;
+use super::process::{Finished, Tool};
+use crate::{child, files};
 
-/// How long ptxas may take over one kernel.
+/// How long a tool may take that only prints.
 const TIME: Duration = Duration::from_secs(120);
 /// Folders, inside a site-packages folder, where wheels put NVIDIA's tools; the newest tools first.
 const WHEELS: &[&str] = &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "triton/backends/nvidia/bin"];
 
-/// Input and output of a tool are files in memory: it sees their names alone, and a tool that is killed leaves nothing behind.
-const STDIN: &str = "/dev/stdin";
-const STDOUT: &str = "/dev/stdout";
+/// Input and output of a tool are pipes and files in memory: it sees their names alone, and a tool that is killed leaves nothing behind.
+pub(super) const STDIN: &str = "/dev/stdin";
+pub(super) const STDOUT: &str = "/dev/stdout";
 
 /// PTX to be assembled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct AssembleRequest<'a> {
     pub ptx: &'a str,
     /// The processor in ptxas's spelling, such as `sm_90a`.
     pub sm: &'a str,
-}
-
-/// What ptxas is told about the blocks that a multiprocessor shall hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Occupancy {
-    /// Nothing: it weighs more of them against spilled registers.
-    Weighed,
-    /// One is enough, so every register may be used before one is spilled.
-    One,
 }
 
 /// Machine code and what it needs, as ptxas reports it. Where a module has several kernels, each number is the largest.
@@ -79,73 +68,16 @@ impl Assembled {
     }
 }
 
-/// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
-/// put in front of what is computed from them make it spill, or leave an SM room for a single CTA where two would fit otherwise, it may put them
-/// where it likes: of one CTA, nothing runs while its loads are waited for. Both are asked at the same time.
-pub fn assemble(request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-    let weighed = assemble_for(request, Occupancy::Weighed)?;
-    let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
-    if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
-        return Ok(weighed);
-    }
-    let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
-    let free = || assemble_without_spills(&AssembleRequest { ptx: &ptx, ..*request }, None);
-    let (code, free) = std::thread::scope(|scope| {
-        let free = is_fenced.then(|| scope.spawn(free));
-        let code = assemble_without_spills(request, Some(weighed));
-        (code, free.map(|free| free.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
-    });
-    let code = code?;
-    let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
-    let free = free?;
-    let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
-    Ok(if free.spilled() < code.spilled() || roomier { free } else { code })
-}
-
-/// `weighed` is what has been made of it already.
-fn assemble_without_spills(request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
-    let weighed = weighed.map_or_else(|| assemble_for(request, Occupancy::Weighed), Ok)?;
-    if weighed.spilled() == 0 {
-        return Ok(weighed);
-    }
-    let one = assemble_for(request, Occupancy::One)?;
-    Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
-}
-
-/// Whether an SM has registers for two CTAs.
-fn fits_twice(code: &Assembled, request: &AssembleRequest) -> bool {
-    let threads = request.ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse().ok());
-    let (Some(gpu), Some(threads)) = (Gpu::find(request.sm), threads) else { return true };
-    occupancy(gpu.sm, threads, code.registers, 0, 0).is_some_and(|held| held.ctas_per_sm > 1)
-}
-
-fn assemble_for(request: &AssembleRequest, occupancy: Occupancy) -> Result<Assembled, WorkerError> {
-    let ptxas = find("ptxas")?;
-    let mut command = Command::new(&ptxas);
-    command.arg("-v").arg("--gpu-name").arg(request.sm);
-    if request.ptx.contains(".loc") {
-        command.arg("-lineinfo");
-    }
-    if occupancy == Occupancy::One {
-        command.arg("-minnctapersm").arg("1");
-    }
-    command.arg(STDIN).arg("-o").arg(STDOUT);
-    let mut cubin = files::in_memory(&[]).map_err(|error| scratch_failed(&error))?;
-    let output = cubin.try_clone().map_err(|error| scratch_failed(&error))?;
-    let finished = run(command, request.ptx.as_bytes(), Some(output), TIME, REMEDY)?;
-    // The same machine code is the same entry, however long it took.
-    let log: String = settled(finished)?.split_inclusive('\n').filter(|line| !line.contains("Compile time =")).collect();
-    let mut bytes = Vec::new();
-    cubin.rewind().and_then(|()| cubin.read_to_end(&mut bytes)).map_err(|error| scratch_failed(&error))?;
-    Ok(Assembled { cubin: bytes, ..resources(log) })
-}
-
 /// The machine code of a cubin as text.
 pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
     let nvdisasm = find("nvdisasm")?;
     let mut command = Command::new(&nvdisasm);
     command.arg("--print-code").arg("--print-line-info").arg(STDIN);
-    let finished = run(command, cubin, None, TIME, REMEDY)?;
+    child::ends_with_this_process(&mut command, child::Ending::Kill);
+    let room = |error| WorkerError::Refused(format!("there is no room for what goes to nvdisasm ({error})"));
+    // It wants to go back and forth in its input.
+    let input = files::in_memory(cubin).map_err(room)?;
+    let finished = Tool::start(command, Some(input), None, REMEDY)?.finish(&[], TIME)?;
     let text = finished.stdout.clone();
     settled(finished)?;
     Ok(text)
@@ -161,7 +93,7 @@ pub fn version() -> Result<String, WorkerError> {
     }
     let mut command = Command::new(&ptxas);
     command.arg("--version");
-    let finished = run(command, &[], None, TIME, REMEDY)?;
+    let finished = Tool::start(command, None, None, REMEDY)?.finish(&[], TIME)?;
     let version = finished.stdout.trim().lines().last().unwrap_or_default().to_owned();
     settled(finished)?;
     known.push((ptxas, version.clone()));
@@ -169,7 +101,7 @@ pub fn version() -> Result<String, WorkerError> {
 }
 
 /// The log of a tool that succeeded, or the error of one that did not.
-fn settled(finished: Finished) -> Result<String, WorkerError> {
+pub(super) fn settled(finished: Finished) -> Result<String, WorkerError> {
     let Finished { success, signal, stdout, stderr } = finished;
     match (success, signal) {
         (true, _) => Ok(stderr),
@@ -183,10 +115,6 @@ fn settled(finished: Finished) -> Result<String, WorkerError> {
     }
 }
 
-fn scratch_failed(error: &std::io::Error) -> WorkerError {
-    WorkerError::Refused(format!("there is no room for what goes to ptxas and comes from it ({error})"))
-}
-
 /// Reads the lines that `ptxas -v` prints for every function:
 ///
 /// ```text
@@ -194,7 +122,7 @@ fn scratch_failed(error: &std::io::Error) -> WorkerError {
 ///     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 /// ptxas info    : Used 30 registers, used 1 barriers, 1024 bytes smem, 400 bytes cmem[0]
 /// ```
-fn resources(log: String) -> Assembled {
+pub(super) fn resources(log: String) -> Assembled {
     let mut found = Assembled::default();
     for line in log.lines() {
         let line = line.trim().strip_prefix("ptxas info    :").unwrap_or(line).trim();
@@ -230,10 +158,10 @@ pub fn look_in(packages: Vec<PathBuf>) {
     *PACKAGES.lock().unwrap_or_else(PoisonError::into_inner) = packages;
 }
 
-const REMEDY: &str = "`pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm` brings it, or set TRITON_PTXAS_PATH";
+pub(super) const REMEDY: &str = "`pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm` brings it, or set TRITON_PTXAS_PATH";
 
 /// The path of `ptxas` or `nvdisasm`. Nothing is looked for in the current folder: that may be anybody's.
-fn find(tool: &str) -> Result<PathBuf, WorkerError> {
+pub(super) fn find(tool: &str) -> Result<PathBuf, WorkerError> {
     let file = format!("{tool}{}", std::env::consts::EXE_SUFFIX);
     if let Some(named) = variable("TRITON_PTXAS_PATH") {
         let named = if tool == "ptxas" { named } else { named.with_file_name(&file) };
@@ -307,16 +235,6 @@ fn variable(name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn two_ctas_fit_by_their_registers() {
-        let fits =
-            |registers, ptx| fits_twice(&Assembled { registers, ..Assembled::default() }, &AssembleRequest { ptx, sm: "sm_90a" });
-        assert!(fits(58, ".maxntid 512, 1, 1\n"));
-        assert!(!fits(81, ".maxntid 512, 1, 1\n"));
-        // Eight registers at a time: 33 are 40.
-        assert!(fits(32, ".maxntid 1024\n") && !fits(33, ".maxntid 1024\n"));
-    }
 
     #[test]
     fn numbers_are_read_from_the_log() {

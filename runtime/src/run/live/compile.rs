@@ -1,5 +1,7 @@
 //! A living kernel as machine code: what a program's own compiler would be asked, answered by the same database.
 
+use std::time::{Duration, Instant};
+
 use smol_str::SmolStr;
 use tritium_codegen::{self as codegen, CompileOptions, tensor_map::TensorMap};
 use tritium_semantics::{
@@ -66,6 +68,8 @@ pub struct LiveCompiled {
     /// Bytes of each parameter of the compiled kernel.
     pub sizes: Vec<u32>,
     pub tensor_maps: Vec<TensorMap>,
+    /// How long it took to make.
+    pub taken: Duration,
     rounding: compare::Rounding,
 }
 
@@ -110,7 +114,7 @@ impl Live {
 impl Prepared {
     /// The kernel as it would be loaded, or why there is none.
     pub fn compile(&self, compiler: &Compiler) -> Result<LiveCompiled, Vec<LiveProblem>> {
-        let db = &self.db;
+        let (db, begin) = (&self.db, Instant::now());
         let problems = problems(db, self.instance);
         if !problems.is_empty() {
             return Err(problems);
@@ -134,6 +138,7 @@ impl Prepared {
             slots,
             sizes,
             tensor_maps: compiled.tensor_maps,
+            taken: begin.elapsed(),
             rounding: compare::Rounding::of(&elaborate(db, self.instance).module),
         })
     }

@@ -1,0 +1,193 @@
+//! ptxas in a worker: it is started before its input is there, while LLVM still works or behind the kernel before, as half of the time that it
+//! takes over a small kernel goes into its start. Starting it from a process as large as Python with CUDA would take longer still.
+//!
+//! **Invariant:** one process makes one kernel, so no machine code hangs on what was made before it.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tritium_codegen::ptx_strings::SCHEDULING_FENCE;
+use tritium_semantics::{
+    occupancy::{occupancy, registers_of_thread},
+    target::Gpu,
+};
+
+use super::WorkerError;
+use super::process::Tool;
+use super::ptxas::{AssembleRequest, Assembled, REMEDY, STDIN, STDOUT, resources, settled};
+use crate::{child, files};
+
+/// How long ptxas may take over one kernel.
+pub(super) const TIME: Duration = Duration::from_secs(120);
+
+/// What ptxas is told about the blocks that a multiprocessor shall hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Occupancy {
+    /// Nothing: it weighs more of them against spilled registers.
+    Weighed,
+    /// One is enough, so every register may be used before one is spilled.
+    One,
+}
+
+/// How ptxas is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Call {
+    program: PathBuf,
+    sm: String,
+    has_lines: bool,
+    occupancy: Occupancy,
+}
+
+/// A ptxas that waits for its input.
+struct Waiting {
+    call: Call,
+    tool: Tool,
+    /// Where it writes.
+    cubin: File,
+}
+
+/// The ptxas of one worker.
+#[derive(Default)]
+pub(super) struct Assembler {
+    waiting: Option<Waiting>,
+    last: Option<Call>,
+}
+
+impl Assembler {
+    /// Starts ptxas for a kernel whose PTX will follow, as it is most often called. What goes wrong is told when it is needed.
+    pub(super) fn get_ready(&mut self, program: &Path, sm: &str, has_lines: bool) {
+        self.start(Call { program: program.into(), sm: sm.into(), has_lines, occupancy: Occupancy::Weighed });
+    }
+
+    /// Starts ptxas for a kernel like the last.
+    pub(super) fn get_ready_again(&mut self) {
+        if let Some(call) = self.last.take() {
+            self.start(call);
+        }
+    }
+
+    /// Ends what waits.
+    pub(super) fn rest(&mut self) {
+        self.waiting = None;
+    }
+
+    fn start(&mut self, call: Call) {
+        if self.waiting.as_ref().is_none_or(|waiting| waiting.call != call) {
+            self.waiting = Waiting::start(call).ok();
+        }
+    }
+
+    /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
+    /// put in front of what is computed from them make it spill, or leave an SM room for a single CTA where two would fit otherwise, it may put
+    /// them where it likes: of one CTA, nothing runs while its loads are waited for. Both are asked at the same time.
+    pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
+        let call = Call::of(program, request, Occupancy::Weighed);
+        self.last = Some(call.clone());
+        let waiting = match self.waiting.take().filter(|waiting| waiting.call == call) {
+            Some(waiting) => waiting,
+            None => Waiting::start(call)?,
+        };
+        let weighed = waiting.finish(request.ptx)?;
+        let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
+        if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
+            return Ok(weighed);
+        }
+        let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
+        let free = || without_spills(program, &AssembleRequest { ptx: &ptx, ..*request }, None);
+        let (code, free) = std::thread::scope(|scope| {
+            let free = is_fenced.then(|| scope.spawn(free));
+            let code = without_spills(program, request, Some(weighed));
+            (code, free.map(|free| free.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        });
+        let code = code?;
+        let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
+        let free = free?;
+        let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
+        Ok(if free.spilled() < code.spilled() || roomier { free } else { code })
+    }
+}
+
+impl Call {
+    fn of(program: &Path, request: &AssembleRequest, occupancy: Occupancy) -> Call {
+        Call { program: program.into(), sm: request.sm.into(), has_lines: request.ptx.contains(".loc"), occupancy }
+    }
+}
+
+impl Waiting {
+    fn start(call: Call) -> Result<Waiting, WorkerError> {
+        let mut command = Command::new(&call.program);
+        command.arg("-v").arg("--gpu-name").arg(&call.sm);
+        if call.has_lines {
+            command.arg("-lineinfo");
+        }
+        if call.occupancy == Occupancy::One {
+            command.arg("-minnctapersm").arg("1");
+        }
+        command.arg(STDIN).arg("-o").arg(STDOUT);
+        child::ends_with_this_process(&mut command, child::Ending::Kill);
+        let cubin = files::in_memory(&[]).map_err(|error| no_room(&error))?;
+        let output = cubin.try_clone().map_err(|error| no_room(&error))?;
+        let tool = Tool::start(command, None, Some(output), REMEDY)?;
+        Ok(Waiting { call, tool, cubin })
+    }
+
+    fn finish(mut self, ptx: &str) -> Result<Assembled, WorkerError> {
+        let finished = self.tool.finish(ptx.as_bytes(), TIME)?;
+        // The same machine code is the same entry, however long it took.
+        let log: String = settled(finished)?.split_inclusive('\n').filter(|line| !line.contains("Compile time =")).collect();
+        let mut bytes = Vec::new();
+        self.cubin.rewind().and_then(|()| self.cubin.read_to_end(&mut bytes)).map_err(|error| no_room(&error))?;
+        Ok(Assembled { cubin: bytes, ..resources(log) })
+    }
+}
+
+/// `weighed` is what has been made of it already.
+fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
+    let made = |occupancy| Waiting::start(Call::of(program, request, occupancy))?.finish(request.ptx);
+    let weighed = weighed.map_or_else(|| made(Occupancy::Weighed), Ok)?;
+    // With all registers that a thread can have, one block more or less is no question.
+    if weighed.spilled() == 0 || has_all_registers(&weighed, request) {
+        return Ok(weighed);
+    }
+    let one = made(Occupancy::One)?;
+    Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
+}
+
+/// Threads of a CTA.
+fn threads(request: &AssembleRequest) -> Option<u32> {
+    request.ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse().ok())
+}
+
+/// Whether each thread has all registers that it can have where an SM holds a single CTA.
+fn has_all_registers(code: &Assembled, request: &AssembleRequest) -> bool {
+    let (Some(gpu), Some(threads)) = (Gpu::find(request.sm), threads(request)) else { return false };
+    code.registers >= registers_of_thread(gpu.sm, threads.div_ceil(32), None)
+}
+
+/// Whether an SM has registers for two CTAs.
+fn fits_twice(code: &Assembled, request: &AssembleRequest) -> bool {
+    let (Some(gpu), Some(threads)) = (Gpu::find(request.sm), threads(request)) else { return true };
+    occupancy(gpu.sm, threads, code.registers, 0, 0).is_some_and(|held| held.ctas_per_sm > 1)
+}
+
+fn no_room(error: &io::Error) -> WorkerError {
+    WorkerError::Refused(format!("there is no room for what comes from ptxas ({error})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ctas_fit_by_their_registers() {
+        let fits =
+            |registers, ptx| fits_twice(&Assembled { registers, ..Assembled::default() }, &AssembleRequest { ptx, sm: "sm_90a" });
+        assert!(fits(58, ".maxntid 512, 1, 1\n"));
+        assert!(!fits(81, ".maxntid 512, 1, 1\n"));
+        // Eight registers at a time: 33 are 40.
+        assert!(fits(32, ".maxntid 1024\n") && !fits(33, ".maxntid 1024\n"));
+    }
+}
