@@ -2,14 +2,14 @@
 //! outside their loops, sums of products accumulated by the product.
 //!
 //! Works at every level and knows no target; a [`Policy`] says how far it goes. **Invariant:** it never adds an op to a loop, changes no
-//! layout, and ends: every rewrite removes an op, makes a tile op scalar, or moves an op outward.
+//! layout, and ends: every rewrite removes an op or a loop, makes a tile op scalar, or moves an op outward.
 
 use rustc_hash::FxHashMap;
 
 use crate::{
     facts::{self, Facts, Range},
     module::{BlockId, Function, Module, OpId, ValueId},
-    ops::{BinaryOp, CastOp, Constant, Op, OpKind},
+    ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate},
     rewrite::{self, ValueMap},
     types::{Elem, Scalar, Type},
 };
@@ -94,6 +94,7 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
     for (block, id) in sites {
         if inline_known_branch(function, &facts, block, id, policy, &mut replaced)
             || inline_single_trip(function, &facts, block, id, policy, &mut replaced)
+            || branch_to_single_trip(function, &facts, block, id, policy, &mut replaced)
         {
             changed = true;
             // The block lists have moved; the next round sees the rest.
@@ -244,6 +245,52 @@ fn inline_single_trip(
     let list = &mut function.block_mut(block).ops;
     if let Some(at) = list.iter().position(|&other| other == id) {
         list.splice(at..=at, ops);
+    }
+    true
+}
+
+/// A loop that runs once or never is a branch, unless it multiplies: what a product reads is fetched better in loops.
+fn branch_to_single_trip(
+    function: &mut Function,
+    facts: &Facts,
+    block: BlockId,
+    id: OpId,
+    policy: &Policy<'_>,
+    replaced: &mut ValueMap,
+) -> bool {
+    let op = function.op(id).clone();
+    let OpKind::For(_) = op.kind else { return false };
+    let operands = op.for_operands();
+    let (lower, upper, step) = (operands.lower, operands.upper, facts.range(operands.step));
+    let ends = match def(function, upper) {
+        Some(Op { kind: OpKind::Binary(BinaryOp::MinS), operands, .. }) => &operands[..],
+        _ => &[upper],
+    };
+    let is_short = |&end: &ValueId| reach(function, facts, lower, end).is_some_and(|reach| reach.max <= step.min);
+    if !policy.folds_ranges || !ends.iter().any(is_short) {
+        return false;
+    }
+    let region = op.regions[0];
+    let inside = rewrite::values_inside(function, &[region]);
+    let multiplies = |op: &Op| matches!(op.kind, OpKind::Dot { .. }) && op.results.iter().any(|&value| inside[value.index()]);
+    if function.ops.iter().any(multiplies) {
+        return false;
+    }
+    let args = std::mem::take(&mut function.block_mut(region).args);
+    replaced.extend(args.into_iter().zip(std::iter::once(lower).chain(operands.init.iter().copied())));
+    let truth = Type::scalar(Scalar::I1);
+    let compare = function.create_op(OpKind::Compare(Predicate::LtS), &[lower, upper], [truth], &[], op.origin);
+    let is_run = function.op(compare).results[0];
+    let none = function.add_block();
+    let passed = function.create_op(OpKind::Yield, operands.init, [], &[], op.origin);
+    function.block_mut(none).ops = vec![passed];
+    let branch = function.op_mut(id);
+    branch.kind = OpKind::If;
+    branch.operands = [is_run].into_iter().collect();
+    branch.regions = [region, none].into_iter().collect();
+    let list = &mut function.block_mut(block).ops;
+    if let Some(at) = list.iter().position(|&other| other == id) {
+        list.insert(at, compare);
     }
     true
 }

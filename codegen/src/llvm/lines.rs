@@ -1,6 +1,6 @@
 //! Lines of LLVM text: what each is, and which of a run of them each is made of.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) fn put(line: &str, text: &mut String) {
     text.push_str(line);
@@ -78,6 +78,38 @@ impl<'r, 'l> Run<'r, 'l> {
 
     /// Writes a line behind all that it is made of, what is written already left out.
     pub(super) fn write(&mut self, root: usize, text: &mut String) {
+        for index in self.way_to(root) {
+            put(self.lines[index], text);
+        }
+    }
+
+    /// Writes lines behind all that they are made of, in turns: what leads to the second begins `stagger` lines after what leads to the first.
+    /// They keep their order.
+    pub(super) fn write_in_turns(&mut self, roots: &[usize], stagger: usize, text: &mut String) {
+        let ways: Vec<Vec<usize>> = roots.iter().map(|&root| self.way_to(root)).collect();
+        let mut due: FxHashSet<usize> = ways.iter().flatten().copied().collect();
+        let mut written = vec![0; ways.len()];
+        let mut step = 0;
+        while !due.is_empty() {
+            for (place, way) in ways.iter().enumerate() {
+                let is_behind_all = (0..place).all(|other| written[other] == ways[other].len());
+                let Some(&index) = way.get(written[place]) else { continue };
+                // What leads to several goes with the first.
+                let waits = self.operands[index].iter().any(|operand| due.contains(operand));
+                let may_begin = step >= place * stagger && index != roots[place] || is_behind_all;
+                if may_begin && !waits {
+                    put(self.lines[index], text);
+                    due.remove(&index);
+                    written[place] += 1;
+                }
+            }
+            step += 1;
+        }
+    }
+
+    /// A line and all that it is made of and that is not written, each behind its operands; from now on they count as written.
+    fn way_to(&mut self, root: usize) -> Vec<usize> {
+        let mut way = Vec::new();
         let mut pending = vec![root];
         while let Some(&index) = pending.last() {
             let before = pending.len();
@@ -87,10 +119,11 @@ impl<'r, 'l> Run<'r, 'l> {
                     continue;
                 }
                 self.written[index] = true;
-                put(self.lines[index], text);
+                way.push(index);
             }
             pending.pop();
         }
+        way
     }
 
     /// Writes what is left, in its order.

@@ -2,12 +2,18 @@
 //!
 //! Operations are written one after the other, each for all registers of a tile, so everything that one of them gives is live before the
 //! next one takes it. Here what stands between two accesses is put into another order: each result right behind what it is made of, one
-//! register of the tile after the other. ptxas keeps roughly to the order that it is given, and needs fewer registers for this one.
+//! register of the tile after the other. ptxas keeps roughly to the order that it is given, and needs fewer registers for this one. What leads
+//! to a store takes turns with what leads to the next, so that neither waits for each of its own instructions.
 //!
 //! **Invariant:** only instructions that touch nothing but their operands, and stores to global memory beside these, change places; stores
 //! keep their order, and so does everything else.
 
 use super::lines::{Run, has_effects, is_pure, is_warp_sync, put};
+
+/// Stores that are computed at the same time, and how many lines the second is behind the first. `bench/stores.py` has the launches that these
+/// are from: four need more registers, and stores side by side become branches.
+const TOGETHER: usize = 2;
+const STAGGER: usize = 2;
 
 /// The text of a function's body, with each run of movable lines depth first.
 pub(super) fn depth_first(body: &str) -> String {
@@ -50,7 +56,11 @@ fn write_run(lines: &[&str], text: &mut String) {
     }
     // Accesses are all that it orders, and what is computed for stores may as well follow it.
     let first = (0..lines.len()).filter(|&index| is_warp_sync(lines[index]));
-    first.chain((0..lines.len()).filter(|&index| !used[index])).for_each(|root| run.write(root, text));
+    let roots: Vec<usize> = first.chain((0..lines.len()).filter(|&index| !used[index])).collect();
+    let is_store = |root: usize| lines[root].contains("st.global.");
+    for roots in roots.chunk_by(|&a, &b| is_store(a) && is_store(b)) {
+        roots.chunks(TOGETHER).for_each(|roots| run.write_in_turns(roots, STAGGER, text));
+    }
 }
 
 #[cfg(test)]
