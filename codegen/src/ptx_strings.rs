@@ -99,6 +99,11 @@ pub enum Instruction {
         count: u8,
         transposed: bool,
     },
+    /// (32-bit shared address, `count` words).
+    StMatrix {
+        count: u8,
+        transposed: bool,
+    },
     /// (A words ×4, B words ×2, accumulator) → accumulator.
     Mma(Mma),
     /// (32-bit shared address, address, [bytes to read; the others become 0], [predicate]).
@@ -360,6 +365,10 @@ impl Instruction {
                 let n = count as usize;
                 format!("ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {}, [${n}];", braces(0, n))
             }
+            Instruction::StMatrix { count, transposed } => {
+                let trans = if transposed { ".trans" } else { "" };
+                format!("stmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 [$0], {};", braces(1, count as usize))
+            }
             Instruction::Mma(mma) => {
                 let (c, _) = mma.accumulator();
                 format!("mma.sync.aligned.{} {}, {}, {}, {};", mma.name(), list(0, c), list(c, 4), list(c + 4, 2), list(c + 6, c))
@@ -468,6 +477,11 @@ impl Instruction {
                 parts.push("~{memory}".into());
                 parts
             }
+            Instruction::StMatrix { count, .. } => {
+                let mut parts = repeat("r", 1 + count);
+                parts.push("~{memory}".into());
+                parts
+            }
             Instruction::Mma(mma) => {
                 let (c, w) = mma.accumulator();
                 let mut parts = repeat(&format!("={w}"), c as u8);
@@ -541,6 +555,7 @@ impl Instruction {
             | Instruction::CompareAndSwap { .. }
             | Instruction::CountShared { .. }
             | Instruction::LdMatrix { .. }
+            | Instruction::StMatrix { .. }
             | Instruction::Mma(_)
             | Instruction::CopyAsync { .. }
             | Instruction::MbarrierInit { .. }

@@ -1,10 +1,11 @@
 //! How the banks of shared memory serve the tiles that threads write to it and read from it.
 //!
 //! Tiles that asynchronous copies bring and tensor cores fetch by themselves are laid out without conflicts and not told. **Invariant:** exact
-//! for the code that is generated: addresses come from the layouts, widths and `ldmatrix` from where code generation has them, and a layout
+//! for the code that is generated: addresses come from the layouts, widths, `ldmatrix` and `stmatrix` from where code generation has them, and a layout
 //! is linear, so one instruction stands for all of its tile.
 
 use serde::Serialize;
+use tritium_semantics::target::{Feature, Sm};
 use tritium_tile::{
     Elem, Function, Module, OpId, OpKind, Type, ValueId,
     layout::{
@@ -40,19 +41,19 @@ impl Passage {
 }
 
 /// Every passage of a module at L1 or L2, in program order.
-pub fn passages(analyses: &Analyses<'_>) -> Vec<Passage> {
+pub fn passages(analyses: &Analyses<'_>, sm: &Sm) -> Vec<Passage> {
     let &Analyses { module, function, ref first_trips, ref written_beside, .. } = analyses;
     let mut out = Vec::new();
     function.walk(|_, id| {
         if !first_trips[id.index()] && !written_beside[id.index()] {
-            out.extend(of_op(module, function, id));
+            out.extend(of_op(module, function, id, sm));
         }
     });
     out
 }
 
 /// What one operation writes and reads.
-pub fn of_op(module: &Module, function: &Function, id: OpId) -> Vec<Passage> {
+pub fn of_op(module: &Module, function: &Function, id: OpId, sm: &Sm) -> Vec<Passage> {
     let op = function.op(id);
     let elem = |value: ValueId| function.ty(value).elem();
     let tile = |value: ValueId| module.layouts.distributed(function.ty(value).layout()?);
@@ -61,7 +62,7 @@ pub fn of_op(module: &Module, function: &Function, id: OpId) -> Vec<Passage> {
         Type::Tile { .. } => None,
     };
     let passage = |is_store, layout: Option<&Distributed>, buffer: Option<&SharedLayout>, elem| {
-        passage(op.origin.0, is_store, layout?, buffer?, elem)
+        passage(op.origin.0, is_store, layout?, buffer?, elem, sm)
     };
     let found = match op.kind {
         OpKind::LocalAlloc => op.operands.first().map(|&value| passage(true, tile(value), buffer(op.results[0]), elem(value))),
@@ -83,9 +84,9 @@ pub fn of_op(module: &Module, function: &Function, id: OpId) -> Vec<Passage> {
     found.flatten().into_iter().collect()
 }
 
-fn passage(origin: u32, is_store: bool, tile: &Distributed, buffer: &SharedLayout, elem: Elem) -> Option<Passage> {
+fn passage(origin: u32, is_store: bool, tile: &Distributed, buffer: &SharedLayout, elem: Elem, sm: &Sm) -> Option<Passage> {
     let access = Access::new(tile, buffer, elem.bits())?;
-    let matrices = Matrices::of(&access, elem.bits()).filter(|_| !is_store);
+    let matrices = Matrices::of(&access, elem.bits()).filter(|_| !is_store || sm.has(Feature::MatrixStores));
     let (width, wavefronts, ideal) = match matrices {
         Some(matrices) => {
             let rows = matrices.row_addresses();
@@ -102,6 +103,7 @@ fn passage(origin: u32, is_store: bool, tile: &Distributed, buffer: &SharedLayou
 
 #[cfg(test)]
 mod tests {
+    use tritium_semantics::target::SMS;
     use tritium_tile::{
         Elem, Scalar,
         layout::{blocked::blocked, shared::row_major},
@@ -118,7 +120,7 @@ mod tests {
         let f32 = Elem::Scalar(Scalar::F32);
         let ways = |threads: [u32; 2], order: [u8; 2]| {
             let tile = blocked(&shape, &[1, 1], &threads, &[1, 1], &order);
-            passage(0, true, &tile, &buffer, f32).map(|p| p.ways())
+            passage(0, true, &tile, &buffer, f32, &SMS[0]).map(|p| p.ways())
         };
         assert_eq!([ways([32, 1], [0, 1]), ways([1, 32], [1, 0])], [Some(8.0), Some(1.0)]);
     }

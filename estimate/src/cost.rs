@@ -172,7 +172,7 @@ impl Cost {
 /// The cost of a module (any level) under a launch; without one, of a program whose loops have constant bounds.
 pub fn cost(analyses: &Analyses<'_>, launch: Option<&Launch>, gpu: Gpu, occupancy: Option<&Occupancy>) -> Cost {
     let &Analyses { module, function, ref facts, ref first_trips, .. } = analyses;
-    let works = work::works(module, function, facts, launch);
+    let works = work::works(module, function, facts, launch, gpu.sm);
     let counter = Counter::new(function, &works, first_trips);
     let runs = counter.runs(launch);
     let average = runs.as_ref().map(|runs| sum(&works, |id| runs.of[id]));

@@ -88,7 +88,8 @@ pub fn resource_lints<'db>(db: &'db dyn Db, key: ReportKey<'db>, row: Option<u32
     let analyses = optimised(db, key.instance(db), key.options(db)).as_ref().ok().map(Analyses::of);
     let accesses = analyses.as_ref().map(|analyses| access::accesses(analyses, Some(launch))).unwrap_or_default();
     // To tell what they cost takes the whole model, which most launches need not be asked for.
-    let conflicts = analyses.is_some_and(|analyses| banks::passages(&analyses).iter().any(|passage| passage.ways() > 1.0));
+    let conflicts =
+        analyses.is_some_and(|analyses| banks::passages(&analyses, key.gpu(db).sm).iter().any(|passage| passage.ways() > 1.0));
     lints::lint(&Ground {
         module: &elaborate(db, key.instance(db)).module,
         footprint,

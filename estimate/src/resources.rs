@@ -164,7 +164,7 @@ pub fn report(
         barriers,
         accesses: accesses(&analyses, launch),
         products: products(module, gpu.sm),
-        passages: passages(&analyses),
+        passages: passages(&analyses, gpu.sm),
         cost: cost::cost(&analyses, launch, gpu, occupancy.as_ref()),
         occupancy,
         cost_assumption: if gpu.measured.is_some() { cost::ASSUMPTIONS_MEASURED } else { cost::ASSUMPTIONS },

@@ -25,6 +25,8 @@ pub enum Feature {
     Tma,
     /// Warpgroup matrix multiply, asynchronous.
     Wgmma,
+    /// `stmatrix`.
+    MatrixStores,
     /// Native bf16 add and multiply.
     Bf16Arithmetic,
     /// Atomic sums of up to 16 bytes of neighbouring floats.
@@ -84,15 +86,15 @@ pub const MAX_PROGRAMS_X: u64 = (1 << 31) - 1;
 
 const KIB: u32 = 1024;
 
-use Feature::{Bf16Arithmetic, CpAsync, Fp8, GridDependency, MmaSync, TensorMemory, Tma, VectorAtomics, Wgmma};
+use Feature::{Bf16Arithmetic, CpAsync, Fp8, GridDependency, MatrixStores, MmaSync, TensorMemory, Tma, VectorAtomics, Wgmma};
 
 #[rustfmt::skip]
 pub static SMS: &[Sm] = &[
     Sm { name: "sm_80", ptx_target: "sm_80", ptx_feature: "+ptx80", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 64, max_ctas_per_sm: 32, max_threads_per_cta: 1024, shared_per_sm: 164 * KIB, shared_per_cta: 163 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 64, partitions: 4, tensor_f16_flop_per_clock: 2048, fma_per_clock: 64, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync] },
     Sm { name: "sm_86", ptx_target: "sm_86", ptx_feature: "+ptx80", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 48, max_ctas_per_sm: 16, max_threads_per_cta: 1024, shared_per_sm: 100 * KIB, shared_per_cta: 99 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 16, partitions: 4, tensor_f16_flop_per_clock: 1024, fma_per_clock: 128, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync] },
     Sm { name: "sm_89", ptx_target: "sm_89", ptx_feature: "+ptx84", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 48, max_ctas_per_sm: 24, max_threads_per_cta: 1024, shared_per_sm: 100 * KIB, shared_per_cta: 99 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 24, partitions: 4, tensor_f16_flop_per_clock: 1024, fma_per_clock: 128, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync, Fp8] },
-    Sm { name: "sm_90", ptx_target: "sm_90a", ptx_feature: "+ptx84", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 64, max_ctas_per_sm: 32, max_threads_per_cta: 1024, shared_per_sm: 228 * KIB, shared_per_cta: 227 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 64, partitions: 4, tensor_f16_flop_per_clock: 4096, fma_per_clock: 128, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync, Fp8, Tma, Wgmma, Bf16Arithmetic, VectorAtomics, GridDependency] },
-    Sm { name: "sm_100", ptx_target: "sm_100a", ptx_feature: "+ptx86", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 64, max_ctas_per_sm: 32, max_threads_per_cta: 1024, shared_per_sm: 228 * KIB, shared_per_cta: 227 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 64, partitions: 4, tensor_f16_flop_per_clock: 8192, fma_per_clock: 128, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync, Fp8, Tma, Bf16Arithmetic, VectorAtomics, GridDependency, TensorMemory] },
+    Sm { name: "sm_90", ptx_target: "sm_90a", ptx_feature: "+ptx84", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 64, max_ctas_per_sm: 32, max_threads_per_cta: 1024, shared_per_sm: 228 * KIB, shared_per_cta: 227 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 64, partitions: 4, tensor_f16_flop_per_clock: 4096, fma_per_clock: 128, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync, Fp8, Tma, Wgmma, MatrixStores, Bf16Arithmetic, VectorAtomics, GridDependency] },
+    Sm { name: "sm_100", ptx_target: "sm_100a", ptx_feature: "+ptx86", registers_per_sm: 65536, max_registers_per_thread: 255, register_unit: 256, max_warps_per_sm: 64, max_ctas_per_sm: 32, max_threads_per_cta: 1024, shared_per_sm: 228 * KIB, shared_per_cta: 227 * KIB, shared_reserved: KIB, shared_unit: 128, barriers_per_sm: 64, partitions: 4, tensor_f16_flop_per_clock: 8192, fma_per_clock: 128, alu_per_clock: 64, sfu_per_clock: 16, features: &[CpAsync, MmaSync, Fp8, Tma, MatrixStores, Bf16Arithmetic, VectorAtomics, GridDependency, TensorMemory] },
 ];
 
 /// A board: an SM generation with counts, clocks and datasheet peaks.

@@ -1,8 +1,9 @@
-//! Tiles to and from shared memory: conversions of layout, buffers, `ldmatrix`.
+//! Tiles to and from shared memory: conversions of layout, buffers, `ldmatrix` and `stmatrix`.
 //!
 //! **Invariant:** a buffer holds every element once, at the offset its layout says; the barrier between a conversion's writes and its
 //! reads is written here, all other barriers stand in the module.
 
+use tritium_semantics::target::Feature;
 use tritium_tile::{
     Elem, OpId, OpKind, ValueId,
     layout::{
@@ -54,6 +55,12 @@ impl Emitter<'_> {
     ) -> Emitted<()> {
         let place = place.into();
         let access = self.access(tile, buffer, elem)?;
+        if let Some(plan) = Matrices::of(&access, elem.bits())
+            && self.sm.has(Feature::MatrixStores)
+        {
+            self.store_matrices(place, &access, &plan, elem, regs);
+            return Ok(());
+        }
         let bytes = element_bytes(elem);
         let columns = scaled(access.lane.iter().chain(&access.warp), bytes);
         for (at, moved) in access.moves(tile) {
@@ -91,27 +98,45 @@ impl Emitter<'_> {
     }
 
     fn load_matrices(&mut self, place: Place, access: &Access, plan: &Matrices, elem: Elem) -> Vec<Reg> {
+        let mut regs = vec![Reg::Int(0); 1 << access.register.len()];
+        for (first, address) in self.matrix_addresses(place, access, plan) {
+            let count = 1 << plan.matrices.len();
+            let instruction = Instruction::LdMatrix { count, transposed: plan.transposed };
+            let loaded = self.asm(instruction, &vec!["i32"; count as usize], &[("i32", address)]);
+            for (registers, &word) in plan.pairs(first).zip(&loaded) {
+                for (register, element) in registers.into_iter().zip(self.unpack(elem, 2, &[word])) {
+                    regs[register] = element;
+                }
+            }
+        }
+        regs
+    }
+
+    fn store_matrices(&mut self, place: Place, access: &Access, plan: &Matrices, elem: Elem, regs: &[Reg]) {
+        for (first, address) in self.matrix_addresses(place, access, plan) {
+            let mut operands = vec![("i32", address)];
+            for registers in plan.pairs(first) {
+                let word = self.pack(elem, &registers.map(|register| regs[register]))[0];
+                operands.push(("i32", word));
+            }
+            let count = 1 << plan.matrices.len();
+            self.asm(Instruction::StMatrix { count, transposed: plan.transposed }, &[], &operands);
+        }
+    }
+
+    /// For each instruction its first register and the address that a lane gives it.
+    fn matrix_addresses(&mut self, place: Place, access: &Access, plan: &Matrices) -> Vec<(u32, Reg)> {
         let mut columns = scaled(&plan.lane, 2);
         columns.extend(scaled(&access.warp, 2));
         let mut taken = plan.matrices.clone();
         taken.push(plan.within);
         let rest = others(access.register.len(), &taken);
-        let count = 1u32 << plan.matrices.len();
-        let mut regs = vec![Reg::Int(0); 1 << access.register.len()];
-        for index in 0..1u32 << rest.len() {
-            let first = spread(&rest, index);
+        let firsts = (0..1u32 << rest.len()).map(|index| spread(&rest, index));
+        let addresses = firsts.map(|first| {
             let address = self.address_in(place, &columns, apply(&access.register, first) * 2);
-            let address = ins!(self, "ptrtoint ptr addrspace(3) {address} to i32");
-            let instruction = Instruction::LdMatrix { count: count as u8, transposed: plan.transposed };
-            let loaded = self.asm(instruction, &vec!["i32"; count as usize], &[("i32", address)]);
-            for (matrix, &word) in loaded.iter().enumerate() {
-                let pair = self.unpack(elem, 2, &[word]);
-                let r = (first | spread(&plan.matrices, matrix as u32)) as usize;
-                regs[r] = pair[0];
-                regs[r | 1 << plan.within] = pair[1];
-            }
-        }
-        regs
+            (first, ins!(self, "ptrtoint ptr addrspace(3) {address} to i32"))
+        });
+        addresses.collect()
     }
 
     /// One store of consecutive elements to shared memory.

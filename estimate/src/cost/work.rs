@@ -11,6 +11,7 @@
 
 use serde::Serialize;
 use smallvec::SmallVec;
+use tritium_semantics::target::Sm;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, Type, ValueId,
     effects::pointee_bytes,
@@ -80,8 +81,8 @@ impl Work {
 }
 
 /// The work of every operation, by its index; of those with regions without them, but for what the regions combine.
-pub(super) fn works(module: &Module, function: &Function, facts: &Facts, launch: Option<&Launch>) -> Vec<Work> {
-    let mut bench = Bench { module, function, facts, launch, uses: uses(function), fused: Vec::new() };
+pub(super) fn works(module: &Module, function: &Function, facts: &Facts, launch: Option<&Launch>, sm: &Sm) -> Vec<Work> {
+    let mut bench = Bench { module, function, facts, launch, sm, uses: uses(function), fused: Vec::new() };
     bench.fused = (0..function.ops.len()).map(|id| bench.is_fused(OpId(id as u32))).collect();
     let mut works = vec![Work::default(); function.ops.len()];
     function.walk(|_, id| works[id.index()] = bench.work(id));
@@ -182,6 +183,7 @@ struct Bench<'m> {
     function: &'m Function,
     facts: &'m Facts,
     launch: Option<&'m Launch>,
+    sm: &'m Sm,
     uses: Vec<SmallVec<[OpId; 2]>>,
     /// By operation: see [`Bench::is_fused`].
     fused: Vec<bool>,
@@ -280,7 +282,7 @@ impl Bench<'_> {
 
     /// What an operation writes to shared memory, or reads from it: lanes whose words lie in one bank are served one after the other.
     fn pass(&self, id: OpId, is_store: bool, bytes: f64, work: &mut Work) {
-        let passages = banks::of_op(self.module, self.function, id);
+        let passages = banks::of_op(self.module, self.function, id, self.sm);
         let ways = passages.iter().find(|passage| passage.is_store == is_store).map_or(1.0, |passage| passage.ways());
         work.give(Unit::Shared, ways * bytes);
         work.conflicted += (ways - 1.0) * bytes;

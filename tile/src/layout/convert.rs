@@ -6,6 +6,7 @@
 use super::{
     Bases, Distributed, SharedLayout,
     algebra::{Span, apply, compose, others, spread},
+    ldmatrix::Rows,
 };
 
 /// What a conversion takes.
@@ -104,13 +105,15 @@ impl Access {
     }
 }
 
-/// The buffer that a conversion through shared memory uses: the widest vectors both sides share, or those of a side that moves far more
-/// elements a thread, then the banks, then segments chosen so that neither side's lanes fall on one bank more often than they must.
+/// The buffer that a conversion through shared memory uses: the rows of matrices or the widest vectors both sides share, or those of a side that
+/// moves far more elements a thread, then the banks, then segments chosen so that neither side's lanes fall on one bank more often than they must.
 pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u32) -> SharedLayout {
     let bits = element_bits.max(8);
     let total = source.index_bits();
     let widest = (128 / bits).ilog2() as usize;
-    let mut vector: Vec<u32> = Vec::new();
+    // One side moves matrices: its rows are the other side's vectors.
+    let (written_rows, read_rows) = (Rows::of(source, destination, bits), Rows::of(destination, source, bits));
+    let mut vector: Vec<u32> = written_rows.or(read_rows).map_or_else(Vec::new, |rows| rows.along.to_vec());
     for &basis in &source.register {
         if vector.len() < widest && basis != 0 && destination.register.contains(&basis) && !vector.contains(&basis) {
             vector.push(basis);
@@ -129,7 +132,8 @@ pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u3
     let phases = ((bits << vector.len()) / 32).max(1).ilog2() as usize;
     let lanes =
         |lane: &[u32]| -> Vec<u32> { lane[..lane.len() - phases.min(lane.len())].iter().copied().filter(|&b| b != 0).collect() };
-    let (from, to) = (lanes(&source.lane), lanes(&destination.lane));
+    let side = |rows: Option<Rows>, lane: &[u32]| rows.map_or_else(|| lanes(lane), |rows| rows.across.to_vec());
+    let (from, to) = (side(written_rows, &source.lane), side(read_rows.filter(|_| written_rows.is_none()), &destination.lane));
     let banks = ((1024 / (bits << vector.len())).max(1).ilog2() as usize).min(total as usize - vector.len().min(total as usize));
     let segments = total as usize - vector.len() - banks;
 

@@ -1,10 +1,11 @@
-//! Which tiles `ldmatrix` reads from shared memory, and how.
+//! Which tiles `ldmatrix` reads from shared memory and `stmatrix` writes there, and how.
 //!
-//! `ldmatrix` moves 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes; see the PTX manual. **Invariant:** code generation and
+//! Both move 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes; see the PTX manual. **Invariant:** code generation and
 //! whoever counts bank conflicts ask here, so both mean the same instructions.
 
 use super::{
-    algebra::{apply, others},
+    Distributed,
+    algebra::{apply, others, spread},
     convert::Access,
 };
 
@@ -49,8 +50,39 @@ impl Matrices {
         Some(Matrices { transposed, within: within as u32, matrices, lane })
     }
 
+    /// The two registers of a word of each matrix that one instruction moves, from a register of the thread on.
+    pub fn pairs(&self, first: u32) -> impl Iterator<Item = [usize; 2]> {
+        (0..1u32 << self.matrices.len()).map(move |matrix| {
+            let register = (first | spread(&self.matrices, matrix)) as usize;
+            [register, register | 1 << self.within]
+        })
+    }
+
     /// Byte offsets of the rows that one instruction moves, eight for each matrix.
     pub fn row_addresses(&self) -> Vec<u32> {
         (0..8u32 << self.matrices.len()).map(|lane| apply(&self.lane, lane) * 2).collect()
+    }
+}
+
+/// What a tile is to another that holds 16 bytes in a row a thread: its own 8×8 matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// Index bits along a row's eight elements.
+    pub along: [u32; 3],
+    /// Index bits of the eight rows.
+    pub across: [u32; 3],
+}
+
+impl Rows {
+    /// Of a tile of 16-bit elements in the layout of a product's accumulators or operands, whose rows are 16 bytes of a thread of `other`.
+    pub fn of(tile: &Distributed, other: &Distributed, bits: u32) -> Option<Rows> {
+        let &[a, b, c, d, e] = &tile.lane[..] else { return None };
+        let within = *tile.register.iter().find(|basis| other.register.contains(basis) && **basis != 0)?;
+        let rows = Rows { along: [within, a, b], across: [c, d, e] };
+        let is_row = rows.along.iter().all(|basis| other.register.contains(basis))
+            && other.lane.iter().all(|basis| !rows.along.contains(basis));
+        let all = [rows.along, rows.across].concat();
+        let is_whole = !all.contains(&0) && tile.register.iter().all(|&basis| basis != 0);
+        (bits == 16 && is_row && is_whole).then_some(rows)
     }
 }

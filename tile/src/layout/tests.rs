@@ -7,6 +7,7 @@ use super::{
     banks::{ideal_wavefronts, wavefronts},
     blocked::blocked,
     convert::{Access, Conversion, conversion, scratch},
+    ldmatrix::Matrices,
     mma::{Side, dot_operand, is_accumulator, mma16816_accumulator},
     reshape::squeeze,
     shared::{row_major, swizzle_bytes, swizzled, swizzled_to},
@@ -266,5 +267,10 @@ fn conversions_of_accumulators_use_conflict_free_scratch() {
             let width = 2 << access.vector.len();
             assert_eq!(wavefronts(&access.lane_addresses(2), width), ideal_wavefronts(width));
         }
+        // The accumulators' side moves whole matrices, the other one 16 bytes a thread.
+        let matrices = Matrices::of(&Access::new(&acc, &buffer, 16).unwrap(), 16).unwrap();
+        assert_eq!((matrices.transposed, matrices.matrices.len()), (false, 2));
+        assert_eq!(wavefronts(&matrices.row_addresses(), 16), 4);
+        assert_eq!(Access::new(&rows, &buffer, 16).unwrap().vector.len(), 3);
     }
 }
