@@ -230,43 +230,76 @@ fn a_worker_whose_owner_is_gone_stops_in_the_middle_of_anything() {
     worker.leave();
 }
 
-/// The program that is started for a kernel to come is a script that writes down who it is.
+/// A program in the place of ptxas, which writes down who it is and then does as `body` says.
+#[cfg(target_os = "linux")]
+struct Script {
+    program: PathBuf,
+    note: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+#[cfg(target_os = "linux")]
+impl Script {
+    fn new(body: &str) -> Script {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (program, note) = (folder.path().join("ptxas"), folder.path().join("pid"));
+        let text = format!("#!/bin/sh\necho $$ > {0}.new\nmv {0}.new {0}\n{body}\n", note.display());
+        std::fs::write(&program, text).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Script { program, note, _folder: folder }
+    }
+
+    /// Has it started for a kernel to come, whose module is none; answers its process.
+    fn start(&self, worker: &mut Worker) -> PathBuf {
+        // The first kind of request: four texts, and the program.
+        let texts = ["?", "sm_90a", "+ptx83", ""].map(text).concat();
+        worker.write(&[b"\0", texts.as_slice(), b"\x01", &text(self.program.to_str().unwrap())].concat());
+        assert_eq!(worker.read()[0], 1, "the module is refused");
+        until(&|| self.note.exists());
+        let process = Path::new("/proc").join(std::fs::read_to_string(&self.note).unwrap().trim());
+        std::fs::remove_file(&self.note).unwrap();
+        process
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn text(text: &str) -> Vec<u8> {
+    [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+}
+
+#[cfg(target_os = "linux")]
+fn until(what: &dyn Fn() -> bool) {
+    let begin = std::time::Instant::now();
+    while !what() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing has happened for a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_ptxas_that_waits_ends_when_nothing_is_asked_and_with_its_worker() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let folder = tempfile::tempdir().unwrap();
-    let (script, note) = (folder.path().join("ptxas"), folder.path().join("pid"));
-    std::fs::write(&script, format!("#!/bin/sh\necho $$ > {0}.new\nmv {0}.new {0}\nexec sleep 1000\n", note.display())).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // The first kind of request: four texts (the module is no module), and the program.
-    let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
-    let request =
-        [b"\0".to_vec(), text("?"), text("sm_90a"), text("+ptx83"), text(""), b"\x01".to_vec(), text(script.to_str().unwrap())];
-    let request = request.concat();
-    let until = |what: &dyn Fn() -> bool| {
-        let begin = std::time::Instant::now();
-        while !what() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "nothing has happened for a minute");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
-    let started = |worker: &mut Worker| {
-        worker.write(&request);
-        // The module is refused.
-        assert_eq!(worker.read()[0], 1);
-        until(&|| note.exists());
-        let process = Path::new("/proc").join(std::fs::read_to_string(&note).unwrap().trim());
-        assert!(process.exists());
-        std::fs::remove_file(&note).unwrap();
-        process
-    };
-
+    let script = Script::new("exec sleep 1000");
     let mut worker = Worker::start();
-    let first = started(&mut worker);
+    let first = script.start(&mut worker);
+    assert!(first.exists());
     until(&|| !first.exists());
-    let second = started(&mut worker);
+    let second = script.start(&mut worker);
     worker.leave();
     until(&|| !second.exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_ptxas_that_has_ended_is_not_waited_for() {
+    let script = Script::new("if [ -e $0.once ]; then cat > /dev/null; else touch $0.once; exit 3; fi");
+    let mut worker = Worker::start();
+    let first = script.start(&mut worker);
+    until(&|| std::fs::read_to_string(first.join("stat")).is_ok_and(|stat| stat.contains(") Z ")));
+    // The third kind of request: the program and two texts.
+    worker.write(&[b"\x02".to_vec(), text(script.program.to_str().unwrap()), text(".version 8.3"), text("sm_90a")].concat());
+    assert_eq!(worker.read()[0], 0, "another one has read it");
+    worker.leave();
 }

@@ -75,9 +75,7 @@ impl Assembler {
     }
 
     fn start(&mut self, call: Call) {
-        if self.waiting.as_ref().is_none_or(|waiting| waiting.call != call) {
-            self.waiting = Waiting::start(call).ok();
-        }
+        self.waiting = self.waiting.take().and_then(|waiting| waiting.ready_for(&call)).or_else(|| Waiting::start(call).ok());
     }
 
     /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
@@ -86,7 +84,7 @@ impl Assembler {
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
         self.last = Some(call.clone());
-        let waiting = match self.waiting.take().filter(|waiting| waiting.call == call) {
+        let waiting = match self.waiting.take().and_then(|waiting| waiting.ready_for(&call)) {
             Some(waiting) => waiting,
             None => Waiting::start(call)?,
         };
@@ -132,6 +130,11 @@ impl Waiting {
         let output = cubin.try_clone().map_err(|error| no_room(&error))?;
         let tool = Tool::start(command, None, Some(output), REMEDY)?;
         Ok(Waiting { call, tool, cubin })
+    }
+
+    /// Itself, if it is called so and nobody has ended it.
+    fn ready_for(mut self, call: &Call) -> Option<Waiting> {
+        (self.call == *call && self.tool.is_alive()).then_some(self)
     }
 
     fn finish(mut self, ptx: &str) -> Result<Assembled, WorkerError> {

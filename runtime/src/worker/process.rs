@@ -122,6 +122,11 @@ impl Tool {
         Ok(Tool { process, printed })
     }
 
+    /// Whether it has not ended by itself.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.process.child.try_wait(), Ok(None))
+    }
+
     /// Hands `input` over and waits for the end.
     pub(super) fn finish(mut self, input: &[u8], limit: Duration) -> Result<Finished, WorkerError> {
         if let Some(mut pipe) = self.process.child.stdin.take() {
