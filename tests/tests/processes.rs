@@ -229,20 +229,6 @@ fn compilers_end_with_the_command_that_asked_them() {
     place.assert_clean();
 }
 
-/// What a large process starts through `tritium worker`, which becomes it, ends with that process as well.
-#[test]
-fn a_tool_that_a_worker_became_ends_with_its_owner() {
-    let script = "\"$1\" worker $$ /bin/sh -c 'while :; do :; done' & wait";
-    let mut owner = Owned(Command::new("/bin/sh").args(["-c", script, "sh"]).arg(tritium()).spawn().expect("it starts"));
-    let pids = once_below(&owner, |line| line.starts_with("/bin/sh"));
-    signal("KILL", owner.0.id());
-    assert_gone("the tool, KILL", &pids);
-    owner.0.wait().expect("it has ended");
-    // Whoever is not its owner gets nothing.
-    let said = Command::new(tritium()).args(["worker", "1", "/bin/echo", "started"]).output().expect("it starts");
-    assert!(!said.status.success() && said.stdout.is_empty(), "{said:?}");
-}
-
 /// A worker that waits ends too, and with success: its owner has only closed the pipe.
 #[test]
 fn a_worker_ends_when_its_input_closes() {
