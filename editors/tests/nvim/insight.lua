@@ -218,7 +218,7 @@ return function(t)
       { 'resources.py', 'tl.load(X + tl.program', '2 bytes an instruction and thread, 16 sectors a request (2 would do); not wider: addresses are only known' },
       { 'resources.py', 'tl.load(X + at, mask', 'not wider: the mask may change after every element' },
       { 'resources.py', 'tl.load(X + at * stride', '32 sectors a request (4 would do)' },
-      { 'tuned.py', 'tl.store(C', 'written to shared memory: 4 bytes an instruction and thread, without bank conflicts' },
+      { 'tuned.py', 'tl.store(C', 'written to shared memory: 16 bytes an instruction and thread, without bank conflicts' },
     }) do
       go(edit(row[1]), row[2], 3)
       hover_tells({ row[3] })
