@@ -1,6 +1,5 @@
 //! Worker processes, with the real program: what they make, and what their callers see when they fail.
 
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -175,131 +174,32 @@ fn ptxas_says_what_is_wrong_and_where() {
     assert!(message.contains("kernel.ptx, line 6"), "{message}");
 }
 
-/// A worker process, and what is written to and read from it.
-struct Worker {
-    process: std::process::Child,
-    input: Option<std::process::ChildStdin>,
-    output: std::process::ChildStdout,
-}
-
-impl Worker {
-    fn start() -> Worker {
-        use std::process::{Command, Stdio};
-        let mut process = Command::new(env!("CARGO_BIN_EXE_tritium"))
-            .arg("worker")
-            .env("TRITIUM_WORKER_FAULTS", "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (input, output) = (process.stdin.take(), process.stdout.take().unwrap());
-        let mut worker = Worker { process, input, output };
-        // It says who it is when it is ready.
-        assert!(String::from_utf8_lossy(&worker.read()).contains("worker, LLVM"));
-        worker
-    }
-
-    fn read(&mut self) -> Vec<u8> {
-        let mut length = [0; 4];
-        self.output.read_exact(&mut length).unwrap();
-        let mut message = vec![0; u32::from_le_bytes(length) as usize];
-        self.output.read_exact(&mut message).unwrap();
-        message
-    }
-
-    fn write(&mut self, message: &[u8]) {
-        let input = self.input.as_mut().unwrap();
-        input.write_all(&u32::try_from(message.len()).unwrap().to_le_bytes()).unwrap();
-        input.write_all(message).unwrap();
-    }
-
-    /// Its standard output closes when it ends; a worker that stayed would leave this waiting.
-    fn leave(mut self) {
-        self.input = None;
-        assert_eq!(self.output.read_to_end(&mut Vec::new()).unwrap(), 0);
-        // It ends itself whatever its other threads do, so there is no status of its own.
-        assert!(!self.process.wait().unwrap().success());
-    }
-}
-
 #[test]
 fn a_worker_whose_owner_is_gone_stops_in_the_middle_of_anything() {
-    let mut worker = Worker::start();
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_tritium"))
+        .arg("worker")
+        .env("TRITIUM_WORKER_FAULTS", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = worker.stdout.take().unwrap();
+    // It says who it is when it is ready.
+    let mut length = [0; 4];
+    output.read_exact(&mut length).unwrap();
+    let mut hello = vec![0; u32::from_le_bytes(length) as usize];
+    output.read_exact(&mut hello).unwrap();
+    assert!(String::from_utf8_lossy(&hello).contains("worker, LLVM"));
+
+    let mut input = worker.stdin.take().unwrap();
     // The second kind of request, with four bytes of text.
-    worker.write(b"\x01\x04hang");
-    worker.leave();
-}
-
-/// A program in the place of ptxas, which writes down who it is and then does as `body` says.
-#[cfg(target_os = "linux")]
-struct Script {
-    program: PathBuf,
-    note: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-#[cfg(target_os = "linux")]
-impl Script {
-    fn new(body: &str) -> Script {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        let folder = tempfile::tempdir().unwrap();
-        let (program, note) = (folder.path().join("ptxas"), folder.path().join("pid"));
-        let text = format!("#!/bin/sh\necho $$ > {0}.new\nmv {0}.new {0}\n{body}\n", note.display());
-        std::fs::write(&program, text).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Script { program, note, _folder: folder }
-    }
-
-    /// Has it started for a kernel to come, whose module is none; answers its process.
-    fn start(&self, worker: &mut Worker) -> PathBuf {
-        // The first kind of request: four texts, and the program.
-        let texts = ["?", "sm_90a", "+ptx83", ""].map(text).concat();
-        worker.write(&[b"\0", texts.as_slice(), b"\x01", &text(self.program.to_str().unwrap())].concat());
-        assert_eq!(worker.read()[0], 1, "the module is refused");
-        until(&|| self.note.exists());
-        let process = Path::new("/proc").join(std::fs::read_to_string(&self.note).unwrap().trim());
-        std::fs::remove_file(&self.note).unwrap();
-        process
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn text(text: &str) -> Vec<u8> {
-    [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
-}
-
-#[cfg(target_os = "linux")]
-fn until(what: &dyn Fn() -> bool) {
-    let begin = std::time::Instant::now();
-    while !what() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "nothing has happened for a minute");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_ptxas_that_waits_ends_when_nothing_is_asked_and_with_its_worker() {
-    let script = Script::new("exec sleep 1000");
-    let mut worker = Worker::start();
-    let first = script.start(&mut worker);
-    assert!(first.exists());
-    until(&|| !first.exists());
-    let second = script.start(&mut worker);
-    worker.leave();
-    until(&|| !second.exists());
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_ptxas_that_has_ended_is_not_waited_for() {
-    let script = Script::new("if [ -e $0.once ]; then cat > /dev/null; else touch $0.once; exit 3; fi");
-    let mut worker = Worker::start();
-    let first = script.start(&mut worker);
-    until(&|| std::fs::read_to_string(first.join("stat")).is_ok_and(|stat| stat.contains(") Z ")));
-    // The third kind of request: the program and two texts.
-    worker.write(&[b"\x02".to_vec(), text(script.program.to_str().unwrap()), text(".version 8.3"), text("sm_90a")].concat());
-    assert_eq!(worker.read()[0], 0, "another one has read it");
-    worker.leave();
+    input.write_all(b"\x06\0\0\0\x01\x04hang").unwrap();
+    drop(input);
+    // Its standard output closes when it ends; a worker that stayed would leave this waiting.
+    assert_eq!(output.read_to_end(&mut Vec::new()).unwrap(), 0);
+    // It ends itself whatever its other threads do, so there is no status of its own.
+    assert!(!worker.wait().unwrap().success());
 }

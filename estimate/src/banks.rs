@@ -12,7 +12,7 @@ use tritium_tile::{
         Conversion, Distributed, SharedLayout,
         banks::{ideal_wavefronts, wavefronts},
         convert::{Access, conversion, scratch},
-        ldmatrix::Matrices,
+        matrices::Matrices,
     },
 };
 

@@ -190,11 +190,6 @@ impl Pool {
         self.worker().assemble(request)
     }
 
-    /// One worker for several requests, as soon as one is free.
-    pub fn worker(&self) -> Lease<'_> {
-        self.acquire()
-    }
-
     /// Lets workers obey [`Pool::fault`]. For tests.
     #[doc(hidden)]
     pub fn with_faults(mut self) -> Self {
@@ -205,14 +200,11 @@ impl Pool {
     /// Asks a worker to fail in the way named. For tests.
     #[doc(hidden)]
     pub fn fault(&self, kind: &str) -> Result<String, WorkerError> {
-        match self.acquire().ask(&Request::Fault(kind), self.time)? {
-            Reply::Text(text) => Ok(text),
-            Reply::Code(_) => Err(another_answer()),
-        }
+        self.worker().ask(&Request::Fault(kind), self.time)
     }
 
-    /// The right to a worker that lives, or to start one.
-    fn acquire(&self) -> Lease<'_> {
+    /// The right to a worker for several requests: one that lives, or one to be started. Waits until there are fewer than cores at work.
+    pub fn worker(&self) -> Lease<'_> {
         let mut workers = self.lock();
         loop {
             while let Some(mut worker) = workers.idle.pop() {
@@ -244,23 +236,17 @@ impl Lease<'_> {
     /// Makes PTX of LLVM text. With `and_code`, ptxas is started meanwhile for what [`Lease::assemble`] will be asked.
     pub fn ptx(&mut self, request: &PtxRequest, and_code: bool) -> Result<String, WorkerError> {
         let assembler = if and_code { ptxas::find("ptxas").ok() } else { None };
-        match self.ask(&Request::Ptx(*request, assembler), self.pool.time)? {
-            Reply::Text(ptx) => Ok(ptx),
-            Reply::Code(_) => Err(another_answer()),
-        }
+        self.ask(&Request::Ptx(*request, assembler), self.pool.time)
     }
 
     /// Makes machine code of PTX.
     pub fn assemble(&mut self, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let program = ptxas::find("ptxas")?;
         // A worker ends a ptxas that takes too long itself, and calls it twice at most, one after the other.
-        match self.ask(&Request::Assemble(program, *request), 3 * assembler::TIME)? {
-            Reply::Code(code) => Ok(code),
-            Reply::Text(_) => Err(another_answer()),
-        }
+        self.ask(&Request::Assemble(program, *request), 3 * assembler::TIME)
     }
 
-    fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply, WorkerError> {
+    fn ask<T: DeserializeOwned>(&mut self, request: &Request, limit: Duration) -> Result<T, WorkerError> {
         let Pool { binary, memory, faults, .. } = self.pool;
         let worker = match &mut self.worker {
             Some(worker) => worker,
@@ -274,10 +260,6 @@ impl Lease<'_> {
             }
         }
     }
-}
-
-fn another_answer() -> WorkerError {
-    WorkerError::Refused("the worker has answered another request".into())
 }
 
 impl Drop for Lease<'_> {
@@ -336,7 +318,7 @@ impl Worker {
     }
 
     /// Sends a request and waits for its answer. After an error of ours the worker is of no more use.
-    fn ask(&mut self, request: &Request, limit: Duration) -> Result<Answer, WorkerError> {
+    fn ask<T: DeserializeOwned>(&mut self, request: &Request, limit: Duration) -> Result<Answer<T>, WorkerError> {
         let deadline = Instant::now() + limit;
         let message = encode(request)?;
         self.requests_done += 1;
@@ -348,7 +330,7 @@ impl Worker {
         }
         // A send fails only when the other thread has met an error, and that waits to be received.
         let _ = self.requests.send(message);
-        self.answer::<Answer>(deadline, limit)
+        self.answer(deadline, limit)
     }
 
     fn answer<T: DeserializeOwned>(&mut self, deadline: Instant, limit: Duration) -> Result<T, WorkerError> {
@@ -369,15 +351,8 @@ enum Request<'a> {
     Assemble(PathBuf, #[serde(borrow)] AssembleRequest<'a>),
 }
 
-/// What was asked for.
-#[derive(Serialize, Deserialize)]
-enum Reply {
-    Text(String),
-    Code(Assembled),
-}
-
-/// Or why there is none.
-type Answer = Result<Reply, WorkerError>;
+/// What was asked for, text or machine code, or why there is none.
+type Answer<T> = Result<T, WorkerError>;
 
 /// What a worker says first. Another program, or another version of this one, says something else.
 fn greeting() -> String {
@@ -444,27 +419,25 @@ fn answer_all(requests: &Receiver<Vec<u8>>) -> io::Result<()> {
         let request = match requests.recv_timeout(PATIENCE) {
             Ok(request) => request,
             Err(RecvTimeoutError::Timeout) => {
-                assembler.rest();
+                assembler.let_go();
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
-        let text = |made: Result<String, String>| made.map(Reply::Text).map_err(WorkerError::Refused);
-        let answer: Answer = match postcard::from_bytes(&request) {
+        let text = |made: Result<String, String>| encode(&made.map_err(WorkerError::Refused));
+        let answer = match postcard::from_bytes(&request) {
             Ok(Request::Ptx(request, ptxas)) => {
                 if let Some(ptxas) = ptxas {
                     assembler.get_ready(&ptxas, request.cpu, request.llvm.contains("!DILocation"));
                 }
                 text(llvm::ptx(&request))
             }
-            Ok(Request::Assemble(ptxas, request)) => assembler.assemble(&ptxas, &request).map(Reply::Code),
+            Ok(Request::Assemble(ptxas, request)) => encode(&assembler.assemble(&ptxas, &request)),
             Ok(Request::Fault(kind)) if std::env::var_os(FAULTS).is_some() => text(fault(kind)),
             Ok(Request::Fault(_)) | Err(_) => text(Err("the worker does not know this request".into())),
         };
-        say(encode(&answer).map_err(io::Error::other)?)?;
-        if let Ok(Reply::Code(_)) = answer {
-            assembler.get_ready_again();
-        }
+        say(answer.map_err(io::Error::other)?)?;
+        assembler.get_ready_again();
     }
 }
 

@@ -229,6 +229,24 @@ fn compilers_end_with_the_command_that_asked_them() {
     place.assert_clean();
 }
 
+/// A ptxas that is ready for the next kernel is let go when none comes, while the worker that has started it stays.
+#[test]
+fn a_ptxas_waits_only_while_kernels_come() {
+    let place = Place::new();
+    let mut command = place.tritium(&["batch", "-", "--through", "sass"]);
+    let mut owner = Owned(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts"));
+    let example = repository().join("examples/vector_add.py");
+    let request = json!({ "file": example, "kernel": "add", "launch": "one_million" });
+    writeln!(owner.0.stdin.as_mut().expect("it is piped"), "{request}").expect("it listens");
+    let mut answer = String::new();
+    BufReader::new(owner.0.stdout.take().expect("it is piped")).read_line(&mut answer).expect("it answers");
+    assert!(answer.contains("\"registers\":"), "{answer}");
+    let is_ptxas = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("--gpu-name"));
+    let ready: Vec<u32> = once_below(&owner, |line| line.contains("--gpu-name")).into_iter().filter(is_ptxas).collect();
+    assert_gone("ptxas, nothing asked", &ready);
+    assert_eq!(descendants(owner.0.id()).len(), 1, "the worker");
+}
+
 /// A worker that waits ends too, and with success: its owner has only closed the pipe.
 #[test]
 fn a_worker_ends_when_its_input_closes() {

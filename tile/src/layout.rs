@@ -10,7 +10,7 @@ pub mod banks;
 pub mod blocked;
 pub mod convert;
 pub mod fma;
-pub mod ldmatrix;
+pub mod matrices;
 pub mod mma;
 pub mod reshape;
 pub mod shared;

@@ -1,8 +1,8 @@
-//! Simplification of a function: constants folded, identities and loops of one iteration gone, equal values computed once, invariant ones
+//! Simplification of a function: constants folded, identities and loops of at most one iteration gone, equal values computed once, invariant ones
 //! outside their loops, sums of products accumulated by the product.
 //!
-//! Works at every level and knows no target; a [`Policy`] says how far it goes. **Invariant:** it never adds an op to a loop, changes no
-//! layout, and ends: every rewrite removes an op or a loop, makes a tile op scalar, or moves an op outward.
+//! Works at every level and knows no target; a [`Policy`] says how far it goes. **Invariant:** no loop does more than before, no layout changes, and
+//! it ends: every rewrite removes an op, makes a branch of a loop or a scalar of a tile op, or moves an op outward.
 
 use rustc_hash::FxHashMap;
 
@@ -93,8 +93,7 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
     let mut changed = false;
     for (block, id) in sites {
         if inline_known_branch(function, &facts, block, id, policy, &mut replaced)
-            || inline_single_trip(function, &facts, block, id, policy, &mut replaced)
-            || branch_to_single_trip(function, &facts, block, id, policy, &mut replaced)
+            || settle_short_loop(function, &facts, block, id, policy, &mut replaced)
         {
             changed = true;
             // The block lists have moved; the next round sees the rest.
@@ -207,8 +206,42 @@ fn reach(function: &Function, facts: &Facts, lower: ValueId, upper: ValueId) -> 
     (from.max.checked_add(reach.max)? <= full.max && from.min.checked_add(reach.min)? >= full.min).then_some(reach)
 }
 
-/// A loop that runs once is its body; one that never runs passes on what it is given.
-fn inline_single_trip(
+/// How often a loop runs that does not run twice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trips {
+    Never,
+    Once,
+    AtMostOnce,
+}
+
+fn trips(function: &Function, facts: &Facts, bounds: [ValueId; 3], policy: &Policy<'_>) -> Option<Trips> {
+    if !policy.folds_ranges && bounds.iter().any(|&bound| policy.known(function, facts, bound).is_none()) {
+        return None;
+    }
+    let [lower, upper, step] = bounds.map(|bound| facts.range(bound));
+    if lower.min >= upper.max {
+        return Some(Trips::Never);
+    }
+    if lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min {
+        return Some(Trips::Once);
+    }
+    if !policy.folds_ranges {
+        return None;
+    }
+    // To the next step, or to an end that may come before it.
+    let [begin, end, _] = bounds;
+    let short = |end: ValueId| reach(function, facts, begin, end).filter(|reach| reach.max <= step.min);
+    match def(function, end) {
+        Some(Op { kind: OpKind::Binary(BinaryOp::MinS), operands, .. }) => {
+            operands.iter().any(|&end| short(end).is_some()).then_some(Trips::AtMostOnce)
+        }
+        _ => short(end).map(|reach| if reach.min > 0 { Trips::Once } else { Trips::AtMostOnce }),
+    }
+}
+
+/// A loop that runs once is its body, and one that never runs passes on what it is given; where it is one of both it is a branch, unless it
+/// multiplies: what a product reads is fetched better in loops.
+fn settle_short_loop(
     function: &mut Function,
     facts: &Facts,
     block: BlockId,
@@ -219,80 +252,52 @@ fn inline_single_trip(
     let op = function.op(id).clone();
     let OpKind::For(_) = op.kind else { return false };
     let operands = op.for_operands();
-    if !policy.folds_ranges && operands.bounds().iter().any(|&bound| policy.known(function, facts, bound).is_none()) {
-        return false;
-    }
-    let [lower, upper, step] = operands.bounds().map(|bound| facts.range(bound));
-    let never = lower.min >= upper.max;
-    let once = (lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min)
-        || policy.folds_ranges
-            && reach(function, facts, operands.lower, operands.upper).is_some_and(|reach| reach.min > 0 && reach.max <= step.min);
-    if !never && !once {
-        return false;
-    }
+    let Some(trips) = trips(function, facts, operands.bounds(), policy) else { return false };
     let region = op.regions[0];
-    let args = function.block(region).args.clone();
-    let initial = std::iter::once(operands.lower).chain(operands.init.iter().copied());
-    replaced.extend(args.into_iter().zip(initial.clone()));
-    let mut ops = std::mem::take(&mut function.block_mut(region).ops);
-    let Some(last) = ops.pop() else { return false };
-    if never {
-        replaced.extend(op.results.iter().copied().zip(initial.skip(1)));
-        ops.clear();
-    } else {
-        replaced.extend(op.results.iter().copied().zip(function.op(last).operands.iter().copied()));
+    if trips == Trips::AtMostOnce && multiplies(function, region) {
+        return false;
     }
+    let args = std::mem::take(&mut function.block_mut(region).args);
+    let initial = std::iter::once(operands.lower).chain(operands.init.iter().copied());
+    replaced.extend(args.into_iter().zip(initial));
+    let instead = match trips {
+        Trips::Never => {
+            replaced.extend(op.results.iter().copied().zip(operands.init.iter().copied()));
+            Vec::new()
+        }
+        Trips::Once => {
+            let mut ops = std::mem::take(&mut function.block_mut(region).ops);
+            let Some(last) = ops.pop() else { return false };
+            replaced.extend(op.results.iter().copied().zip(function.op(last).operands.iter().copied()));
+            ops
+        }
+        Trips::AtMostOnce => {
+            let bounds = [operands.lower, operands.upper];
+            let compare =
+                function.create_op(OpKind::Compare(Predicate::LtS), &bounds, [Type::scalar(Scalar::I1)], &[], op.origin);
+            let passed = function.create_op(OpKind::Yield, operands.init, [], &[], op.origin);
+            let otherwise = function.add_block();
+            function.block_mut(otherwise).ops = vec![passed];
+            let condition = function.op(compare).results[0];
+            let branch = function.op_mut(id);
+            branch.kind = OpKind::If;
+            branch.operands = [condition].into_iter().collect();
+            branch.regions = [region, otherwise].into_iter().collect();
+            vec![compare, id]
+        }
+    };
     let list = &mut function.block_mut(block).ops;
     if let Some(at) = list.iter().position(|&other| other == id) {
-        list.splice(at..=at, ops);
+        list.splice(at..=at, instead);
     }
     true
 }
 
-/// A loop that runs once or never is a branch, unless it multiplies: what a product reads is fetched better in loops.
-fn branch_to_single_trip(
-    function: &mut Function,
-    facts: &Facts,
-    block: BlockId,
-    id: OpId,
-    policy: &Policy<'_>,
-    replaced: &mut ValueMap,
-) -> bool {
-    let op = function.op(id).clone();
-    let OpKind::For(_) = op.kind else { return false };
-    let operands = op.for_operands();
-    let (lower, upper, step) = (operands.lower, operands.upper, facts.range(operands.step));
-    let ends = match def(function, upper) {
-        Some(Op { kind: OpKind::Binary(BinaryOp::MinS), operands, .. }) => &operands[..],
-        _ => &[upper],
-    };
-    let is_short = |&end: &ValueId| reach(function, facts, lower, end).is_some_and(|reach| reach.max <= step.min);
-    if !policy.folds_ranges || !ends.iter().any(is_short) {
-        return false;
-    }
-    let region = op.regions[0];
-    let inside = rewrite::values_inside(function, &[region]);
-    let multiplies = |op: &Op| matches!(op.kind, OpKind::Dot { .. }) && op.results.iter().any(|&value| inside[value.index()]);
-    if function.ops.iter().any(multiplies) {
-        return false;
-    }
-    let args = std::mem::take(&mut function.block_mut(region).args);
-    replaced.extend(args.into_iter().zip(std::iter::once(lower).chain(operands.init.iter().copied())));
-    let truth = Type::scalar(Scalar::I1);
-    let compare = function.create_op(OpKind::Compare(Predicate::LtS), &[lower, upper], [truth], &[], op.origin);
-    let is_run = function.op(compare).results[0];
-    let none = function.add_block();
-    let passed = function.create_op(OpKind::Yield, operands.init, [], &[], op.origin);
-    function.block_mut(none).ops = vec![passed];
-    let branch = function.op_mut(id);
-    branch.kind = OpKind::If;
-    branch.operands = [is_run].into_iter().collect();
-    branch.regions = [region, none].into_iter().collect();
-    let list = &mut function.block_mut(block).ops;
-    if let Some(at) = list.iter().position(|&other| other == id) {
-        list.insert(at, compare);
-    }
-    true
+/// Whether there is a product in a block.
+fn multiplies(function: &Function, block: BlockId) -> bool {
+    let inside = rewrite::values_inside(function, &[block]);
+    let is_product = |op: &Op| matches!(op.kind, OpKind::Dot { .. }) && op.results.iter().any(|&value| inside[value.index()]);
+    function.ops.iter().any(is_product)
 }
 
 fn def(function: &Function, value: ValueId) -> Option<&Op> {

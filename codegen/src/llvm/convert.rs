@@ -10,7 +10,7 @@ use tritium_tile::{
         Conversion, Distributed, SharedLayout,
         algebra::{apply, others, spread},
         convert::{Access, conversion, scratch},
-        ldmatrix::Matrices,
+        matrices::Matrices,
     },
 };
 

@@ -99,6 +99,21 @@ mod tests {
     }
 
     #[test]
+    fn two_stores_are_computed_in_turns() {
+        let chain = |name: &str| {
+            let steps = (1..5).map(|n| format!("%t{name}{n} = add i32 %t{name}{}, 1\n", n - 1));
+            steps.collect::<String>()
+                + &format!("call void asm sideeffect \"st.global.b32 [$0], $1;\", \"l,r\"(ptr %p, i32 %t{name}4)\n")
+        };
+        let names = |text: &str| -> String {
+            let of = |line: &str| line.strip_prefix("%t").map_or("store".into(), |rest| rest[..2].to_owned());
+            text.lines().map(|line| of(line) + " ").collect()
+        };
+        let ordered = names(&depth_first(&["1", "2", "3"].map(chain).concat()));
+        assert_eq!(ordered, "11 12 13 21 14 22 store 23 24 store 31 32 33 34 store ");
+    }
+
+    #[test]
     fn what_is_needed_behind_a_barrier_is_computed_before_it() {
         let body = "%t0 = add i32 %tid, 1\n%t1 = add i32 %tid, 2\n%t2 = mul i32 %t0, 3\nbarrier\n%t3 = add i32 %t1, %t2\n";
         assert_eq!(

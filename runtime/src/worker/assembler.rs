@@ -62,15 +62,15 @@ impl Assembler {
         self.start(Call { program: program.into(), sm: sm.into(), has_lines, occupancy: Occupancy::Weighed });
     }
 
-    /// Starts ptxas for a kernel like the last.
+    /// Starts ptxas for a kernel like the one that has just been assembled.
     pub(super) fn get_ready_again(&mut self) {
         if let Some(call) = self.last.take() {
             self.start(call);
         }
     }
 
-    /// Ends what waits.
-    pub(super) fn rest(&mut self) {
+    /// Ends the one that waits.
+    pub(super) fn let_go(&mut self) {
         self.waiting = None;
     }
 
@@ -192,5 +192,16 @@ mod tests {
         assert!(!fits(81, ".maxntid 512, 1, 1\n"));
         // Eight registers at a time: 33 are 40.
         assert!(fits(32, ".maxntid 1024\n") && !fits(33, ".maxntid 1024\n"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn one_that_has_ended_is_not_asked() {
+        let call = Call { program: "/bin/true".into(), sm: "sm_90a".into(), has_lines: false, occupancy: Occupancy::Weighed };
+        let mut waiting = Waiting::start(call.clone()).unwrap();
+        while waiting.tool.is_alive() {
+            std::thread::yield_now();
+        }
+        assert!(waiting.ready_for(&call).is_none());
     }
 }

@@ -6,7 +6,7 @@
 use super::{
     Bases, Distributed, SharedLayout,
     algebra::{Span, apply, compose, others, spread},
-    ldmatrix::Rows,
+    matrices::Rows,
 };
 
 /// What a conversion takes.
@@ -112,7 +112,8 @@ pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u3
     let total = source.index_bits();
     let widest = (128 / bits).ilog2() as usize;
     // One side moves matrices: its rows are the other side's vectors.
-    let (written_rows, read_rows) = (Rows::of(source, destination, bits), Rows::of(destination, source, bits));
+    let written_rows = Rows::of(source, destination, bits);
+    let read_rows = if written_rows.is_none() { Rows::of(destination, source, bits) } else { None };
     let mut vector: Vec<u32> = written_rows.or(read_rows).map_or_else(Vec::new, |rows| rows.along.to_vec());
     for &basis in &source.register {
         if vector.len() < widest && basis != 0 && destination.register.contains(&basis) && !vector.contains(&basis) {
@@ -133,7 +134,7 @@ pub fn scratch(source: &Distributed, destination: &Distributed, element_bits: u3
     let lanes =
         |lane: &[u32]| -> Vec<u32> { lane[..lane.len() - phases.min(lane.len())].iter().copied().filter(|&b| b != 0).collect() };
     let side = |rows: Option<Rows>, lane: &[u32]| rows.map_or_else(|| lanes(lane), |rows| rows.across.to_vec());
-    let (from, to) = (side(written_rows, &source.lane), side(read_rows.filter(|_| written_rows.is_none()), &destination.lane));
+    let (from, to) = (side(written_rows, &source.lane), side(read_rows, &destination.lane));
     let banks = ((1024 / (bits << vector.len())).max(1).ilog2() as usize).min(total as usize - vector.len().min(total as usize));
     let segments = total as usize - vector.len() - banks;
 

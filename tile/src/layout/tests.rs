@@ -7,7 +7,7 @@ use super::{
     banks::{ideal_wavefronts, wavefronts},
     blocked::blocked,
     convert::{Access, Conversion, conversion, scratch},
-    ldmatrix::Matrices,
+    matrices::Matrices,
     mma::{Side, dot_operand, is_accumulator, mma16816_accumulator},
     reshape::squeeze,
     shared::{row_major, swizzle_bytes, swizzled, swizzled_to},
