@@ -1,13 +1,14 @@
 """Keeps launches that are slower than Triton's, and times their machine code again beside variants of it.
 
     PYTHONPATH=bench REPLAY=DIR python3 bench/suites.py … --mode bench --pytest=-p --pytest=replay
-    python3 bench/replay.py DIR
+    python3 bench/replay.py compile DIR VARIANT [PART_OF_NAME …]
+    python3 bench/replay.py time DIR
 
-The first keeps, of each specialisation below `REPLAY_BELOW` (0.97) of Triton's speed, `DIR/KEY.json`: both compilers' PTX, Triton's IR, the kernel's
-text, its grid and its arguments (sizes of float tensors, contents of small integer ones). Whoever looks for a cause puts `DIR/KEY.VARIANT.cubin`
-beside it, as many as there are ideas; what ptxas makes of the two PTX texts is `KEY.ours.cubin` and `KEY.theirs.cubin`. The second times all of a
-launch's in graphs that take turns, on random numbers, and prints µs and Triton's time over each. Results are not compared: sizes of a variant's
-shared memory are those of the largest plus 8 KiB.
+The first keeps, of each specialisation below `REPLAY_BELOW` (0.97) of Triton's speed, `DIR/KEY.json`: what the compiler was asked, both compilers'
+PTX, Triton's IR and machine code, the grid and the arguments (sizes of float tensors, contents of small integer ones). The second, which needs no
+GPU, asks the installed module again and writes `DIR/KEY.VARIANT.cubin` and `.ptx`, beside Triton's as the variant `theirs`; `TRITIUM_BIN` names
+another program. The third times all of a launch's in graphs that take turns, on random numbers, and prints µs and Triton's time over each. Results
+are not compared: sizes of a variant's shared memory are those of the largest plus 8 KiB.
 """
 
 import base64
@@ -16,6 +17,7 @@ import glob
 import hashlib
 import json
 import os
+import pickle
 import statistics
 import sys
 import zlib
@@ -27,7 +29,24 @@ MOST_KEPT_BYTES = 1 << 20
 def keep(directory, below):
     """Stands in the comparison of `TRITIUM=bench`."""
     import torch
-    from tritium import compare
+    from tritium import capture, compare, compiler
+
+    # Texts of modules by name, and what was asked by the hash of the kernel that came of it.
+    texts, asked = {}, {}
+    begin, made = capture.Sources.__init__, compiler._kernel
+
+    def sources(self, add, clear):
+        begin(self, lambda module, text: (texts.__setitem__(module, text), add(module, text)), lambda: (texts.clear(), clear()))
+
+    def kernel(module, src, request, *rest):
+        result = made(module, src, request, *rest)
+        asked[result.hash] = request.asked
+        return result
+
+    capture.Sources.__init__, compiler._kernel = sources, kernel
+
+    def encoded(raw):
+        return base64.b64encode(zlib.compress(raw)).decode()
 
     def held(argument):
         if isinstance(argument, torch.Tensor):
@@ -39,7 +58,7 @@ def keep(directory, below):
             }
             if not argument.dtype.is_floating_point and storage.nbytes() <= MOST_KEPT_BYTES:
                 raw = torch.empty(0, dtype=torch.uint8, device=argument.device).set_(storage).cpu().numpy().tobytes()
-                about["raw"] = base64.b64encode(zlib.compress(raw)).decode()
+                about["raw"] = encoded(raw)
             return about
         return argument if argument is None or isinstance(argument, (int, float, bool)) else repr(argument)
 
@@ -67,15 +86,43 @@ def keep(directory, below):
                 "ours": self.ours.asm["ptx"],
                 "theirs": kernel.asm["ptx"],
                 "ttgir": kernel.asm["ttgir"],
-                "text": kernel.src.fn.src,
+                "cubin": encoded(kernel.asm["cubin"]),
+                "asked": encoded(pickle.dumps(asked[self.ours.hash])),
+                "texts": texts,
             }
-            asked = f"{row.specialisation} {about['warps']} {about['stages']}"
-            key = hashlib.sha1(asked.encode()).hexdigest()[:8]
+            specialisation = f"{row.specialisation} {about['warps']} {about['stages']}"
+            key = hashlib.sha1(specialisation.encode()).hexdigest()[:8]
             with open(os.path.join(directory, f"{about['name']}-{key}.json"), "w") as file:
                 json.dump(about, file)
         return result
 
     compare._Compared.__call__ = call
+
+
+def decoded(text):
+    return zlib.decompress(base64.b64decode(text))
+
+
+def compiled(directory, variant, parts):
+    """Writes what the installed module makes of the kept kernels."""
+    from tritium import _tritium, compiler
+
+    for path in sorted(glob.glob(os.path.join(directory, "*.json"))):
+        key = path.removesuffix(".json")
+        if parts and not any(part in os.path.basename(key) for part in parts):
+            continue
+        with open(path) as file:
+            about = json.load(file)
+        session = _tritium.Session("3.6", "cpu", compiler.program(), compiler.packages())
+        for module, text in about["texts"].items():
+            session.add(module, text)
+        made = session.compile([pickle.loads(decoded(about["asked"]))])[0]
+        if isinstance(made, str):
+            print(f"{os.path.basename(key)}: {made}")
+            continue
+        for name, image in ((f"{variant}.cubin", bytes(made.image)), (f"{variant}.ptx", made.ptx.encode()), ("theirs.cubin", decoded(about["cubin"]))):
+            with open(f"{key}.{name}", "wb") as file:
+                file.write(image)
 
 
 NUMBERS = {
@@ -112,7 +159,7 @@ def timed(about, cubins):
             dtype = getattr(torch, argument["dtype"].split(".")[1])
             count = max(1, argument["bytes"] // dtype.itemsize)
             if "raw" in argument:
-                tensor = torch.frombuffer(bytearray(zlib.decompress(base64.b64decode(argument["raw"]))), dtype=torch.uint8).cuda()
+                tensor = torch.frombuffer(bytearray(decoded(argument["raw"])), dtype=torch.uint8).cuda()
             elif dtype.is_floating_point:
                 tensor = torch.randn(count, device="cuda").to(dtype)
             else:
@@ -162,7 +209,10 @@ def timed(about, cubins):
     return {variant: statistics.median(times) for variant, _, times in graphs}
 
 
-def main(directory):
+def time_all(directory):
+    # Once, for all children; a context is each one's own.
+    import torch  # noqa: F401
+
     for path in sorted(glob.glob(os.path.join(directory, "*.json"))):
         key = path.removesuffix(".json")
         cubins = sorted((cubin[len(key) + 1 :].removesuffix(".cubin"), cubin) for cubin in glob.glob(f"{key}.*.cubin"))
@@ -185,6 +235,12 @@ def main(directory):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    match sys.argv[1:]:
+        case ["compile", directory, variant, *parts]:
+            compiled(directory, variant, parts)
+        case ["time", directory]:
+            time_all(directory)
+        case _:
+            sys.exit(__doc__)
 elif "REPLAY" in os.environ:
     keep(os.environ["REPLAY"], float(os.environ.get("REPLAY_BELOW", "0.97")))

@@ -14,6 +14,7 @@ mod control;
 mod convert;
 mod dot;
 mod dot_fma;
+mod early_loads;
 mod elementwise;
 mod index;
 mod inline_asm;
@@ -487,7 +488,8 @@ impl<'m> Emitter<'m> {
         put(format_args!("\ndefine ptx_kernel void @{name}({}) #0{subprogram} {{", self.signature.join(", ")));
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
-        put(format_args!("{}  br label %b0\nb0:\n{}}}\n", self.entry, order::depth_first(&loads_first::loads_first(&self.body))));
+        let body = order::depth_first(&loads_first::loads_first(&early_loads::early_loads(&self.body)));
+        put(format_args!("{}  br label %b0\nb0:\n{body}}}\n", self.entry));
         for function in &self.functions {
             put(format_args!("{function}"));
         }

@@ -17,6 +17,15 @@ pub(super) fn has_effects(line: &str) -> bool {
     line.contains("asm sideeffect")
 }
 
+/// The instructions of inline PTX, without predicates.
+pub(super) fn inline_instructions(line: &str) -> impl Iterator<Item = &str> {
+    let text = line.split_once("asm sideeffect \"").and_then(|(_, rest)| rest.split_once('"')).map_or("", |(text, _)| text);
+    text.split(';').map(str::trim).filter(|one| !one.is_empty()).map(|one| match one.strip_prefix('@') {
+        Some(predicated) => predicated.split_once(' ').map_or("", |(_, instruction)| instruction),
+        None => one,
+    })
+}
+
 pub(super) fn is_warp_sync(line: &str) -> bool {
     line.contains("\"bar.warp.sync ")
 }

@@ -10,7 +10,7 @@
 
 use super::lines::{Run, has_effects, is_pure, is_warp_sync, put};
 
-/// Stores that are computed at the same time, and how many lines the second is behind the first. `bench/stores.py` has the launches that these
+/// Stores that are computed at the same time, and how many lines the second is behind the first. `bench/ablations.py` has the launches that these
 /// are from: four need more registers, and stores side by side become branches.
 const TOGETHER: usize = 2;
 const STAGGER: usize = 2;

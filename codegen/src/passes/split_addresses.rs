@@ -33,8 +33,11 @@ const DEPTH: u32 = 24;
 /// Elements of a mask for each thread from which on a bound of 64 bits is cut to 32. That takes about ten instructions, one after the other, before
 /// the first load can start; a comparison of 64 bits has one more than one of 32, and several elements share one.
 const CUT_FROM: u64 = 16;
-/// Operations between a comparison and the mask that it is part of, at most.
-const MASK_DEPTH: u32 = 6;
+/// Elements for each thread up to which offsets of 64 bits outside loops stay whole: what a program shares is a second chain of 64-bit arithmetic,
+/// and so few elements save nothing by it. (In a loop the scalar pointer moves, or does not change at all.)
+const WHOLE_UP_TO: u64 = 4;
+/// Operations between a part of a tile and the whole, at most.
+const TILE_DEPTH: u32 = 6;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     for function in &mut module.functions {
@@ -52,6 +55,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             kept,
             bases: FxHashMap::default(),
             shares: FxHashMap::default(),
+            loops: 0,
             placed: Vec::new(),
             origin: Origin::NONE,
             users,
@@ -135,6 +139,8 @@ struct Rebase<'f> {
     users: Vec<Vec<OpId>>,
     /// Of a CTA.
     threads: u64,
+    /// Loops around the op that is looked at.
+    loops: u32,
     /// Ops to stand in front of the op that is looked at.
     placed: Vec<OpId>,
     origin: Origin,
@@ -157,9 +163,12 @@ impl Rebase<'_> {
             }
             out.append(&mut self.placed);
             out.push(id);
+            let loops = u32::from(matches!(op.kind, OpKind::For(_) | OpKind::While));
+            self.loops += loops;
             for &region in &op.regions {
                 self.block(region);
             }
+            self.loops -= loops;
         }
         self.function.block_mut(block).ops = out;
     }
@@ -225,7 +234,8 @@ impl Rebase<'_> {
         if self.wide_only && !wide {
             return;
         }
-        let Some(mut base) = self.bases.get(&op.operands[0]).cloned() else {
+        let stays_whole = wide && self.loops == 0 && self.elements_per_thread(result) <= WHOLE_UP_TO;
+        let Some(mut base) = self.bases.get(&op.operands[0]).filter(|_| !stays_whole).cloned() else {
             if let Some(narrow) = self.narrow(offset).filter(|_| wide) {
                 self.function.op_mut(id).operands[1] = narrow;
             }
@@ -509,18 +519,19 @@ impl Rebase<'_> {
         })
     }
 
-    /// How many elements a thread has of the largest mask that a comparison becomes.
-    fn elements_per_thread(&self, mask: ValueId) -> u64 {
+    /// How many elements a thread has of the largest tile that a comparison or a tile of pointers becomes part of.
+    fn elements_per_thread(&self, part: ValueId) -> u64 {
         let mut most = 0;
-        let mut pending: SmallVec<[(ValueId, u32); 4]> = SmallVec::from_slice(&[(mask, 0)]);
+        let mut pending: SmallVec<[(ValueId, u32); 4]> = SmallVec::from_slice(&[(part, 0)]);
         while let Some((value, depth)) = pending.pop() {
             most = most.max(self.function.ty(value).num_elements());
-            if depth == MASK_DEPTH {
+            if depth == TILE_DEPTH {
                 continue;
             }
             for &user in self.users.get(value.index()).into_iter().flatten() {
                 let op = self.function.op(user);
-                if matches!(op.kind, OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Binary(BinaryOp::And)) {
+                let grows = matches!(op.kind, OpKind::ExpandDims { .. } | OpKind::Broadcast);
+                if grows || matches!(op.kind, OpKind::AddPtr | OpKind::Binary(BinaryOp::And)) {
                     pending.push((op.results[0], depth + 1));
                 }
             }

@@ -1,0 +1,170 @@
+//! Loads of straight-line code in front of the barriers that they need not wait for.
+//!
+//! A program of one small tile loads, multiplies, and then loads what the product is masked or scaled with; each load waits behind the barriers
+//! in between, and the program for one latency of memory after the other. Here such a load goes behind the first loads of its basic block.
+//! Barriers of a CTA order what threads say to each other through shared memory, and a kernel that has written nothing to global memory by then
+//! has told nobody anything there.
+//!
+//! **Invariant:** a load passes no access that may write to global memory, leaves no basic block and no loop, and keeps its place among loads.
+
+use super::{
+    lines::{Run, has_effects, inline_instructions, instruction, is_pure, put},
+    loads_first::{self, lines_in_loops, loaded_registers},
+};
+
+/// Registers of a thread that a basic block's first loads and these fill at most. They are live until what the load stood behind is done, and
+/// beyond this all of them would go behind a fence.
+const MOST: u32 = loads_first::LEAST_OUTSIDE - 1;
+
+/// Inline PTX that writes nothing to global memory.
+const WRITES_NOTHING: &[&str] = &[
+    "bar.sync",
+    "bar.warp.sync",
+    "ldmatrix.",
+    "stmatrix.",
+    "mma.sync.",
+    "cp.async.ca.",
+    "cp.async.cg.",
+    "cp.async.commit_group",
+    "cp.async.wait_",
+];
+
+/// The text of a function's body with such loads moved.
+pub(super) fn early_loads(body: &str) -> String {
+    let lines: Vec<&str> = body.lines().collect();
+    let in_loop = lines_in_loops(&lines);
+    let mut text = String::with_capacity(body.len());
+    let mut block = Vec::new();
+    let mut rest = lines.iter().zip(in_loop);
+    for (&line, in_loop) in rest.by_ref() {
+        if may_be_passed(line) && !in_loop {
+            block.push(line);
+            continue;
+        }
+        write_block(&block, &mut text);
+        block.clear();
+        put(line, &mut text);
+        if may_write(line) {
+            break;
+        }
+    }
+    write_block(&block, &mut text);
+    rest.for_each(|(line, _)| put(line, &mut text));
+    text
+}
+
+/// Whether a line, or what it calls, may write to global memory.
+fn may_write(line: &str) -> bool {
+    let does_more = matches!(instruction(line).split(' ').next(), Some("call" | "store" | "atomicrmw" | "cmpxchg" | "fence"));
+    does_more && !may_be_passed(line)
+}
+
+fn may_be_passed(line: &str) -> bool {
+    if has_effects(line) {
+        let writes_nothing = |one: &str| WRITES_NOTHING.iter().any(|name| one.starts_with(name));
+        return loaded_registers(line).is_some() || inline_instructions(line).all(writes_nothing);
+    }
+    let instruction = instruction(line);
+    match instruction.split(' ').next() {
+        Some("load" | "store") => instruction.contains("addrspace(3)"),
+        Some("call") => is_pure(line) || instruction.contains(" @llvm.nvvm.shfl.") || instruction.contains(" @llvm.nvvm.read."),
+        _ => is_pure(line),
+    }
+}
+
+fn write_block(lines: &[&str], text: &mut String) {
+    let is_barrier = |line: &str| has_effects(line) && loaded_registers(line).is_none();
+    let mut run = Run::of(lines);
+    // What cannot stand in front of the first barrier.
+    let mut late: Vec<bool> = Vec::with_capacity(lines.len());
+    let mut early = Vec::new();
+    let (mut place, mut filled, mut passed) = (None, 0, false);
+    for (index, line) in lines.iter().enumerate() {
+        let depends = run.operands[index].iter().any(|&operand| late[operand]);
+        let registers = loaded_registers(line).filter(|_| !depends);
+        match registers {
+            Some(registers) if !passed => {
+                place = Some(index + 1);
+                filled += registers;
+            }
+            Some(registers) if filled + registers <= MOST => {
+                early.push(index);
+                filled += registers;
+            }
+            _ => {}
+        }
+        if is_barrier(line) && !passed {
+            passed = true;
+            place = place.or(Some(index));
+        }
+        late.push(depends || !is_pure(line) && !line.contains(" @llvm.nvvm.read."));
+    }
+    let place = place.filter(|_| !early.is_empty()).unwrap_or(lines.len());
+    (0..place).for_each(|index| run.write(index, text));
+    early.into_iter().for_each(|load| run.write(load, text));
+    run.write_rest(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines by their first words, so that a test reads as an order.
+    fn order(lines: &[&str]) -> String {
+        let line = |&name: &&str| match name.split_once(' ') {
+            Some(("load", rest)) => load(rest),
+            _ => match name {
+                "barrier" => "call void asm sideeffect \"bar.sync 0;\", \"~{memory}\"() #1".to_owned(),
+                "own" => "call void asm sideeffect \"bar.sync 0; st.global.b32 [$0], 1;\", \"l,~{memory}\"(ptr %p) #1".to_owned(),
+                "store" => "call void asm sideeffect \"st.global.b32 [$0], $1;\", \"l,r\"(ptr %p, i32 1) #1".to_owned(),
+                other => other.to_owned(),
+            },
+        };
+        let body: String = lines.iter().map(|name| line(name) + "\n").collect();
+        let name = |line: &str| match line.split_once(" = ") {
+            Some((result, _)) => result.to_owned(),
+            None if line.contains("st.global") => "store".to_owned(),
+            None if line.contains("bar.sync") => "barrier".to_owned(),
+            None => line.to_owned(),
+        };
+        early_loads(&body).lines().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    /// `RESULT ADDRESS`, of two registers.
+    fn load(words: &str) -> String {
+        let (result, address) = words.split_once(' ').unwrap_or((words, "%p"));
+        format!(
+            "%{result} = call {{i32, i32}} asm sideeffect \"@$3 ld.global.v2.b32 {{$0, $1}}, [$2];\", \"=r,=r,l,b\"(ptr {address}, i1 %m) #1"
+        )
+    }
+
+    #[test]
+    fn a_load_does_not_wait_for_a_barrier() {
+        assert_eq!(order(&["load t0 %p", "barrier", "%t1 = add i64 %q, 8", "load t2 %t1"]), "%t0 %t1 %t2 barrier");
+    }
+
+    #[test]
+    fn a_load_waits_for_its_address() {
+        assert_eq!(order(&["load t0 %p", "barrier", "%t1 = add i64 %t0, 8", "load t2 %t1"]), "%t0 barrier %t1 %t2");
+    }
+
+    #[test]
+    fn no_load_passes_a_write() {
+        assert_eq!(order(&["load t0 %p", "store", "barrier", "load t1 %q"]), "%t0 store barrier %t1");
+        assert_eq!(order(&["load t0 %p", "own", "load t1 %q"]), "%t0 store %t1");
+        assert_eq!(order(&["store", "b1:", "load t0 %p", "barrier", "load t1 %q"]), "store b1: %t0 barrier %t1");
+    }
+
+    #[test]
+    fn loads_stay_in_their_loop_and_are_few() {
+        let a_loop = ["br label %b1", "b1:", "load t0 %p", "barrier", "load t1 %q", "br i1 %c, label %b1, label %b2"];
+        assert_eq!(
+            order(&a_loop).split(' ').filter(|word| word.starts_with("%t") || *word == "barrier").collect::<String>(),
+            "%t0barrier%t1"
+        );
+        let names: Vec<String> = (0..12).map(|n| format!("load t{n} %p")).collect();
+        let mut many: Vec<&str> = names.iter().map(String::as_str).collect();
+        many.insert(11, "barrier");
+        assert!(order(&many).ends_with("%t10 barrier %t11"));
+    }
+}
