@@ -5,7 +5,8 @@
 //! Barriers of a CTA order what threads say to each other through shared memory, and a kernel that has written nothing to global memory by then
 //! has told nobody anything there.
 //!
-//! **Invariant:** a load passes no access that may write to global memory, leaves no basic block and no loop, and keeps its place among loads.
+//! **Invariant:** a load passes no access that may write to global memory, volatile and atomic ones among them, and leaves neither its basic block
+//! nor a loop.
 
 use super::{
     lines::{Run, has_effects, inline_instructions, instruction, is_pure, put},
