@@ -13,12 +13,12 @@ use super::{
     value::{Constant, Value},
 };
 use crate::{
-    body::{ArgKind, BinaryOp, Expr, ExprId},
+    body::{BinaryOp, Expr, ExprId},
     builtins::{self, Atomic, Builtin, Effect, Fold},
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::{Applicability, At, Edit, Piece, Place},
+    problem::{Applicability, Edit, Piece},
     types::Element,
 };
 
@@ -133,7 +133,7 @@ impl Evaluator<'_> {
                     }
                 }
                 None => {
-                    self.unknown_keyword(builtin.spelling(), params.iter().map(|p| p.name), call, &name, expr);
+                    self.unknown_keyword(builtin.spelling(), params.iter().map(|p| p.name), &name, expr);
                     failed = true;
                 }
             }
@@ -158,14 +158,7 @@ impl Evaluator<'_> {
         if failed { Err(Poisoned) } else { Ok(arguments) }
     }
 
-    pub(super) fn unknown_keyword<'n>(
-        &mut self,
-        callee: &str,
-        names: impl Iterator<Item = &'n str>,
-        call: ExprId,
-        name: &str,
-        value: ExprId,
-    ) {
+    pub(super) fn unknown_keyword<'n>(&mut self, callee: &str, names: impl Iterator<Item = &'n str>, name: &str, value: ExprId) {
         let names: Vec<&str> = names.collect();
         // `masked` for `mask`: a word that continues the other counts as near too.
         let nearest = builtins::closest(name, names.iter().copied())
@@ -176,25 +169,10 @@ impl Evaluator<'_> {
             None => format!("it takes {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
         };
         let mut report = problem(Code::LNG011, place, format!("{callee} has no parameter `{name}`; {hint}"));
-        if let (Some(nearest), Expr::Call { callee, args }) = (nearest, self.body.expr(call)) {
-            let args: Vec<String> = args
-                .iter()
-                .map(|a| match &a.kind {
-                    ArgKind::Positional => self.text(a.value),
-                    ArgKind::Keyword(n) if n == name => format!("{nearest}={}", self.text(a.value)),
-                    ArgKind::Keyword(n) => format!("{n}={}", self.text(a.value)),
-                    ArgKind::Spread => format!("*{}", self.text(a.value)),
-                    ArgKind::SpreadKeywords => format!("**{}", self.text(a.value)),
-                })
-                .collect();
-            let new = format!("{}({})", self.text(*callee), args.join(", "));
-            if !new.contains('…') {
-                report = report.fix(
-                    format!("Change to `{nearest}`"),
-                    Applicability::Suggested,
-                    vec![Edit::Replace(self.place(call), new)],
-                );
-            }
+        if let Some(nearest) = nearest {
+            let renamed = vec![Piece::Text(format!("{nearest}=")), self.source(value)];
+            let edits = vec![Edit::Rewrite(self.argument_place(value), renamed)];
+            report = report.fix(format!("Change to `{nearest}`"), Applicability::Suggested, edits);
         }
         self.report(report);
     }
@@ -235,7 +213,7 @@ impl Evaluator<'_> {
                     },
                     _ => "tl".to_owned(),
                 };
-                let place = Place { function: self.function, at: At::Argument(flag) };
+                let place = self.argument_place(flag);
                 let message = format!("tl.dot has no `{keyword}` since Triton 2.0: transpose the operand, `{tl}.trans(…)`");
                 let mut report = problem(Code::VER001, place, message);
                 if let (Expr::Bool(is_transposed), Some((_, operand))) = (self.body.expr(flag), &operand) {

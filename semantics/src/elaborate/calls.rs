@@ -460,7 +460,7 @@ impl<'a> Evaluator<'a> {
                 Some(index) => bound[index] = Some(value),
                 None => {
                     let names: Vec<String> = def.params.iter().map(|p| p.name.to_string()).collect();
-                    self.unknown_keyword(&format!("`{name}`"), names.iter().map(String::as_str), at, &keyword, expr);
+                    self.unknown_keyword(&format!("`{name}`"), names.iter().map(String::as_str), &keyword, expr);
                     failed = true;
                 }
             }

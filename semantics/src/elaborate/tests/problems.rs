@@ -292,7 +292,7 @@ fn operands() {
             8: DTY018 at `300`: 300 does not fit in i8 (-128 to 127) and wraps around without a word
         a = tl.load(x + i, masked=i < n)
             8: LNG011 at `i < n`: tl.load has no parameter `masked`; did you mean `mask`?
-                fix?: Change to `mask`: `tl.load(x + i, masked=i < n)` -> `tl.load(x + i, mask=i < n)`
+                fix?: Change to `mask`: `masked=i < n` -> `mask=i < n`
         a = tl.lod(x + i)
             8: LNG010 at `tl.lod`: `tl.lod` does not exist; did you mean `tl.load`?
                 fix?: Change to `tl.load`: `tl.lod` -> `tl.load`
