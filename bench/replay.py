@@ -29,7 +29,7 @@ MOST_KEPT_BYTES = 1 << 20
 def keep(directory, below):
     """Stands in the comparison of `TRITIUM=bench`."""
     import torch
-    from tritium import capture, compare, compiler
+    from tritium import capture, compare, compiler, launch
 
     # Texts of modules by name, and what was asked by the hash of the kernel that came of it.
     texts, asked = {}, {}
@@ -64,10 +64,10 @@ def keep(directory, below):
 
     before = compare._Compared.__call__
 
-    def call(self, *launch):
+    def call(self, *words):
         known = len(self.row.comparisons)
-        arguments = [held(argument) for argument in launch[9:]]
-        result = before(self, *launch)
+        arguments = [held(argument) for argument in words[9:]]
+        result = before(self, *words)
         for row in self.row.comparisons[known:]:
             if not row.us or row.us[1] / row.us[0] >= below:
                 continue
@@ -87,6 +87,7 @@ def keep(directory, below):
                 "theirs": kernel.asm["ptx"],
                 "ttgir": kernel.asm["ttgir"],
                 "cubin": encoded(kernel.asm["cubin"]),
+                "triton": launch._triton_version(),
                 "asked": encoded(pickle.dumps(asked[self.ours.hash])),
                 "texts": texts,
             }
@@ -113,7 +114,7 @@ def compiled(directory, variant, parts):
             continue
         with open(path) as file:
             about = json.load(file)
-        session = _tritium.Session("3.6", "cpu", compiler.program(), compiler.packages())
+        session = _tritium.Session(about["triton"], "cpu", compiler.program(), compiler.packages())
         for module, text in about["texts"].items():
             session.add(module, text)
         made = session.compile([pickle.loads(decoded(about["asked"]))])[0]

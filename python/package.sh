@@ -3,11 +3,12 @@
 #
 #   TRITIUM_BIN=path/to/tritium package.sh [--debug]
 #
-# Without TRITIUM_BIN the program is built. Needs maturin (`pip install maturin`).
+# Without TRITIUM_BIN the program is built. Needs maturin: that of `.deps`, or one from `pip install maturin`.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/..
 target="${CARGO_TARGET_DIR:-$root/target}"
+export PYTHONPATH="$root/.deps/python${PYTHONPATH:+:$PYTHONPATH}" PATH="$root/.deps/python/bin:$PATH"
 profile=release
 [ "${1:-}" = --debug ] && profile=dev
 

@@ -8,7 +8,6 @@ root=$(cd "$here/.." && pwd)
 most_bytes=$((60 << 20))
 
 export PYTHONPATH="$root/.deps/python:$root/.deps/numpy"
-export PATH="$root/.deps/python/bin:$PATH"
 wheel=$("$here/package.sh")
 bytes=$(stat -c %s "$wheel")
 echo "$(basename "$wheel"): $((bytes >> 20)) MB"

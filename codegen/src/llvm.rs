@@ -38,7 +38,10 @@ mod wgmma;
 use std::{collections::BTreeSet, fmt, fmt::Write, rc::Rc};
 
 use rustc_hash::FxHashMap;
-use tritium_semantics::target::{Feature, Sm};
+use tritium_semantics::{
+    occupancy::registers_of_thread,
+    target::{Feature, Sm},
+};
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     facts::{self, Facts},
@@ -488,7 +491,8 @@ impl<'m> Emitter<'m> {
         put(format_args!("\ndefine ptx_kernel void @{name}({}) #0{subprogram} {{", self.signature.join(", ")));
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
-        let body = order::depth_first(&loads_first::loads_first(&early_loads::early_loads(&self.body)));
+        let registers = registers_of_thread(self.sm, self.module.num_warps, self.emission.max_registers);
+        let body = order::depth_first(&loads_first::loads_first(&early_loads::early_loads(&self.body), registers));
         put(format_args!("{}  br label %b0\nb0:\n{body}}}\n", self.entry));
         for function in &self.functions {
             put(format_args!("{function}"));

@@ -5,30 +5,16 @@
 //! Barriers of a CTA order what threads say to each other through shared memory, and a kernel that has written nothing to global memory by then
 //! has told nobody anything there.
 //!
+//! What is loaded early is live for longer, so it is little: with the block's first loads less than what goes behind a fence ([`loads_first`];
+//! `bench/ablations.py`).
+//!
 //! **Invariant:** a load passes no access that may write to global memory, volatile and atomic ones among them, and leaves neither its basic block
 //! nor a loop.
 
 use super::{
-    lines::{Run, has_effects, inline_instructions, instruction, is_pure, put},
-    loads_first::{self, lines_in_loops, loaded_registers},
+    lines::{Line, Run, lines_in_loops, put},
+    loads_first,
 };
-
-/// Registers of a thread that a basic block's first loads and these fill at most. They are live until what the load stood behind is done, and
-/// beyond this all of them would go behind a fence.
-const MOST: u32 = loads_first::LEAST_OUTSIDE - 1;
-
-/// Inline PTX that writes nothing to global memory.
-const WRITES_NOTHING: &[&str] = &[
-    "bar.sync",
-    "bar.warp.sync",
-    "ldmatrix.",
-    "stmatrix.",
-    "mma.sync.",
-    "cp.async.ca.",
-    "cp.async.cg.",
-    "cp.async.commit_group",
-    "cp.async.wait_",
-];
 
 /// The text of a function's body with such loads moved.
 pub(super) fn early_loads(body: &str) -> String {
@@ -38,14 +24,15 @@ pub(super) fn early_loads(body: &str) -> String {
     let mut block = Vec::new();
     let mut rest = lines.iter().zip(in_loop);
     for (&line, in_loop) in rest.by_ref() {
-        if may_be_passed(line) && !in_loop {
+        let kind = Line::of(line);
+        if !in_loop && !matches!(kind, Line::Control | Line::Other) {
             block.push(line);
             continue;
         }
         write_block(&block, &mut text);
         block.clear();
         put(line, &mut text);
-        if may_write(line) {
+        if kind == Line::Other {
             break;
         }
     }
@@ -54,55 +41,30 @@ pub(super) fn early_loads(body: &str) -> String {
     text
 }
 
-/// Whether a line, or what it calls, may write to global memory.
-fn may_write(line: &str) -> bool {
-    let does_more = matches!(instruction(line).split(' ').next(), Some("call" | "store" | "atomicrmw" | "cmpxchg" | "fence"));
-    does_more && !may_be_passed(line)
-}
-
-fn may_be_passed(line: &str) -> bool {
-    if has_effects(line) {
-        let writes_nothing = |one: &str| WRITES_NOTHING.iter().any(|name| one.starts_with(name));
-        return loaded_registers(line).is_some() || inline_instructions(line).all(writes_nothing);
-    }
-    let instruction = instruction(line);
-    match instruction.split(' ').next() {
-        Some("load" | "store") => instruction.contains("addrspace(3)"),
-        Some("call") => is_pure(line) || instruction.contains(" @llvm.nvvm.shfl.") || instruction.contains(" @llvm.nvvm.read."),
-        _ => is_pure(line),
-    }
-}
-
 fn write_block(lines: &[&str], text: &mut String) {
-    let is_barrier = |line: &str| has_effects(line) && loaded_registers(line).is_none();
     let mut run = Run::of(lines);
-    // What cannot stand in front of the first barrier.
-    let mut late: Vec<bool> = Vec::with_capacity(lines.len());
-    let mut early = Vec::new();
-    let (mut place, mut filled, mut passed) = (None, 0, false);
-    for (index, line) in lines.iter().enumerate() {
-        let depends = run.operands[index].iter().any(|&operand| late[operand]);
-        let registers = loaded_registers(line).filter(|_| !depends);
-        match registers {
-            Some(registers) if !passed => {
-                place = Some(index + 1);
-                filled += registers;
-            }
-            Some(registers) if filled + registers <= MOST => {
-                early.push(index);
-                filled += registers;
-            }
-            _ => {}
+    let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
+    let barrier = kinds.iter().position(|&kind| kind == Line::Collective).unwrap_or(lines.len());
+    // Behind the last load in front of the barrier, or in front of it.
+    let mut place = barrier;
+    let (mut early, mut filled) = (Vec::new(), 0);
+    for (index, is_ready) in run.ready(&kinds).into_iter().enumerate() {
+        let Line::GlobalLoad { registers } = kinds[index] else { continue };
+        if !is_ready {
+            continue;
         }
-        if is_barrier(line) && !passed {
-            passed = true;
-            place = place.or(Some(index));
+        if index < barrier {
+            place = index + 1;
+            filled += registers;
+        } else if filled + registers < loads_first::LEAST_OUTSIDE {
+            early.push(index);
+            filled += registers;
         }
-        late.push(depends || !is_pure(line) && !line.contains(" @llvm.nvvm.read."));
     }
-    let place = place.filter(|_| !early.is_empty()).unwrap_or(lines.len());
-    (0..place).for_each(|index| run.write(index, text));
-    early.into_iter().for_each(|load| run.write(load, text));
+    if !early.is_empty() {
+        (0..place).for_each(|index| run.write(index, text));
+        early.into_iter().for_each(|load| run.write(load, text));
+    }
     run.write_rest(text);
 }
 

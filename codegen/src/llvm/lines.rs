@@ -2,13 +2,116 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// What a line is to a load that changes places with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Touches nothing but its operands.
+    Pure,
+    /// Reads what does not change while a kernel runs: the numbers of thread and program.
+    SpecialRegister,
+    GlobalLoad {
+        /// That it fills, of a thread.
+        registers: u32,
+    },
+    SharedLoad,
+    SharedStore,
+    /// Between the threads of a warp.
+    Exchange,
+    /// What threads do together, writing nothing to global memory.
+    Collective,
+    /// A label, a branch, a phi.
+    Control,
+    /// May write to global memory.
+    Other,
+}
+
+/// Inline PTX of [`Line::Collective`].
+const COLLECTIVE: &[&str] = &[
+    "bar.sync",
+    "ldmatrix.",
+    "stmatrix.",
+    "mma.sync.",
+    "cp.async.ca.",
+    "cp.async.cg.",
+    "cp.async.commit_group",
+    "cp.async.wait_",
+];
+
+impl Line {
+    pub(super) fn of(line: &str) -> Line {
+        if has_effects(line) {
+            let all = |names: &[&str]| inline_instructions(line).all(|one| names.iter().any(|name| one.starts_with(name)));
+            return match loaded_registers(line) {
+                Some(registers) => Line::GlobalLoad { registers },
+                None if all(&["bar.warp.sync"]) => Line::Exchange,
+                None if all(COLLECTIVE) => Line::Collective,
+                None => Line::Other,
+            };
+        }
+        if is_pure(line) {
+            return Line::Pure;
+        }
+        let operation = instruction(line);
+        match operation.split(' ').next() {
+            Some("load") if operation.contains("addrspace(3)") => Line::SharedLoad,
+            Some("store") if operation.contains("addrspace(3)") => Line::SharedStore,
+            Some("call") if operation.contains(" @llvm.nvvm.shfl.") => Line::Exchange,
+            Some("call") if operation.contains(" @llvm.nvvm.read.ptx.sreg.") => Line::SpecialRegister,
+            Some("br" | "switch" | "ret" | "unreachable" | "phi") => Line::Control,
+            _ if line.ends_with(':') => Line::Control,
+            _ => Line::Other,
+        }
+    }
+
+    /// Whether it may stand anywhere behind what it is made of.
+    fn is_free(self) -> bool {
+        matches!(self, Line::Pure | Line::SpecialRegister)
+    }
+}
+
+/// The registers that a load from global memory fills. What programs write themselves may do more than load.
+fn loaded_registers(line: &str) -> Option<u32> {
+    let is_load = |one: &&str| one.starts_with("ld.global.");
+    let mut others = inline_instructions(line).filter(|one| !is_load(one));
+    let load = inline_instructions(line).find(is_load).filter(|_| others.all(|one| one.starts_with("mov.")))?;
+    let mut words = 1;
+    let mut bits = None;
+    for part in load.split(' ').next()?.split('.').skip(2) {
+        match part.split_at_checked(1) {
+            Some(("v", count)) if count.parse::<u32>().is_ok() => words = count.parse().ok()?,
+            Some(("b", width)) => bits = width.parse::<u32>().ok(),
+            _ => {}
+        }
+    }
+    Some(words * bits?.div_ceil(32))
+}
+
+/// Which lines stand between a label and a branch back to it.
+pub(super) fn lines_in_loops(lines: &[&str]) -> Vec<bool> {
+    let mut labels: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut within = vec![false; lines.len()];
+    for (index, line) in lines.iter().enumerate() {
+        if let Some(label) = line.strip_suffix(':') {
+            labels.insert(label, index);
+        } else if line.trim_start().starts_with("br ") {
+            let targets = line.split("label %").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap_or(rest));
+            for target in targets {
+                if let Some(&start) = labels.get(target) {
+                    within[start..=index].fill(true);
+                }
+            }
+        }
+    }
+    within
+}
+
 pub(super) fn put(line: &str, text: &mut String) {
     text.push_str(line);
     text.push('\n');
 }
 
 /// The instruction behind the name of its result.
-pub(super) fn instruction(line: &str) -> &str {
+fn instruction(line: &str) -> &str {
     line.split_once(" = ").map_or(line, |(_, instruction)| instruction).trim_start()
 }
 
@@ -18,7 +121,7 @@ pub(super) fn has_effects(line: &str) -> bool {
 }
 
 /// The instructions of inline PTX, without predicates.
-pub(super) fn inline_instructions(line: &str) -> impl Iterator<Item = &str> {
+fn inline_instructions(line: &str) -> impl Iterator<Item = &str> {
     let text = line.split_once("asm sideeffect \"").and_then(|(_, rest)| rest.split_once('"')).map_or("", |(text, _)| text);
     text.split(';').map(str::trim).filter(|one| !one.is_empty()).map(|one| match one.strip_prefix('@') {
         Some(predicated) => predicated.split_once(' ').map_or("", |(_, instruction)| instruction),
@@ -83,6 +186,16 @@ impl<'r, 'l> Run<'r, 'l> {
             }
         }
         Run { lines, operands, written: vec![false; lines.len()] }
+    }
+
+    /// By line, whether all that it is made of may stand in front of the run. `kinds`: what each is.
+    pub(super) fn ready(&self, kinds: &[Line]) -> Vec<bool> {
+        let mut ready: Vec<bool> = Vec::with_capacity(self.operands.len());
+        for operands in &self.operands {
+            let answer = operands.iter().all(|&operand| ready[operand] && kinds[operand].is_free());
+            ready.push(answer);
+        }
+        ready
     }
 
     /// Writes a line behind all that it is made of, what is written already left out.

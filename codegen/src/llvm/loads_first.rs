@@ -11,9 +11,7 @@
 //!
 //! **Invariant:** loads keep their order, and pass no store, no barrier and no other effect; a load from shared memory passes no store to it.
 
-use rustc_hash::FxHashMap;
-
-use super::lines::{Run, has_effects, inline_instructions, instruction, is_pure, is_warp_sync, put};
+use super::lines::{Line, Run, lines_in_loops, put};
 use crate::ptx_strings::Instruction;
 
 /// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
@@ -21,122 +19,48 @@ use crate::ptx_strings::Instruction;
 const LEAST_IN_LOOP: u32 = 6;
 /// Registers that a thread loads outside loops, where loads are waited for once.
 pub(super) const LEAST_OUTSIDE: u32 = 24;
-/// Registers of a thread. What is loaded beyond them is spilled where all loads go first (rope of 200 heads took up to 1.6 times as long).
-const MOST: u32 = 255;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
-    /// Touches nothing but its operands.
-    Pure,
-    GlobalLoad {
-        registers: u32,
-    },
-    SharedLoad,
-    SharedStore,
-    /// Keeps its place, and lets loads pass.
-    Stays,
-    /// Nothing passes.
-    Ends,
-}
-
-/// The text of a function's body with loads in front.
-pub(super) fn loads_first(body: &str) -> String {
+/// The text of a function's body with loads in front. `most`: registers of a thread.
+pub(super) fn loads_first(body: &str, most: u32) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let in_loop = lines_in_loops(&lines);
     let mut text = String::with_capacity(body.len() + 256);
     let mut start = 0;
     for (index, line) in lines.iter().enumerate() {
-        if kind(line) == Line::Ends {
-            write_run(&lines[start..index], in_loop[index], &mut text);
+        if ends_run(Line::of(line)) {
+            write_run(&lines[start..index], in_loop[index], most, &mut text);
             put(line, &mut text);
             start = index + 1;
         }
     }
-    write_run(&lines[start..], false, &mut text);
+    write_run(&lines[start..], false, most, &mut text);
     text
 }
 
-fn kind(line: &str) -> Line {
-    if has_effects(line) {
-        return match loaded_registers(line) {
-            Some(registers) => Line::GlobalLoad { registers },
-            None if is_warp_sync(line) => Line::Stays,
-            None => Line::Ends,
-        };
-    }
-    if is_pure(line) {
-        return Line::Pure;
-    }
-    let operation = instruction(line);
-    match operation.split(' ').next() {
-        Some("load") if operation.contains("addrspace(3)") => Line::SharedLoad,
-        Some("store") if operation.contains("addrspace(3)") => Line::SharedStore,
-        Some("call") if operation.contains(" @llvm.nvvm.shfl.") => Line::Stays,
-        _ => Line::Ends,
-    }
+/// Whether no load passes.
+fn ends_run(line: Line) -> bool {
+    matches!(line, Line::SpecialRegister | Line::Collective | Line::Control | Line::Other)
 }
 
-/// The registers that a load from global memory fills, if others may pass it.
-pub(super) fn loaded_registers(line: &str) -> Option<u32> {
-    // What programs write themselves may do more.
-    if !inline_instructions(line).all(|one| one.starts_with("mov.") || one.starts_with("ld.global.")) {
-        return None;
-    }
-    let (_, rest) = line.split_once("ld.global.")?;
-    let name = rest.split(' ').next()?;
-    let mut words = 1;
-    let mut bits = None;
-    for part in name.split('.') {
-        match part.split_at_checked(1) {
-            Some(("v", count)) if count.parse::<u32>().is_ok() => words = count.parse().ok()?,
-            Some(("b", width)) => bits = width.parse::<u32>().ok(),
-            _ => {}
-        }
-    }
-    line.contains(" = ").then_some(words * bits?.div_ceil(32))
-}
-
-/// Which lines stand between a label and a branch back to it.
-pub(super) fn lines_in_loops(lines: &[&str]) -> Vec<bool> {
-    let mut labels: FxHashMap<&str, usize> = FxHashMap::default();
-    let mut within = vec![false; lines.len()];
-    for (index, line) in lines.iter().enumerate() {
-        if let Some(label) = line.strip_suffix(':') {
-            labels.insert(label, index);
-        } else if line.trim_start().starts_with("br ") {
-            let targets = line.split("label %").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap_or(rest));
-            for target in targets {
-                if let Some(&start) = labels.get(target) {
-                    within[start..=index].fill(true);
-                }
-            }
-        }
-    }
-    within
-}
-
-fn write_run(lines: &[&str], in_loop: bool, text: &mut String) {
+fn write_run(lines: &[&str], in_loop: bool, most: u32, text: &mut String) {
     let mut run = Run::of(lines);
-    // Whether it cannot stand in front of the run: it comes from a load or from what keeps its place.
-    let mut late: Vec<bool> = Vec::with_capacity(lines.len());
+    let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
     let mut first: Vec<usize> = Vec::new();
     let (mut loaded, mut stored) = (0, false);
-    for (index, line) in lines.iter().enumerate() {
-        let depends = run.operands[index].iter().any(|&operand| late[operand]);
-        let kind = kind(line);
-        match kind {
-            Line::GlobalLoad { registers } if !depends => {
+    for (index, is_ready) in run.ready(&kinds).into_iter().enumerate() {
+        match kinds[index] {
+            Line::GlobalLoad { registers } if is_ready => {
                 first.push(index);
                 loaded += registers;
             }
-            Line::SharedLoad if !depends && !stored => first.push(index),
+            Line::SharedLoad if is_ready && !stored => first.push(index),
             Line::SharedStore => stored = true,
             _ => {}
         }
-        late.push(depends || kind != Line::Pure);
     }
+    // What is loaded beyond a thread's registers is spilled again.
     let least = if in_loop { LEAST_IN_LOOP } else { LEAST_OUTSIDE };
-    if (least..=MOST).contains(&loaded) {
+    if (least..=most).contains(&loaded) {
         first.into_iter().for_each(|load| run.write(load, text));
         let fence = Instruction::SchedulingFence;
         put(&format!("  call void asm sideeffect \"{}\", \"{}\"() #2", fence.text(), fence.constraints()), text);
@@ -151,7 +75,7 @@ mod tests {
     use super::*;
 
     fn check(body: &str, expected: Expect) {
-        expected.assert_eq(&loads_first(body).lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
+        expected.assert_eq(&loads_first(body, 255).lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
     }
 
     fn load(result: u32, address: &str) -> String {
@@ -198,7 +122,7 @@ b2:
         body += "call void asm sideeffect \"st.global.b32 [$0], $1;\", \"l,r\"(ptr %arg1, i32 %t7) #1\n";
         body += &load(8, "%arg0");
         body += "br label %b1\n";
-        let text = loads_first(&body);
+        let text = loads_first(&body, 255);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[7].contains("pmevent.mask 0;"), "{text}");
         assert_eq!(lines[8..], body.lines().collect::<Vec<_>>()[7..]);
@@ -208,7 +132,15 @@ b2:
     fn few_loads_keep_their_places() {
         let few: String = (0..5).map(|index| load(index, "%arg0")).chain(["%t9 = add i32 %t0, %t1\n".to_owned()]).collect();
         let in_loop = format!("b1:\n{few}br label %b1\n");
-        assert_eq!(loads_first(&in_loop), in_loop);
-        assert_eq!(loads_first(&few), few);
+        assert_eq!(loads_first(&in_loop, 255), in_loop);
+        assert_eq!(loads_first(&few, 255), few);
+    }
+
+    #[test]
+    fn more_loads_than_registers_keep_their_places() {
+        let step = |index: u32| load(2 * index, "%arg0") + &format!("%t{} = add i32 %t{}, 1\n", 2 * index + 1, 2 * index);
+        let body: String = (0..30).map(step).collect();
+        assert!(loads_first(&body, 30).contains("pmevent.mask 0;"));
+        assert_eq!(loads_first(&body, 29), body);
     }
 }

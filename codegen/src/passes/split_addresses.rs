@@ -1,7 +1,8 @@
 //! Addresses as one scalar pointer and a tile of small offsets; index arithmetic of 64 bits in 32 where it fits.
 //!
 //! What all elements of an offset share (a program's share of the rows, a batch's stride) is added to the scalar pointer, once. What is
-//! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions.
+//! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions. Offsets of 64 bits
+//! of few elements outside loops stay whole.
 //! A comparison of 64-bit indices with a bound is one of 32 bits if both fit. Else it compares what is left with what is left of the bound, which
 //! is cut to 32 bits first where a thread compares so many numbers that it is worth it. Loads that `pipeline_loops` finds to be
 //! blocks keep their addresses and masks: it finds them by these, and nothing computes them in the end.
@@ -34,7 +35,7 @@ const DEPTH: u32 = 24;
 /// the first load can start; a comparison of 64 bits has one more than one of 32, and several elements share one.
 const CUT_FROM: u64 = 16;
 /// Elements for each thread up to which offsets of 64 bits outside loops stay whole: what a program shares is a second chain of 64-bit arithmetic,
-/// and so few elements save nothing by it. (In a loop the scalar pointer moves, or does not change at all.)
+/// and so few elements save nothing by it (`bench/ablations.py`). In a loop the scalar pointer is what moves.
 const WHOLE_UP_TO: u64 = 4;
 /// Operations between a part of a tile and the whole, at most.
 const TILE_DEPTH: u32 = 6;
