@@ -28,6 +28,7 @@ mod print;
 mod program;
 mod reduce;
 mod rounding;
+mod rows_first;
 mod scan;
 mod small_arguments;
 mod tma;
@@ -154,6 +155,8 @@ struct Emitter<'m> {
     origins: origins::Origins,
     /// LLVM makes a pointer to carry of every address in a loop.
     reduces_loops: bool,
+    /// There are products.
+    multiplies: bool,
     /// How the registers of a value follow from its first; see [`walks`].
     walks: Vec<Option<walks::Walk>>,
     declarations: BTreeSet<String>,
@@ -167,6 +170,8 @@ struct Emitter<'m> {
     metadata: Vec<String>,
     /// Linear functions of the thread's index that the entry block computes. Looked up only.
     linear: FxHashMap<(Vec<u32>, u32), Reg>,
+    /// Of [`Emitter::warp_linear`].
+    warp_linear: FxHashMap<Vec<u32>, Reg>,
     /// Predicates of the entry block: "my surplus bits are 0".
     leader: FxHashMap<u32, Reg>,
 }
@@ -205,6 +210,7 @@ impl<'m> Emitter<'m> {
             facts: facts::of_function(function),
             origins: origins::Origins::of(function),
             reduces_loops: control::reduces_loops(function),
+            multiplies: control::multiplies(function),
             walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),
             globals: Vec::new(),
@@ -214,6 +220,7 @@ impl<'m> Emitter<'m> {
             defined: BTreeSet::new(),
             metadata: vec!["!0 = !{!\"llvm.loop.unroll.disable\"}".into(), "!1 = !{!\"llvm.loop.peeled.count\", i32 0}".into()],
             linear: FxHashMap::default(),
+            warp_linear: FxHashMap::default(),
             leader: FxHashMap::default(),
         }
     }
@@ -492,7 +499,8 @@ impl<'m> Emitter<'m> {
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
         let registers = registers_of_thread(self.sm, self.module.num_warps, self.emission.max_registers);
-        let body = order::depth_first(&loads_first::loads_first(&early_loads::early_loads(&self.body), registers));
+        let body = loads_first::loads_first(&early_loads::early_loads(&self.body), registers);
+        let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies));
         put(format_args!("{}  br label %b0\nb0:\n{body}}}\n", self.entry));
         for function in &self.functions {
             put(format_args!("{function}"));

@@ -19,13 +19,16 @@ pub const REDUCE_LOOPS: &str = "tritium-reduce-loops";
 /// Whether to carry a pointer of every address in a loop. Where nothing is multiplied there are registers for that, and each load then waits for one
 /// addition. Loops with products hold too much else: theirs are a scalar pointer plus offsets that stay the same.
 pub(super) fn reduces_loops(function: &Function) -> bool {
-    let (mut loops, mut products) = (false, false);
-    function.walk(|_, op| match function.op(op).kind {
-        OpKind::For(_) | OpKind::While => loops = true,
-        OpKind::Dot { .. } | OpKind::Wgmma { .. } => products = true,
-        _ => {}
-    });
-    loops && !products
+    let mut loops = false;
+    function.walk(|_, op| loops |= function.op(op).kind.is_loop());
+    loops && !multiplies(function)
+}
+
+/// Whether there are products.
+pub(super) fn multiplies(function: &Function) -> bool {
+    let mut products = false;
+    function.walk(|_, op| products |= matches!(function.op(op).kind, OpKind::Dot { .. } | OpKind::Wgmma { .. }));
+    products
 }
 
 /// Instructions of a loop over all its trips, up to which it is unrolled whole: searches and chains of few scalars. What LLVM's own

@@ -12,20 +12,20 @@
 //! nor a loop.
 
 use super::{
-    lines::{Line, Run, lines_in_loops, put},
+    lines::{Line, Run, carried_around, put},
     loads_first,
 };
 
 /// The text of a function's body with such loads moved.
 pub(super) fn early_loads(body: &str) -> String {
     let lines: Vec<&str> = body.lines().collect();
-    let in_loop = lines_in_loops(&lines);
+    let carried = carried_around(&lines);
     let mut text = String::with_capacity(body.len());
     let mut block = Vec::new();
-    let mut rest = lines.iter().zip(in_loop);
-    for (&line, in_loop) in rest.by_ref() {
+    let mut rest = lines.iter().zip(carried);
+    for (&line, carried) in rest.by_ref() {
         let kind = Line::of(line);
-        if !in_loop && !matches!(kind, Line::Control | Line::Other) {
+        if carried.is_none() && !matches!(kind, Line::Control | Line::Other) {
             block.push(line);
             continue;
         }

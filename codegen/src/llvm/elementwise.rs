@@ -4,7 +4,9 @@
 //! and additions carry `contract`. **Invariant:** results are those of the interpreter, bit for bit but for the special-function unit's approximations.
 
 use tritium_tile::{
-    Elem, OpId, OpKind, Scalar, ValueId, math,
+    Elem, OpId, OpKind, Scalar, ValueId,
+    facts::Range,
+    math,
     ops::{BinaryOp, Predicate, UnaryOp},
 };
 
@@ -33,6 +35,7 @@ impl Emitter<'_> {
         let elems: Vec<Elem> = operation.operands.iter().map(|&v| self.ty(v).elem()).collect();
         let to = self.ty(result).elem();
         let fresh_address = matches!(operation.kind, OpKind::AddPtr) && self.is_cheaper_fresh(op);
+        let narrow_quotient = self.is_narrow_quotient(op);
         let mut regs = Vec::with_capacity(n);
         let repeated = self.repeated(result)?;
         if repeated == 0
@@ -56,7 +59,10 @@ impl Emitter<'_> {
                 }
                 OpKind::Binary(kind) => {
                     let s = self.number(elems[0])?;
-                    self.binary(*kind, s, args[0], args[1])?
+                    match narrow_quotient {
+                        true => self.narrow_quotient(*kind, &args),
+                        false => self.binary(*kind, s, args[0], args[1])?,
+                    }
                 }
                 OpKind::Compare(predicate) => self.compare(*predicate, elems[0], args[0], args[1])?,
                 OpKind::Select => {
@@ -120,6 +126,29 @@ impl Emitter<'_> {
             && self.origins.innermost_loop(pointer) == home
             && self.origins.innermost_loop(offset) != home
             && !self.origins.is_fixed(offset)
+    }
+
+    /// A quotient or remainder in 64 bits of numbers that have 32: a division of 64 bits is a hundred instructions and a branch around them.
+    fn is_narrow_quotient(&self, op: OpId) -> bool {
+        let operation = self.function.op(op);
+        if !matches!(operation.kind, OpKind::Binary(BinaryOp::DivS | BinaryOp::RemS))
+            || self.ty(operation.results[0]).elem().bits() != 64
+        {
+            return false;
+        }
+        let (dividend, divisor) = (self.facts.range(operation.operands[0]), self.facts.range(operation.operands[1]));
+        let has_32_bits = |range: Range| range.min >= i32::MIN.into() && range.max <= i32::MAX.into();
+        // Divisions by constants are products anyway; the least number over -1 is the one quotient that has 33 bits.
+        divisor.constant().is_none()
+            && has_32_bits(dividend)
+            && has_32_bits(divisor)
+            && (dividend.min > i32::MIN.into() || divisor.min >= 0)
+    }
+
+    fn narrow_quotient(&mut self, kind: BinaryOp, args: &[Reg]) -> Reg {
+        let (a, b) = (ins!(self, "trunc i64 {} to i32", args[0]), ins!(self, "trunc i64 {} to i32", args[1]));
+        let quotient = ins!(self, "{} i32 {a}, {b}", if kind == BinaryOp::DivS { "sdiv" } else { "srem" });
+        ins!(self, "sext i32 {quotient} to i64")
     }
 
     fn number(&self, elem: Elem) -> Emitted<Scalar> {

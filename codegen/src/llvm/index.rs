@@ -4,7 +4,7 @@
 //! entry block; registers add constants to it.
 
 use tritium_tile::{
-    OpId,
+    Elem, OpId, Scalar,
     layout::{algebra::apply, reshape},
 };
 
@@ -29,14 +29,28 @@ impl Emitter<'_> {
                 base => self.in_entry(|e| ins!(e, "xor i32 {base}, {flip}")),
             }
         } else {
-            self.in_entry(|e| e.thread_bits(columns))
+            self.in_entry(|e| e.bits_of(Reg::Tid, columns))
         };
         self.linear.insert(key, reg);
         reg
     }
 
+    /// `columns · warp`, in a uniform register: ptxas knows that lanes of a warp have one number of their warp, if it is asked of the first.
+    pub(super) fn warp_linear(&mut self, columns: &[u32]) -> Reg {
+        if let Some(&reg) = self.warp_linear.get(columns) {
+            return reg;
+        }
+        let reg = self.in_entry(|e| {
+            let warp = ins!(e, "lshr i32 {}, 5", Reg::Tid);
+            let warp = e.shuffle(Elem::Scalar(Scalar::I32), warp, "idx", Reg::Int(0));
+            e.bits_of(warp, columns)
+        });
+        self.warp_linear.insert(columns.to_vec(), reg);
+        reg
+    }
+
     /// Input bits whose images lie equally far away move together: one `and` and one shift for each distance.
-    fn thread_bits(&mut self, columns: &[u32]) -> Reg {
+    fn bits_of(&mut self, thread: Reg, columns: &[u32]) -> Reg {
         let mut distances: Vec<(i32, u32)> = Vec::new();
         for (from, &column) in columns.iter().enumerate() {
             for to in (0..32).filter(|to| column >> to & 1 == 1) {
@@ -50,7 +64,7 @@ impl Emitter<'_> {
         let all = (self.threads() - 1) as i64;
         let mut sum: Option<(Reg, u32)> = None;
         for (distance, mask) in distances {
-            let part = if i64::from(mask) & all == all { Reg::Tid } else { ins!(self, "and i32 {}, {mask}", Reg::Tid) };
+            let part = if i64::from(mask) & all == all { thread } else { ins!(self, "and i32 {thread}, {mask}") };
             let (part, bits) = match distance {
                 0 => (part, mask),
                 1.. => (ins!(self, "shl i32 {part}, {distance}"), mask << distance),

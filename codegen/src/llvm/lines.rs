@@ -2,6 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::ptx_strings::Instruction;
+
 /// What a line is to a load that changes places with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
@@ -86,28 +88,52 @@ fn loaded_registers(line: &str) -> Option<u32> {
     Some(words * bits?.div_ceil(32))
 }
 
-/// Which lines stand between a label and a branch back to it.
-pub(super) fn lines_in_loops(lines: &[&str]) -> Vec<bool> {
-    let mut labels: FxHashMap<&str, usize> = FxHashMap::default();
-    let mut within = vec![false; lines.len()];
+/// By line, the registers of what the loops around it carry; `None` outside loops: between no label and a branch back to it.
+pub(super) fn carried_around(lines: &[&str]) -> Vec<Option<u32>> {
+    // Where a label stands, and the last branch back to it.
+    let mut labels: FxHashMap<&str, (usize, Option<usize>)> = FxHashMap::default();
     for (index, line) in lines.iter().enumerate() {
         if let Some(label) = line.strip_suffix(':') {
-            labels.insert(label, index);
+            labels.insert(label, (index, None));
         } else if line.trim_start().starts_with("br ") {
             let targets = line.split("label %").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap_or(rest));
             for target in targets {
-                if let Some(&start) = labels.get(target) {
-                    within[start..=index].fill(true);
+                if let Some((_, back)) = labels.get_mut(target) {
+                    *back = Some(index);
                 }
             }
         }
     }
-    within
+    let mut around = vec![None; lines.len()];
+    for (start, back) in labels.into_values() {
+        let Some(back) = back else { continue };
+        let phis = lines[start + 1..].iter().map_while(|line| instruction(line).strip_prefix("phi "));
+        let carried: u32 = phis.map(registers_of).sum();
+        for line in &mut around[start..=back] {
+            *line = Some(line.unwrap_or(0) + carried);
+        }
+    }
+    around
+}
+
+/// Of a value of the type that a text begins with.
+fn registers_of(text: &str) -> u32 {
+    match text.split([' ', '(']).next() {
+        Some("i1") => 0,
+        Some("i64" | "double" | "ptr") => 2,
+        _ => 1,
+    }
 }
 
 pub(super) fn put(line: &str, text: &mut String) {
     text.push_str(line);
     text.push('\n');
+}
+
+/// What ptxas schedules nothing across.
+pub(super) fn put_fence(text: &mut String) {
+    let fence = Instruction::SchedulingFence;
+    put(&format!("  call void asm sideeffect \"{}\", \"{}\"() #2", fence.text(), fence.constraints()), text);
 }
 
 /// The instruction behind the name of its result.

@@ -11,8 +11,7 @@
 //!
 //! **Invariant:** loads keep their order, and pass no store, no barrier and no other effect; a load from shared memory passes no store to it.
 
-use super::lines::{Line, Run, lines_in_loops, put};
-use crate::ptx_strings::Instruction;
+use super::lines::{Line, Run, carried_around, put, put_fence};
 
 /// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
 /// `bench/loads_first.py`.
@@ -23,17 +22,17 @@ pub(super) const LEAST_OUTSIDE: u32 = 24;
 /// The text of a function's body with loads in front. `most`: registers of a thread.
 pub(super) fn loads_first(body: &str, most: u32) -> String {
     let lines: Vec<&str> = body.lines().collect();
-    let in_loop = lines_in_loops(&lines);
+    let carried = carried_around(&lines);
     let mut text = String::with_capacity(body.len() + 256);
     let mut start = 0;
     for (index, line) in lines.iter().enumerate() {
         if ends_run(Line::of(line)) {
-            write_run(&lines[start..index], in_loop[index], most, &mut text);
+            write_run(&lines[start..index], carried[index], most, &mut text);
             put(line, &mut text);
             start = index + 1;
         }
     }
-    write_run(&lines[start..], false, most, &mut text);
+    write_run(&lines[start..], None, most, &mut text);
     text
 }
 
@@ -42,7 +41,8 @@ fn ends_run(line: Line) -> bool {
     matches!(line, Line::SpecialRegister | Line::Collective | Line::Control | Line::Other)
 }
 
-fn write_run(lines: &[&str], in_loop: bool, most: u32, text: &mut String) {
+/// `carried`: registers of what the loops around the run carry.
+fn write_run(lines: &[&str], carried: Option<u32>, most: u32, text: &mut String) {
     let mut run = Run::of(lines);
     let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
     let mut first: Vec<usize> = Vec::new();
@@ -58,12 +58,12 @@ fn write_run(lines: &[&str], in_loop: bool, most: u32, text: &mut String) {
             _ => {}
         }
     }
+    let least = if carried.is_some() { LEAST_IN_LOOP } else { LEAST_OUTSIDE };
     // What is loaded beyond a thread's registers is spilled again.
-    let least = if in_loop { LEAST_IN_LOOP } else { LEAST_OUTSIDE };
+    let most = most.saturating_sub(carried.unwrap_or(0));
     if (least..=most).contains(&loaded) {
         first.into_iter().for_each(|load| run.write(load, text));
-        let fence = Instruction::SchedulingFence;
-        put(&format!("  call void asm sideeffect \"{}\", \"{}\"() #2", fence.text(), fence.constraints()), text);
+        put_fence(text);
     }
     run.write_rest(text);
 }

@@ -84,6 +84,19 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// What `read` gives where the predicate holds; elsewhere nothing that may be used.
+    pub(super) fn when(&mut self, predicate: Option<Reg>, ty: &str, read: impl FnOnce(&mut Self) -> Reg) -> Reg {
+        let Some(predicate) = predicate else { return read(self) };
+        let (before, inside, after) = (self.label, self.new_label(), self.new_label());
+        line!(self, "br i1 {predicate}, label %b{inside}, label %b{after}");
+        self.start_block(inside);
+        let value = read(self);
+        let last = self.label;
+        line!(self, "br label %b{after}");
+        self.start_block(after);
+        ins!(self, "phi {ty} [ {value}, %b{last} ], [ poison, %b{before} ]")
+    }
+
     /// An element as C passes it to a variadic function.
     fn variadic(&mut self, elem: Elem, reg: Reg, hex: bool, signed: bool) -> Emitted<Variadic> {
         let ty = type_name(elem);

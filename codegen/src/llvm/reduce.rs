@@ -20,6 +20,9 @@ use crate::scratch::{partial_bytes, partials_at, reduce_partials};
 /// Partial results that a thread would have to read, from which on they are combined once for all threads.
 const SHARED_OUT: usize = 16;
 
+/// Warps that all exchange what one of them would be enough for: less of them do not fill the unit that does it, and a branch takes longer.
+const MAX_WARPS_TOGETHER: u32 = 16;
+
 /// Where the total of an element lies among its partial results: each at another of them, so that lanes which read the totals of several
 /// elements find them in several banks. Linear over bits.
 fn total_slot(key: u32, along: u32) -> u32 {
@@ -225,18 +228,20 @@ impl Emitter<'_> {
         warp_bits: u32,
     ) -> Emitted<()> {
         let threads = 32u32 << warp_bits;
-        // Whole warps, for the butterflies; lanes beyond the last slot do what others do and write nothing.
+        // Whole warps, for the butterflies; lanes beyond the last slot do what others do and write nothing. It is asked of the warp's number, so
+        // that ptxas sees that lanes stay together.
         let at_work = slots.max(32);
         let bits = || 0..5 + warp_bits;
-        let beyond: Vec<u32> = bits().map(|bit| if 1 << bit >= at_work { 1 << bit } else { 0 }).collect();
+        let beyond: Vec<u32> = (0..warp_bits).map(|bit| if 32 << bit >= at_work { 1 << bit } else { 0 }).collect();
         let works = match at_work < threads {
             true => {
-                let beyond = self.linear(&beyond, 0);
+                let beyond = self.warp_linear(&beyond);
                 Some(ins!(self, "icmp eq i32 {beyond}, 0"))
             }
             false => None,
         };
-        self.guarded(works, |e| {
+        let together = 1 << warp_bits <= MAX_WARPS_TOGETHER;
+        self.guarded(works.filter(|_| !together), |e| {
             for first in (0..slots).step_by(threads as usize) {
                 let address = |e: &mut Self, i: usize| {
                     let bytes = partial_bytes(elems[i]);
@@ -246,7 +251,7 @@ impl Emitter<'_> {
                 let mut value = Vec::with_capacity(elems.len());
                 for (i, &elem) in elems.iter().enumerate() {
                     let address = address(e, i);
-                    value.push(e.partials(address, elem, 1)[0]);
+                    value.push(e.when(works.filter(|_| together), type_name(elem), |e| e.partials(address, elem, 1)[0]));
                 }
                 for step in 0..along {
                     let lane = Reg::Int(1 << step);

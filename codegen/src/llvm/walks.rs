@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use tritium_tile::{
     Elem, OpId, OpKind, Scalar, ValueId,
+    facts::Range,
     ops::{BinaryOp, CastOp, Constant},
 };
 
@@ -31,6 +32,8 @@ impl Emitter<'_> {
         let result = operation.results[0];
         let ty = self.ty(result);
         let wide = ty.elem() == Elem::Scalar(Scalar::I64);
+        // What may be any number of 32 bits may have wrapped.
+        let sums = wide || self.facts.range(result) != Range::of_type(ty);
         if ty.is_scalar() || !(wide || ty.elem() == Elem::Scalar(Scalar::I32) || ty.elem().pointee().is_some()) {
             return Ok(());
         }
@@ -39,10 +42,10 @@ impl Emitter<'_> {
                 Some(vec![Reg::Int(0); self.num_registers(result)?.trailing_zeros() as usize])
             }
             OpKind::Iota { .. } => self.iota_walk(result)?,
-            // Numbers of 32 bits that have steps are those of `iota`, which are small: no sum wraps before it is widened.
+            // No sum of 32 bits that has steps wraps before it is widened.
             OpKind::Cast(CastOp::ExtS) => self.walk(operation.operands[0]).map(|walk| walk.to_vec()),
-            OpKind::Binary(BinaryOp::AddI) if wide => self.summed(operation.operands[0], operation.operands[1], 1),
-            OpKind::Binary(BinaryOp::MulI) if wide => {
+            OpKind::Binary(BinaryOp::AddI) if sums => self.summed(operation.operands[0], operation.operands[1], 1),
+            OpKind::Binary(BinaryOp::MulI) if sums => {
                 let (a, b) = (operation.operands[0], operation.operands[1]);
                 match (self.is_same_everywhere(a), self.is_same_everywhere(b)) {
                     (_, true) => self.scaled(a, b)?,
@@ -81,10 +84,12 @@ impl Emitter<'_> {
         let operation = self.function.op(op);
         let (pointer, offset, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
         let home = self.origins.innermost_loop(result);
-        let moves = home.is_some() && self.origins.innermost_loop(pointer) == home && self.origins.innermost_loop(offset) != home;
+        let stays = self.origins.innermost_loop(offset) != home || self.origins.is_fixed(offset);
+        let moves = home.is_some() && self.origins.innermost_loop(pointer) == home && stays;
         let Some(walk) = self.walk(result).filter(|_| moves) else { return Ok(None) };
         let is_known = |step: &Reg| matches!(step, Reg::Int(_));
-        if walk.iter().filter(|step| !is_known(step)).count() < 2 {
+        let unknown = walk.iter().filter(|step| !is_known(step)).count();
+        if unknown == 1 || unknown == 0 && self.reduces_loops {
             return Ok(None);
         }
         let Some(pointee) = self.ty(result).elem().pointee() else { return Ok(None) };

@@ -111,10 +111,12 @@ impl Emitter<'_> {
     /// The descriptor of a buffer for this thread's warpgroup; `groups` are the bytes that the warp bits beyond a warpgroup add.
     fn descriptor(&mut self, buffer: ValueId, matrix: &wgmma::Matrix, groups: &[u32]) -> Emitted<Reg> {
         let place = self.place_of(buffer)?;
-        let mut columns = vec![0; 7];
-        columns.extend(groups);
-        let address = self.address_in(place, &columns, 0);
-        let address = ins!(self, "ptrtoint ptr addrspace(3) {address} to i32");
+        let address = self.address_in(place, &[], 0);
+        let mut address = ins!(self, "ptrtoint ptr addrspace(3) {address} to i32");
+        if groups.iter().any(|&bytes| bytes != 0) {
+            let group = self.warp_linear(&[&[0, 0], groups].concat());
+            address = ins!(self, "add i32 {address}, {group}");
+        }
         let field = ins!(self, "lshr exact i32 {address}, 4");
         let field = ins!(self, "and i32 {field}, 16383");
         let wide = ins!(self, "zext i32 {field} to i64");

@@ -39,6 +39,9 @@ const MAX_CHAIN: u32 = 32;
 /// at most this many of them.
 const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
 
+/// The same for statistics of rows that are stored outside loops, where nothing runs while a barrier is waited for anyway.
+const MAX_LAST_ELEMENTS_PER_THREAD: u32 = 2;
+
 /// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is
 /// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
 const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
@@ -58,6 +61,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         homes: vec![None; values],
         chain: vec![0; values],
         at: FxHashMap::default(),
+        loops: 0,
     };
     assignment.hint_block(function, function.body);
     assignment.home_block(function, function.body);
@@ -156,6 +160,8 @@ struct Assignment<'t> {
     chain: Vec<u32>,
     /// The layout in which an op works, where its results do not say: its source's.
     at: FxHashMap<OpId, Vec<LayoutId>>,
+    /// Around what is looked at.
+    loops: u32,
 }
 
 impl Assignment<'_> {
@@ -245,7 +251,9 @@ impl Assignment<'_> {
     fn is_free_in(&self, kind: &OpKind, ty: &Type, layout: LayoutId) -> bool {
         let Some(layout) = self.table.distributed(layout) else { return false };
         let is_load = !matches!(kind, OpKind::Store(_));
-        distinct_registers(layout) <= MAX_FREE_ELEMENTS_PER_THREAD || is_load && is_repeatable_in(ty, layout)
+        let is_last = !is_load && self.loops == 0 && ty.shape().len() == 1;
+        let most = if is_last { MAX_LAST_ELEMENTS_PER_THREAD } else { MAX_FREE_ELEMENTS_PER_THREAD };
+        distinct_registers(layout) <= most || is_load && is_repeatable_in(ty, layout)
     }
 
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.
@@ -447,6 +455,7 @@ impl Assignment<'_> {
     }
 
     fn home_control(&mut self, function: &Function, id: OpId) {
+        self.loops += u32::from(function.op(id).kind.is_loop());
         if let Some(ForLoop { body, init, args, results, .. }) = function.for_loop(id) {
             self.carried(function, args, init, body, |this| this.home_block(function, body));
             for (&arg, &result) in args.iter().zip(results) {
@@ -482,6 +491,7 @@ impl Assignment<'_> {
                 self.homes[result.index()] = Some(layout);
             }
         }
+        self.loops -= u32::from(function.op(id).kind.is_loop());
     }
 
     /// Where the operands of a reduction or scan come together.

@@ -9,6 +9,7 @@
 //! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
 //! stay.
 
+use rustc_hash::FxHashSet;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueId,
     layout::{Conversion, Distributed, Layout, LayoutTable, Side, convert::conversion, mma::dot_operand, shared::swizzled},
@@ -16,6 +17,7 @@ use tritium_tile::{
 };
 
 use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
+use crate::pressure;
 
 pub static PASS: Pass = Pass {
     name: "place_operands_in_shared",
@@ -24,6 +26,9 @@ pub static PASS: Pass = Pass {
     gives: &[Fact::OperandsStaged],
     run,
 };
+
+/// Registers of a thread that an operand may take while another dot is computed.
+const MAX_REGISTERS_WAITING: usize = 96;
 
 /// The value is the result of a conversion that moves data between threads.
 pub(super) fn is_costly_conversion(module: &Module, function: &Function, value: ValueId) -> bool {
@@ -77,6 +82,12 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         }
         staged.push((id, warpgroups, operands));
     });
+    let short: FxHashSet<BlockId> = staged
+        .iter()
+        .filter_map(|(dot, _, operands)| Some((*dot, parents[dot.index()]?, operands)))
+        .filter(|&(dot, block, operands)| is_short(function, block, dot, operands, options.launch.num_warps))
+        .map(|(_, block, _)| block)
+        .collect();
     // Buffers by what they hold, how, and in which block they are filled.
     let mut filled: Vec<(Contents, ValueId)> = Vec::new();
     for (dot, warpgroups, operands) in staged {
@@ -114,7 +125,13 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                     load.kind = OpKind::LocalLoad;
                     load.operands = [buffer].into_iter().collect();
                     if parents[convert.index()] == parents[dot.index()] && first_user == Some(&dot) {
-                        fills.push(alloc);
+                        let def = function.def_op(value).filter(|def| parents[def.index()] == parents[dot.index()]);
+                        match def.filter(|_| parents[dot.index()].is_some_and(|block| short.contains(&block))) {
+                            Some(def) => {
+                                rewrite::insert_after(function, def, alloc);
+                            }
+                            None => fills.push(alloc),
+                        }
                         reads.push(convert);
                     } else {
                         rewrite::insert_before(function, convert, alloc);
@@ -163,6 +180,18 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     read_again(module, options);
     rewrite::compact(&mut module.functions[0]);
     Ok(())
+}
+
+/// Whether an operand that takes so many registers would wait in them for another dot of its block.
+fn is_short(function: &Function, block: BlockId, dot: OpId, operands: &[Staged], num_warps: u32) -> bool {
+    operands.iter().any(|operand| {
+        let list = &function.block(block).ops;
+        let Some(def) = function.def_op(operand.source) else { return false };
+        let waits = list.iter().skip_while(|&&op| op != def).take_while(|&&op| op != dot);
+        operand.convert.is_some()
+            && pressure::registers(function.ty(operand.source), num_warps) > MAX_REGISTERS_WAITING
+            && waits.clone().any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }))
+    })
 }
 
 /// What a tile is the transpose of.

@@ -31,6 +31,8 @@ pub static PASS: Pass = Pass {
 
 /// Sums deeper than this are left as they are.
 const DEPTH: u32 = 24;
+/// More than any memory has elements.
+const LOADED_INDEX: i128 = 1 << 48;
 /// Elements of a mask for each thread from which on a bound of 64 bits is cut to 32. That takes about ten instructions, one after the other, before
 /// the first load can start; a comparison of 64 bits has one more than one of 32, and several elements share one.
 const CUT_FROM: u64 = 16;
@@ -458,6 +460,29 @@ impl Rebase<'_> {
         if fits { interval } else { (full.min.into(), full.max.into()) }
     }
 
+    /// The numbers a value can be where what is loaded is an index into memory.
+    fn plausible(&self, value: ValueId, depth: u32) -> (i128, i128) {
+        let known = self.interval(value, 0);
+        let full = facts::Range::of_type(self.function.ty(value));
+        let Some(op) = self.def(value).filter(|_| depth < DEPTH && known == (full.min.into(), full.max.into())) else {
+            return known;
+        };
+        let of = |n: usize| self.plausible(op.operands[n], depth + 1);
+        let (min, max) = match &op.kind {
+            OpKind::Load(_) => (-LOADED_INDEX, LOADED_INDEX),
+            OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS) => of(0),
+            OpKind::Binary(BinaryOp::AddI) => (of(0).0 + of(1).0, of(0).1 + of(1).1),
+            OpKind::Binary(BinaryOp::SubI) => (of(0).0 - of(1).1, of(0).1 - of(1).0),
+            OpKind::Binary(BinaryOp::MulI) => {
+                let ((a0, a1), (b0, b1)) = (of(0), of(1));
+                let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
+                (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
+            }
+            _ => known,
+        };
+        (min.max(full.min.into()), max.min(full.max.into()))
+    }
+
     /// The same numbers in 32 bits, if it can be had without touching every element.
     fn narrow(&mut self, value: ValueId) -> Option<ValueId> {
         if self.function.ty(value).elem() != Elem::Scalar(Scalar::I64) {
@@ -577,12 +602,14 @@ impl Rebase<'_> {
         }
         let parts = self.split(sum);
         let (Some(rest), Some(bound)) = (parts.rest, self.split_uniform(bound)) else { return };
-        let small = |(min, max): (i128, i128)| min >= -(1 << 61) && max <= 1 << 61;
-        let exact = self.interval(sum, 0);
         let apart = parts.shared.map_or((0, 0), |s| self.interval(s, 0));
         let (min, max) = self.interval(rest, 0);
         let full = (i128::from(i32::MIN) + 1, i128::from(i32::MAX) - 1);
-        if !small(exact) || !small(apart) || !small(self.interval(bound, 0)) || min < full.0 || max > full.1 {
+        let small = |value| {
+            let (min, max) = self.plausible(value, 0);
+            min >= -(1 << 61) && max <= 1 << 61
+        };
+        if !small(sum) || !parts.shared.is_none_or(small) || !small(bound) || min < full.0 || max > full.1 {
             return;
         }
         let Some(narrow) = self.narrow(rest) else { return };

@@ -198,6 +198,10 @@ pub(super) fn unary(op: UnaryOp, elem: Elem, a: &Data) -> Option<Data> {
         Data::F32(v) => {
             let f = math::function(op)?;
             match op {
+                // The machine takes what is subnormal for 0.
+                UnaryOp::Sqrt | UnaryOp::Rsqrt => {
+                    Data::F32(v.iter().map(|&x| float::round_f64(scalar, f(float::flushed(x).into()))).collect())
+                }
                 // Exact, or rounded correctly in f32 already.
                 UnaryOp::NegF => Data::F32(v.iter().map(|x| -x).collect()),
                 UnaryOp::AbsF => Data::F32(v.iter().map(|x| x.abs()).collect()),

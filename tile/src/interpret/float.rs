@@ -6,6 +6,11 @@
 
 use crate::types::Scalar;
 
+/// What is subnormal is a zero of its sign.
+pub(crate) fn flushed(x: f32) -> f32 {
+    if x.abs() < f32::MIN_POSITIVE { 0f32.copysign(x) } else { x }
+}
+
 /// Digits behind the point, the least normal exponent, the largest finite value, and whether more than that becomes infinite.
 struct Format {
     digits: u32,

@@ -5,7 +5,7 @@
 use std::array;
 
 use super::tape::{Approx, Compare, Convert, FloatOp, IntOp, Node, Op, Program};
-use crate::types::Scalar;
+use crate::{interpret::float::flushed, types::Scalar};
 
 /// Elements of a batch.
 pub const LANES: usize = 32;
@@ -161,7 +161,6 @@ fn select(condition: &Lanes, a: &Lanes, b: &Lanes) -> Lanes {
 
 fn approx(op: Approx, a: &Lanes, b: Option<&Lanes>) -> Lanes {
     let F32(a) = a else { return *a };
-    let flushed = |x: f32| if x.abs() < f32::MIN_POSITIVE { 0f32.copysign(x) } else { x };
     let through = |f: fn(f64) -> f64| F32(map(a, |x| f(x.into()) as f32));
     match (op, b) {
         (Approx::Div | Approx::DivFull, Some(F32(b))) => F32(zip(a, b, |x, y| x / y)),
@@ -170,8 +169,8 @@ fn approx(op: Approx, a: &Lanes, b: Option<&Lanes>) -> Lanes {
         (Approx::Lg2, _) => through(libm::log2),
         (Approx::Sin, _) => through(libm::sin),
         (Approx::Cos, _) => through(libm::cos),
-        (Approx::Sqrt, _) => through(f64::sqrt),
-        (Approx::Rsqrt, _) => through(|x| 1.0 / x.sqrt()),
+        (Approx::Sqrt, _) => F32(map(a, |x| flushed(x).sqrt())),
+        (Approx::Rsqrt, _) => F32(map(a, |x| (1.0 / f64::from(flushed(x)).sqrt()) as f32)),
         (Approx::RcpFtz, _) => F32(map(a, |x| flushed((1.0 / f64::from(flushed(x))) as f32))),
         (Approx::Div | Approx::DivFull, _) => F32(*a),
     }

@@ -83,6 +83,7 @@ pub enum Approx {
     Lg2,
     Sin,
     Cos,
+    /// A root, and a root's reciprocal, of which denormals are 0.
     Sqrt,
     Rsqrt,
     /// A reciprocal; denormals are 0.

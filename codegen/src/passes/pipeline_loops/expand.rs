@@ -180,8 +180,13 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
             }
         }
     }
-    let mut ops = std::mem::take(&mut e.out);
-    ops.extend_from_slice(old_ops);
+    // What the trip stores of the trip before it waits for no data of its own.
+    let first_read = old_ops.iter().position(|id| e.rings.contains_key(id)).unwrap_or(0);
+    let stores_before = old_ops[..first_read].iter().any(|&id| matches!(e.function.op(id).kind, OpKind::Store(_)));
+    let (early, late) = old_ops.split_at(if stores_before { first_read } else { 0 });
+    let mut ops = early.to_vec();
+    ops.append(&mut e.out);
+    ops.extend_from_slice(late);
     let mut passed: Vec<ValueId> = yielded.clone();
     passed.extend(states.iter().flatten());
     passed.extend(keys.iter().map(|key| carried[key]));
