@@ -72,7 +72,7 @@ time_both() {
 
 case $command in
   pack) pack "$@" ;;
-  time) unpacked && time_both "$@" ;;
-  python) unpacked && python3 "$@" ;;
+  time) unpacked; time_both "$@" ;;
+  python) unpacked; python3 "$@" ;;
   *) echo "kit.sh: no command $command" >&2 && exit 2 ;;
 esac

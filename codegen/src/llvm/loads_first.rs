@@ -64,6 +64,10 @@ fn write_run(lines: &[&str], carried: Option<u32>, most: u32, text: &mut String)
     if (least..=most).contains(&loaded) {
         first.into_iter().for_each(|load| run.write(load, text));
         put_fence(text);
+    } else if loaded > most && carried.is_none() {
+        // What they are loaded by is computed before the first of them, or ptxas has less registers still.
+        (0..first[0]).for_each(|index| run.write(index, text));
+        put_fence(text);
     }
     run.write_rest(text);
 }
@@ -141,6 +145,8 @@ b2:
         let step = |index: u32| load(2 * index, "%arg0") + &format!("%t{} = add i32 %t{}, 1\n", 2 * index + 1, 2 * index);
         let body: String = (0..30).map(step).collect();
         assert!(loads_first(&body, 30).contains("pmevent.mask 0;"));
-        assert_eq!(loads_first(&body, 29), body);
+        let kept = loads_first(&body, 29);
+        assert!(kept.lines().next().is_some_and(|line| line.contains("pmevent.mask 0;")));
+        assert!(kept.ends_with(&body));
     }
 }
