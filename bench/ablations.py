@@ -18,6 +18,7 @@ TABLES = {
     "stores": ("stores computed in turns", "llvm/order.rs", "TOGETHER"),
     "whole-offsets": ("elements a thread up to which 64-bit offsets outside loops stay whole", "passes/split_addresses.rs", "WHOLE_UP_TO"),
     "early-loads": ("registers of loads that go in front of barriers, a block's first loads among them: less than", "llvm/loads_first.rs", "LEAST_OUTSIDE"),
+    "rows-first": ("numbers that a thread exchanges from which on a fence stands behind them", "llvm/rows_first.rs", "LEAST"),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
 
