@@ -65,7 +65,7 @@ fn write_run(lines: &[&str], carried: Option<u32>, most: u32, text: &mut String)
         first.into_iter().for_each(|load| run.write(load, text));
         put_fence(text);
     } else if loaded > most && carried.is_none() {
-        // What they are loaded by is computed before the first of them, or ptxas has less registers still.
+        // What they are loaded by is computed before the first of them, or ptxas has fewer registers still.
         (0..first[0]).for_each(|index| run.write(index, text));
         put_fence(text);
     }

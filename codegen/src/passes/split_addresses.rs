@@ -33,6 +33,8 @@ pub static PASS: Pass = Pass {
 const DEPTH: u32 = 24;
 /// More than any memory has elements.
 const LOADED_INDEX: i128 = 1 << 48;
+/// Operations between a bound and what it is loaded by, at most: each may have two operands.
+const INDEX_DEPTH: u32 = 8;
 /// Elements of a mask for each thread from which on a bound of 64 bits is cut to 32. That takes about ten instructions, one after the other, before
 /// the first load can start; a comparison of 64 bits has one more than one of 32, and several elements share one.
 const CUT_FROM: u64 = 16;
@@ -464,23 +466,26 @@ impl Rebase<'_> {
     fn plausible(&self, value: ValueId, depth: u32) -> (i128, i128) {
         let known = self.interval(value, 0);
         let full = facts::Range::of_type(self.function.ty(value));
-        let Some(op) = self.def(value).filter(|_| depth < DEPTH && known == (full.min.into(), full.max.into())) else {
-            return known;
-        };
+        let full: (i128, i128) = (full.min.into(), full.max.into());
+        let Some(op) = self.def(value).filter(|_| depth < INDEX_DEPTH && known == full) else { return known };
         let of = |n: usize| self.plausible(op.operands[n], depth + 1);
         let (min, max) = match &op.kind {
             OpKind::Load(_) => (-LOADED_INDEX, LOADED_INDEX),
             OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS) => of(0),
-            OpKind::Binary(BinaryOp::AddI) => (of(0).0 + of(1).0, of(0).1 + of(1).1),
-            OpKind::Binary(BinaryOp::SubI) => (of(0).0 - of(1).1, of(0).1 - of(1).0),
-            OpKind::Binary(BinaryOp::MulI) => {
+            OpKind::Binary(kind @ (BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI)) => {
                 let ((a0, a1), (b0, b1)) = (of(0), of(1));
-                let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
-                (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
+                match kind {
+                    BinaryOp::AddI => (a0 + b0, a1 + b1),
+                    BinaryOp::SubI => (a0 - b1, a1 - b0),
+                    _ => {
+                        let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
+                        (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
+                    }
+                }
             }
             _ => known,
         };
-        (min.max(full.min.into()), max.min(full.max.into()))
+        (min.max(full.0), max.min(full.1))
     }
 
     /// The same numbers in 32 bits, if it can be had without touching every element.
