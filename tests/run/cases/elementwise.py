@@ -66,10 +66,10 @@ def cases(s):
         for name, ref in (("sin", np.sin), ("cos", np.cos)):
             # The largest arguments need many digits of pi, which f64 of NumPy has.
             unary(s, name, f"tl.{name}(x)", t, ref, ulps(2, t, floor), within(-1e4, 1e4))
-        # A subnormal may count as 0.
-        tiny = lambda x, fast=fast: fast & (np.abs(x) < TINY)
-        unary(s, "sqrt", "tl.sqrt(x)", t, np.sqrt, lambda x, y, t=t, tiny=tiny: np.where(tiny(x), y, 2 * ulp(y, t)))
-        unary(s, "rsqrt", "tl.rsqrt(x)", t, lambda x: 1 / np.sqrt(x), lambda x, y, t=t, tiny=tiny: np.where(tiny(x), np.inf, 3 * ulp(y, t)))
+        # A subnormal counts as a zero of its sign.
+        taken = lambda x, fast=fast: np.where(fast & (np.abs(x) < TINY), np.copysign(0, x), x)
+        unary(s, "sqrt", "tl.sqrt(x)", t, lambda x, taken=taken: np.sqrt(taken(x)), ulps(2, t))
+        unary(s, "rsqrt", "tl.rsqrt(x)", t, lambda x, taken=taken: 1 / np.sqrt(taken(x)), ulps(3, t))
         unary(s, "erf", "tl.erf(x)", t, erf, ulps(3 if fast else 2, t, floor), within(-4, 4))
         unary(s, "sigmoid", "tl.sigmoid(x)", t, lambda x: 1 / (1 + np.exp(-x)), (lambda x, y: np.maximum((6 + 1.2 * np.minimum(np.abs(np.nan_to_num(x)), 128)) * ulp(y, f32), TINY)) if fast else ulps(4, t), within(-20, 20))
         for name in ("floor", "ceil"):
