@@ -53,7 +53,7 @@ use tritium_tile::{
 };
 
 pub use crate::Unsupported;
-use crate::{ptx_strings::Instruction, tensor_map::TensorMap};
+use crate::{passes, ptx_strings::Instruction, tensor_map::TensorMap};
 pub use control::{REDUCE_LOOPS, UNROLL_FULL};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
@@ -210,7 +210,7 @@ impl<'m> Emitter<'m> {
             facts: facts::of_function(function),
             origins: origins::Origins::of(function),
             reduces_loops: control::reduces_loops(function),
-            multiplies: control::multiplies(function),
+            multiplies: passes::multiplies(function),
             walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),
             globals: Vec::new(),

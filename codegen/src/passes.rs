@@ -182,9 +182,9 @@ fn expect(pass: &Pass, what: &str, facts: &[Fact], module: &Module, options: &Co
 }
 
 /// Some product is computed.
-fn multiplies(function: &Function) -> bool {
+pub(crate) fn multiplies(function: &Function) -> bool {
     let mut found = false;
-    function.walk(|_, id| found |= matches!(function.op(id).kind, OpKind::Dot { .. }));
+    function.walk(|_, id| found |= matches!(function.op(id).kind, OpKind::Dot { .. } | OpKind::Wgmma { .. }));
     found
 }
 

@@ -3,12 +3,10 @@
 //! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
 //! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked or short, unrolls them.
 
-use tritium_tile::{
-    BlockId, Function, OpId, OpKind, Origin, ValueId, control::ForArgs, layout::Distributed, ops::LoopAttrs, rewrite,
-};
+use tritium_tile::{BlockId, Function, OpId, Origin, ValueId, control::ForArgs, layout::Distributed, ops::LoopAttrs, rewrite};
 
 use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
-use crate::{pressure::is_heavy, ptx_strings::Instruction};
+use crate::{passes, pressure::is_heavy, ptx_strings::Instruction};
 
 /// Says of a loop that LLVM unrolls it; a text that has it needs a pass more.
 pub const UNROLL_FULL: &str = "llvm.loop.unroll.full";
@@ -21,14 +19,7 @@ pub const REDUCE_LOOPS: &str = "tritium-reduce-loops";
 pub(super) fn reduces_loops(function: &Function) -> bool {
     let mut loops = false;
     function.walk(|_, op| loops |= function.op(op).kind.is_loop());
-    loops && !multiplies(function)
-}
-
-/// Whether there are products.
-pub(super) fn multiplies(function: &Function) -> bool {
-    let mut products = false;
-    function.walk(|_, op| products |= matches!(function.op(op).kind, OpKind::Dot { .. } | OpKind::Wgmma { .. }));
-    products
+    loops && !passes::multiplies(function)
 }
 
 /// Instructions of a loop over all its trips, up to which it is unrolled whole: searches and chains of few scalars. What LLVM's own

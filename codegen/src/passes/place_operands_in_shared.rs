@@ -82,10 +82,10 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         }
         staged.push((id, warpgroups, operands));
     });
-    let short: FxHashSet<BlockId> = staged
+    let short_of_registers: FxHashSet<BlockId> = staged
         .iter()
         .filter_map(|(dot, _, operands)| Some((*dot, parents[dot.index()]?, operands)))
-        .filter(|&(dot, block, operands)| is_short(function, block, dot, operands, options.launch.num_warps))
+        .filter(|&(dot, block, operands)| crowds_a_dot(function, block, dot, operands, options.launch.num_warps))
         .map(|(_, block, _)| block)
         .collect();
     // Buffers by what they hold, how, and in which block they are filled.
@@ -125,8 +125,10 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                     load.kind = OpKind::LocalLoad;
                     load.operands = [buffer].into_iter().collect();
                     if parents[convert.index()] == parents[dot.index()] && first_user == Some(&dot) {
-                        let def = function.def_op(value).filter(|def| parents[def.index()] == parents[dot.index()]);
-                        match def.filter(|_| parents[dot.index()].is_some_and(|block| short.contains(&block))) {
+                        // Where registers are short, as soon as it is there.
+                        let is_short = parents[dot.index()].is_some_and(|block| short_of_registers.contains(&block));
+                        let is_near = |def: &OpId| is_short && parents[def.index()] == parents[dot.index()];
+                        match function.def_op(value).filter(is_near) {
                             Some(def) => {
                                 rewrite::insert_after(function, def, alloc);
                             }
@@ -182,15 +184,14 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// Whether an operand that takes so many registers would wait in them for another dot of its block.
-fn is_short(function: &Function, block: BlockId, dot: OpId, operands: &[Staged], num_warps: u32) -> bool {
-    operands.iter().any(|operand| {
-        let list = &function.block(block).ops;
+/// Whether an operand of a dot would wait in many registers while another dot of the block is computed.
+fn crowds_a_dot(function: &Function, block: BlockId, dot: OpId, operands: &[Staged], num_warps: u32) -> bool {
+    let list = &function.block(block).ops;
+    operands.iter().filter(|operand| operand.convert.is_some()).any(|operand| {
         let Some(def) = function.def_op(operand.source) else { return false };
-        let waits = list.iter().skip_while(|&&op| op != def).take_while(|&&op| op != dot);
-        operand.convert.is_some()
-            && pressure::registers(function.ty(operand.source), num_warps) > MAX_REGISTERS_WAITING
-            && waits.clone().any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }))
+        let mut while_it_waits = list.iter().skip_while(|&&op| op != def).take_while(|&&op| op != dot);
+        pressure::registers(function.ty(operand.source), num_warps) > MAX_REGISTERS_WAITING
+            && while_it_waits.any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }))
     })
 }
 

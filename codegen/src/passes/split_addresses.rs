@@ -151,6 +151,18 @@ struct Rebase<'f> {
     origin: Origin,
 }
 
+/// The sums, differences or products of numbers from two intervals.
+fn combined(kind: BinaryOp, (a0, a1): (i128, i128), (b0, b1): (i128, i128)) -> (i128, i128) {
+    match kind {
+        BinaryOp::AddI => (a0 + b0, a1 + b1),
+        BinaryOp::SubI => (a0 - b1, a1 - b0),
+        _ => {
+            let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
+            (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
+        }
+    }
+}
+
 impl Rebase<'_> {
     fn block(&mut self, block: BlockId) {
         let ops = std::mem::take(&mut self.function.block_mut(block).ops);
@@ -441,13 +453,7 @@ impl Rebase<'_> {
         let interval = match &op.kind {
             OpKind::Constant(Constant::Int(n)) => ((*n).into(), (*n).into()),
             OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS) => of(0),
-            OpKind::Binary(BinaryOp::AddI) => (of(0).0 + of(1).0, of(0).1 + of(1).1),
-            OpKind::Binary(BinaryOp::SubI) => (of(0).0 - of(1).1, of(0).1 - of(1).0),
-            OpKind::Binary(BinaryOp::MulI) => {
-                let ((a0, a1), (b0, b1)) = (of(0), of(1));
-                let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
-                (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
-            }
+            OpKind::Binary(kind @ (BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI)) => combined(*kind, of(0), of(1)),
             OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
                 let ((low, high), (least, most)) = (of(0), of(1));
                 if low < 0 || least <= 0 {
@@ -472,17 +478,7 @@ impl Rebase<'_> {
         let (min, max) = match &op.kind {
             OpKind::Load(_) => (-LOADED_INDEX, LOADED_INDEX),
             OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS) => of(0),
-            OpKind::Binary(kind @ (BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI)) => {
-                let ((a0, a1), (b0, b1)) = (of(0), of(1));
-                match kind {
-                    BinaryOp::AddI => (a0 + b0, a1 + b1),
-                    BinaryOp::SubI => (a0 - b1, a1 - b0),
-                    _ => {
-                        let corners = [a0 * b0, a0 * b1, a1 * b0, a1 * b1];
-                        (corners.into_iter().fold(i128::MAX, i128::min), corners.into_iter().fold(i128::MIN, i128::max))
-                    }
-                }
-            }
+            OpKind::Binary(kind @ (BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI)) => combined(*kind, of(0), of(1)),
             _ => known,
         };
         (min.max(full.0), max.min(full.1))
