@@ -4,6 +4,7 @@
 
 Each line of a table is a launch of liger-kernel's and flash-linear-attention's tests whose machine code hangs on the limit, replayed on an H200 with
 several values of it beside each other (`bench/replay.py`): `us_VALUE`, and Triton's µs. Each value is compared with the first.
+Of `exchanging-warps` the last column is from a run of its own, scaled by Triton's time in both; in `rows-first` nothing takes a fence back that spills.
 """
 
 import csv
@@ -18,6 +19,8 @@ TABLES = {
     "stores": ("stores computed in turns", "llvm/order.rs", "TOGETHER"),
     "whole-offsets": ("elements a thread up to which 64-bit offsets outside loops stay whole", "passes/split_addresses.rs", "WHOLE_UP_TO"),
     "early-loads": ("registers of loads that go in front of barriers, a block's first loads among them: less than", "llvm/loads_first.rs", "LEAST_OUTSIDE"),
+    "stored-statistics": ("elements a thread up to which row statistics are stored as they lie outside loops", "passes/assign_layouts.rs", "MAX_LAST_ELEMENTS_PER_THREAD"),
+    "exchanging-warps": ("warps up to which all exchange what one would be enough for", "llvm/reduce.rs", "MAX_WARPS_TOGETHER"),
     "rows-first": ("numbers that a thread exchanges from which on a fence stands behind them", "llvm/rows_first.rs", "LEAST"),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }

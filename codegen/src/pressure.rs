@@ -4,11 +4,11 @@
 
 use tritium_tile::{Function, OpId, OpKind, Type, kinds};
 
-/// Registers of a thread that one value may hold through a loop; more of them crowd out what the loop itself needs, and then computing
-/// the value again costs less than spilling it.
+/// Registers of a thread that one value may hold through a loop, or while a dot that does not need it is computed; more of them crowd out what these
+/// need themselves, and then computing the value again, or reading it from shared memory, costs less than spilling it.
 const MAX_REGISTERS_HELD: usize = 96;
 
-/// The op computes a tile so large that its result must not be kept through a loop.
+/// The op computes a tile so large that its result must not be kept through a loop or another dot.
 pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {
     let op = function.op(op);
     let renames = matches!(op.kind, OpKind::Constant(_) | kinds!(Shape));

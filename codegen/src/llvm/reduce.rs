@@ -20,7 +20,7 @@ use crate::scratch::{partial_bytes, partials_at, reduce_partials};
 /// Partial results that a thread would have to read, from which on they are combined once for all threads.
 const SHARED_OUT: usize = 16;
 
-/// Warps that all exchange what one of them would be enough for: fewer of them do not fill the unit that does it, and a branch takes longer.
+/// Warps that all exchange what one of them would be enough for (`bench/ablations.py`): fewer of them do not fill the unit that does it, and a branch takes longer.
 const MAX_WARPS_TOGETHER: u32 = 16;
 
 /// Where the total of an element lies among its partial results: each at another of them, so that lanes which read the totals of several

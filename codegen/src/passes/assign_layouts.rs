@@ -39,7 +39,7 @@ const MAX_CHAIN: u32 = 32;
 /// at most this many of them.
 const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
 
-/// The same for statistics of rows that are stored outside loops, where nothing runs while a barrier is waited for anyway.
+/// The same for statistics of rows that are stored outside loops, where nothing runs while a barrier is waited for anyway (`bench/ablations.py`).
 const MAX_LAST_ELEMENTS_PER_THREAD: u32 = 2;
 
 /// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is

@@ -17,7 +17,7 @@ use tritium_tile::{
 };
 
 use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
-use crate::pressure;
+use crate::pressure::is_heavy;
 
 pub static PASS: Pass = Pass {
     name: "place_operands_in_shared",
@@ -26,9 +26,6 @@ pub static PASS: Pass = Pass {
     gives: &[Fact::OperandsStaged],
     run,
 };
-
-/// Registers of a thread that an operand may take while another dot is computed.
-const MAX_REGISTERS_WAITING: usize = 96;
 
 /// The value is the result of a conversion that moves data between threads.
 pub(super) fn is_costly_conversion(module: &Module, function: &Function, value: ValueId) -> bool {
@@ -190,8 +187,7 @@ fn crowds_a_dot(function: &Function, block: BlockId, dot: OpId, operands: &[Stag
     operands.iter().filter(|operand| operand.convert.is_some()).any(|operand| {
         let Some(def) = function.def_op(operand.source) else { return false };
         let mut while_it_waits = list.iter().skip_while(|&&op| op != def).take_while(|&&op| op != dot);
-        pressure::registers(function.ty(operand.source), num_warps) > MAX_REGISTERS_WAITING
-            && while_it_waits.any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }))
+        is_heavy(function, def, num_warps) && while_it_waits.any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }))
     })
 }
 
