@@ -8,7 +8,7 @@ The first keeps, of each specialisation below `REPLAY_BELOW` (0.97) of Triton's 
 PTX, Triton's IR and machine code, the grid and the arguments (sizes of float tensors, contents of small integer ones). The second, which needs no
 GPU, asks the installed module again and writes `DIR/KEY.VARIANT.cubin` and `.ptx`, beside Triton's as the variant `theirs`; `TRITIUM_BIN` names
 another program. The third times all of a launch's in graphs that take turns, on random numbers, and prints µs and Triton's time over each. Results
-are not compared: sizes of a variant's shared memory are those of the largest plus 8 KiB.
+are not compared.
 """
 
 import base64
@@ -121,7 +121,8 @@ def compiled(directory, variant, parts):
         if isinstance(made, str):
             print(f"{os.path.basename(key)}: {made}")
             continue
-        for name, image in ((f"{variant}.cubin", bytes(made.image)), (f"{variant}.ptx", made.ptx.encode()), ("theirs.cubin", decoded(about["cubin"]))):
+        images = [(f"{variant}.cubin", bytes(made.image)), (f"{variant}.ptx", made.ptx.encode()), ("theirs.cubin", decoded(about["cubin"]))]
+        for name, image in [*images, (f"{variant}.shared", str(made.shared).encode())]:
             with open(f"{key}.{name}", "wb") as file:
                 file.write(image)
 
@@ -182,8 +183,7 @@ def timed(about, cubins):
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         checked(cuda.cuModuleLoadData(ctypes.byref(module), open(path, "rb").read()), f"{path} cannot be loaded")
         checked(cuda.cuModuleGetFunction(ctypes.byref(function), module, about["name"].encode()), f"{path} lacks the kernel")
-        ours, theirs = about["shared"]
-        shared = {"ours": ours, "theirs": theirs}.get(variant, max(ours, theirs) + 8192)
+        shared = about["shared"][1] if variant == "theirs" else int(open(path.removesuffix("cubin") + "shared").read())
         if shared > 48 << 10:
             # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             checked(cuda.cuFuncSetAttribute(function, 8, shared), "shared memory")

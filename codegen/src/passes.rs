@@ -21,6 +21,7 @@ pub mod place_fences;
 pub mod place_operands_in_shared;
 pub mod reduce_induction_tiles;
 pub mod split_addresses;
+pub mod unroll_loops;
 pub mod use_wgmma;
 pub mod vectorise;
 pub mod version_loops;
@@ -64,10 +65,12 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 23] = [
+pub static PIPELINE: [&Pass; 25] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
+    &canonicalise::PASS,
+    &unroll_loops::PASS,
     &canonicalise::PASS,
     &load_cse::PASS,
     &decompose_dot::PASS,

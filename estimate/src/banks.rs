@@ -71,7 +71,7 @@ pub fn of_op(module: &Module, function: &Function, id: OpId, sm: &Sm) -> Vec<Pas
         OpKind::ConvertLayout => {
             let (value, result) = (op.operands[0], op.results[0]);
             let (Some(from), Some(to)) = (tile(value), tile(result)) else { return Vec::new() };
-            if matches!(conversion(from, to), Conversion::Rename(_)) {
+            if matches!(conversion(from, to), Conversion::Rename(_) | Conversion::Exchange(_)) {
                 return Vec::new();
             }
             let between = scratch(from, to, elem(value).bits());

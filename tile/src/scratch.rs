@@ -62,7 +62,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             let elem = function.ty(from).elem();
             match (layout_of(module, function, from), layout_of(module, function, to)) {
                 (Some(a), Some(b)) => match conversion(a, b) {
-                    Conversion::Rename(_) => 0,
+                    Conversion::Rename(_) | Conversion::Exchange(_) => 0,
                     Conversion::Shuffle | Conversion::Shared => scratch(a, b, elem.bits()).bytes(element_bytes(elem)),
                 },
                 _ => 0,

@@ -9,7 +9,7 @@ use tritium_tile::{
     layout::{
         Conversion, Distributed, SharedLayout,
         algebra::{apply, others, spread},
-        convert::{Access, conversion, scratch},
+        convert::{Access, Exchange, conversion, scratch},
         matrices::Matrices,
     },
 };
@@ -17,7 +17,7 @@ use tritium_tile::{
 use super::{
     Emitted, Emitter, ins, line,
     memory::{stored, words},
-    value::Reg,
+    value::{Reg, type_name},
 };
 use crate::{ptx_strings::Instruction, scratch::element_bytes};
 
@@ -190,6 +190,7 @@ impl Emitter<'_> {
         };
         let converted = match conversion(from, to) {
             Conversion::Rename(plan) => plan.into_iter().map(|r| regs[r as usize]).collect(),
+            Conversion::Exchange(exchange) => self.exchange_lanes(&exchange, to, self.ty(operand).elem(), &regs),
             Conversion::Shuffle | Conversion::Shared => {
                 let elem = self.ty(operand).elem();
                 let base = self.shared_offset(op)?;
@@ -201,6 +202,41 @@ impl Emitter<'_> {
         };
         self.set(result, converted);
         Ok(())
+    }
+
+    /// A lane that takes one of several registers of another takes all of them and keeps one: the other does not know which.
+    fn exchange_lanes(&mut self, exchange: &Exchange, to: &Distributed, elem: Elem, regs: &[Reg]) -> Vec<Reg> {
+        let columns = exchange.lanes.map(|(_, lane)| lane);
+        let choices = exchange.choices();
+        let mut converted: Vec<Reg> = Vec::with_capacity(to.num_registers());
+        for (register, first) in to.first_holders().into_iter().enumerate() {
+            if first < register {
+                converted.push(converted[first]);
+                continue;
+            }
+            let (from, lane) = exchange.registers[register];
+            let lane = self.linear(&columns, lane);
+            let mut candidates: Vec<Reg> = (0..1u32 << choices.len())
+                .map(|choice| {
+                    let chosen = choices.iter().enumerate().filter(|(n, _)| choice >> n & 1 == 1);
+                    let from = chosen.fold(from, |from, (_, &bit)| from ^ exchange.lanes[bit].0);
+                    self.shuffle(elem, regs[from as usize], "idx", lane)
+                })
+                .collect();
+            for &bit in choices.iter().rev() {
+                let is_set = self.linear(&[0, 1, 2, 3, 4].map(|other| u32::from(other == bit)), 0);
+                let is_set = ins!(self, "icmp ne i32 {is_set}, 0");
+                let set = candidates.split_off(candidates.len() / 2);
+                let ty = type_name(elem);
+                let picked = candidates
+                    .into_iter()
+                    .zip(set)
+                    .map(|(unset, set)| ins!(self, "select i1 {is_set}, {ty} {set}, {ty} {unset}"));
+                candidates = picked.collect();
+            }
+            converted.extend(candidates);
+        }
+        converted
     }
 
     /// Where the buffer of a shared value begins.

@@ -18,21 +18,23 @@ use super::lines::{Line, Run, carried_around, put, put_fence};
 const LEAST_IN_LOOP: u32 = 6;
 /// Registers that a thread loads outside loops, where loads are waited for once.
 pub(super) const LEAST_OUTSIDE: u32 = 24;
+/// The same in kernels with products, where ptxas puts each load in front of the store to shared memory that it is for (`bench/ablations.py`).
+const LEAST_BESIDE_PRODUCTS: u32 = 16;
 
 /// The text of a function's body with loads in front. `most`: registers of a thread.
-pub(super) fn loads_first(body: &str, most: u32) -> String {
+pub(super) fn loads_first(body: &str, most: u32, multiplies: bool) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let carried = carried_around(&lines);
     let mut text = String::with_capacity(body.len() + 256);
     let mut start = 0;
     for (index, line) in lines.iter().enumerate() {
         if ends_run(Line::of(line)) {
-            write_run(&lines[start..index], carried[index], most, &mut text);
+            write_run(&lines[start..index], carried[index], most, multiplies, &mut text);
             put(line, &mut text);
             start = index + 1;
         }
     }
-    write_run(&lines[start..], None, most, &mut text);
+    write_run(&lines[start..], None, most, multiplies, &mut text);
     text
 }
 
@@ -42,7 +44,7 @@ fn ends_run(line: Line) -> bool {
 }
 
 /// `carried`: registers of what the loops around the run carry.
-fn write_run(lines: &[&str], carried: Option<u32>, most: u32, text: &mut String) {
+fn write_run(lines: &[&str], carried: Option<u32>, most: u32, multiplies: bool, text: &mut String) {
     let mut run = Run::of(lines);
     let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
     let mut first: Vec<usize> = Vec::new();
@@ -58,7 +60,11 @@ fn write_run(lines: &[&str], carried: Option<u32>, most: u32, text: &mut String)
             _ => {}
         }
     }
-    let least = if carried.is_some() { LEAST_IN_LOOP } else { LEAST_OUTSIDE };
+    let least = match carried {
+        Some(_) => LEAST_IN_LOOP,
+        None if multiplies => LEAST_BESIDE_PRODUCTS,
+        None => LEAST_OUTSIDE,
+    };
     // What is loaded beyond a thread's registers is spilled again.
     let most = most.saturating_sub(carried.unwrap_or(0));
     if (least..=most).contains(&loaded) {
@@ -79,7 +85,7 @@ mod tests {
     use super::*;
 
     fn check(body: &str, expected: Expect) {
-        expected.assert_eq(&loads_first(body, 255).lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
+        expected.assert_eq(&loads_first(body, 255, false).lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
     }
 
     fn load(result: u32, address: &str) -> String {
@@ -126,7 +132,7 @@ b2:
         body += "call void asm sideeffect \"st.global.b32 [$0], $1;\", \"l,r\"(ptr %arg1, i32 %t7) #1\n";
         body += &load(8, "%arg0");
         body += "br label %b1\n";
-        let text = loads_first(&body, 255);
+        let text = loads_first(&body, 255, false);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[7].contains("pmevent.mask 0;"), "{text}");
         assert_eq!(lines[8..], body.lines().collect::<Vec<_>>()[7..]);
@@ -136,16 +142,23 @@ b2:
     fn few_loads_keep_their_places() {
         let few: String = (0..5).map(|index| load(index, "%arg0")).chain(["%t9 = add i32 %t0, %t1\n".to_owned()]).collect();
         let in_loop = format!("b1:\n{few}br label %b1\n");
-        assert_eq!(loads_first(&in_loop, 255), in_loop);
-        assert_eq!(loads_first(&few, 255), few);
+        assert_eq!(loads_first(&in_loop, 255, false), in_loop);
+        assert_eq!(loads_first(&few, 255, false), few);
+    }
+
+    #[test]
+    fn fewer_loads_are_put_first_where_products_are_made() {
+        let loads: String = (0..16).map(|index| load(index, "%arg0")).collect();
+        assert_eq!(loads_first(&loads, 255, false), loads);
+        assert!(loads_first(&loads, 255, true).contains("pmevent.mask 0;"));
     }
 
     #[test]
     fn more_loads_than_registers_keep_their_places() {
         let step = |index: u32| load(2 * index, "%arg0") + &format!("%t{} = add i32 %t{}, 1\n", 2 * index + 1, 2 * index);
         let body: String = (0..30).map(step).collect();
-        assert!(loads_first(&body, 30).contains("pmevent.mask 0;"));
-        let kept = loads_first(&body, 29);
+        assert!(loads_first(&body, 30, false).contains("pmevent.mask 0;"));
+        let kept = loads_first(&body, 29, false);
         assert!(kept.lines().next().is_some_and(|line| line.contains("pmevent.mask 0;")));
         assert!(kept.ends_with(&body));
     }

@@ -14,7 +14,7 @@
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Origin, Type, ValueDef, ValueId,
+    BlockId, Function, Module, Op, OpId, OpKind, Origin, Type, ValueDef, ValueId,
     control::{ForLoop, WhileLoop},
     kinds,
     layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, convert::conversion, mma},
@@ -49,7 +49,7 @@ const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
     let anchors = anchors(function);
-    let free = free_operands(function, options);
+    let free = free_operands(function, &module.layouts, options);
     forget_conversions(function);
     let values = function.values.len();
     let mut assignment = Assignment {
@@ -67,6 +67,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     assignment.home_block(function, function.body);
     let mut materialise = Materialise {
         homes: assignment.homes,
+        uses: rewrite::use_counts(function),
         at: assignment.at,
         table: &mut module.layouts,
         function,
@@ -122,11 +123,11 @@ fn anchors(function: &Function) -> FxHashMap<OpId, Vec<LayoutId>> {
     anchors
 }
 
-fn free_operands(function: &Function, options: &CompileOptions) -> FxHashMap<OpId, Vec<usize>> {
+fn free_operands(function: &Function, layouts: &LayoutTable, options: &CompileOptions) -> FxHashMap<OpId, Vec<usize>> {
     let mut free = FxHashMap::default();
     function.walk(|_, id| {
         if use_wgmma::grouping(function, id, options).is_some() {
-            free.insert(id, (0..2).filter(|&place| use_wgmma::is_free(function, id, place)).collect());
+            free.insert(id, (0..2).filter(|&place| use_wgmma::is_free(function, layouts, id, place)).collect());
         }
     });
     free
@@ -213,6 +214,15 @@ impl Assignment<'_> {
                     }
                 }
                 OpKind::Print { .. } | OpKind::Histogram => {}
+                // What `tl.split` takes apart comes together in one thread, where a load may bring it there.
+                OpKind::Reduce { axis } if self.is_small_split(function, id, *axis as usize) => {
+                    let result = self.hints[op.results[0].index()].and_then(|l| self.table.distributed(l));
+                    let shape = function.ty(op.operands[0]).shape();
+                    if let Some(source) = result.map(|l| l.expand_dims(*axis as usize).broadcast_result(shape)) {
+                        let source = self.intern(source);
+                        op.operands.iter().for_each(|&v| self.hint(v, Some(source)));
+                    }
+                }
                 OpKind::Gather { .. } => {
                     let hint = self.hints[op.results[0].index()];
                     self.hint(op.operands[1], hint);
@@ -239,6 +249,17 @@ impl Assignment<'_> {
         }
     }
 
+    /// One half of a `tl.split` of a tile with fewer elements than there are threads: the reduction of a choice along a last axis of two.
+    fn is_small_split(&self, function: &Function, reduce: OpId, axis: usize) -> bool {
+        let &[source] = &function.op(reduce).operands[..] else { return false };
+        let (ty, is_choice) = (function.ty(source), function.def_op(source).map(|op| &function.op(op).kind));
+        let shape = ty.shape();
+        matches!(is_choice, Some(OpKind::Select))
+            && axis + 1 == shape.len()
+            && shape[axis] == 2
+            && ty.num_elements() < 32 * u64::from(self.num_warps)
+    }
+
     /// A home for a value that does not follow from anything: its hint, or rows.
     fn settle(&mut self, function: &Function, value: ValueId) -> LayoutId {
         match self.homes[value.index()].or(self.hints[value.index()]) {
@@ -253,7 +274,7 @@ impl Assignment<'_> {
         let is_load = !matches!(kind, OpKind::Store(_));
         let is_last = !is_load && self.loops == 0 && ty.shape().len() == 1;
         let most = if is_last { MAX_LAST_ELEMENTS_PER_THREAD } else { MAX_FREE_ELEMENTS_PER_THREAD };
-        distinct_registers(layout) <= most || is_load && is_repeatable_in(ty, layout)
+        layout.distinct_registers() as u32 <= most || is_load && is_repeatable_in(ty, layout)
     }
 
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.
@@ -280,7 +301,7 @@ impl Assignment<'_> {
         match (self.table.distributed(from), self.table.distributed(to)) {
             (Some(from), Some(to)) => match conversion(from, to) {
                 Conversion::Rename(_) => 0,
-                Conversion::Shuffle => 1,
+                Conversion::Exchange(_) | Conversion::Shuffle => 1,
                 Conversion::Shared => 2,
             },
             _ => 0,
@@ -512,7 +533,8 @@ impl Assignment<'_> {
     }
 
     /// Homes for what a loop carries: first where the body puts it when nothing is said, then what its users like, then where it comes
-    /// from. The body is homed again with that decided.
+    /// from; that before what its users like if it is where a dot leaves it and the body reduces, which takes fewest shuffles there. The body is
+    /// homed again with that decided.
     fn carried(
         &mut self,
         function: &Function,
@@ -529,11 +551,14 @@ impl Assignment<'_> {
             self.homes[arg.index()] = None;
         }
         body(self);
+        let reduces = function.block(back).ops.iter().any(|&op| matches!(function.op(op).kind, OpKind::Reduce { .. }));
         for ((&arg, &init), value) in args.iter().zip(inits).zip(function.passed(back)) {
             if function.ty(arg).is_scalar() {
                 continue;
             }
-            let home = self.homes[value.index()].or(self.hints[arg.index()]).or(self.homes[init.index()]);
+            let (hint, from) = (self.hints[arg.index()], self.homes[init.index()]);
+            let stays = reduces && from.and_then(|home| self.table.distributed(home)).is_some_and(mma::is_accumulator);
+            let home = self.homes[value.index()].or(if stays { from } else { hint.or(from) });
             self.homes[arg.index()] = home;
             let home = self.settle(function, arg);
             self.homes[arg.index()] = Some(home);
@@ -542,13 +567,9 @@ impl Assignment<'_> {
     }
 }
 
-/// The elements that a thread holds.
-fn distinct_registers(layout: &Distributed) -> u32 {
-    layout.num_registers() as u32 >> layout.free_bits().0.count_ones()
-}
-
 fn is_repeatable_in(ty: &Type, layout: &Distributed) -> bool {
-    ty.num_elements() < 32 * u64::from(layout.num_warps()) && distinct_registers(layout) <= MAX_REPEATED_ELEMENTS_PER_THREAD
+    ty.num_elements() < 32 * u64::from(layout.num_warps())
+        && layout.distinct_registers() as u32 <= MAX_REPEATED_ELEMENTS_PER_THREAD
 }
 
 /// The lowest registers are the next `pack` elements in row-major order.
@@ -564,6 +585,8 @@ fn neighbours(shape: &[u32], pack: u32, num_warps: u32) -> Distributed {
 
 struct Materialise<'m> {
     homes: Vec<Option<LayoutId>>,
+    /// Of each value, before anything is brought.
+    uses: Vec<u32>,
     at: FxHashMap<OpId, Vec<LayoutId>>,
     table: &'m mut LayoutTable,
     function: &'m mut Function,
@@ -709,12 +732,18 @@ impl Materialise<'_> {
             ValueDef::Result(op, _) => {
                 let op = self.function.op(op).clone();
                 let repeated = self.is_repeated(value, layout);
-                let again = home.is_none() || repeated || is_widening(self.function, &op.kind, op.operands.first().copied(), &ty);
+                let again = home.is_none() || repeated || is_widening(self.function, &op) || self.is_of_narrower(value);
+                let turned = matches!(op.kind, OpKind::Transpose { .. })
+                    && (self
+                        .function
+                        .def_op(op.operands[0])
+                        .is_some_and(|def| is_widening(self.function, self.function.op(def)))
+                        || self.is_of_narrower(op.operands[0]));
                 let layouts: Option<Vec<LayoutId>> = match &op.kind {
                     OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::Splat => Some(vec![]),
                     OpKind::Load(_) if repeated => Some(vec![layout; op.operands.len()]),
                     kind if kind.is_elementwise() && again => Some(vec![layout; op.operands.len()]),
-                    kind if home.is_none() || repeated => {
+                    kind if home.is_none() || repeated || turned => {
                         let source = self.function.ty(op.operands[0]).shape().clone();
                         let of_result = self.table.distributed(layout).cloned();
                         of_result
@@ -750,6 +779,32 @@ impl Materialise<'_> {
         self.made.insert((value, layout), made);
         self.made_of.insert(made, value);
         made
+    }
+
+    /// Whether fewer bits are converted if what a value is computed from is converted, and nobody else needs what is in between.
+    fn is_of_narrower(&self, value: ValueId) -> bool {
+        let (mut bits, mut computed) = (0, 0);
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            let ty = self.function.ty(value);
+            if ty.is_scalar() || self.homes.get(value.index()).is_none_or(|home| home.is_none()) {
+                continue;
+            }
+            match self.function.def_op(value).map(|op| self.function.op(op)) {
+                Some(op) if is_widening(self.function, op) => bits += self.function.ty(op.operands[0]).elem().bits().max(8),
+                Some(op)
+                    if op.kind.is_elementwise()
+                        && op.kind.is_cheap()
+                        && self.uses[value.index()] == 1
+                        && computed < MAX_CHAIN =>
+                {
+                    computed += 1;
+                    pending.extend(&op.operands);
+                }
+                _ => bits += ty.elem().bits().max(8),
+            }
+        }
+        computed > 0 && bits < self.function.ty(value).elem().bits().max(8)
     }
 
     /// Whether to load a value in a layout, and compute what is made of it there, instead of converting it.
@@ -793,8 +848,7 @@ impl Materialise<'_> {
 }
 
 /// A cast that makes elements larger is done after a conversion, not before.
-fn is_widening(function: &Function, kind: &OpKind, operand: Option<ValueId>, ty: &Type) -> bool {
-    let Some(operand) = operand else { return false };
-    matches!(kind, OpKind::Cast(CastOp::Float | CastOp::ExtS | CastOp::ExtU | CastOp::SToF | CastOp::UToF))
-        && function.ty(operand).elem().bits().max(8) < ty.elem().bits()
+fn is_widening(function: &Function, op: &Op) -> bool {
+    matches!(op.kind, OpKind::Cast(CastOp::Float | CastOp::ExtS | CastOp::ExtU | CastOp::SToF | CastOp::UToF))
+        && function.ty(op.operands[0]).elem().bits().max(8) < function.ty(op.results[0]).elem().bits()
 }

@@ -144,10 +144,11 @@ fn memory_layouts(
             return;
         }
         let (order, run) = choose(function, facts, id, num_warps);
-        let most = if matches!(op.kind, OpKind::Store(_)) {
-            (MAX_ACCESS_BYTES / pointee_bytes(function, op.operands[0])).max(1)
-        } else {
-            u32::MAX
+        let most = match op.kind {
+            // What comes of a product is moved in front of the store anyway, so it goes as the store likes it.
+            OpKind::Store(_) if multiplies => run,
+            OpKind::Store(_) => (MAX_ACCESS_BYTES / pointee_bytes(function, op.operands[0])).max(1),
+            _ => u32::MAX,
         };
         choices.push(Choice { id, shape: shape.clone(), order, run, most, depth: depths[block.index()] });
     });
@@ -169,7 +170,7 @@ fn memory_layouts(
         .into_iter()
         .map(|Choice { id, shape, order, most, .. }| {
             let run = groups.get(&(shape.clone(), order.clone())).map_or(1, |group| group.run.max(1));
-            // What a product takes goes through shared memory, in copies of 16 bytes; what comes of it is moved in front of the store anyway.
+            // What a product takes goes through shared memory, in copies of 16 bytes.
             let run = if multiplies { run.min(most) } else { run };
             let whole = if multiplies { version_masks::whole_run(function, facts, id, usize::from(order[0])) } else { None };
             let run = whole.map_or(run, |whole| run.max(whole.min(fair(function, id, num_warps)) as u32));

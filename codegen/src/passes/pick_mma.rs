@@ -96,7 +96,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             for (place, &operand) in operands.iter().enumerate() {
                 // Without tensor cores the operands are read from scratch, wherever they come from; what `wgmma` reads from shared memory
                 // may be written there from any layout.
-                if place < 2 && (without || groups.is_some() && use_wgmma::is_free(function, id, place)) {
+                if place < 2 && (without || groups.is_some() && use_wgmma::is_free(function, &module.layouts, id, place)) {
                     continue;
                 }
                 let layout = fragment(function, operand, place, &parent);

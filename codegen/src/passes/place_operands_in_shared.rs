@@ -9,6 +9,8 @@
 //! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
 //! stay.
 
+mod crowding;
+
 use rustc_hash::FxHashSet;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueId,
@@ -17,7 +19,6 @@ use tritium_tile::{
 };
 
 use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
-use crate::pressure::is_heavy;
 
 pub static PASS: Pass = Pass {
     name: "place_operands_in_shared",
@@ -50,12 +51,19 @@ struct Staged {
     convert: Option<OpId>,
 }
 
+/// A dot with the operands that it is the first to need.
+struct StagedDot {
+    dot: OpId,
+    /// Warpgroups do it.
+    warpgroups: bool,
+    operands: Vec<Staged>,
+}
+
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &module.functions[0];
     let parents = rewrite::parent_blocks(function);
     let users = rewrite::users(function);
-    // Each dot with the operands it is the first to need.
-    let mut staged: Vec<(OpId, bool, Vec<Staged>)> = Vec::new();
+    let mut staged: Vec<StagedDot> = Vec::new();
     let mut seen = vec![false; function.ops.len()];
     function.walk(|_, id| {
         let op = function.op(id);
@@ -77,17 +85,12 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                 operands.push(Staged { place, source: operand, convert: None });
             }
         }
-        staged.push((id, warpgroups, operands));
+        staged.push(StagedDot { dot: id, warpgroups, operands });
     });
-    let short_of_registers: FxHashSet<BlockId> = staged
-        .iter()
-        .filter_map(|(dot, _, operands)| Some((*dot, parents[dot.index()]?, operands)))
-        .filter(|&(dot, block, operands)| crowds_a_dot(function, block, dot, operands, options.launch.num_warps))
-        .map(|(_, block, _)| block)
-        .collect();
+    let short_of_registers = crowding::crowded_blocks(module, &parents, &staged, options);
     // Buffers by what they hold, how, and in which block they are filled.
     let mut filled: Vec<(Contents, ValueId)> = Vec::new();
-    for (dot, warpgroups, operands) in staged {
+    for StagedDot { dot, warpgroups, operands } in staged {
         let mut fills = Vec::new();
         let mut reads = Vec::new();
         for Staged { place, source: value, convert } in operands {
@@ -100,7 +103,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             let value = turned.unwrap_or(value);
             let source = function.ty(value).clone();
             let Some(elem) = source.elem().scalar() else { continue };
-            let mut order = source.layout().and_then(|l| module.layouts.distributed(l)).map_or_else(Vec::new, fastest_first);
+            let mut order =
+                source.layout().and_then(|l| module.layouts.distributed(l)).map_or_else(Vec::new, Distributed::fastest_first);
             let mut buffer = swizzled(source.shape(), elem.bits(), &order);
             let read = if turned.is_some() { buffer.transpose(&[1, 0]) } else { buffer.clone() };
             if warpgroups && !use_wgmma::can_read(function, &module.layouts, dot, side, &read, elem.bits()) {
@@ -149,7 +153,12 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
                                 (Some(_), Some(def)) => {
                                     rewrite::insert_after(function, def, alloc);
                                 }
-                                _ => fills.push(alloc),
+                                _ => match joined(function, parents[dot.index()], &filled, value) {
+                                    Some(earlier) => {
+                                        rewrite::insert_after(function, earlier, alloc);
+                                    }
+                                    None => fills.push(alloc),
+                                },
                             }
                             filled.push((key, buffer));
                             buffer
@@ -176,19 +185,36 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         let Some(block) = parents[dot.index()] else { continue };
         together(function, block, dot, &fills, &reads);
     }
-    read_again(module, options);
+    read_again(module, options, &short_of_registers);
     rewrite::compact(&mut module.functions[0]);
     Ok(())
 }
 
-/// Whether an operand of a dot would wait in many registers while another dot of the block is computed.
-fn crowds_a_dot(function: &Function, block: BlockId, dot: OpId, operands: &[Staged], num_warps: u32) -> bool {
-    let list = &function.block(block).ops;
-    operands.iter().filter(|operand| operand.convert.is_some()).any(|operand| {
-        let Some(def) = function.def_op(operand.source) else { return false };
-        let mut while_it_waits = list.iter().skip_while(|&&op| op != def).take_while(|&&op| op != dot);
-        is_heavy(function, def, num_warps) && while_it_waits.any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }))
-    })
+/// Bytes of a buffer that is filled for an earlier dot than it is for, at most: it takes its place beside that one's.
+const MAX_JOINED_BYTES: u64 = 16 << 10;
+
+/// The last fill of an earlier dot of the block that comes behind what a buffer is to hold: filled there, one barrier serves both.
+fn joined(function: &Function, block: Option<BlockId>, filled: &[(Contents, ValueId)], value: ValueId) -> Option<OpId> {
+    let ty = function.ty(value);
+    if ty.num_elements() * u64::from(scratch::element_bytes(ty.elem())) > MAX_JOINED_BYTES {
+        return None;
+    }
+    let list = &function.block(block?).ops;
+    let place = |value: ValueId| list.iter().position(|&op| Some(op) == function.def_op(value));
+    let there = place(value)?;
+    let (mut pending, mut seen) = (vec![value], FxHashSet::default());
+    while let Some(value) = pending.pop() {
+        let Some(def) = function.def_op(value).filter(|def| list.contains(def) && seen.insert(*def)) else { continue };
+        let op = function.op(def);
+        match &op.kind {
+            // It would be waited for sooner.
+            OpKind::Load(_) => return None,
+            kind if kind.is_pure() => pending.extend(&op.operands),
+            _ => {}
+        }
+    }
+    let fills = filled.iter().filter(|((_, _, home), _)| *home == block).filter_map(|&(_, buffer)| place(buffer));
+    fills.max().filter(|&fill| there < fill).map(|fill| list[fill])
 }
 
 /// What a tile is the transpose of.
@@ -215,9 +241,9 @@ fn is_at(module: &Module, function: &Function, value: ValueId, layout: &Distribu
 /// read is read a second time instead of waiting through the filling of further buffers.
 const MAX_WORDS_PER_THREAD: u32 = 192;
 
-/// A dot that comes after further buffers are filled reads a fragment of an earlier dot again, if registers are short and shared memory
-/// is not.
-fn read_again(module: &mut Module, options: &CompileOptions) {
+/// A dot that comes after further buffers are filled reads a fragment of an earlier dot again, and one in a loop a fragment that was read in front
+/// of the loop, if registers are short and shared memory is not.
+fn read_again(module: &mut Module, options: &CompileOptions, crowded: &FxHashSet<BlockId>) {
     let function = &module.functions[0];
     let mut bytes = 0u64;
     let mut blocks = Vec::new();
@@ -235,20 +261,22 @@ fn read_again(module: &mut Module, options: &CompileOptions) {
     }
     for block in blocks {
         let function = &mut module.functions[0];
+        let outside = crowding::values_outside(function, block).filter(|_| crowded.contains(&block));
         let mut list = function.block(block).ops.clone();
         let mut place = 0;
         while place < list.len() {
             let dot = list[place];
             let op = function.op(dot).clone();
-            if matches!(op.kind, OpKind::Dot { .. })
-                && op.operands.iter().map(|&v| words(&module.layouts, function.ty(v))).sum::<u32>() > MAX_WORDS_PER_THREAD
-            {
+            if matches!(op.kind, OpKind::Dot { .. }) {
+                let is_large =
+                    op.operands.iter().map(|&v| words(&module.layouts, function.ty(v))).sum::<u32>() > MAX_WORDS_PER_THREAD;
                 for (n, &fragment) in op.operands[..2].iter().enumerate() {
-                    let Some(load) =
-                        function.def_op(fragment).filter(|&load| was_read_for_another(function, &list[..place], load))
-                    else {
-                        continue;
+                    let is_read_early = |load: &OpId| {
+                        let waits = outside.as_ref().is_some_and(|outside| outside[fragment.index()]);
+                        waits && matches!(function.op(*load).kind, OpKind::LocalLoad)
+                            || is_large && was_read_for_another(function, &list[..place], *load)
                     };
+                    let Some(load) = function.def_op(fragment).filter(is_read_early) else { continue };
                     let load = function.op(load).clone();
                     let again =
                         function.create_op(OpKind::LocalLoad, &load.operands, [function.ty(fragment).clone()], &[], load.origin);
@@ -290,14 +318,4 @@ fn together(function: &mut Function, block: BlockId, dot: OpId, fills: &[OpId], 
     let at = list.iter().position(|op| *op == dot).unwrap_or(list.len());
     list.splice(at..at, fills.iter().chain(reads).copied());
     function.block_mut(block).ops = list;
-}
-
-/// Dimensions from the one along which neighbouring registers and lanes lie.
-fn fastest_first(layout: &Distributed) -> Vec<u8> {
-    let rank = layout.shape.len();
-    let first = layout.register.iter().chain(&layout.lane).find(|&&basis| basis != 0);
-    let fastest = first.and_then(|&basis| (0..rank).find(|&d| layout.axis_mask(d) & basis != 0)).unwrap_or(rank - 1);
-    let mut order: Vec<u8> = (0..rank as u8).rev().filter(|&d| d as usize != fastest).collect();
-    order.insert(0, fastest as u8);
-    order
 }

@@ -5,7 +5,7 @@
 
 use tritium_semantics::target::Feature;
 use tritium_tile::{
-    Function, Level, Module, OpId, OpKind, Scalar, ValueId,
+    BlockId, Function, Level, Module, OpId, OpKind, Scalar, ValueId,
     layout::{LayoutTable, SharedLayout, Side, mma, wgmma},
     ops::DotPrecision,
     rewrite, scratch,
@@ -44,22 +44,33 @@ pub(super) fn grouping(function: &Function, dot: OpId, options: &CompileOptions)
 }
 
 /// Whether an operand of a dot that `wgmma` does goes through shared memory, in whatever layout it comes: all but a left operand that is
-/// computed from the result of a dot, whose registers are already right.
-pub(super) fn is_free(function: &Function, dot: OpId, place: usize) -> bool {
+/// computed from the result of a dot, whose registers are already right, and one of 32 bits whose columns lie in a thread or in neighbouring ones:
+/// the tensor core reads rows of it, and to write such a buffer all lanes of a warp would go to the same bank.
+pub(super) fn is_free(function: &Function, layouts: &LayoutTable, dot: OpId, place: usize) -> bool {
     if place == 1 {
         return true;
     }
+    let operand = function.op(dot).operands[place];
+    let is_wide = function.ty(operand).elem().bits() == 32;
     let mut seen = vec![false; function.values.len()];
-    let mut pending = vec![function.op(dot).operands[place]];
-    while let Some(value) = pending.pop() {
+    // With the dimension of the value that is the operand's first.
+    let mut pending = vec![(operand, 0)];
+    while let Some((value, rows)) = pending.pop() {
         if std::mem::replace(&mut seen[value.index()], true) {
             continue;
         }
         let Some(op) = function.def_op(value).map(|op| function.op(op)) else { continue };
         match op.kind {
             OpKind::Dot { .. } | OpKind::Wgmma { .. } | OpKind::WgmmaWait { .. } => return false,
-            OpKind::ConvertLayout => pending.extend(&op.operands),
-            ref kind if kind.is_elementwise() => pending.extend(&op.operands),
+            OpKind::Load(_) if is_wide => {
+                let layout = function.ty(value).layout().and_then(|l| layouts.distributed(l));
+                if layout.is_some_and(|layout| layout.shape.len() == 2 && layout.fastest_first()[0] == rows) {
+                    return false;
+                }
+            }
+            OpKind::Transpose { .. } => pending.push((op.operands[0], 1 - rows)),
+            OpKind::ConvertLayout => pending.push((op.operands[0], rows)),
+            ref kind if kind.is_elementwise() => pending.extend(op.operands.iter().map(|&v| (v, rows))),
             _ => {}
         }
     }
@@ -104,8 +115,44 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         wait.operands = [unfinished].into_iter().collect();
     }
     rewrite::erase_dead(function);
+    drop_waits_in_sums(function);
     rewrite::compact(function);
     Ok(())
+}
+
+/// A multiplication that only the next one of its block adds to is not waited for: they are done in order.
+fn drop_waits_in_sums(function: &mut Function) {
+    let (users, parents) = (rewrite::users(function), rewrite::parent_blocks(function));
+    let mut waits = Vec::new();
+    function.walk(|block, id| {
+        let op = function.op(id);
+        if op.kind != (OpKind::WgmmaWait { pending: 0 }) {
+            return;
+        }
+        let &[user] = &users[op.results[0].index()][..] else { return };
+        let next = function.op(user);
+        let adds = matches!(next.kind, OpKind::Wgmma { .. })
+            && next.operands[2] == op.results[0]
+            && !next.operands[..2].contains(&op.results[0]);
+        if adds && parents[user.index()] == Some(block) && is_calm(function, block, id, user) {
+            waits.push(id);
+        }
+    });
+    for id in waits {
+        let (unfinished, finished) = (function.op(id).operands[0], function.op(id).results[0]);
+        rewrite::replace_all_uses(function, finished, unfinished);
+        rewrite::detach(function, id);
+    }
+}
+
+/// Nothing but arithmetic is between two operations of a block.
+fn is_calm(function: &Function, block: BlockId, from: OpId, to: OpId) -> bool {
+    let list = &function.block(block).ops;
+    let between = list.iter().skip_while(|&&op| op != from).skip(1).take_while(|&&op| op != to);
+    between.into_iter().all(|&op| {
+        let kind = &function.op(op).kind;
+        kind.is_pure() && !matches!(kind, OpKind::ConvertLayout)
+    })
 }
 
 struct Operands {

@@ -15,7 +15,7 @@ pub(super) fn conversion_bytes(source: &Distributed, result: &Distributed, bits:
     let result = result.clone().without_duplicate_registers();
     match conversion(&source, &result) {
         Conversion::Rename(_) => return 0,
-        Conversion::Shuffle if exchanged(&source, &result) < 2 => return 0,
+        Conversion::Exchange(_) | Conversion::Shuffle if exchanged(&source, &result) < 2 => return 0,
         _ => {}
     }
     let bits = bits.max(8);

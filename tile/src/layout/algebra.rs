@@ -138,6 +138,11 @@ impl Distributed {
         1 << self.register.len()
     }
 
+    /// The elements that a thread holds, each counted once.
+    pub fn distinct_registers(&self) -> usize {
+        self.num_registers() >> self.free_bits().0.count_ones()
+    }
+
     pub fn num_warps(&self) -> u32 {
         1 << self.warp.len()
     }

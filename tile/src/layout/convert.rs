@@ -5,7 +5,7 @@
 
 use super::{
     Bases, Distributed, SharedLayout,
-    algebra::{Span, apply, compose, others, spread},
+    algebra::{Span, apply, compose, others, rank, spread},
     matrices::Rows,
 };
 
@@ -14,10 +14,57 @@ use super::{
 pub enum Conversion {
     /// Every thread holds what it needs: for each destination register the source register.
     Rename(Vec<u32>),
+    /// Every warp holds what it needs, and its lanes exchange it by few shuffles.
+    Exchange(Exchange),
     /// Every warp holds what it needs.
     Shuffle,
     /// Through shared memory.
     Shared,
+}
+
+/// Which register of which lane each lane of a warp takes a register from. Both are linear in the register and the lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// For each register of the destination what its first lane takes: a register and a lane.
+    pub registers: Vec<(u32, u32)>,
+    /// For each bit of a lane's number what it changes in these.
+    pub lanes: [(u32, u32); 5],
+}
+
+impl Exchange {
+    /// More shuffles cost more than a passage through shared memory and its barriers.
+    const MAX_SHUFFLES: usize = 4;
+
+    /// `None` if that takes more than few shuffles.
+    fn of(source: &Distributed, destination: &Distributed) -> Option<Exchange> {
+        let span = Span::of(&[&source.register[..], &source.lane].concat());
+        let held = source.register.len();
+        let taken = |index: u32| {
+            let sum = span.solve(index)? as u32;
+            Some((sum & ((1 << held) - 1), sum >> held))
+        };
+        let mut lanes = [(0, 0); 5];
+        for (lane, &basis) in lanes.iter_mut().zip(&destination.lane) {
+            *lane = taken(basis)?;
+        }
+        let registers: Vec<(u32, u32)> =
+            (0..destination.num_registers() as u32).map(|r| taken(apply(&destination.register, r))).collect::<Option<_>>()?;
+        let exchange = Exchange { registers, lanes };
+        let choices: Vec<u32> = exchange.choices().into_iter().map(|bit| exchange.lanes[bit].0).collect();
+        let shuffles = destination.distinct_registers() << choices.len();
+        (shuffles <= Self::MAX_SHUFFLES && rank(&choices) as usize == choices.len()).then_some(exchange)
+    }
+
+    /// Bits of a lane's number on which the register that it takes hangs.
+    pub fn choices(&self) -> Vec<usize> {
+        (0..5).filter(|&bit| self.lanes[bit].0 != 0).collect()
+    }
+
+    /// The register and the lane that `lane` takes `register` from.
+    pub fn taken(&self, register: usize, lane: u32) -> (u32, u32) {
+        let bits = (0..5).filter(|bit| lane >> bit & 1 == 1);
+        bits.fold(self.registers[register], |(r, l), bit| (r ^ self.lanes[bit].0, l ^ self.lanes[bit].1))
+    }
 }
 
 /// For each register of `destination` the register of `source` in the same thread that holds `f` of its index; `None` if that register
@@ -42,7 +89,7 @@ pub fn conversion(source: &Distributed, destination: &Distributed) -> Conversion
     let span = Span::of(&within);
     let reachable = |bases: &[u32]| bases.iter().all(|&b| span.contains(b));
     if source.warp == destination.warp && reachable(&destination.register) && reachable(&destination.lane) {
-        Conversion::Shuffle
+        Exchange::of(source, destination).map_or(Conversion::Shuffle, Conversion::Exchange)
     } else {
         Conversion::Shared
     }

@@ -101,6 +101,17 @@ impl Distributed {
         result
     }
 
+    /// Dimensions from the one along which neighbouring registers and lanes lie, the others from last to first.
+    pub fn fastest_first(&self) -> Vec<u8> {
+        let rank = self.shape.len();
+        let first = self.register.iter().chain(&self.lane).find(|&&basis| basis != 0);
+        let fastest =
+            first.and_then(|&basis| (0..rank).find(|&d| self.axis_mask(d) & basis != 0)).unwrap_or(rank.saturating_sub(1));
+        let mut order: Vec<u8> = (0..rank as u8).rev().filter(|&d| d as usize != fastest).collect();
+        order.insert(0, fastest as u8);
+        order
+    }
+
     /// Bits of registers that step along `axis`.
     pub fn axis_mask(&self, axis: usize) -> u32 {
         mask_of(&self.shape, axis)

@@ -122,6 +122,26 @@ proptest! {
     }
 
     #[test]
+    fn lanes_exchange_what_the_layouts_say(layout in distributed(8), turn in 0..7usize) {
+        let mut within = [&layout.register[..], &layout.lane].concat();
+        let turn = turn % within.len();
+        within.rotate_left(turn);
+        let lane = within.split_off(within.len() - 5);
+        let other = Distributed { register: within.into_iter().collect(), lane: lane.into_iter().collect(), ..layout.clone() };
+        match conversion(&layout, &other) {
+            Conversion::Exchange(exchange) => {
+                for register in 0..other.num_registers() {
+                    for lane in 0..32 {
+                        let (from, of) = exchange.taken(register, lane);
+                        prop_assert_eq!(other.apply(register as u32, lane, 1), layout.apply(from, of, 1));
+                    }
+                }
+            }
+            found => prop_assert!(found != Conversion::Shared),
+        }
+    }
+
+    #[test]
     fn renaming_is_exact(layout in distributed(11), target in distributed(11)) {
         for (a, b) in [(&layout, &target), (&layout, &layout)] {
             if let Conversion::Rename(registers) = conversion(a, b) {

@@ -7,7 +7,7 @@ use crate::{
     interpret::FaultKind,
     layout::{
         Conversion, Distributed, SharedLayout,
-        convert::{Access, conversion, scratch},
+        convert::{Access, Exchange, conversion, scratch},
     },
     module::{OpId, ValueId},
     scratch::element_bytes,
@@ -136,6 +136,11 @@ impl<'r> Machine<'r> {
         };
         let converted = match conversion(from, to) {
             Conversion::Rename(plan) => plan.into_iter().map(|r| registers[r as usize].clone()).collect(),
+            Conversion::Exchange(exchange) => {
+                let exchanged = (0..to.num_registers()).map(|register| exchanged(&exchange, register, &registers));
+                let all = exchanged.collect::<Option<Vec<_>>>();
+                all.ok_or_else(|| self.fault(frame, id, (FaultKind::Malformed, "a register has no element".into())))?
+            }
             Conversion::Shuffle | Conversion::Shared => {
                 let elem = frame.function.ty(operand).elem();
                 let base = self.shared_offset(frame, id)?;
@@ -198,4 +203,24 @@ impl<'r> Machine<'r> {
         let registers = self.load_tile(frame, id, owner, base, layout, to, frame.function.ty(result).elem())?;
         self.set_agreed(frame, id, result, registers)
     }
+}
+
+/// What all lanes take for one register.
+fn exchanged(exchange: &Exchange, register: usize, from: &[Register]) -> Option<Register> {
+    let taken = |thread: usize| exchange.taken(register, thread as u32 % 32);
+    let (mut chosen, mut sources): (Option<Register>, Vec<u32>) = (None, Vec::new());
+    for lane in 0..32 {
+        let (source, _) = taken(lane);
+        if sources.contains(&source) {
+            continue;
+        }
+        sources.push(source);
+        let held = from.get(source as usize)?;
+        let other = held.moved(held.len(), |thread| thread / 32 * 32 + taken(thread).1 as usize);
+        chosen = match chosen {
+            Some(chosen) => Lanes::mix(&other, &chosen, |thread| taken(thread).0 == source),
+            None => Some(other),
+        };
+    }
+    chosen
 }

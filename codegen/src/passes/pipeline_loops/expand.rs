@@ -506,6 +506,11 @@ fn read_from(function: &mut Function, layouts: &mut LayoutTable, load: OpId, vie
                 let mut further = way.clone();
                 further.push(user);
                 ways.push((op.results[0], further));
+            } else if matches!(op.kind, OpKind::ConvertLayout) && way.is_empty() {
+                // A buffer is read in any layout.
+                let convert = function.op_mut(user);
+                convert.kind = OpKind::LocalLoad;
+                convert.operands = [view].into_iter().collect();
             } else if matches!(op.kind, OpKind::LocalAlloc) {
                 let buffer = op.results[0];
                 if way.is_empty() && function.ty(buffer) == function.ty(view) {

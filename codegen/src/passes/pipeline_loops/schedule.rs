@@ -63,7 +63,7 @@ pub(super) struct Fetch {
 
 /// The loop's last dot accumulates from trip to trip and is for warpgroups: their multiplication may run into the next trip. It is the
 /// only one and accumulates directly, or nothing touches its accumulator before the trip's first dot.
-fn runs_on(function: &Function, block: BlockId, options: &CompileOptions) -> bool {
+fn runs_on(function: &Function, layouts: &LayoutTable, block: BlockId, options: &CompileOptions) -> bool {
     let body = &function.block(block).ops;
     if body.iter().any(|&id| function.op(id).kind.is_control()) {
         return false;
@@ -79,7 +79,7 @@ fn runs_on(function: &Function, block: BlockId, options: &CompileOptions) -> boo
         return false;
     }
     if first == last {
-        return function.op(last).operands[2] == accumulator && fits(last) && use_wgmma::is_free(function, last, 0);
+        return function.op(last).operands[2] == accumulator && fits(last) && use_wgmma::is_free(function, layouts, last, 0);
     }
     fits(first) && fits(last) && !body.iter().take_while(|&&id| id != first).chain([&first]).any(reads)
 }
@@ -212,7 +212,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     }
     let place = |op: OpId| function.block(block).ops.iter().position(|&other| other == op);
     fetches.sort_by_key(|f| (f.stage, place(f.load), f.ring.is_some()));
-    let spare = spare && indirection.is_some() && runs_on(function, block, options);
+    let spare = spare && indirection.is_some() && runs_on(function, &module.layouts, block, options);
     module.layouts = layouts;
     let given = if indirection.is_some() { given } else { 2 };
     Some(Schedule { op: id, stages, wanted, given, fetches, windows, spare })
@@ -360,7 +360,7 @@ fn targets(function: &Function, block: BlockId, attrs: LoopAttrs) -> Option<Vec<
         let Some(id) = function.def_op(value).filter(|id| body.contains(id)) else { continue };
         let op = function.op(id);
         if is_load(id) {
-            found[id.index()] = is_tile(id);
+            found[id.index()] = true;
         } else if op.kind.is_pure() || matches!(op.kind, OpKind::LocalAlloc | OpKind::LocalLoad) {
             pending.extend(&op.operands);
         }
