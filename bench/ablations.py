@@ -4,7 +4,7 @@
 
 Each line of a table is a launch of liger-kernel's and flash-linear-attention's tests whose machine code hangs on the limit, replayed on an H200 with
 several values of it beside each other (`bench/replay.py`): `us_VALUE`, and Triton's µs. Each value is compared with the first.
-Of `exchanging-warps` the last column is from a run of its own, scaled by Triton's time in both; in `rows-first` nothing takes a fence back that spills.
+Of `exchanging-warps` the last column, and of `exchanging-lanes` the middle one, is from a run of its own, scaled by Triton's time in both; in `rows-first` nothing takes a fence back that spills.
 """
 
 import csv
@@ -22,6 +22,8 @@ TABLES = {
     "stored-statistics": ("elements a thread up to which row statistics are stored as they lie outside loops", "passes/assign_layouts.rs", "MAX_LAST_ELEMENTS_PER_THREAD"),
     "exchanging-warps": ("warps up to which all exchange what one would be enough for", "llvm/reduce.rs", "MAX_WARPS_TOGETHER"),
     "rows-first": ("numbers that a thread exchanges from which on a fence stands behind them", "llvm/rows_first.rs", "LEAST"),
+    "loads-beside-products": ("registers of loads that go first outside loops of kernels with products: from", "llvm/loads_first.rs", "LEAST_BESIDE_PRODUCTS"),
+    "exchanging-lanes": ("shuffles up to which lanes exchange what would go through shared memory", "../../tile/src/layout/convert.rs", "MAX_SHUFFLES"),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
 

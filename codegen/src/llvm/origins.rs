@@ -9,12 +9,17 @@ pub(super) struct Origins {
     loops: Vec<Option<BlockId>>,
     fixed: Vec<bool>,
     has_loops: bool,
+    has_quotients: bool,
 }
 
 impl Origins {
     pub(super) fn of(function: &Function) -> Origins {
-        let mut origins =
-            Origins { loops: vec![None; function.values.len()], fixed: vec![false; function.values.len()], has_loops: false };
+        let mut origins = Origins {
+            loops: vec![None; function.values.len()],
+            fixed: vec![false; function.values.len()],
+            has_loops: false,
+            has_quotients: false,
+        };
         origins.block(function, function.body, None);
         origins
     }
@@ -26,6 +31,11 @@ impl Origins {
 
     pub(super) fn has_loops(&self) -> bool {
         self.has_loops
+    }
+
+    /// Tiles are divided: a flat index becomes rows.
+    pub(super) fn has_quotients(&self) -> bool {
+        self.has_quotients
     }
 
     /// It is made of `iota` and numbers only.
@@ -40,6 +50,7 @@ impl Origins {
         }
         for &id in &function.block(block).ops {
             let op = function.op(id);
+            self.has_quotients |= matches!(op.kind, OpKind::Binary(BinaryOp::DivS)) && !function.ty(op.results[0]).is_scalar();
             let known = match op.kind {
                 OpKind::Constant(_) | OpKind::Iota { .. } => true,
                 kinds!(Shape)

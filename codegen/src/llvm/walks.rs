@@ -1,8 +1,9 @@
 //! How the registers of a tile follow from its first one: register `r` is register 0 plus a step for every bit of `r`.
 //!
 //! Rows that lie a distance apart that only the caller knows have addresses of 64 bits each, and a loop that loads from them would hold
-//! them all. With the steps it makes each address of another one, in as many additions. **Invariant:** the sum holds modulo the width of
-//! the type, for pointers in bytes; a step is a scalar that is there wherever the tile is.
+//! them all. With the steps it makes each address of another one, in as many additions. So do the rows of a flat index (`offs // D`), which
+//! are each a multiplication of 64 bits otherwise. **Invariant:** the sum holds modulo the width of the type, for pointers in bytes; a step
+//! is a scalar that is there wherever the tile is.
 
 use std::rc::Rc;
 
@@ -26,7 +27,7 @@ impl Emitter<'_> {
     /// Notes the steps of an operation's result, where there are loops for which they might be worth it. Its operands' are known.
     pub(super) fn note_walk(&mut self, op: OpId) -> Emitted<()> {
         let operation = self.function.op(op);
-        if !self.origins.has_loops() || operation.results.len() != 1 {
+        if !(self.origins.has_loops() || self.origins.has_quotients()) || operation.results.len() != 1 {
             return Ok(());
         }
         let result = operation.results[0];
@@ -52,6 +53,9 @@ impl Emitter<'_> {
                     (true, _) => self.scaled(b, a)?,
                     _ => None,
                 }
+            }
+            OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
+                self.divided(operation.operands[0], operation.operands[1], *kind == BinaryOp::DivS)
             }
             OpKind::AddPtr => match ty.elem().pointee() {
                 Some(pointee) => self.summed(operation.operands[0], operation.operands[1], i64::from(pointee.bytes())),
@@ -79,17 +83,19 @@ impl Emitter<'_> {
         self.walks[result.index()] = Some(steps.into());
     }
 
-    /// The pointers of an `addptr` in a loop, each made of another one; `None` where that is not worth it.
+    /// The pointers of an `addptr` in a loop, or to rows of a flat index, each made of another one; `None` where that is not worth it.
     pub(super) fn walked_pointers(&mut self, op: OpId) -> Emitted<Option<Vec<Reg>>> {
         let operation = self.function.op(op);
         let (pointer, offset, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
         let home = self.origins.innermost_loop(result);
         let stays = self.origins.innermost_loop(offset) != home || self.origins.is_fixed(offset);
         let moves = home.is_some() && self.origins.innermost_loop(pointer) == home && stays;
-        let Some(walk) = self.walk(result).filter(|_| moves) else { return Ok(None) };
+        // Rows of a flat index would each be multiplied by the distance between them.
+        let rows = home.is_none() && self.origins.has_quotients();
+        let Some(walk) = self.walk(result).filter(|_| moves || rows) else { return Ok(None) };
         let is_known = |step: &Reg| matches!(step, Reg::Int(_));
         let unknown = walk.iter().filter(|step| !is_known(step)).count();
-        if unknown == 1 || unknown == 0 && self.reduces_loops {
+        if moves && (unknown == 1 || unknown == 0 && self.reduces_loops) || rows && unknown == 0 {
             return Ok(None);
         }
         let Some(pointee) = self.ty(result).elem().pointee() else { return Ok(None) };
@@ -158,10 +164,29 @@ impl Emitter<'_> {
         Some(steps.collect())
     }
 
+    /// Steps of the quotients or the remainders of a tile of which none is negative, by a number that divides each of its steps.
+    fn divided(&self, tile: ValueId, by: ValueId, is_quotient: bool) -> Option<Vec<Reg>> {
+        let walk = self.walk(tile)?;
+        let by = self.facts.range(by).constant().filter(|&by| by > 0)?;
+        if self.facts.range(tile).min < 0 {
+            return None;
+        }
+        let steps = walk.iter().map(|&step| match step {
+            Reg::Int(step) if step % by == 0 => Some(Reg::Int(if is_quotient { step / by } else { 0 })),
+            _ => None,
+        });
+        steps.collect()
+    }
+
     /// Steps of a tile times a number that is the same for all its elements.
     fn scaled(&mut self, tile: ValueId, factor: ValueId) -> Emitted<Option<Vec<Reg>>> {
         let Some(walk) = self.walk(tile) else { return Ok(None) };
+        let is_wide = self.ty(factor).elem() == Elem::Scalar(Scalar::I64);
         let factor = self.regs(factor)?[0];
+        // Steps are numbers of 64 bits.
+        if !is_wide && !matches!(factor, Reg::Int(_)) {
+            return Ok(None);
+        }
         Ok(Some(walk.iter().map(|&step| self.times(step, factor)).collect()))
     }
 
