@@ -18,6 +18,7 @@ CODEGEN = "codegen/src"
 TABLES = {
     "stores": ("stores computed in turns", "llvm/order.rs", "TOGETHER"),
     "whole-offsets": ("elements a thread up to which 64-bit offsets outside loops stay whole", "passes/split_addresses.rs", "WHOLE_UP_TO"),
+    "whole-comparisons": ("the same of comparisons", "passes/split_addresses.rs", "WHOLE_UP_TO"),
     "early-loads": ("registers of loads that go in front of barriers, a block's first loads among them: less than", "llvm/loads_first.rs", "LEAST_OUTSIDE"),
     "stored-statistics": ("elements a thread up to which row statistics are stored as they lie outside loops", "passes/assign_layouts.rs", "MAX_LAST_ELEMENTS_PER_THREAD"),
     "exchanging-warps": ("warps up to which all exchange what one would be enough for", "llvm/reduce.rs", "MAX_WARPS_TOGETHER"),

@@ -1,4 +1,4 @@
-//! `cargo xtask accuracy [MEASURE…] [--check] [--list] [--record]`: how far Tritium agrees with recorded answers of Triton itself.
+//! `cargo xtask accuracy [MEASURE…] [--check] [--list] [--record[=PART]]`: how far Tritium agrees with recorded answers of Triton itself.
 //!
 //! Every measure drives the real `tritium batch` (`$TRITIUM_BIN`, else the debug build), gives a section of text, and knows which rows
 //! disagree. The disagreements are recorded by name and verdict in `tests/data/accuracy/`; `--check` fails when one is new, `--list` prints
@@ -62,12 +62,13 @@ const MEASURES: &[(&str, Measure)] = &[
 ];
 
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String> {
-    let (mut names, mut check, mut list, mut record) = (Vec::new(), false, false, false);
+    let (mut names, mut check, mut list, mut record) = (Vec::new(), false, false, None);
     for argument in arguments {
         match argument.as_str() {
             "--check" => check = true,
             "--list" => list = true,
-            "--record" => record = true,
+            "--record" => record = Some(String::new()),
+            part if part.starts_with("--record=") => record = part.strip_prefix("--record=").map(str::to_owned),
             name if MEASURES.iter().any(|(known, _)| *known == name) => names.push(argument),
             other => {
                 let known: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
@@ -76,12 +77,12 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<(), String>
         }
     }
     let Some(judge) = judge(check)? else { return Ok(()) };
-    if record {
+    if let Some(part) = record {
         // Other records are made by `tests/judge`, with Triton.
         if names != ["registers"] {
             return Err("--record is for `registers` alone".to_owned());
         }
-        registers::record(&judge)?;
+        registers::record(&judge, &part)?;
     }
     let mut worse = Vec::new();
     for (name, measure) in MEASURES.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|n| n == name)) {

@@ -38,8 +38,8 @@ const INDEX_DEPTH: u32 = 8;
 /// Elements of a mask for each thread from which on a bound of 64 bits is cut to 32. That takes about ten instructions, one after the other, before
 /// the first load can start; a comparison of 64 bits has one more than one of 32, and several elements share one.
 const CUT_FROM: u64 = 16;
-/// Elements for each thread up to which offsets of 64 bits outside loops stay whole: what a program shares is a second chain of 64-bit arithmetic,
-/// and so few elements save nothing by it (`bench/ablations.py`). In a loop the scalar pointer is what moves.
+/// Elements for each thread up to which offsets and comparisons of 64 bits outside loops stay whole: what a program shares is a second chain of 64-bit
+/// arithmetic, and so few elements save nothing by it (`bench/ablations.py`). In a loop the scalar pointer is what moves.
 const WHOLE_UP_TO: u64 = 4;
 /// Operations between a part of a tile and the whole, at most.
 const TILE_DEPTH: u32 = 6;
@@ -625,6 +625,9 @@ impl Rebase<'_> {
             let op = self.function.op_mut(id);
             op.kind = OpKind::Splat;
             op.operands = SmallVec::from_slice(&[first]);
+            return;
+        }
+        if self.loops == 0 && self.elements_per_thread(result) <= WHOLE_UP_TO {
             return;
         }
         let mut left_of_bound = bound;

@@ -89,9 +89,10 @@ fn launches(file: &std::path::Path) -> Result<Vec<(String, String)>, String> {
     Ok(out)
 }
 
-/// Asks ptxas about every case and writes what it says.
-pub(crate) fn record(judge: &Judge) -> Result<(), String> {
-    let cases = cases(judge)?;
+/// Asks ptxas about every case whose file or kernel has `part` in its name, and writes what it says.
+pub(crate) fn record(judge: &Judge, part: &str) -> Result<(), String> {
+    let (cases, others): (Vec<Case>, Vec<Case>) =
+        cases(judge)?.into_iter().partition(|case| case.file.contains(part) || case.name.contains(part));
     let mut child = Command::new("nice")
         .args(["-n", "19"])
         .arg(&judge.tritium)
@@ -107,7 +108,10 @@ pub(crate) fn record(judge: &Judge) -> Result<(), String> {
     let asking = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let stdout = child.stdout.take().ok_or("no answers")?;
     let path = judge.root.join(RECORD);
-    let mut rows = Vec::new();
+    // What is not asked about stays as it was recorded.
+    let old = if others.is_empty() { String::new() } else { super::record(&path)? };
+    let stays = |line: &&str| others.iter().any(|case| line.split('\t').skip(1).take(3).eq(case.key()));
+    let mut rows: Vec<String> = old.lines().filter(stays).map(|line| format!("{line}\n")).collect();
     for line in io::BufReader::new(stdout).lines() {
         let line = line.map_err(|e| e.to_string())?;
         let answer: Value = serde_json::from_str(&line).map_err(|e| format!("not an answer: {e}: {line}"))?;
