@@ -120,7 +120,7 @@ pub(crate) fn record(judge: &Judge, part: &str) -> Result<(), String> {
             let live = answer["registers_live"].as_f64().ok_or("an answer without an estimate")?;
             rows.push(format!("{}\t{}\t{}\t{}\t{registers}\t{spilled}\t{live}\n", case.family, case.file, case.name, case.gpu));
         }
-        if rows.len() % 50 == 0 {
+        if rows.len().is_multiple_of(50) {
             eprintln!("{} of {} kernels", rows.len(), cases.len());
         }
     }
