@@ -52,7 +52,7 @@ fn carried(module: &Module, block: BlockId) -> u32 {
     loops.flat_map(|id| &function.op(id).results).map(|&value| words(&module.layouts, function.ty(value))).sum()
 }
 
-/// Registers for what a dot reads from registers, and for a result that begins at nought.
+/// Registers for what a dot reads from registers, and for a result that begins at zero.
 fn taken(module: &Module, block: BlockId, dot: &StagedDot) -> u32 {
     let function = &module.functions[0];
     let op = function.op(dot.dot);
