@@ -6,7 +6,7 @@
 
 The first keeps, of each specialisation below `REPLAY_BELOW` (0.97) of Triton's speed, `DIR/KEY.json`: what the compiler was asked, both compilers'
 PTX, Triton's IR and machine code, the grid and the arguments (sizes of float tensors, contents of small integer ones). The second, which needs no
-GPU, asks the installed module again and writes `DIR/KEY.VARIANT.cubin` and `.ptx`, beside Triton's as the variant `theirs`; `TRITIUM_BIN` names
+GPU, asks the installed module again and writes `DIR/KEY.VARIANT.cubin`, `.ptx` and `.shared` (bytes of a CTA), beside Triton's as the variant `theirs`; `TRITIUM_BIN` names
 another program. The third times all of a launch's in graphs that take turns, on random numbers, and prints µs and Triton's time over each. Results
 are not compared.
 """

@@ -257,7 +257,7 @@ impl Assignment<'_> {
         matches!(is_choice, Some(OpKind::Select))
             && axis + 1 == shape.len()
             && shape[axis] == 2
-            && ty.num_elements() < 32 * u64::from(self.num_warps)
+            && has_fewer_elements_than_threads(ty, self.num_warps)
     }
 
     /// A home for a value that does not follow from anything: its hint, or rows.
@@ -567,6 +567,10 @@ impl Assignment<'_> {
     }
 }
 
+fn has_fewer_elements_than_threads(ty: &Type, num_warps: u32) -> bool {
+    ty.num_elements() < 32 * u64::from(num_warps)
+}
+
 fn is_repeatable_in(ty: &Type, layout: &Distributed) -> bool {
     ty.num_elements() < 32 * u64::from(layout.num_warps())
         && layout.distinct_registers() as u32 <= MAX_REPEATED_ELEMENTS_PER_THREAD
@@ -732,18 +736,12 @@ impl Materialise<'_> {
             ValueDef::Result(op, _) => {
                 let op = self.function.op(op).clone();
                 let repeated = self.is_repeated(value, layout);
-                let again = home.is_none() || repeated || is_widening(self.function, &op) || self.is_of_narrower(value);
-                let turned = matches!(op.kind, OpKind::Transpose { .. })
-                    && (self
-                        .function
-                        .def_op(op.operands[0])
-                        .is_some_and(|def| is_widening(self.function, self.function.op(def)))
-                        || self.is_of_narrower(op.operands[0]));
+                let again = home.is_none() || repeated || self.is_of_narrower(value);
                 let layouts: Option<Vec<LayoutId>> = match &op.kind {
                     OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::Splat => Some(vec![]),
                     OpKind::Load(_) if repeated => Some(vec![layout; op.operands.len()]),
                     kind if kind.is_elementwise() && again => Some(vec![layout; op.operands.len()]),
-                    kind if home.is_none() || repeated || turned => {
+                    kind if home.is_none() || repeated || again && matches!(kind, OpKind::Transpose { .. }) => {
                         let source = self.function.ty(op.operands[0]).shape().clone();
                         let of_result = self.table.distributed(layout).cloned();
                         of_result
@@ -781,30 +779,26 @@ impl Materialise<'_> {
         made
     }
 
-    /// Whether fewer bits are converted if what a value is computed from is converted, and nobody else needs what is in between.
+    /// Whether fewer bits are converted in front of the casts that a value comes of than behind them, and nobody else needs what is in between.
     fn is_of_narrower(&self, value: ValueId) -> bool {
-        let (mut bits, mut computed) = (0, 0);
+        let mut bits = 0;
         let mut pending = vec![value];
         while let Some(value) = pending.pop() {
             let ty = self.function.ty(value);
+            // What has no home is made again, not converted.
             if ty.is_scalar() || self.homes.get(value.index()).is_none_or(|home| home.is_none()) {
                 continue;
             }
             match self.function.def_op(value).map(|op| self.function.op(op)) {
                 Some(op) if is_widening(self.function, op) => bits += self.function.ty(op.operands[0]).elem().bits().max(8),
-                Some(op)
-                    if op.kind.is_elementwise()
-                        && op.kind.is_cheap()
-                        && self.uses[value.index()] == 1
-                        && computed < MAX_CHAIN =>
-                {
-                    computed += 1;
+                Some(Op { kind: OpKind::Transpose { .. }, operands, .. }) => pending.push(operands[0]),
+                Some(op) if op.kind.is_elementwise() && op.kind.is_cheap() && self.uses[value.index()] == 1 => {
                     pending.extend(&op.operands);
                 }
                 _ => bits += ty.elem().bits().max(8),
             }
         }
-        computed > 0 && bits < self.function.ty(value).elem().bits().max(8)
+        bits < self.function.ty(value).elem().bits().max(8)
     }
 
     /// Whether to load a value in a layout, and compute what is made of it there, instead of converting it.
@@ -847,7 +841,7 @@ impl Materialise<'_> {
     }
 }
 
-/// A cast that makes elements larger is done after a conversion, not before.
+/// A cast that makes elements larger.
 fn is_widening(function: &Function, op: &Op) -> bool {
     matches!(op.kind, OpKind::Cast(CastOp::Float | CastOp::ExtS | CastOp::ExtU | CastOp::SToF | CastOp::UToF))
         && function.ty(op.operands[0]).elem().bits().max(8) < function.ty(op.results[0]).elem().bits()

@@ -9,7 +9,7 @@
 //! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
 //! stay.
 
-mod crowding;
+mod pressure;
 
 use rustc_hash::FxHashSet;
 use tritium_tile::{
@@ -87,7 +87,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         }
         staged.push(StagedDot { dot: id, warpgroups, operands });
     });
-    let short_of_registers = crowding::crowded_blocks(module, &parents, &staged, options);
+    let short_of_registers = pressure::blocks_short_of_registers(module, &parents, &staged, options);
     // Buffers by what they hold, how, and in which block they are filled.
     let mut filled: Vec<(Contents, ValueId)> = Vec::new();
     for StagedDot { dot, warpgroups, operands } in staged {
@@ -243,7 +243,7 @@ const MAX_WORDS_PER_THREAD: u32 = 192;
 
 /// A dot that comes after further buffers are filled reads a fragment of an earlier dot again, and one in a loop a fragment that was read in front
 /// of the loop, if registers are short and shared memory is not.
-fn read_again(module: &mut Module, options: &CompileOptions, crowded: &FxHashSet<BlockId>) {
+fn read_again(module: &mut Module, options: &CompileOptions, short_of_registers: &FxHashSet<BlockId>) {
     let function = &module.functions[0];
     let mut bytes = 0u64;
     let mut blocks = Vec::new();
@@ -261,7 +261,7 @@ fn read_again(module: &mut Module, options: &CompileOptions, crowded: &FxHashSet
     }
     for block in blocks {
         let function = &mut module.functions[0];
-        let outside = crowding::values_outside(function, block).filter(|_| crowded.contains(&block));
+        let outside = short_of_registers.contains(&block).then(|| pressure::values_outside(function, block)).flatten();
         let mut list = function.block(block).ops.clone();
         let mut place = 0;
         while place < list.len() {

@@ -5,7 +5,7 @@
 
 use tritium_semantics::target::Feature;
 use tritium_tile::{
-    BlockId, Function, Level, Module, OpId, OpKind, Scalar, ValueId,
+    Function, Level, Module, OpId, OpKind, Scalar, ValueId,
     layout::{LayoutTable, SharedLayout, Side, mma, wgmma},
     ops::DotPrecision,
     rewrite, scratch,
@@ -120,11 +120,11 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// A multiplication that only the next one of its block adds to is not waited for: they are done in order.
+/// A multiplication that only the next one of its block adds to, with arithmetic alone in between, is not waited for: they are done in order.
 fn drop_waits_in_sums(function: &mut Function) {
-    let (users, parents) = (rewrite::users(function), rewrite::parent_blocks(function));
+    let users = rewrite::users(function);
     let mut waits = Vec::new();
-    function.walk(|block, id| {
+    function.walk(|_, id| {
         let op = function.op(id);
         if op.kind != (OpKind::WgmmaWait { pending: 0 }) {
             return;
@@ -134,7 +134,11 @@ fn drop_waits_in_sums(function: &mut Function) {
         let adds = matches!(next.kind, OpKind::Wgmma { .. })
             && next.operands[2] == op.results[0]
             && !next.operands[..2].contains(&op.results[0]);
-        if adds && parents[user.index()] == Some(block) && is_calm(function, block, id, user) {
+        let is_arithmetic = |&op: &OpId| {
+            let kind = &function.op(op).kind;
+            kind.is_pure() && !matches!(kind, OpKind::ConvertLayout)
+        };
+        if adds && between(function, id, user).is_some_and(|ops| ops.iter().skip(1).all(is_arithmetic)) {
             waits.push(id);
         }
     });
@@ -143,16 +147,6 @@ fn drop_waits_in_sums(function: &mut Function) {
         rewrite::replace_all_uses(function, finished, unfinished);
         rewrite::detach(function, id);
     }
-}
-
-/// Nothing but arithmetic is between two operations of a block.
-fn is_calm(function: &Function, block: BlockId, from: OpId, to: OpId) -> bool {
-    let list = &function.block(block).ops;
-    let between = list.iter().skip_while(|&&op| op != from).skip(1).take_while(|&&op| op != to);
-    between.into_iter().all(|&op| {
-        let kind = &function.op(op).kind;
-        kind.is_pure() && !matches!(kind, OpKind::ConvertLayout)
-    })
 }
 
 struct Operands {
@@ -227,16 +221,18 @@ fn buffer_behind(function: &Function, dot: OpId, value: ValueId) -> Option<(Valu
 }
 
 fn nothing_is_written_between(function: &Function, from: OpId, to: OpId) -> bool {
-    let (Some((block, first)), Some((end, last))) = (rewrite::position(function, from), rewrite::position(function, to)) else {
-        return false;
-    };
-    block == end
-        && function.block(block).ops.get(first..last).is_some_and(|ops| {
-            ops.iter().all(|&op| {
-                let op = function.op(op);
-                let waits = matches!(op.kind, OpKind::AsyncWait { .. } | OpKind::MbarrierWait);
-                let writes = waits || scratch::written_buffer(op).is_some();
-                !writes && op.regions.is_empty() && !matches!(op.kind, OpKind::Call { .. })
-            })
+    between(function, from, to).is_some_and(|ops| {
+        ops.iter().all(|&op| {
+            let op = function.op(op);
+            let waits = matches!(op.kind, OpKind::AsyncWait { .. } | OpKind::MbarrierWait);
+            let writes = waits || scratch::written_buffer(op).is_some();
+            !writes && op.regions.is_empty() && !matches!(op.kind, OpKind::Call { .. })
         })
+    })
+}
+
+/// The operations from one of a block, itself among them, to a later one; `None` if they are in two blocks.
+fn between(function: &Function, from: OpId, to: OpId) -> Option<&[OpId]> {
+    let ((block, first), (end, last)) = (rewrite::position(function, from)?, rewrite::position(function, to)?);
+    function.block(block).ops.get(first..last).filter(|_| block == end)
 }

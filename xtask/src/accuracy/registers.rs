@@ -112,6 +112,7 @@ pub(crate) fn record(judge: &Judge, part: &str) -> Result<(), String> {
     let old = if others.is_empty() { String::new() } else { super::record(&path)? };
     let stays = |line: &&str| others.iter().any(|case| line.split('\t').skip(1).take(3).eq(case.key()));
     let mut rows: Vec<String> = old.lines().filter(stays).map(|line| format!("{line}\n")).collect();
+    let kept = rows.len();
     for line in io::BufReader::new(stdout).lines() {
         let line = line.map_err(|e| e.to_string())?;
         let answer: Value = serde_json::from_str(&line).map_err(|e| format!("not an answer: {e}: {line}"))?;
@@ -120,9 +121,12 @@ pub(crate) fn record(judge: &Judge, part: &str) -> Result<(), String> {
             let live = answer["registers_live"].as_f64().ok_or("an answer without an estimate")?;
             rows.push(format!("{}\t{}\t{}\t{}\t{registers}\t{spilled}\t{live}\n", case.family, case.file, case.name, case.gpu));
         }
-        if rows.len().is_multiple_of(50) {
-            eprintln!("{} of {} kernels", rows.len(), cases.len());
+        if (rows.len() - kept).is_multiple_of(50) {
+            eprintln!("{} of {} kernels", rows.len() - kept, cases.len());
         }
+    }
+    if rows.len() == kept {
+        return Err("ptxas gave no numbers: name one by TRITON_PTXAS_PATH".to_owned());
     }
     let _ = asking.join();
     child.wait().map_err(|e| e.to_string())?;
