@@ -131,7 +131,9 @@ pub(crate) fn record(judge: &Judge, part: &str) -> Result<(), String> {
     let _ = asking.join();
     child.wait().map_err(|e| e.to_string())?;
     rows.sort();
-    fs::write(&path, HEADER.to_owned() + &rows.concat()).map_err(|e| format!("{}: {e}", path.display()))
+    fs::write(&path, HEADER.to_owned() + &rows.concat()).map_err(|e| format!("{}: {e}", path.display()))?;
+    eprintln!("recorded; `cargo xtask fit` finds the band around estimates anew");
+    Ok(())
 }
 
 fn request(case: &Case, id: usize) -> String {
