@@ -1,8 +1,10 @@
 //! Simplification of a function: constants folded, identities and loops of at most one iteration gone, equal values computed once, invariant ones
-//! outside their loops, sums of products accumulated by the product.
+//! outside their loops, what is done to a repeated row done to the row, sums of products accumulated by the product.
 //!
 //! Works at every level and knows no target; a [`Policy`] says how far it goes. **Invariant:** no loop does more than before, no layout changes, and
-//! it ends: every rewrite removes an op, makes a branch of a loop or a scalar of a tile op, or moves an op outward.
+//! it ends: every rewrite removes an op, makes a branch of a loop or fewer elements of a tile op, or moves an op outward.
+
+mod orders;
 
 use rustc_hash::FxHashMap;
 
@@ -72,14 +74,22 @@ enum Change {
     Constant(Constant),
     /// It becomes this kind with these operands.
     Become(OpKind, Vec<ValueId>),
-    /// It becomes a splat of this op on scalars.
-    Scalar(OpKind, Vec<ScalarOperand>),
+    /// It repeats what this op makes of fewer elements, which have this type but for the element's: of scalars, or of a row.
+    Fewer {
+        kind: OpKind,
+        operands: Vec<Fewer>,
+        ty: Type,
+        repeat: OpKind,
+    },
     Erase,
 }
 
-enum ScalarOperand {
+/// The part of a tile that the tile repeats.
+#[derive(Clone, Copy)]
+enum Fewer {
     Value(ValueId),
-    Constant(Constant, Type),
+    Splat(ValueId),
+    Constant(Constant),
 }
 
 fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
@@ -130,25 +140,26 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
                 op.kind = kind;
                 op.operands = operands.into_iter().collect();
             }
-            Change::Scalar(kind, operands) => {
+            Change::Fewer { kind, operands, ty, repeat } => {
                 let before = new_before.entry(id).or_default();
+                let mut make = |function: &mut Function, kind: OpKind, operands: &[ValueId], elem: Elem| {
+                    let new = function.create_op(kind, operands, [ty.with_elem(elem)], &[], op.origin);
+                    before.push(new);
+                    function.op(new).results[0]
+                };
                 let mut values = Vec::new();
-                for operand in operands {
-                    values.push(match operand {
-                        ScalarOperand::Value(v) => v,
-                        ScalarOperand::Constant(c, ty) => {
-                            let new = function.create_op(OpKind::Constant(c), &[], [ty], &[], op.origin);
-                            before.push(new);
-                            function.op(new).results[0]
-                        }
+                for (&tile, fewer) in op.operands.iter().zip(operands) {
+                    let elem = function.ty(tile).elem();
+                    values.push(match fewer {
+                        Fewer::Value(value) => value,
+                        Fewer::Splat(value) => make(function, OpKind::Splat, &[value], elem),
+                        Fewer::Constant(constant) => make(function, OpKind::Constant(constant), &[], elem),
                     });
                 }
                 let elem = function.ty(op.results[0]).elem();
-                let scalar = function.create_op(kind, &values, [Type::tile(elem, &[][..])], &[], op.origin);
-                before.push(scalar);
-                let value = function.op(scalar).results[0];
+                let value = make(function, kind, &values, elem);
                 let op = function.op_mut(id);
-                op.kind = OpKind::Splat;
+                op.kind = repeat;
                 op.operands = [value].into_iter().collect();
             }
             Change::Erase => erased[id.index()] = true,
@@ -304,14 +315,36 @@ fn def(function: &Function, value: ValueId) -> Option<&Op> {
     function.def_op(value).map(|op| function.op(op))
 }
 
-/// The scalar that a tile repeats.
-fn repeated(function: &Function, value: ValueId) -> Option<ScalarOperand> {
-    let op = def(function, value)?;
-    match op.kind {
-        OpKind::Splat => Some(ScalarOperand::Value(op.operands[0])),
-        OpKind::Constant(c) => Some(ScalarOperand::Constant(c, Type::tile(function.ty(value).elem(), &[][..]))),
-        _ => None,
+/// The elements of which an elementwise op can be done instead, if its operands repeat fewer than it has: all of them one, or all of them the
+/// same row or column.
+fn fewer(function: &Function, op: &Op) -> Option<Change> {
+    let of = |value: ValueId| {
+        let op = def(function, value)?;
+        match op.kind {
+            OpKind::Splat => Some((Fewer::Splat(op.operands[0]), None)),
+            OpKind::Constant(constant) => Some((Fewer::Constant(constant), None)),
+            OpKind::Broadcast => Some((Fewer::Value(op.operands[0]), Some(function.ty(op.operands[0])))),
+            _ => None,
+        }
+    };
+    let operands: Vec<_> = op.operands.iter().map(|&value| of(value)).collect::<Option<_>>()?;
+    let mut rows = operands.iter().filter_map(|&(_, row)| row);
+    let kind = op.kind.clone();
+    if let Some(row) = rows.next() {
+        // Indices stay whole: accesses are known by their forms.
+        let is_float = function.ty(op.results[0]).elem().scalar().is_some_and(Scalar::is_float);
+        let ty = row.clone();
+        let same = is_float && rows.all(|other| (other.shape(), other.layout()) == (row.shape(), row.layout()));
+        let operands = operands.into_iter().map(|(fewer, _)| fewer).collect();
+        return same.then_some(Change::Fewer { kind, operands, ty, repeat: OpKind::Broadcast });
     }
+    if operands.iter().all(|(fewer, _)| matches!(fewer, Fewer::Constant(_))) {
+        return None;
+    }
+    let scalar = |(fewer, _)| if let Fewer::Splat(value) = fewer { Fewer::Value(value) } else { fewer };
+    let operands = operands.into_iter().map(scalar).collect();
+    let ty = Type::tile(function.ty(op.results[0]).elem(), &[][..]);
+    Some(Change::Fewer { kind, operands, ty, repeat: OpKind::Splat })
 }
 
 fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> Option<Change> {
@@ -349,15 +382,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
         if let Some(change) = identity(function, facts, id, policy) {
             return Some(change);
         }
-        if !ty.is_scalar() {
-            let operands: Option<Vec<_>> = op.operands.iter().map(|&v| repeated(function, v)).collect();
-            if let Some(operands) = operands
-                && operands.iter().any(|o| matches!(o, ScalarOperand::Value(_)))
-            {
-                return Some(Change::Scalar(op.kind.clone(), operands));
-            }
-        }
-        return None;
+        return fewer(function, op).filter(|_| !ty.is_scalar());
     }
     let source = *op.operands.first()?;
     match &op.kind {
@@ -374,9 +399,11 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
             if function.ty(source) == ty && !matches!(op.kind, OpKind::Transpose { .. }) {
                 return Some(Change::Use(source));
             }
-            match repeated(function, source)? {
-                ScalarOperand::Value(v) => Some(Change::Become(OpKind::Splat, vec![v])),
-                ScalarOperand::Constant(c, _) => Some(Change::Constant(c)),
+            let repeated = def(function, source)?;
+            match repeated.kind {
+                OpKind::Splat => Some(Change::Become(OpKind::Splat, repeated.operands.to_vec())),
+                OpKind::Constant(constant) => Some(Change::Constant(constant)),
+                _ => None,
             }
         }
         _ => None,
@@ -423,7 +450,8 @@ fn identity(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -
                 BinaryOp::MulI if a == Some(0) || b == Some(0) => Some(Change::Constant(Constant::Int(0))),
                 BinaryOp::And => {
                     let all = |n: i64| n == -1 || ty.elem() == Elem::Scalar(Scalar::I1) && n == 1;
-                    if a == Some(0) || b == Some(0) {
+                    let never = || policy.folds_ranges && orders::exclude_one_another(function, facts, op.results[0]);
+                    if a == Some(0) || b == Some(0) || never() {
                         Some(Change::Constant(Constant::Int(0)))
                     } else if a.is_some_and(all) || op.operands[0] == op.operands[1] {
                         operand(1)
