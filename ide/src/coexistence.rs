@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use tritium_semantics::diagnostics::Code;
+use tritium_semantics::{diagnostics::Code, python_names};
 
 use crate::{Analysis, Diagnostic, Options};
 
@@ -102,38 +102,6 @@ impl Analysis {
 fn is_told_by_python(diagnostic: &Diagnostic, place: &str) -> bool {
     let is_name = !place.is_empty() && place.chars().all(|c| c == '_' || c.is_alphanumeric());
     // Python knows its own names; that kernels cannot use them, only this server does.
-    let is_undefined = diagnostic.code == Code::LNG018.as_str() && is_name && PYTHONS_NAMES.binary_search(&place).is_err();
+    let is_undefined = diagnostic.code == Code::LNG018.as_str() && is_name && !python_names::is_known(place);
     is_undefined || diagnostic.code == Code::SYN001.as_str()
-}
-
-/// What every Python module can name.
-#[rustfmt::skip]
-const PYTHONS_NAMES: &[&str] = &[
-    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BlockingIOError",
-    "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError", "ConnectionAbortedError", "ConnectionError",
-    "ConnectionRefusedError", "ConnectionResetError", "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning",
-    "EnvironmentError", "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError", "FloatingPointError",
-    "FutureWarning", "GeneratorExit", "IOError", "ImportError", "ImportWarning", "IndentationError", "IndexError",
-    "InterruptedError", "IsADirectoryError", "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError",
-    "NameError", "None", "NotADirectoryError", "NotImplemented", "NotImplementedError", "OSError", "OverflowError",
-    "PendingDeprecationWarning", "PermissionError", "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning",
-    "RuntimeError", "RuntimeWarning", "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError",
-    "SystemExit", "TabError", "TimeoutError", "True", "TypeError", "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError",
-    "UnicodeError", "UnicodeTranslateError", "UnicodeWarning", "UserWarning", "ValueError", "Warning", "ZeroDivisionError",
-    "__debug__", "__import__", "__name__", "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray",
-    "bytes", "callable", "chr", "classmethod", "compile", "complex", "delattr", "dict", "dir", "divmod", "enumerate", "eval",
-    "exec", "filter", "float", "format", "frozenset", "getattr", "globals", "hasattr", "hash", "hex", "id", "input", "int",
-    "isinstance", "issubclass", "iter", "len", "list", "locals", "map", "max", "memoryview", "min", "next", "object", "oct", "open",
-    "ord", "pow", "print", "property", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod",
-    "str", "sum", "super", "tuple", "type", "vars", "zip"
-];
-
-#[cfg(test)]
-mod tests {
-    use super::PYTHONS_NAMES;
-
-    #[test]
-    fn pythons_names_are_sorted() {
-        assert!(PYTHONS_NAMES.is_sorted());
-    }
 }

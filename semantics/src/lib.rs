@@ -30,6 +30,7 @@ pub mod places;
 pub mod problem;
 pub mod program;
 pub mod project;
+pub mod python_names;
 pub mod specialise;
 pub mod target;
 pub mod types;

@@ -8,6 +8,7 @@ use smol_str::SmolStr;
 
 use super::{
     evaluator::{Evaluator, Poisoned, ProblemExt, problem},
+    python::of_the_language,
     scope::Slot,
     value::{Constant, Value},
 };
@@ -108,14 +109,14 @@ impl<'a> Evaluator<'a> {
         }
         let place = self.place(expr);
         let known = self.scope.keys().map(SmolStr::as_str);
-        let nearest = builtins::closest(name, known).map(str::to_owned);
-        let message = match &nearest {
-            Some(nearest) => format!("`{name}` is not defined; did you mean `{nearest}`?"),
-            None => format!("`{name}` is not defined, or is a Python function that kernels cannot call"),
-        };
+        let meant = of_the_language(name).or_else(|| builtins::closest(name, known).map(str::to_owned));
+        let mut message = format!("`{name}` is not defined");
+        if let Some(meant) = &meant {
+            message += &format!("; did you mean `{meant}`?");
+        }
         let mut report = problem(Code::LNG018, place, message);
-        if let Some(nearest) = nearest {
-            report = report.fix(format!("Change to `{nearest}`"), Applicability::Suggested, vec![Edit::Replace(place, nearest)]);
+        if let Some(meant) = meant {
+            report = report.fix(format!("Change to `{meant}`"), Applicability::Suggested, vec![Edit::Replace(place, meant)]);
         }
         self.report(report);
         Value::Unknown

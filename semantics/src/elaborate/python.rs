@@ -16,6 +16,7 @@ use crate::{
     diagnostics::Code,
     items,
     problem::{Applicability, At, Edit, Place},
+    python_names,
     types::Ty,
 };
 
@@ -51,6 +52,15 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("fabs", "abs"), ("absolute", "abs"), ("matmul", "dot"), ("mm", "dot"), ("clip", "clamp"), ("concatenate", "cat"), ("amax", "max"),
     ("amin", "min"), ("transpose", "trans"), ("view", "reshape"), ("fmax", "maximum"), ("fmin", "minimum"),
 ];
+
+/// What Triton's language has under a name, as kernels write it.
+pub(super) fn of_the_language(name: &str) -> Option<String> {
+    match builtins::find(&format!("triton.language.{name}"))? {
+        Known::Builtin(builtin) => Some(builtin.spelling().to_owned()),
+        Known::DType(_) => Some(format!("tl.{name}")),
+        _ => None,
+    }
+}
 
 fn module_of(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(module, _)| module)
@@ -247,24 +257,18 @@ impl<'a> Evaluator<'a> {
                 self.breakpoint(expr, "breakpoint()");
                 true
             }
-            "abs" | "sum" | "float16" | "sorted" | "zip" | "enumerate" | "map" | "round" | "pow" | "any" | "all" => {
+            _ if python_names::is_known(name) => {
                 self.complete = false;
-                let known = builtins::find(&format!("triton.language.{name}"));
-                let message = match known {
-                    Some(Known::Builtin(builtin)) => {
-                        format!("`{name}` is Python's own; in a Triton function it is `{}`", builtin.spelling())
-                    }
-                    _ => format!("`{name}` is Python's own, which a Triton function cannot call"),
-                };
-                let mut report = problem(Code::LNG018, place, message);
-                if let Some(Known::Builtin(builtin)) = known {
-                    let new = builtin.spelling();
-                    report = report.fix(
-                        format!("Change to `{new}`"),
-                        Applicability::Suggested,
-                        vec![Edit::Replace(place, new.to_owned())],
-                    );
-                }
+                let report =
+                    match of_the_language(name) {
+                        Some(new) => {
+                            problem(Code::LNG018, place, format!("`{name}` is Python's own; in a Triton function it is `{new}`"))
+                                .fix(format!("Change to `{new}`"), Applicability::Suggested, vec![Edit::Replace(place, new)])
+                        }
+                        None => {
+                            problem(Code::LNG018, place, format!("`{name}` is Python's own, which a Triton function cannot call"))
+                        }
+                    };
                 self.report(report);
                 true
             }

@@ -82,11 +82,11 @@ def sliced(x):
     k[(1,)](x)
 "#,
         expect![[r#"
-            12: error LNG018 "made": `made` is not defined, or is a Python function that kernels cannot call
+            12: error LNG018 "made": `made` is not defined
             13: error DTY011 "tl.arange(0, FIXED)": a mask is i1, and `tl.arange(0, FIXED)` is i32[32]: compare it, `tl.arange(0, FIXED) != 0`
                 fix: Compare with 0 [("", " != 0")]
             14: error LNG004 "PLAIN": `PLAIN` is a Python global, and kernels read only globals that are compile-time values: define it as `PLAIN = tl.constexpr(…)`
-            14: error LNG018 "missing": `missing` is not defined, or is a Python function that kernels cannot call
+            14: error LNG018 "missing": `missing` is not defined
             22: error DTY011 "tl.arange(0, 16)": a mask is i1, and `tl.arange(0, 16)` is i32[16]: compare it, `tl.arange(0, 16) != 0`
                 fix: Compare with 0 [("", " != 0")]
             30: error LNG016 "i[1:, None]": `i[…]` takes `None` and `:` only, not `1:` (`i` is i32[16]): tiles are not sliced; load the part that is needed, or select with `tl.where`

@@ -187,6 +187,10 @@ fn operands() {
         "a = tl.extra.cuda.num_warps()",
         "a = foo + 1",
         "a = hh + 1",
+        "a = arange(0, 64)",
+        "a = h.to(float16)",
+        "a = abs(h)",
+        "a = sorted(h)",
         "a = x.to(tl.int32)",
         "a = tl.program_id(3)",
         "a = tl.program_id(n)",
@@ -302,10 +306,21 @@ fn operands() {
         a = tl.extra.cuda.num_warps()
             8: LIM002 at `tl.extra.cuda.num_warps`: `tl.extra.cuda.num_warps` is part of Triton, but Tritium does not know it yet: what depends on it is not checked
         a = foo + 1
-            8: LNG018 at `foo`: `foo` is not defined, or is a Python function that kernels cannot call
+            8: LNG018 at `foo`: `foo` is not defined
         a = hh + 1
             8: LNG018 at `hh`: `hh` is not defined; did you mean `h`?
                 fix?: Change to `h`: `hh` -> `h`
+        a = arange(0, 64)
+            8: LNG018 at `arange`: `arange` is not defined; did you mean `tl.arange`?
+                fix?: Change to `tl.arange`: `arange` -> `tl.arange`
+        a = h.to(float16)
+            8: LNG018 at `float16`: `float16` is not defined; did you mean `tl.float16`?
+                fix?: Change to `tl.float16`: `float16` -> `tl.float16`
+        a = abs(h)
+            8: LNG018 at `abs`: `abs` is Python's own; in a Triton function it is `tl.abs`
+                fix?: Change to `tl.abs`: `abs` -> `tl.abs`
+        a = sorted(h)
+            8: LNG018 at `sorted`: `sorted` is Python's own, which a Triton function cannot call
         a = x.to(tl.int32)
             8: DTY016 at `x`: `x` is *f32 and cannot become i32: a pointer becomes an integer through `tl.int64`
         a = tl.program_id(3)
