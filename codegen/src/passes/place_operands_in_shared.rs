@@ -14,11 +14,12 @@ mod pressure;
 use rustc_hash::FxHashSet;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueId,
-    layout::{Conversion, Distributed, Layout, LayoutTable, Side, convert::conversion, mma::dot_operand, shared::swizzled},
+    layout::{Conversion, Distributed, Layout, Side, convert::conversion, mma::dot_operand, shared::swizzled},
     rewrite, scratch,
 };
 
 use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
+use crate::pressure::registers_in_layout;
 
 pub static PASS: Pass = Pass {
     name: "place_operands_in_shared",
@@ -239,7 +240,7 @@ fn is_at(module: &Module, function: &Function, value: ValueId, layout: &Distribu
 
 /// 32-bit registers that the accumulator and the fragments of one dot may take, all together, before a fragment that another dot has
 /// read is read a second time instead of waiting through the filling of further buffers.
-const MAX_WORDS_PER_THREAD: u32 = 192;
+const MAX_OPERAND_REGISTERS: u32 = 192;
 
 /// A dot that comes after further buffers are filled reads a fragment of an earlier dot again, and one in a loop a fragment that was read in front
 /// of the loop, if registers are short and shared memory is not.
@@ -269,7 +270,8 @@ fn read_again(module: &mut Module, options: &CompileOptions, short_of_registers:
             let op = function.op(dot).clone();
             if matches!(op.kind, OpKind::Dot { .. }) {
                 let is_large =
-                    op.operands.iter().map(|&v| words(&module.layouts, function.ty(v))).sum::<u32>() > MAX_WORDS_PER_THREAD;
+                    op.operands.iter().filter_map(|&v| registers_in_layout(&module.layouts, function.ty(v))).sum::<u32>()
+                        > MAX_OPERAND_REGISTERS;
                 for (n, &fragment) in op.operands[..2].iter().enumerate() {
                     let is_read_early = |load: &OpId| {
                         let waits = outside.as_ref().is_some_and(|outside| outside[fragment.index()]);
@@ -302,12 +304,6 @@ fn was_read_for_another(function: &Function, before: &[OpId], load: OpId) -> boo
         .iter()
         .rposition(|&id| matches!(function.op(id).kind, OpKind::Dot { .. }) && function.op(id).operands.contains(&fragment));
     dot.is_some_and(|dot| before[dot..].iter().any(|&id| matches!(function.op(id).kind, OpKind::LocalAlloc)))
-}
-
-/// 32-bit registers of a thread that a tile takes.
-fn words(layouts: &LayoutTable, ty: &Type) -> u32 {
-    let layout = ty.layout().and_then(|id| layouts.distributed(id));
-    layout.map_or(0, |layout| layout.num_registers() as u32 * ty.elem().bits().div_ceil(8) / 4)
 }
 
 /// All buffers of a dot are filled, then all are read, right in front of it: one pair of barriers serves them all, and every global load

@@ -34,7 +34,7 @@ pub static PASS: Pass = Pass {
 };
 
 /// 32-bit registers of a thread that the loads of one trip fill, at most: they are held twice.
-const MAX_REGISTERS: u64 = 32;
+const MAX_REGISTERS: u32 = 32;
 /// Bytes that a CTA loads on one trip, at most: the CTAs of an SM keep memory busy with more as they are, and registers or shared memory that are
 /// taken for what is under way cost some of them (divergences and losses over whole rows, H200: 0.7 of their speed). From `bench/ahead.py`.
 const MAX_BYTES: u64 = 4096;

@@ -24,6 +24,7 @@ use super::{
     super::{CompileOptions, use_wgmma},
     window::{self, Window},
 };
+use crate::pressure::registers_in_layout;
 
 /// More stages than this only lengthen the code in front of the loop.
 const MAX_STAGES: u32 = 16;
@@ -32,7 +33,7 @@ const MAX_STAGES: u32 = 16;
 const MAX_ADDRESS_LOADS: u32 = 3;
 
 /// Registers a thread may spend on the next trip's elements of one load.
-const MAX_PREFETCH_REGISTERS: u64 = 32;
+const MAX_PREFETCH_REGISTERS: u32 = 32;
 
 /// Stages of a recurrence whose trips are shorter than the latency of memory: enough for any.
 const STAGES_OF_SHORT_TRIPS: u32 = 5;
@@ -382,10 +383,8 @@ fn level(function: &Function, block: BlockId, load: OpId, depth: u32, allowed: &
 }
 
 /// 32-bit registers of a thread that a load fills.
-pub(in crate::passes) fn registers(module: &Module, function: &Function, load: OpId) -> u64 {
-    let ty = function.ty(function.op(load).results[0]);
-    let layout = ty.layout().and_then(|l| module.layouts.distributed(l));
-    layout.map_or(1, |l| (l.num_registers() as u64 * u64::from(ty.elem().bits())).div_ceil(32))
+pub(in crate::passes) fn registers(module: &Module, function: &Function, load: OpId) -> u32 {
+    registers_in_layout(&module.layouts, function.ty(function.op(load).results[0])).unwrap_or(1)
 }
 
 /// The readers of a load can read what the tensor memory accelerator leaves: a buffer in the layout they ask for or, of 16-bit elements, in

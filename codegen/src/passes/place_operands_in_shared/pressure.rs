@@ -7,8 +7,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{BlockId, Function, Module, OpId, OpKind, ValueId, rewrite};
 
-use super::{StagedDot, words};
-use crate::{options::CompileOptions, pressure::is_heavy};
+use super::StagedDot;
+use crate::{
+    options::CompileOptions,
+    pressure::{is_heavy, registers_in_layout},
+};
 
 /// Registers of a thread for addresses, masks and what is computed between dots.
 const REGISTERS_BESIDE: u32 = 32;
@@ -30,7 +33,8 @@ pub(super) fn blocks_short_of_registers(
         let later = staged[at + 1..].iter().filter(|other| parents[other.dot.index()] == Some(block));
         let waiting = waiting(function, block, dot.dot, later);
         let heavy = waiting.iter().any(|&op| is_heavy(function, op, options.launch.num_warps));
-        let waiting: u32 = waiting.iter().map(|&op| words(&module.layouts, function.ty(function.op(op).results[0]))).sum();
+        let waiting: u32 =
+            waiting.iter().filter_map(|&op| registers_in_layout(&module.layouts, function.ty(function.op(op).results[0]))).sum();
         let around = loops.entry(block).or_insert_with(|| Around::of(module, block));
         if heavy || waiting + around.carried + taken(module, around, dot) > limit {
             short.insert(block);
@@ -58,7 +62,7 @@ impl Around {
     fn of(module: &Module, block: BlockId) -> Around {
         let function = &module.functions[0];
         let results = loops_around(function, block).into_iter().flat_map(|id| &function.op(id).results);
-        let carried = results.map(|&value| words(&module.layouts, function.ty(value))).sum();
+        let carried = results.filter_map(|&value| registers_in_layout(&module.layouts, function.ty(value))).sum();
         let outside = values_outside(function, block);
         let dots = function.block(block).ops.iter().map(|&id| function.op(id)).filter(|op| matches!(op.kind, OpKind::Dot { .. }));
         let fragments = dots.flat_map(|op| &op.operands[..2]).copied();
@@ -76,7 +80,7 @@ fn taken(module: &Module, around: &Around, dot: &StagedDot) -> u32 {
     let result = op.operands.get(2).copied().filter(is_new);
     let operands = op.operands[..2].iter().copied().filter(|_| !dot.warpgroups);
     let held: FxHashSet<ValueId> = operands.chain(result).chain(around.fragments.iter().copied()).collect();
-    held.into_iter().map(|value| words(&module.layouts, function.ty(value))).sum()
+    held.into_iter().filter_map(|value| registers_in_layout(&module.layouts, function.ty(value))).sum()
 }
 
 /// Of each value whether it is defined outside of the innermost loop around a block; `None` if there is none.
