@@ -532,9 +532,33 @@ impl Assignment<'_> {
         self.intern(layout)
     }
 
+    /// Where rows are that a body reduces and that nothing else has a place for: as many elements to a thread as a load of them would bring. One at a
+    /// time, all lanes of a warp would exchange them.
+    fn reduced_rows(&mut self, function: &Function, ty: &Type, body: BlockId) -> Option<LayoutId> {
+        let (shape, last) = (ty.shape(), ty.shape().len() - 1);
+        let axes: Vec<usize> = function
+            .block(body)
+            .ops
+            .iter()
+            .filter_map(|&id| {
+                let op = function.op(id);
+                let OpKind::Reduce { axis } = op.kind else { return None };
+                (function.ty(op.operands[0]).shape() == shape).then_some(axis as usize)
+            })
+            .collect();
+        if last == 0 || axes.is_empty() || axes.iter().any(|&axis| axis != last) {
+            return None;
+        }
+        let order: Vec<u8> = (0..=last as u8).rev().collect();
+        let each = shape.iter().product::<u32>() / (32 * self.num_warps);
+        let run = (128 / ty.elem().bits().max(8)).min(shape[last]).min(each.max(1));
+        let layout = coalesce::spread(shape, run, &order, self.num_warps);
+        Some(self.intern(layout))
+    }
+
     /// Homes for what a loop carries: first where the body puts it when nothing is said, then what its users like, then where it comes
-    /// from; that before what its users like if it is where a dot leaves it and the body reduces, which takes fewest shuffles there. The body is
-    /// homed again with that decided.
+    /// from; that before what its users like if it is where a dot leaves it and the body reduces, which takes fewest shuffles there; then where its
+    /// rows are reduced. The body is homed again with that decided.
     fn carried(
         &mut self,
         function: &Function,
@@ -559,6 +583,7 @@ impl Assignment<'_> {
             let (hint, from) = (self.hints[arg.index()], self.homes[init.index()]);
             let stays = reduces && from.and_then(|home| self.table.distributed(home)).is_some_and(mma::is_accumulator);
             let home = self.homes[value.index()].or(if stays { from } else { hint.or(from) });
+            let home = home.or_else(|| self.reduced_rows(function, function.ty(arg), back));
             self.homes[arg.index()] = home;
             let home = self.settle(function, arg);
             self.homes[arg.index()] = Some(home);
