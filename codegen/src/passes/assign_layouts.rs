@@ -46,6 +46,9 @@ const MAX_LAST_ELEMENTS_PER_THREAD: u32 = 2;
 /// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
 const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
 
+/// What one load brings to a thread at most.
+const LOADED_BITS: u32 = 128;
+
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
     let anchors = anchors(function);
@@ -532,27 +535,22 @@ impl Assignment<'_> {
         self.intern(layout)
     }
 
-    /// Where rows are that a body reduces and that nothing else has a place for: as many elements to a thread as a load of them would bring. One at a
-    /// time, all lanes of a warp would exchange them.
-    fn reduced_rows(&mut self, function: &Function, ty: &Type, body: BlockId) -> Option<LayoutId> {
-        let (shape, last) = (ty.shape(), ty.shape().len() - 1);
-        let axes: Vec<usize> = function
-            .block(body)
-            .ops
-            .iter()
-            .filter_map(|&id| {
-                let op = function.op(id);
-                let OpKind::Reduce { axis } = op.kind else { return None };
-                (function.ty(op.operands[0]).shape() == shape).then_some(axis as usize)
-            })
-            .collect();
-        if last == 0 || axes.is_empty() || axes.iter().any(|&axis| axis != last) {
+    /// Where a carried tile is that nothing else has a place for and of which a body reduces the rows: as many elements to a thread as a load of them
+    /// would bring. One at a time, all lanes of a warp would exchange them; all of a row, as [`Self::collective_source`] has it, each thread would
+    /// hold whole rows of what the tile is combined with.
+    fn reduced_rows(&mut self, function: &Function, tile: &Type, body: BlockId) -> Option<LayoutId> {
+        let shape = tile.shape();
+        let mut axes = function.block(body).ops.iter().map(|&id| function.op(id)).filter_map(|op| match op.kind {
+            OpKind::Reduce { axis } if function.ty(op.operands[0]).shape() == shape => Some(axis as usize),
+            _ => None,
+        });
+        let last = shape.len().checked_sub(2)? + 1;
+        if axes.next()? != last || axes.any(|axis| axis != last) {
             return None;
         }
-        let order: Vec<u8> = (0..=last as u8).rev().collect();
         let each = shape.iter().product::<u32>() / (32 * self.num_warps);
-        let run = (128 / ty.elem().bits().max(8)).min(shape[last]).min(each.max(1));
-        let layout = coalesce::spread(shape, run, &order, self.num_warps);
+        let run = (LOADED_BITS / tile.elem().bits().max(8)).min(shape[last]).min(each.max(1));
+        let layout = coalesce::rows(shape, run, self.num_warps);
         Some(self.intern(layout))
     }
 
@@ -597,7 +595,7 @@ fn has_fewer_elements_than_threads(ty: &Type, num_warps: u32) -> bool {
 }
 
 fn is_repeatable_in(ty: &Type, layout: &Distributed) -> bool {
-    ty.num_elements() < 32 * u64::from(layout.num_warps())
+    has_fewer_elements_than_threads(ty, layout.num_warps())
         && layout.distinct_registers() as u32 <= MAX_REPEATED_ELEMENTS_PER_THREAD
 }
 

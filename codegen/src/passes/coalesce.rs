@@ -52,8 +52,13 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 
 /// The layout for a tile that nothing is known of: rows first, one element at a time.
 pub(super) fn default_layout(shape: &[u32], num_warps: u32) -> Distributed {
+    rows(shape, 1, num_warps)
+}
+
+/// Rows first, `run` elements to a thread at a time.
+pub(super) fn rows(shape: &[u32], run: u32, num_warps: u32) -> Distributed {
     let order: Order = (0..shape.len() as u8).rev().collect();
-    spread(shape, 1, &order, num_warps)
+    spread(shape, run, &order, num_warps)
 }
 
 /// `run` elements of `order[0]` to a thread, then lanes and warps in order.

@@ -10,7 +10,7 @@ use crate::{
 /// Conditions of a conjunction that are looked at; masks have four or five.
 const MAX_CONDITIONS: usize = 16;
 
-/// How two numbers may stand to one another: a set of these.
+/// How two numbers may stand to one another: a set of these, in which the first and the last trade places where the numbers do.
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;
 const GREATER: u8 = 4;
@@ -53,7 +53,7 @@ fn order(function: &Function, facts: &Facts, condition: ValueId) -> Option<(Valu
         Some(numbers) if facts.range(op.operands[1]).constant() == Some(0) => numbers,
         _ => (op.operands[0], op.operands[1]),
     };
-    let reversed = order & EQUAL | if order & LESS == 0 { 0 } else { GREATER } | if order & GREATER == 0 { 0 } else { LESS };
+    let reversed = order & EQUAL | (order & LESS) << 2 | (order & GREATER) >> 2;
     Some(if a <= b { (a, b, order) } else { (b, a, reversed) })
 }
 
