@@ -4,6 +4,7 @@
 //! Works at every level and knows no target; a [`Policy`] says how far it goes. **Invariant:** no loop does more than before, no layout changes, and
 //! it ends: every rewrite removes an op, makes a branch of a loop or fewer elements of a tile op, or moves an op outward.
 
+mod literals;
 mod orders;
 
 use rustc_hash::FxHashMap;
@@ -109,6 +110,15 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
             // The block lists have moved; the next round sees the rest.
             break;
         }
+        if policy.folds_ranges {
+            let is_used = |&(value, _): &(ValueId, ValueId)| uses[value.index()] > 0;
+            let unchanged = literals::unchanged(function, id).into_iter();
+            let unchanged = unchanged.flat_map(|carried| [(carried.arg, carried.init), (carried.result, carried.init)]);
+            for (value, init) in unchanged.filter(is_used) {
+                changed = true;
+                replaced.insert(value, init);
+            }
+        }
         if let Some((base, shared, rest)) = share_base(function, &facts, id) {
             changed = true;
             let op = function.op(id).clone();
@@ -210,11 +220,9 @@ fn inline_known_branch(
 
 /// How far a loop goes that ends at a number of steps from its begin, if that does not wrap.
 fn reach(function: &Function, facts: &Facts, lower: ValueId, upper: ValueId) -> Option<Range> {
-    let sum = function.op(function.def_op(upper)?);
-    let (OpKind::Binary(BinaryOp::AddI), &[a, b]) = (&sum.kind, &sum.operands[..]) else { return None };
+    let (a, b) = orders::sum(function, facts, upper)?;
     let reach = if a == lower { b } else { (b == lower).then_some(a)? };
-    let (from, reach, full) = (facts.range(lower), facts.range(reach), Range::of_type(function.ty(upper)));
-    (from.max.checked_add(reach.max)? <= full.max && from.min.checked_add(reach.min)? >= full.min).then_some(reach)
+    Some(facts.range(reach))
 }
 
 /// How often a loop runs that does not run twice.
@@ -230,7 +238,7 @@ fn trips(function: &Function, facts: &Facts, bounds: [ValueId; 3], policy: &Poli
         return None;
     }
     let [lower, upper, step] = bounds.map(|bound| facts.range(bound));
-    if lower.min >= upper.max {
+    if lower.min >= upper.max || orders::is_at_least(function, bounds[0], bounds[1], orders::MAX_BOUNDS) {
         return Some(Trips::Never);
     }
     if lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min {
@@ -361,8 +369,16 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
         }
         // Kept for what it promises, which vectorising asks for.
         OpKind::Constant(_) | OpKind::Promise { .. } => return None,
-        kind if !kind.is_pure() || op.results.len() != 1 || !op.regions.is_empty() => return None,
+        kind if !kind.is_pure() || op.results.len() != 1 => return None,
         _ => {}
+    }
+    if policy.folds_ranges
+        && let Some(constant) = literals::of_literals(function, op, &|value| literals::literal(function, value))
+    {
+        return Some(Change::Constant(constant));
+    }
+    if !op.regions.is_empty() {
+        return None;
     }
     let ty = function.ty(result);
     let int = ty.elem().scalar().is_some_and(Scalar::is_int);
@@ -448,6 +464,25 @@ fn identity(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -
                 BinaryOp::MulI if a == Some(1) => operand(1),
                 BinaryOp::MulI | BinaryOp::DivS | BinaryOp::DivU if b == Some(1) => operand(0),
                 BinaryOp::MulI if a == Some(0) || b == Some(0) => Some(Change::Constant(Constant::Int(0))),
+                BinaryOp::Or | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::MinU | BinaryOp::MaxU
+                    if op.operands[0] == op.operands[1] =>
+                {
+                    operand(0)
+                }
+                BinaryOp::MulI if policy.folds_ranges => {
+                    orders::rounded_down(function, facts, op.operands[0], op.operands[1]).map(Change::Use)
+                }
+                BinaryOp::MinS | BinaryOp::MaxS if policy.folds_ranges && ty.elem().bits() > 1 => {
+                    let (a, b) = (facts.range(op.operands[0]), facts.range(op.operands[1]));
+                    let (least, most) = if *binary == BinaryOp::MinS { (a, b) } else { (b, a) };
+                    if least.max <= most.min {
+                        operand(0)
+                    } else if most.max <= least.min {
+                        operand(1)
+                    } else {
+                        None
+                    }
+                }
                 BinaryOp::And => {
                     let all = |n: i64| n == -1 || ty.elem() == Elem::Scalar(Scalar::I1) && n == 1;
                     let never = || policy.folds_ranges && orders::exclude_one_another(function, facts, op.results[0]);
@@ -460,11 +495,6 @@ fn identity(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -
                     } else {
                         None
                     }
-                }
-                BinaryOp::Or | BinaryOp::MinS | BinaryOp::MaxS | BinaryOp::MinU | BinaryOp::MaxU
-                    if op.operands[0] == op.operands[1] =>
-                {
-                    operand(0)
                 }
                 _ => None,
             }

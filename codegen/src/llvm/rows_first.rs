@@ -4,8 +4,8 @@
 //! to be done with its registers, and as instructions are issued in order, the exchanges behind it wait for what it waits for. A fence behind the
 //! exchanges ([`super::loads_first`] has more of it) leaves them the choice among all rows and nothing else.
 //!
-//! In kernels with products, statistics of rows outside loops are computed beside these, and ptxas had better choose. Reductions alone: a scan's
-//! exchanges wait for each other anyhow.
+//! In kernels with products, statistics of rows outside loops are computed beside these, and ptxas had better choose; in loops it had as well where a
+//! product comes next: what makes its operand runs beside it. Reductions alone: a scan's exchanges wait for each other anyhow.
 //!
 //! **Invariant:** only fences are added.
 
@@ -20,14 +20,23 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
     let carried = carried_around(&lines);
     let mut fenced = vec![false; lines.len() + 1];
     let (mut exchanged, mut last) = (0, 0);
+    // Behind exchanges of this block that no product has followed yet.
+    let mut open: Vec<usize> = Vec::new();
     for (index, line) in lines.iter().chain([&"ret void"]).enumerate() {
         match Line::of(line) {
             Line::Exchange if line.contains(".shfl.sync.bfly.") => (exchanged, last) = (exchanged + 1, index),
             Line::Pure | Line::SpecialRegister | Line::Exchange => {}
-            _ => {
-                // Behind what the last one is combined by.
-                fenced[last + 1] |= exchanged >= LEAST && (carried[last].is_some() || !multiplies);
+            kind => {
+                if exchanged >= LEAST && (carried[last].is_some() || !multiplies) {
+                    // Behind what the last one is combined by.
+                    open.push(last + 1);
+                }
                 exchanged = 0;
+                if line.contains("mma.") {
+                    open.clear();
+                } else if kind == Line::Control {
+                    open.drain(..).for_each(|index| fenced[index] = true);
+                }
             }
         }
     }
@@ -63,8 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn beside_products_only_in_loops() {
+    fn beside_products_only_in_loops_that_go_on_without_one() {
         assert!(fences(&rows(16), true).is_empty());
-        assert_eq!(fences(&format!("b1:\n{}br label %b1\n", rows(16)), true), [33]);
+        let looped = |body: &str| fences(&format!("b1:\n{body}br label %b1\n"), true);
+        assert_eq!(looped(&rows(16)), [33]);
+        let product = "%t4 = call { float } asm sideeffect \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 $0;\", \"=f\"()\n";
+        assert!(looped(&(rows(16) + product)).is_empty());
+        assert_eq!(looped(&(product.to_owned() + &rows(16))), [34]);
     }
 }

@@ -280,6 +280,15 @@ impl Assignment<'_> {
         layout.distinct_registers() as u32 <= most || is_load && is_repeatable_in(ty, layout)
     }
 
+    /// Whether a load of rows takes as many elements of a row at once in a layout as in the one that it wants, or more: what it wants may be narrowed by
+    /// a store of wider elements.
+    fn loads_wider_in(&self, tile: &Type, wanted: LayoutId, layout: LayoutId) -> bool {
+        let (Some(wanted), Some(layout)) = (self.table.distributed(wanted), self.table.distributed(layout)) else { return false };
+        let most = LOADED_BITS / tile.elem().bits().max(8);
+        let runs = (0..=most.ilog2()).map(|bits| coalesce::rows(tile.shape(), 1 << bits, self.num_warps));
+        runs.skip_while(|rows| rows != wanted).any(|rows| rows == *layout)
+    }
+
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.
     fn best_home(&self, function: &Function, id: OpId) -> Option<LayoutId> {
         let op = function.op(id);
@@ -408,7 +417,8 @@ impl Assignment<'_> {
         let op = function.op(id);
         let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
         if let Some(layout) = moved
-            && self.is_free_in(&op.kind, function.ty(op.operands[0]), layout)
+            && (self.is_free_in(&op.kind, function.ty(op.operands[0]), layout)
+                || matches!(op.kind, OpKind::Load(_)) && self.loads_wider_in(function.ty(op.results[0]), layouts[0], layout))
         {
             layouts.iter_mut().for_each(|l| *l = layout);
         }

@@ -8,7 +8,7 @@
 //! `assign_layouts` removes almost all of them: it takes from here only what memory ops want.
 
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use tritium_tile::{
     Function, Level, Module, OpId, OpKind, Shape, ValueId,
@@ -138,6 +138,7 @@ fn memory_layouts(
     let turned = turned(function, options);
     let depths = loop_depths(function);
     let multiplies = passes::multiplies(function);
+    let reduced = reduced(function);
     let mut choices: Vec<Choice> = Vec::new();
     function.walk(|block, id| {
         let op = function.op(id);
@@ -149,10 +150,14 @@ fn memory_layouts(
             return;
         }
         let (order, run) = choose(function, facts, id, num_warps);
+        // Its rows are exchanged by half as many lanes, twice as many rows at a time.
+        let is_half = run * pointee_bytes(function, op.operands[0]) * 2 == MAX_ACCESS_BYTES;
+        let is_reduced = reduced.contains(&(shape.clone(), order[0]));
+        let run = if is_half && is_reduced { (2 * run).min(fair(function, id, num_warps) as u32) } else { run };
         let most = match op.kind {
             // What comes of a product is moved in front of the store anyway, so it goes as the store likes it.
             OpKind::Store(_) if multiplies => run,
-            OpKind::Store(_) => (MAX_ACCESS_BYTES / pointee_bytes(function, op.operands[0])).max(1),
+            OpKind::Store(_) => widest(function, op.operands[0]),
             _ => u32::MAX,
         };
         choices.push(Choice { id, shape: shape.clone(), order, run, most, depth: depths[block.index()] });
@@ -177,6 +182,8 @@ fn memory_layouts(
             let run = groups.get(&(shape.clone(), order.clone())).map_or(1, |group| group.run.max(1));
             // What a product takes goes through shared memory, in copies of 16 bytes.
             let run = if multiplies { run.min(most) } else { run };
+            // Each access of an atomic is done by itself where the memory is, however much of a sector it is for.
+            let run = if is_atomic(function, id) { run.min(widest(function, function.op(id).operands[0])) } else { run };
             let whole = if multiplies { version_masks::whole_run(function, facts, id, usize::from(order[0])) } else { None };
             let run = whole.map_or(run, |whole| run.max(whole.min(fair(function, id, num_warps)) as u32));
             let row = if turned.get(&id) == order.first() { TURNED_ROW } else { 32 };
@@ -202,6 +209,18 @@ fn turned(function: &Function, options: &CompileOptions) -> FxHashMap<OpId, u8> 
             {
                 found.insert(load, place as u8);
             }
+        }
+    });
+    found
+}
+
+/// Shapes of tiles and the dimensions along which they are reduced.
+fn reduced(function: &Function) -> FxHashSet<(Shape, u8)> {
+    let mut found = FxHashSet::default();
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if let OpKind::Reduce { axis } = op.kind {
+            found.insert((function.ty(op.operands[0]).shape().clone(), axis));
         }
     });
     found
@@ -261,7 +280,16 @@ pub(super) fn access_run(function: &Function, facts: &Facts, id: OpId, d: usize)
 pub(super) fn address_run(function: &Function, facts: &Facts, id: OpId, d: usize) -> u64 {
     let pointer = function.op(id).operands[0];
     let unit = pointee_bytes(function, pointer);
-    facts.axis(pointer).aligned_run(d, u64::from(unit)).min(u64::from((MAX_ACCESS_BYTES / unit).max(1)))
+    facts.axis(pointer).aligned_run(d, u64::from(unit)).min(u64::from(widest(function, pointer)))
+}
+
+/// Elements that one access of a thread moves at most.
+fn widest(function: &Function, pointer: ValueId) -> u32 {
+    (MAX_ACCESS_BYTES / pointee_bytes(function, pointer)).max(1)
+}
+
+fn is_atomic(function: &Function, id: OpId) -> bool {
+    matches!(function.op(id).kind, OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. })
 }
 
 /// Every op gets its operands as it needs them, and gives its results as their first layout says.

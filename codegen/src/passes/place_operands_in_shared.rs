@@ -187,8 +187,29 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         together(function, block, dot, &fills, &reads);
     }
     read_again(module, options, &short_of_registers);
+    fill_in_order(module, options);
     rewrite::compact(&mut module.functions[0]);
     Ok(())
+}
+
+/// One number everywhere is in every layout, so a buffer of it is filled as the buffer lies.
+fn fill_in_order(module: &mut Module, options: &CompileOptions) {
+    let function = &mut module.functions[0];
+    let mut fills: Vec<OpId> = Vec::new();
+    function.walk(|_, id| fills.extend(Some(id).filter(|&id| matches!(function.op(id).kind, OpKind::LocalAlloc))));
+    for alloc in fills {
+        let Some(&value) = function.op(alloc).operands.first() else { continue };
+        let Some(OpKind::Constant(constant)) = function.def_op(value).map(|def| &function.op(def).kind) else { continue };
+        let (constant, origin, ty) = (*constant, function.op(alloc).origin, function.ty(value).clone());
+        let buffer = function.ty(function.op(alloc).results[0]).layout().and_then(|layout| module.layouts.shared(layout));
+        let Some(buffer) = buffer else { continue };
+        let layout = Layout::Distributed(buffer.in_order(ty.elem().bits(), options.launch.num_warps));
+        let ty = ty.with_layout(module.layouts.intern(layout));
+        let laid_out = function.create_op(OpKind::Constant(constant), &[], [ty], &[], origin);
+        function.op_mut(alloc).operands[0] = function.op(laid_out).results[0];
+        rewrite::insert_before(function, alloc, laid_out);
+    }
+    rewrite::erase_dead(function);
 }
 
 /// Bytes of a buffer that is filled for an earlier dot than it is for, at most: it takes its place beside that one's.

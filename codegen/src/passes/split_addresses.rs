@@ -586,7 +586,7 @@ impl Rebase<'_> {
                 };
                 (right, left, turned)
             }
-            false => return,
+            false => return self.compare_sums(id, op, predicate),
         };
         // A bound beyond all that is compared with it may be brought to its edge.
         let above: i128 = match predicate {
@@ -606,10 +606,7 @@ impl Rebase<'_> {
         let apart = parts.shared.map_or((0, 0), |s| self.interval(s, 0));
         let (min, max) = self.interval(rest, 0);
         let full = (i128::from(i32::MIN) + 1, i128::from(i32::MAX) - 1);
-        let small = |value| {
-            let (min, max) = self.plausible(value, 0);
-            min >= -(1 << 61) && max <= 1 << 61
-        };
+        let small = |value| self.is_small(value);
         if !small(sum) || !parts.shared.is_none_or(small) || !small(bound) || min < full.0 || max > full.1 {
             return;
         }
@@ -659,5 +656,46 @@ impl Rebase<'_> {
         let op = self.function.op_mut(id);
         op.kind = OpKind::Compare(predicate);
         op.operands = SmallVec::from_slice(&[narrow, bound]);
+    }
+
+    /// Whether sums and differences of such numbers do not wrap.
+    fn is_small(&self, value: ValueId) -> bool {
+        let (min, max) = self.plausible(value, 0);
+        min >= -(1 << 61) && max <= 1 << 61
+    }
+
+    /// In a loop `a + x < b + y`, in 64 bits, as `x + (a - b) < y`, in 32: how far both begin from one another is cut to where no element is beyond all
+    /// of the other side any more. Outside loops that chain of scalars would be waited for.
+    fn compare_sums(&mut self, id: OpId, op: &Op, predicate: Predicate) {
+        let [left, right] = op.operands[..] else { return };
+        let is_order = matches!(predicate, Predicate::LtS | Predicate::LeS | Predicate::GtS | Predicate::GeS);
+        let is_worth_it = self.loops > 0 && self.elements_per_thread(op.results[0]) >= CUT_FROM;
+        if !is_order || !is_worth_it || !self.is_small(left) || !self.is_small(right) {
+            return;
+        }
+        let (a, b) = (self.split(left), self.split(right));
+        let (Some(x), Some(y)) = (a.rest, b.rest) else { return };
+        let wide = Elem::Scalar(Scalar::I64);
+        let [begin, end] = [a.shared, b.shared].map(|shared| shared.unwrap_or_else(|| self.number(0, wide)));
+        let (of_x, of_y) = (self.interval(x, 0), self.interval(y, 0));
+        let (least, most) = (of_y.0 - of_x.1 - 1, of_y.1 - of_x.0 + 1);
+        // The sum of what is left and the cut distance fits as well.
+        let fits = |value: i128| i32::try_from(value).is_ok();
+        if ![least + of_x.0, most + of_x.1, least, most].into_iter().all(fits) || !self.is_small(begin) || !self.is_small(end) {
+            return;
+        }
+        let (Some(x), Some(y)) = (self.narrow(x), self.narrow(y)) else { return };
+        let mut apart = self.make(OpKind::Binary(BinaryOp::SubI), &[begin, end], Type::scalar(Scalar::I64));
+        for (kind, edge) in [(BinaryOp::MinS, most), (BinaryOp::MaxS, least)] {
+            let edge = self.number(edge as i64, wide);
+            apart = self.make(OpKind::Binary(kind), &[apart, edge], Type::scalar(Scalar::I64));
+        }
+        let apart = self.make(OpKind::Cast(CastOp::Trunc), &[apart], Type::scalar(Scalar::I32));
+        let ty = self.like(left, Scalar::I32);
+        let apart = self.make(OpKind::Splat, &[apart], ty.clone());
+        let x = self.make(OpKind::Binary(BinaryOp::AddI), &[x, apart], ty);
+        let op = self.function.op_mut(id);
+        op.kind = OpKind::Compare(predicate);
+        op.operands = SmallVec::from_slice(&[x, y]);
     }
 }

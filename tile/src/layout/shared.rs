@@ -3,7 +3,7 @@
 //! **Invariant:** the map from offset bits to index bits is a bijection, so every element has exactly one place.
 
 use super::{
-    Bases, SharedLayout,
+    Bases, Distributed, SharedLayout,
     algebra::{apply, index_bits, inverse_order, invert, shift_of},
 };
 use crate::types::Shape;
@@ -79,6 +79,16 @@ impl SharedLayout {
     /// Bytes of a buffer whose elements take `bytes` each.
     pub fn bytes(&self, bytes: u32) -> u32 {
         bytes << self.offset.len()
+    }
+
+    /// A tile as the buffer holds it: 16 bytes in a row to a thread, then lanes, then warps.
+    pub fn in_order(&self, bits: u32, num_warps: u32) -> Distributed {
+        let mut columns = self.offset.iter().copied();
+        let mut register: Bases = columns.by_ref().take((128 / bits.max(8)).ilog2() as usize).collect();
+        let mut deal = |hands: u32| -> Bases { (0..hands.ilog2()).map(|_| columns.next().unwrap_or(0)).collect() };
+        let (lane, warp) = (deal(32), deal(num_warps));
+        register.extend(columns);
+        Distributed { shape: self.shape.clone(), register, lane, warp }
     }
 
     /// The layout of the transposed buffer: the same bytes read as `result.shape[i] = operand.shape[order[i]]`.

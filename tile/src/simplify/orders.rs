@@ -1,4 +1,5 @@
-//! Conditions that cannot hold together: `x >= y` and `x - y < 0`, which is what is left of a window of no width.
+//! What follows from the order of integers: conditions that cannot hold together, such as `x >= y` and `x - y < 0`, and multiples that rounding leaves as they
+//! are. Both are what is left of a window of no width.
 
 use super::def;
 use crate::{
@@ -9,6 +10,9 @@ use crate::{
 
 /// Conditions of a conjunction that are looked at; masks have four or five.
 const MAX_CONDITIONS: usize = 16;
+
+/// What a bound of a loop is the greatest or the least of; those that skip what a mask leaves out are two or three.
+pub(super) const MAX_BOUNDS: u32 = 4;
 
 /// How two numbers may stand to one another: a set of these, in which the first and the last trade places where the numbers do.
 const LESS: u8 = 1;
@@ -57,11 +61,57 @@ fn order(function: &Function, facts: &Facts, condition: ValueId) -> Option<(Valu
     Some(if a <= b { (a, b, order) } else { (b, a, reversed) })
 }
 
+/// Whether the first of two numbers is at least the second by how they are made, whatever they are: through this many of `max` and `min`.
+pub(super) fn is_at_least(function: &Function, a: ValueId, b: ValueId, depth: u32) -> bool {
+    let operands = |value: ValueId, kind: BinaryOp| {
+        let op = def(function, value).filter(|op| depth > 0 && op.kind == OpKind::Binary(kind));
+        op.map_or(&[][..], |op| &op.operands)
+    };
+    a == b
+        || operands(a, BinaryOp::MaxS).iter().any(|&greater| is_at_least(function, greater, b, depth - 1))
+        || operands(b, BinaryOp::MinS).iter().any(|&less| is_at_least(function, a, less, depth - 1))
+}
+
 /// The numbers whose difference a value is, if it does not wrap.
 fn difference(function: &Function, facts: &Facts, value: ValueId) -> Option<(ValueId, ValueId)> {
-    let op = def(function, value).filter(|op| matches!(op.kind, OpKind::Binary(BinaryOp::SubI)))?;
+    operands_within(function, facts, value, BinaryOp::SubI, |a, b| {
+        Some(Range::new(a.min.checked_sub(b.max)?, a.max.checked_sub(b.min)?))
+    })
+}
+
+/// The numbers whose sum a value is, if it does not wrap.
+pub(super) fn sum(function: &Function, facts: &Facts, value: ValueId) -> Option<(ValueId, ValueId)> {
+    operands_within(function, facts, value, BinaryOp::AddI, |a, b| {
+        Some(Range::new(a.min.checked_add(b.min)?, a.max.checked_add(b.max)?))
+    })
+}
+
+/// The operands of an operation whose results all are in the range of its type.
+fn operands_within(
+    function: &Function,
+    facts: &Facts,
+    value: ValueId,
+    kind: BinaryOp,
+    results: impl Fn(Range, Range) -> Option<Range>,
+) -> Option<(ValueId, ValueId)> {
+    let op = def(function, value).filter(|op| op.kind == OpKind::Binary(kind))?;
     let (a, b) = (op.operands[0], op.operands[1]);
-    let (from, by, full) = (facts.range(a), facts.range(b), Range::of_type(function.ty(value)));
-    let fits = from.max.checked_sub(by.min)? <= full.max && from.min.checked_sub(by.max)? >= full.min;
-    fits.then_some((a, b))
+    let (results, full) = (results(facts.range(a), facts.range(b))?, Range::of_type(function.ty(value)));
+    (full.min <= results.min && results.max <= full.max).then_some((a, b))
+}
+
+/// The multiple of a number that a product rounds down to: `n` of `(n + r) / by * by`, where `n` is a multiple of `by` and `r` is less than it.
+pub(super) fn rounded_down(function: &Function, facts: &Facts, quotient: ValueId, by: ValueId) -> Option<ValueId> {
+    let unit = facts.range(by).constant().filter(|&by| by > 0)?;
+    let op = def(function, quotient).filter(|op| matches!(op.kind, OpKind::Binary(BinaryOp::DivS)))?;
+    let from = op.operands[0];
+    if facts.range(op.operands[1]).constant() != Some(unit) || !function.ty(from).is_scalar() {
+        return None;
+    }
+    let (multiple, rest) = match sum(function, facts, from) {
+        Some((a, b)) => (a, facts.range(b)),
+        None => (from, Range::new(0, 0)),
+    };
+    let is_multiple = facts.axis(multiple).divisibility[0] % unit as u64 == 0 && facts.range(multiple).min >= 0;
+    (is_multiple && rest.min >= 0 && rest.max < unit).then_some(multiple)
 }
