@@ -25,6 +25,9 @@ TABLES = {
     "rows-first": ("numbers that a thread exchanges from which on a fence stands behind them", "llvm/rows_first.rs", "LEAST"),
     "loads-beside-products": ("registers of loads that go first outside loops of kernels with products: from", "llvm/loads_first.rs", "LEAST_BESIDE_PRODUCTS"),
     "exchanging-lanes": ("shuffles up to which lanes exchange what would go through shared memory", "../../tile/src/layout/convert.rs", "MAX_SHUFFLES"),
+    "freed-registers": ("registers fewer spilled from which on loads stand where ptxas likes", "../../runtime/src/worker/assembler.rs", "LEAST_FREED"),
+    "reduced-runs": ("accesses of 8 bytes of a row that a thread takes if rows are reduced", "passes/coalesce.rs", None),
+    "atomic-bytes": ("bytes side by side that a thread adds to memory where halves are loaded", "passes/coalesce.rs", None),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
 

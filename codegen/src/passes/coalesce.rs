@@ -2,7 +2,8 @@
 //!
 //! Along the dimension in which addresses are contiguous a thread takes as many elements as one 16-byte access moves, then lanes, then
 //! warps follow. Ops on tiles of one shape and order share the widest choice, so that data flows between them without conversion; but what is stored
-//! as often as anything of the shape is loaded goes in one access for each run, or each access would fill half of the sectors that it touches.
+//! as often as anything of the shape is loaded goes in one access for each run, or each access would fill half of the sectors that it touches; so does
+//! what is added to memory. Rows that are reduced and whose accesses are of 8 bytes are taken two of them at a time.
 //!
 //! **Invariant:** afterwards the module is at L1: every tile has a layout, and where two layouts meet there is a conversion.
 //! `assign_layouts` removes almost all of them: it takes from here only what memory ops want.

@@ -20,6 +20,10 @@ use super::process::Tool;
 use super::ptxas::{AssembleRequest, Assembled, REMEDY, STDIN, STDOUT, resources, settled};
 use crate::{child, files};
 
+/// Registers fewer spilled from which on loads may stand where ptxas likes instead of in front: fewer are no reason to wait for one load after the
+/// other (`bench/ablations.py`).
+const LEAST_FREED: u32 = 8;
+
 /// How long ptxas may take over one kernel.
 pub(super) const TIME: Duration = Duration::from_secs(120);
 
@@ -79,7 +83,7 @@ impl Assembler {
     }
 
     /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
-    /// put in front of what is computed from them make it spill, or leave an SM room for a single CTA where two would fit otherwise, it may put
+    /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
     /// them where it likes: of one CTA, nothing runs while its loads are waited for. Both are asked at the same time.
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
@@ -104,7 +108,7 @@ impl Assembler {
         let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
         let free = free?;
         let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
-        Ok(if free.spilled() < code.spilled() || roomier { free } else { code })
+        Ok(if free.spilled() + LEAST_FREED <= code.spilled() || roomier { free } else { code })
     }
 }
 

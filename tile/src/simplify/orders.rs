@@ -112,6 +112,6 @@ pub(super) fn rounded_down(function: &Function, facts: &Facts, quotient: ValueId
         Some((a, b)) => (a, facts.range(b)),
         None => (from, Range::new(0, 0)),
     };
-    let is_multiple = facts.axis(multiple).divisibility[0] % unit as u64 == 0 && facts.range(multiple).min >= 0;
+    let is_multiple = facts.axis(multiple).divisibility[0].is_multiple_of(unit as u64) && facts.range(multiple).min >= 0;
     (is_multiple && rest.min >= 0 && rest.max < unit).then_some(multiple)
 }
