@@ -583,6 +583,15 @@ impl Assignment<'_> {
             self.homes[arg.index()] = None;
         }
         body(self);
+        // What is computed from what the body puts somewhere is put there as well.
+        let mut is_new = false;
+        for (&arg, value) in args.iter().zip(function.passed(back)) {
+            self.homes[arg.index()] = self.homes[value.index()];
+            is_new |= self.homes[value.index()].is_some();
+        }
+        if is_new && args.iter().any(|&arg| !function.ty(arg).is_scalar() && self.homes[arg.index()].is_none()) {
+            body(self);
+        }
         let reduces = function.block(back).ops.iter().any(|&op| matches!(function.op(op).kind, OpKind::Reduce { .. }));
         for ((&arg, &init), value) in args.iter().zip(inits).zip(function.passed(back)) {
             if function.ty(arg).is_scalar() {
