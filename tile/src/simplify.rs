@@ -4,8 +4,8 @@
 //! Works at every level and knows no target; a [`Policy`] says how far it goes. **Invariant:** no loop does more than before, no layout changes, and
 //! it ends: every rewrite removes an op, makes a branch of a loop or fewer elements of a tile op, or moves an op outward.
 
+mod integers;
 mod literals;
-mod orders;
 
 use rustc_hash::FxHashMap;
 
@@ -220,7 +220,7 @@ fn inline_known_branch(
 
 /// How far a loop goes that ends at a number of steps from its begin, if that does not wrap.
 fn reach(function: &Function, facts: &Facts, lower: ValueId, upper: ValueId) -> Option<Range> {
-    let (a, b) = orders::sum(function, facts, upper)?;
+    let (a, b) = integers::sum(function, facts, upper)?;
     let reach = if a == lower { b } else { (b == lower).then_some(a)? };
     Some(facts.range(reach))
 }
@@ -238,7 +238,7 @@ fn trips(function: &Function, facts: &Facts, bounds: [ValueId; 3], policy: &Poli
         return None;
     }
     let [lower, upper, step] = bounds.map(|bound| facts.range(bound));
-    if lower.min >= upper.max || orders::is_at_least(function, bounds[0], bounds[1], orders::MAX_BOUNDS) {
+    if lower.min >= upper.max || integers::is_at_least(function, bounds[0], bounds[1]) {
         return Some(Trips::Never);
     }
     if lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min {
@@ -373,7 +373,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
         _ => {}
     }
     if policy.folds_ranges
-        && let Some(constant) = literals::of_literals(function, op, &|value| literals::literal(function, value))
+        && let Some(constant) = literals::exact(function, op, &|value| literals::literal(function, value))
     {
         return Some(Change::Constant(constant));
     }
@@ -391,7 +391,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
     }
     if op.kind.is_elementwise() {
         if policy.folds_floats
-            && let Some(change) = of_literals(function, id)
+            && let Some(change) = literals::as_mlir_folds(function, op)
         {
             return Some(change);
         }
@@ -470,7 +470,7 @@ fn identity(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -
                     operand(0)
                 }
                 BinaryOp::MulI if policy.folds_ranges => {
-                    orders::rounded_down(function, facts, op.operands[0], op.operands[1]).map(Change::Use)
+                    integers::rounded_down(function, facts, op.operands[0], op.operands[1]).map(Change::Use)
                 }
                 BinaryOp::MinS | BinaryOp::MaxS if policy.folds_ranges && ty.elem().bits() > 1 => {
                     let (a, b) = (facts.range(op.operands[0]), facts.range(op.operands[1]));
@@ -485,7 +485,7 @@ fn identity(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -
                 }
                 BinaryOp::And => {
                     let all = |n: i64| n == -1 || ty.elem() == Elem::Scalar(Scalar::I1) && n == 1;
-                    let never = || policy.folds_ranges && orders::exclude_one_another(function, facts, op.results[0]);
+                    let never = || policy.folds_ranges && integers::exclude_one_another(function, facts, op.results[0]);
                     if a == Some(0) || b == Some(0) || never() {
                         Some(Change::Constant(Constant::Int(0)))
                     } else if a.is_some_and(all) || op.operands[0] == op.operands[1] {
@@ -524,28 +524,6 @@ fn identity(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -
                 return operand(0);
             }
             None
-        }
-        _ => None,
-    }
-}
-
-/// What MLIR folds of floats and LLVM would fold later: operations on literals, and what leaves the other operand as it is.
-fn of_literals(function: &Function, id: OpId) -> Option<Change> {
-    let op = function.op(id);
-    let literal = |n: usize| match def(function, *op.operands.get(n)?)?.kind {
-        OpKind::Constant(Constant::Float(value)) => Some(value),
-        _ => None,
-    };
-    let float = |value: f64| Some(Change::Constant(Constant::Float(value)));
-    match (&op.kind, literal(0), literal(1)) {
-        (OpKind::Binary(BinaryOp::AddF), Some(a), Some(b)) => float(a + b),
-        (OpKind::Binary(BinaryOp::SubF), Some(a), Some(b)) => float(a - b),
-        (OpKind::Binary(BinaryOp::MulF), Some(a), Some(b)) => float(a * b),
-        (OpKind::Binary(BinaryOp::SubF), None, Some(0.0))
-        | (OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF), None, Some(1.0)) => Some(Change::Use(op.operands[0])),
-        (OpKind::Cast(CastOp::Float), Some(a), None) => {
-            let bits = |value: ValueId| function.ty(value).elem().bits();
-            (a == 0.0 || bits(op.results[0]) >= bits(op.operands[0])).then(|| float(a)).flatten()
         }
         _ => None,
     }

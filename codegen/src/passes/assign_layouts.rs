@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use tritium_tile::{
     BlockId, Function, Module, Op, OpId, OpKind, Origin, Type, ValueDef, ValueId,
     control::{ForLoop, WhileLoop},
+    effects::MAX_ACCESS_BYTES,
     kinds,
     layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, convert::conversion, mma},
     ops::CastOp,
@@ -47,7 +48,7 @@ const MAX_LAST_ELEMENTS_PER_THREAD: u32 = 2;
 const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
 
 /// What one load brings to a thread at most.
-const LOADED_BITS: u32 = 128;
+const LOADED_BITS: u32 = 8 * MAX_ACCESS_BYTES;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
@@ -564,7 +565,7 @@ impl Assignment<'_> {
         Some(self.intern(layout))
     }
 
-    /// Homes for what a loop carries: first where the body puts it when nothing is said, then what its users like, then where it comes
+    /// Homes for what a loop carries: first where the body puts it when nothing is said, or once it is said where it puts the rest; then what its users like, then where it comes
     /// from; that before what its users like if it is where a dot leaves it and the body reduces, which takes fewest shuffles there; then where its
     /// rows are reduced. The body is homed again with that decided.
     fn carried(

@@ -150,11 +150,7 @@ fn memory_layouts(
         if shape.is_empty() {
             return;
         }
-        let (order, run) = choose(function, facts, id, num_warps);
-        // Its rows are exchanged by half as many lanes, twice as many rows at a time.
-        let is_half = run * pointee_bytes(function, op.operands[0]) * 2 == MAX_ACCESS_BYTES;
-        let is_reduced = reduced.contains(&(shape.clone(), order[0]));
-        let run = if is_half && is_reduced { (2 * run).min(fair(function, id, num_warps) as u32) } else { run };
+        let (order, run) = choose(function, facts, id, &reduced, num_warps);
         let most = match op.kind {
             // What comes of a product is moved in front of the store anyway, so it goes as the store likes it.
             OpKind::Store(_) if multiplies => run,
@@ -216,8 +212,10 @@ fn turned(function: &Function, options: &CompileOptions) -> FxHashMap<OpId, u8> 
 }
 
 /// Shapes of tiles and the dimensions along which they are reduced.
-fn reduced(function: &Function) -> FxHashSet<(Shape, u8)> {
-    let mut found = FxHashSet::default();
+type Reduced = FxHashSet<(Shape, u8)>;
+
+fn reduced(function: &Function) -> Reduced {
+    let mut found = Reduced::default();
     function.walk(|_, id| {
         let op = function.op(id);
         if let OpKind::Reduce { axis } = op.kind {
@@ -228,7 +226,7 @@ fn reduced(function: &Function) -> FxHashSet<(Shape, u8)> {
 }
 
 /// Dimensions from most to least contiguous, and the elements of the first that one access may take.
-fn choose(function: &Function, facts: &Facts, id: OpId, num_warps: u32) -> (Order, u32) {
+fn choose(function: &Function, facts: &Facts, id: OpId, reduced: &Reduced, num_warps: u32) -> (Order, u32) {
     let op = function.op(id);
     let pointer = op.operands[0];
     let shape = function.ty(pointer).shape();
@@ -240,8 +238,11 @@ fn choose(function: &Function, facts: &Facts, id: OpId, num_warps: u32) -> (Orde
         |d: u8| axis.contiguity[d as usize].min(mask.map_or(u64::MAX, |mask| admitted(function, facts, mask, d as usize, 0)));
     // Stable: of equally contiguous dimensions the last comes first.
     order.sort_by_cached_key(|&d| std::cmp::Reverse(useful(d)));
-    let run = access_run(function, facts, id, order[0] as usize).min(fair(function, id, num_warps)) as u32;
-    (order, run)
+    let run = access_run(function, facts, id, order[0] as usize) as u32;
+    // Of half accesses two: rows are then exchanged by half as many lanes, twice as many at a time.
+    let is_half = 2 * run == widest(function, pointer);
+    let accesses = if is_half && reduced.contains(&(shape.clone(), order[0])) { 2 } else { 1 };
+    (order, (accesses * run).min(fair(function, id, num_warps) as u32))
 }
 
 /// A thread's share of the elements that an op moves.

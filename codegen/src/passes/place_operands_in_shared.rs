@@ -196,7 +196,11 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 fn fill_in_order(module: &mut Module, options: &CompileOptions) {
     let function = &mut module.functions[0];
     let mut fills: Vec<OpId> = Vec::new();
-    function.walk(|_, id| fills.extend(Some(id).filter(|&id| matches!(function.op(id).kind, OpKind::LocalAlloc))));
+    function.walk(|_, id| {
+        if matches!(function.op(id).kind, OpKind::LocalAlloc) {
+            fills.push(id);
+        }
+    });
     for alloc in fills {
         let Some(&value) = function.op(alloc).operands.first() else { continue };
         let Some(OpKind::Constant(constant)) = function.def_op(value).map(|def| &function.op(def).kind) else { continue };

@@ -646,16 +646,21 @@ impl Rebase<'_> {
             op.operands = SmallVec::from_slice(&[left, right]);
             return;
         }
-        for (kind, edge) in [(BinaryOp::MinS, (max + above).min(most)), (BinaryOp::MaxS, min - 1 + above)] {
-            let edge = self.number(edge as i64, wide);
-            left_of_bound = self.make(OpKind::Binary(kind), &[left_of_bound, edge], scalar.clone());
-        }
-        let low = self.make(OpKind::Cast(CastOp::Trunc), &[left_of_bound], Type::scalar(Scalar::I32));
+        let low = self.cut(left_of_bound, min - 1 + above, (max + above).min(most));
         let ty = self.like(sum, Scalar::I32);
         let bound = self.make(OpKind::Splat, &[low], ty);
         let op = self.function.op_mut(id);
         op.kind = OpKind::Compare(predicate);
         op.operands = SmallVec::from_slice(&[narrow, bound]);
+    }
+
+    /// A number of 64 bits brought to the nearer edge where it is beyond them, in 32 bits.
+    fn cut(&mut self, mut number: ValueId, least: i128, most: i128) -> ValueId {
+        for (kind, edge) in [(BinaryOp::MinS, most), (BinaryOp::MaxS, least)] {
+            let edge = self.number(edge as i64, Elem::Scalar(Scalar::I64));
+            number = self.make(OpKind::Binary(kind), &[number, edge], Type::scalar(Scalar::I64));
+        }
+        self.make(OpKind::Cast(CastOp::Trunc), &[number], Type::scalar(Scalar::I32))
     }
 
     /// Whether sums and differences of such numbers do not wrap.
@@ -685,12 +690,8 @@ impl Rebase<'_> {
             return;
         }
         let (Some(x), Some(y)) = (self.narrow(x), self.narrow(y)) else { return };
-        let mut apart = self.make(OpKind::Binary(BinaryOp::SubI), &[begin, end], Type::scalar(Scalar::I64));
-        for (kind, edge) in [(BinaryOp::MinS, most), (BinaryOp::MaxS, least)] {
-            let edge = self.number(edge as i64, wide);
-            apart = self.make(OpKind::Binary(kind), &[apart, edge], Type::scalar(Scalar::I64));
-        }
-        let apart = self.make(OpKind::Cast(CastOp::Trunc), &[apart], Type::scalar(Scalar::I32));
+        let apart = self.make(OpKind::Binary(BinaryOp::SubI), &[begin, end], Type::scalar(Scalar::I64));
+        let apart = self.cut(apart, least, most);
         let ty = self.like(left, Scalar::I32);
         let apart = self.make(OpKind::Splat, &[apart], ty.clone());
         let x = self.make(OpKind::Binary(BinaryOp::AddI), &[x, apart], ty);

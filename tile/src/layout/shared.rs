@@ -6,7 +6,7 @@ use super::{
     Bases, Distributed, SharedLayout,
     algebra::{apply, index_bits, inverse_order, invert, shift_of},
 };
-use crate::types::Shape;
+use crate::{effects::MAX_ACCESS_BYTES, types::Shape};
 
 /// Elements in row-major order.
 pub fn row_major(shape: &[u32]) -> SharedLayout {
@@ -81,10 +81,10 @@ impl SharedLayout {
         bytes << self.offset.len()
     }
 
-    /// A tile as the buffer holds it: 16 bytes in a row to a thread, then lanes, then warps.
+    /// A tile as the buffer holds it: what one access moves to a thread, then lanes, then warps.
     pub fn in_order(&self, bits: u32, num_warps: u32) -> Distributed {
         let mut columns = self.offset.iter().copied();
-        let mut register: Bases = columns.by_ref().take((128 / bits.max(8)).ilog2() as usize).collect();
+        let mut register: Bases = columns.by_ref().take((8 * MAX_ACCESS_BYTES / bits.max(8)).ilog2() as usize).collect();
         let mut deal = |hands: u32| -> Bases { (0..hands.ilog2()).map(|_| columns.next().unwrap_or(0)).collect() };
         let (lane, warp) = (deal(32), deal(num_warps));
         register.extend(columns);

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::def;
+use super::{Change, def};
 use crate::{
     control::Carried,
     module::{Function, OpId, ValueId},
@@ -21,10 +21,32 @@ pub(super) fn literal(function: &Function, value: ValueId) -> Option<Constant> {
     }
 }
 
+/// What MLIR folds of floats and LLVM would fold later, rounded or not: operations on literals, and what leaves the other operand as it is.
+pub(super) fn as_mlir_folds(function: &Function, op: &Op) -> Option<Change> {
+    let float = |n: usize| match literal(function, *op.operands.get(n)?)? {
+        Constant::Float(value) => Some(value),
+        Constant::Int(_) => None,
+    };
+    let constant = |value: f64| Some(Change::Constant(Constant::Float(value)));
+    match (&op.kind, float(0), float(1)) {
+        (OpKind::Binary(binary @ (BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF)), Some(a), Some(b)) => {
+            combine(*binary, a, b).and_then(constant)
+        }
+        (OpKind::Binary(BinaryOp::SubF), None, Some(0.0))
+        | (OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF), None, Some(1.0)) => Some(Change::Use(op.operands[0])),
+        (OpKind::Cast(CastOp::Float), Some(a), None) => {
+            let bits = |value: ValueId| function.ty(value).elem().bits();
+            (a == 0.0 || bits(op.results[0]) >= bits(op.operands[0])).then(|| constant(a)).flatten()
+        }
+        _ => None,
+    }
+}
+
 /// What an operation on floats makes of literals, if every float type has them and what comes of them, so that nothing is rounded.
-pub(super) fn of_literals(function: &Function, op: &Op, literal: &dyn Fn(ValueId) -> Option<Constant>) -> Option<Constant> {
+pub(super) fn exact(function: &Function, op: &Op, literal: &dyn Fn(ValueId) -> Option<Constant>) -> Option<Constant> {
+    let is_exact = |value: f64| value.is_infinite() || value.fract() == 0.0 && value.abs() <= MAX_EXACT;
     let float = |n: usize| match literal(*op.operands.get(n)?)? {
-        Constant::Float(value) if value.is_infinite() || value.fract() == 0.0 && value.abs() <= MAX_EXACT => Some(value),
+        Constant::Float(value) if is_exact(value) => Some(value),
         _ => None,
     };
     let is_wide = |value: ValueId| matches!(function.ty(value).elem().bits(), 1 | 16..);
@@ -61,7 +83,7 @@ pub(super) fn of_literals(function: &Function, op: &Op, literal: &dyn Fn(ValueId
         }
         _ => return None,
     };
-    (value.is_infinite() || value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(Constant::Float(value))
+    is_exact(value).then_some(Constant::Float(value))
 }
 
 /// The operation by which a reduction of one tile puts two elements together, if it is nothing but that.
@@ -113,7 +135,7 @@ pub(super) fn unchanged(function: &Function, id: OpId) -> Vec<Carried> {
             stays.iter().filter_map(|carried| Some((carried.arg, literal(function, carried.init)?))).collect();
         for &op in &function.block(around.body).ops {
             let op = function.op(op);
-            let made = of_literals(function, op, &|value| known.get(&value).copied().or_else(|| literal(function, value)));
+            let made = exact(function, op, &|value| known.get(&value).copied().or_else(|| literal(function, value)));
             if let (Some(made), &[result]) = (made, &op.results[..]) {
                 known.insert(result, made);
             }

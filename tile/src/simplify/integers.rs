@@ -1,5 +1,5 @@
-//! What follows from the order of integers: conditions that cannot hold together, such as `x >= y` and `x - y < 0`, and multiples that rounding leaves as they
-//! are. Both are what is left of a window of no width.
+//! What follows from how integers are made: conditions that cannot hold together, such as `x >= y` and `x - y < 0`, multiples that rounding leaves as they
+//! are, and bounds that are behind one another. They are what is left of a window of no width.
 
 use super::def;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 const MAX_CONDITIONS: usize = 16;
 
 /// What a bound of a loop is the greatest or the least of; those that skip what a mask leaves out are two or three.
-pub(super) const MAX_BOUNDS: u32 = 4;
+const MAX_BOUNDS: u32 = 4;
 
 /// How two numbers may stand to one another: a set of these, in which the first and the last trade places where the numbers do.
 const LESS: u8 = 1;
@@ -61,15 +61,20 @@ fn order(function: &Function, facts: &Facts, condition: ValueId) -> Option<(Valu
     Some(if a <= b { (a, b, order) } else { (b, a, reversed) })
 }
 
-/// Whether the first of two numbers is at least the second by how they are made, whatever they are: through this many of `max` and `min`.
-pub(super) fn is_at_least(function: &Function, a: ValueId, b: ValueId, depth: u32) -> bool {
+/// Whether the first of two numbers is at least the second by how they are made, whatever they are.
+pub(super) fn is_at_least(function: &Function, a: ValueId, b: ValueId) -> bool {
+    is_at_least_within(function, a, b, MAX_BOUNDS)
+}
+
+/// The same through this many of `max` and `min`.
+fn is_at_least_within(function: &Function, a: ValueId, b: ValueId, depth: u32) -> bool {
     let operands = |value: ValueId, kind: BinaryOp| {
         let op = def(function, value).filter(|op| depth > 0 && op.kind == OpKind::Binary(kind));
         op.map_or(&[][..], |op| &op.operands)
     };
     a == b
-        || operands(a, BinaryOp::MaxS).iter().any(|&greater| is_at_least(function, greater, b, depth - 1))
-        || operands(b, BinaryOp::MinS).iter().any(|&less| is_at_least(function, a, less, depth - 1))
+        || operands(a, BinaryOp::MaxS).iter().any(|&greater| is_at_least_within(function, greater, b, depth - 1))
+        || operands(b, BinaryOp::MinS).iter().any(|&less| is_at_least_within(function, a, less, depth - 1))
 }
 
 /// The numbers whose difference a value is, if it does not wrap.
