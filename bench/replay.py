@@ -60,6 +60,8 @@ def keep(directory, below):
                 raw = torch.empty(0, dtype=torch.uint8, device=argument.device).set_(storage).cpu().numpy().tobytes()
                 about["raw"] = encoded(raw)
             return about
+        if isinstance(argument, tuple):
+            return [held(each) for each in argument]
         return argument if argument is None or isinstance(argument, (int, float, bool)) else repr(argument)
 
     before = compare._Compared.__call__
@@ -154,10 +156,14 @@ def timed(about, cubins):
     torch.manual_seed(0)
     torch.zeros(1, device="cuda")
     tensors, parameters = [], []
-    for (_, kind), argument in zip(about["signature"], about["arguments"]):
+
+    def give(kind, argument):
         if kind == "constexpr":
-            continue
-        if isinstance(argument, dict):
+            return
+        if isinstance(argument, list):
+            for each in argument:
+                give(kind, each)
+        elif isinstance(argument, dict):
             dtype = getattr(torch, argument["dtype"].split(".")[1])
             count = max(1, argument["bytes"] // dtype.itemsize)
             if "raw" in argument:
@@ -172,6 +178,9 @@ def timed(about, cubins):
             raise RuntimeError(f"an argument of type {kind} cannot be made again")
         else:
             parameters.append(NUMBERS[kind](argument))
+
+    for (_, kind), argument in zip(about["signature"], about["arguments"]):
+        give(kind, argument)
     # Triton's kernels end with two pointers to scratch memory.
     parameters += [ctypes.c_uint64(0), ctypes.c_uint64(0)]
     array = (ctypes.c_void_p * len(parameters))(*[ctypes.cast(ctypes.pointer(p), ctypes.c_void_p) for p in parameters])

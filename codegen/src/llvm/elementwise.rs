@@ -1,7 +1,8 @@
 //! Elementwise operations, one register at a time.
 //!
 //! f16 adds, subtracts and multiplies natively; bf16 goes through f32, which rounds the same (24 ≥ 2·8 + 2 bits). Only f32 multiplications
-//! and additions carry `contract`. **Invariant:** results are those of the interpreter, bit for bit but for the special-function unit's approximations.
+//! and additions carry `contract`, but for products that only loops further in read. **Invariant:** results are those of the interpreter, bit for
+//! bit but for the special-function unit's approximations.
 
 use tritium_tile::{
     Elem, OpId, OpKind, Scalar, ValueId,
@@ -56,6 +57,10 @@ impl Emitter<'_> {
                 OpKind::Unary(kind) => {
                     let s = self.number(elems[0])?;
                     self.unary(*kind, s, args[0])?
+                }
+                // Fused with what a loop adds to it, it would be made on every trip, and both its factors held.
+                OpKind::Binary(BinaryOp::MulF) if to == Elem::Scalar(Scalar::F32) && self.origins.is_held_for_loops(result) => {
+                    ins!(self, "fmul float {}, {}", args[0], args[1])
                 }
                 OpKind::Binary(kind) => {
                     let s = self.number(elems[0])?;

@@ -8,6 +8,8 @@ pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
     loops: Vec<Option<BlockId>>,
     fixed: Vec<bool>,
+    /// Something beside a change of shape reads it in the loop that makes it.
+    read_at_home: Vec<bool>,
     has_loops: bool,
     has_quotients: bool,
 }
@@ -17,6 +19,7 @@ impl Origins {
         let mut origins = Origins {
             loops: vec![None; function.values.len()],
             fixed: vec![false; function.values.len()],
+            read_at_home: vec![false; function.values.len()],
             has_loops: false,
             has_quotients: false,
         };
@@ -43,6 +46,11 @@ impl Origins {
         self.fixed[value.index()]
     }
 
+    /// Only loops inside its own read it, so a register holds it on all their trips.
+    pub(super) fn is_held_for_loops(&self, value: ValueId) -> bool {
+        self.has_loops && !self.read_at_home[value.index()]
+    }
+
     fn block(&mut self, function: &Function, block: BlockId, home: Option<BlockId>) {
         self.has_loops |= home.is_some();
         for &arg in &function.block(block).args {
@@ -66,6 +74,14 @@ impl Origins {
             for &region in &op.regions {
                 let inner = if op.kind.is_loop() { Some(region) } else { home };
                 self.block(function, region, inner);
+            }
+        }
+        // Whoever reads a value comes behind it.
+        for &id in function.block(block).ops.iter().rev() {
+            let op = function.op(id);
+            let reads = !matches!(op.kind, kinds!(Shape)) || op.results.iter().any(|result| self.read_at_home[result.index()]);
+            for operand in op.operands.iter().filter(|_| reads) {
+                self.read_at_home[operand.index()] |= self.loops[operand.index()] == home;
             }
         }
     }

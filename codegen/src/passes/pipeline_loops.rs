@@ -8,9 +8,9 @@
 //! A ring of `num_stages` buffers holds the trip that is computed on and the `num_stages - 1` after it, so one barrier a trip suffices: it
 //! publishes what was waited for, and frees the buffer that the trip before has read. Where a warpgroup's multiplication may run into the
 //! next trip, a ring has one buffer more, and the barrier frees the one that the trip before the last has read. If the rings do not fit a
-//! CTA's shared memory, there are fewer stages, then rings without the buffer more; these also where an SM has room for a second CTA so, which
-//! fills the tensor cores better than the next trip does (`bench/results/h200.md`, 128×128×64). The loop says how many stages it was given and
-//! how many it wanted.
+//! CTA's shared memory, there are fewer stages, then rings without the buffer more, then rings for the first loads only; these without the buffer
+//! more also where an SM has room for a second CTA so, which fills the tensor cores better than the next trip does (`bench/results/h200.md`,
+//! 128×128×64). The loop says how many stages it was given and how many it wanted.
 //!
 //! **Invariant:** a loop gives the same results for any number of trips, also for none and for fewer than stages; nothing is read from
 //! global memory that the loop would not have read; no load moves across a store that may write what it reads.
@@ -33,12 +33,24 @@ pub static PASS: Pass = Pass {
     run,
 };
 
+/// What a loop may have at most.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    stages: u32,
+    rings: usize,
+    /// A ring may have a buffer more.
+    spare: bool,
+}
+
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     if !options.sm.has(Feature::CpAsync) {
         return Ok(());
     }
-    let Some((chosen, spare)) = deepest(module, options, true).or_else(|| deepest(module, options, false)) else { return Ok(()) };
-    let bare = if spare { deepest(module, options, false) } else { None };
+    let all = Limits { stages: u32::MAX, rings: usize::MAX, spare: true };
+    let bare = Limits { spare: false, ..all };
+    let chosen = deepest(module, options, all).or_else(|| deepest(module, options, bare)).or_else(|| some_rings(module, options));
+    let Some((chosen, spare)) = chosen else { return Ok(()) };
+    let bare = if spare { deepest(module, options, bare) } else { None };
     *module = match bare {
         Some((bare, _)) if has_room_for_two(&bare, options) && !has_room_for_two(&chosen, options) => bare,
         _ => chosen,
@@ -47,17 +59,32 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 }
 
 /// The loops with as many stages as fit, and whether a ring has a buffer more; `None` if none has anything to gain.
-fn deepest(module: &Module, options: &CompileOptions, spare: bool) -> Option<(Module, bool)> {
-    let mut most = u32::MAX;
-    while most >= 2 {
+fn deepest(module: &Module, options: &CompileOptions, mut limits: Limits) -> Option<(Module, bool)> {
+    while limits.stages >= 2 {
         let mut trial = module.clone();
-        let (given, spared) = pipeline(&mut trial, options, most, spare)?;
-        if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
+        let (given, spared) = pipeline(&mut trial, options, limits)?;
+        if fits(&trial, options) {
             return Some((trial, spared));
         }
-        most = given - 1;
+        limits.stages = given - 1;
     }
     None
+}
+
+/// The loops with two stages, of which each has as many rings as fit, the first of its loads before the others.
+fn some_rings(module: &Module, options: &CompileOptions) -> Option<(Module, bool)> {
+    (1..=MOST_RINGS).rev().find_map(|rings| {
+        let mut trial = module.clone();
+        let (_, spared) = pipeline(&mut trial, options, Limits { stages: 2, rings, spare: false })?;
+        fits(&trial, options).then_some((trial, spared))
+    })
+}
+
+/// Of a loop whose rings do not all fit.
+const MOST_RINGS: usize = 7;
+
+fn fits(module: &Module, options: &CompileOptions) -> bool {
+    assign_shared::needed(module) <= u64::from(options.sm.shared_per_cta)
 }
 
 /// An SM has room for two CTAs, with registers for what the loops carry and [`REGISTERS_BESIDE`].
@@ -78,9 +105,8 @@ fn has_room_for_two(module: &Module, options: &CompileOptions) -> bool {
 /// Registers of a thread beside what a loop carries: addresses, and what is computed on.
 const REGISTERS_BESIDE: u32 = 40;
 
-/// Expands every loop that has something to gain, with at most so many stages; the most that one was given, and whether a ring has a buffer more, if
-/// any was expanded.
-fn pipeline(module: &mut Module, options: &CompileOptions, most: u32, spare: bool) -> Option<(u32, bool)> {
+/// Expands every loop that has something to gain; the most stages that one was given, and whether a ring has a buffer more, if any was expanded.
+fn pipeline(module: &mut Module, options: &CompileOptions, limits: Limits) -> Option<(u32, bool)> {
     let mut loops = Vec::new();
     let function = module.entry();
     function.walk(|_, id| {
@@ -90,7 +116,7 @@ fn pipeline(module: &mut Module, options: &CompileOptions, most: u32, spare: boo
     });
     let mut deepest: Option<(u32, bool)> = None;
     for id in loops {
-        if let Some(schedule) = schedule::of_loop(module, id, options, most, spare) {
+        if let Some(schedule) = schedule::of_loop(module, id, options, limits) {
             let (given, spared) = deepest.unwrap_or_default();
             deepest = Some((given.max(schedule.given), spared | schedule.spare));
             if expand::expand(module, &schedule) {

@@ -22,6 +22,7 @@ use tritium_tile::{
 
 use super::{
     super::{CompileOptions, use_wgmma},
+    Limits,
     window::{self, Window},
 };
 use crate::pressure::registers_in_layout;
@@ -142,7 +143,7 @@ pub(in crate::passes) fn slice(function: &Function, block: BlockId, roots: &[Val
     Some(out)
 }
 
-pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, most: u32, spare: bool) -> Option<Schedule> {
+pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, limits: Limits) -> Option<Schedule> {
     let function = module.entry();
     let OpKind::For(attrs) = function.op(id).kind else { return None };
     let block = *function.op(id).regions.first()?;
@@ -153,7 +154,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
         stages => stages.unwrap_or(options.launch.num_stages),
     };
     let wanted = asked.min(MAX_STAGES);
-    let given = wanted.min(most);
+    let given = wanted.min(limits.stages);
     if given < 2 || !bounds_are_exact(function, id, MAX_STAGES + MAX_ADDRESS_LOADS) {
         return None;
     }
@@ -188,6 +189,9 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
             None => {}
         }
     }
+    for (load, ..) in rings.drain(limits.rings.min(rings.len())..) {
+        windows.remove(&load);
+    }
     let indirection = rings.iter().map(|(_, _, level)| *level).max();
     let stages = match indirection {
         Some(level) => level + given,
@@ -213,7 +217,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, m
     }
     let place = |op: OpId| function.block(block).ops.iter().position(|&other| other == op);
     fetches.sort_by_key(|f| (f.stage, place(f.load), f.ring.is_some()));
-    let spare = spare && indirection.is_some() && runs_on(function, &module.layouts, block, options);
+    let spare = limits.spare && indirection.is_some() && runs_on(function, &module.layouts, block, options);
     module.layouts = layouts;
     let given = if indirection.is_some() { given } else { 2 };
     Some(Schedule { op: id, stages, wanted, given, fetches, windows, spare })
