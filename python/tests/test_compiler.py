@@ -1,6 +1,8 @@
 """Triton's compile step with Tritium in front of it. No GPU and no Triton: what is asked of Triton's compiler module is played here."""
 
 import json
+import os
+import sys
 import types
 from collections import namedtuple
 
@@ -261,3 +263,19 @@ def test_the_report_says_who_compiled(module, tmp_path):
     assert rows and rows[0]["specialisations"] >= 1
     assert "specialisations were compiled by Tritium" in summary()
     assert tritium.report() == report()
+
+
+def test_a_process_that_runs_keeps_its_report(module, tmp_path, monkeypatch):
+    # `tritium.report` is the function.
+    reports = sys.modules["tritium.report"]
+    module.asked(source(), TARGET, {})
+    path = tmp_path / "report-%p.json"
+    written = tmp_path / f"report-{os.getpid()}.json"
+    monkeypatch.setenv("TRITIUM_REPORT", str(path))
+    monkeypatch.setattr(reports, "_last_written", -reports.INTERVAL)
+    reports.write_so_far()
+    assert any(row["name"] == "apply" for row in json.loads(written.read_text())["kernels"])
+    # Not with every comparison.
+    written.write_text("")
+    reports.write_so_far()
+    assert written.read_text() == "" and os.listdir(tmp_path) == [written.name]

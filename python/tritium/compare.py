@@ -8,7 +8,7 @@ import statistics
 import time
 
 from tritium import compiler
-from tritium.report import Comparison
+from tritium.report import Comparison, write_so_far
 
 #: Launches in one graph at most, and how long they should take together, in µs.
 MAX_LAUNCHES, GRAPH_US = 200, 400.0
@@ -103,6 +103,7 @@ class _Compared:
                 comparison.us = _times(torch, launch_ours, launch_theirs)
         finally:
             restored(after)
+        write_so_far()
 
     def _bound(self, args):
         """How far results of a dtype may be apart, by the dtype's name."""

@@ -7,6 +7,8 @@ import math
 import os
 import statistics
 import sys
+import threading
+import time
 
 
 @dataclasses.dataclass
@@ -135,12 +137,38 @@ def write(path):
         json.dump({"version": 1, "kernels": [dataclasses.asdict(kernel) for kernel in report()]}, out, indent=1)
 
 
+#: Seconds between two reports of a process that runs.
+INTERVAL = 5.0
+_last_written = 0.0
+
+
+def write_so_far():
+    """The file `….json` that `TRITIUM_REPORT` asks for, now and then: a process that is killed leaves what it has compared."""
+    global _last_written
+    path = (_file_wanted() or "").replace("%p", str(os.getpid()))
+    is_file = path.endswith(".json") and (os.path.isfile(path) or not os.path.exists(path))
+    if is_file and time.monotonic() - _last_written > INTERVAL:
+        _last_written = time.monotonic()
+        # Ended in between, the process leaves the one before.
+        begun = f"{path}.{os.getpid()}.{threading.get_ident()}"
+        write(begun)
+        os.replace(begun, path)
+
+
+def _file_wanted():
+    wanted = os.environ.get("TRITIUM_REPORT", "")
+    return None if wanted.lower() in ("", "0", "off", "no", "false", *_SUMMARY) else wanted
+
+
+#: What asks for the summary alone.
+_SUMMARY = ("1", "on", "yes", "true")
+
+
 def at_exit():
     """What `TRITIUM_REPORT` asks for: `1` is the summary on stderr, anything else a file. Where both compilers were run, the summary is
     written anyway."""
-    wanted = os.environ.get("TRITIUM_REPORT", "").lower()
-    is_compared = any(kernel.comparisons for kernel in report())
-    if report() and (wanted in ("1", "on", "yes", "true") or is_compared):
+    asked = os.environ.get("TRITIUM_REPORT", "").lower() in _SUMMARY
+    if report() and (asked or any(kernel.comparisons for kernel in report())):
         print(summary(), file=sys.stderr)
-    if wanted not in ("", "0", "off", "no", "false", "1", "on", "yes", "true") and report():
-        write(os.environ["TRITIUM_REPORT"])
+    if report() and (path := _file_wanted()):
+        write(path)

@@ -183,6 +183,9 @@ fn temporaries(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Loaded numbers to one that they become, at least, for them to become few.
+const FEW: usize = 4;
+
 /// Lines of a basic block that are written in another order.
 pub(super) struct Run<'r, 'l> {
     lines: &'r [&'l str],
@@ -252,6 +255,49 @@ impl<'r, 'l> Run<'r, 'l> {
                 }
             }
             step += 1;
+        }
+    }
+
+    /// Where many loaded numbers become few: writes loads in batches that fill so many registers, each in front of what two numbers or more that
+    /// are loaded by then become, so that few are held.
+    pub(super) fn write_in_batches(&mut self, kinds: &[Line], loads: &[usize], registers: u32, text: &mut String) {
+        // By line, the batch that brings the last of what it is made of, and whether that is loads and arithmetic alone.
+        let mut batches: Vec<Option<usize>> = vec![None; self.lines.len()];
+        let (mut last, mut filled, mut loaded) = (0, 0, 0);
+        for &load in loads {
+            if let Line::GlobalLoad { registers: own } = kinds[load] {
+                if filled >= registers {
+                    (last, filled) = (last + 1, 0);
+                }
+                filled += own;
+                loaded += own;
+            }
+            batches[load] = Some(last);
+        }
+        let mut computable = vec![false; self.lines.len()];
+        let mut results: FxHashSet<usize> = FxHashSet::default();
+        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); last + 1];
+        for index in 0..self.lines.len() {
+            let operands = &self.operands[index];
+            if let Some(batch) = batches[index] {
+                computable[index] = true;
+                groups[batch].0.push(index);
+            } else if kinds[index] == Line::Pure && operands.iter().all(|&operand| computable[operand]) {
+                computable[index] = true;
+                batches[index] = operands.iter().filter_map(|&operand| batches[operand]).max();
+                let Some(batch) = batches[index] else { continue };
+                operands.iter().for_each(|operand| _ = results.remove(operand));
+                results.insert(index);
+                if operands.iter().filter(|&&operand| batches[operand].is_some()).count() > 1 {
+                    groups[batch].1.push(index);
+                }
+            }
+        }
+        if FEW * results.len() > loaded as usize {
+            return;
+        }
+        for (loads, joins) in groups {
+            loads.into_iter().chain(joins).for_each(|line| self.write(line, text));
         }
     }
 

@@ -108,7 +108,7 @@ impl Assembler {
         let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
         let free = free?;
         let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
-        Ok(if free.spilled() + LEAST_FREED <= code.spilled() || roomier { free } else { code })
+        Ok(if frees_registers(&code, &free) || roomier { free } else { code })
     }
 }
 
@@ -163,6 +163,11 @@ fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Ass
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
+/// Whether enough registers less are spilled for loads to stand where ptxas likes.
+fn frees_registers(first: &Assembled, free: &Assembled) -> bool {
+    free.spilled_registers() + LEAST_FREED <= first.spilled_registers()
+}
+
 /// Threads of a CTA.
 fn threads(request: &AssembleRequest) -> Option<u32> {
     request.ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse().ok())
@@ -196,6 +201,14 @@ mod tests {
         assert!(!fits(81, ".maxntid 512, 1, 1\n"));
         // Eight registers at a time: 33 are 40.
         assert!(fits(32, ".maxntid 1024\n") && !fits(33, ".maxntid 1024\n"));
+    }
+
+    #[test]
+    fn eight_registers_fewer_are_worth_it() {
+        let spilling =
+            |registers: u32| Assembled { spill_stores: 4 * registers, spill_loads: 4 * registers, ..Assembled::default() };
+        assert!(!frees_registers(&spilling(43), &spilling(40)) && !frees_registers(&spilling(7), &spilling(0)));
+        assert!(frees_registers(&spilling(43), &spilling(35)) && frees_registers(&spilling(8), &spilling(0)));
     }
 
     #[cfg(unix)]

@@ -58,6 +58,11 @@ impl Assembled {
         self.spill_stores + self.spill_loads
     }
 
+    /// Registers that a thread writes to local memory.
+    pub fn spilled_registers(&self) -> u32 {
+        self.spill_stores / 4
+    }
+
     /// What ptxas warns of, and where it says that it runs asynchronous multiplications one after the other (C7510 to C7519).
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         let serialised = |line: &str| line.split("(C75").skip(1).any(|rest| rest.starts_with('1'));
