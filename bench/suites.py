@@ -15,6 +15,7 @@ import csv
 import json
 import math
 import os
+import queue
 import re
 import signal
 import statistics
@@ -39,7 +40,7 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def ran(path, folder, mode, seconds, sources, extra, share=(0, 1), names=None):
+def ran(path, folder, mode, seconds, sources, extra, gpu=None, share=(0, 1), names=None):
     """Outcomes by test, the report of Tritium, and the last words."""
     with tempfile.TemporaryDirectory() as caches:
         report = os.path.join(caches, "report.json")
@@ -57,6 +58,8 @@ def ran(path, folder, mode, seconds, sources, extra, share=(0, 1), names=None):
             "TRITIUM_CACHE": os.path.join(caches, "tritium"),
             "TRITON_CACHE_DIR": os.path.join(caches, "triton"),
         }
+        if gpu:
+            env["CUDA_VISIBLE_DEVICES"] = gpu
         if names:
             Path(caches, "names").write_text("\n".join(names))
             env["DEALT_NAMES"] = str(Path(caches, "names"))
@@ -89,6 +92,7 @@ def main():
     parser.add_argument("patterns", nargs="+")
     parser.add_argument("--mode", choices=["1", "verify", "bench", "cpu"], default="1")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--gpus", help="numbers of the GPUs that the jobs are dealt out to: 0,1")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--split", type=int, default=1, help="processes that the tests of a file are dealt out to")
     parser.add_argument("--of", type=int, default=1, help="run one test of so many")
@@ -106,11 +110,23 @@ def main():
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
 
+    gpus = arguments.gpus.split(",") if arguments.gpus else [None]
+    free = queue.SimpleQueue()
+    for place in range(arguments.jobs):
+        free.put(gpus[place % len(gpus)])
+
     def job(job):
+        gpu = free.get()
+        try:
+            return on_gpu(job, gpu)
+        finally:
+            free.put(gpu)
+
+    def on_gpu(job, gpu):
         path, share = job
         if stopped.is_set():
             return ({}, [], "not begun"), {}
-        call = lambda mode, names=None: ran(path, folder, mode, arguments.seconds, arguments.source or ["."], arguments.pytest, share, names)
+        call = lambda mode, names=None: ran(path, folder, mode, arguments.seconds, arguments.source or ["."], arguments.pytest, gpu, share, names)
         ours = call(arguments.mode)
         # Under verify and bench programs go on with Triton's results: what they pass says nothing new.
         wrong = [test.partition("::")[2] for test, outcome in ours[0].items() if outcome[0] in ("failure", "error")] if arguments.mode == "1" else []

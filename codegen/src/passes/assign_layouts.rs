@@ -47,6 +47,10 @@ const MAX_LAST_ELEMENTS_PER_THREAD: u32 = 2;
 /// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
 const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
 
+/// And, unless it is a vector, as long as the warps of a CTA make at most this many loads of 32 bits: operands that 16 or 32 warps
+/// share are better loaded once (`chunk_dplr_fwd_kernel_o` of 32 warps took twice Triton's time).
+const MAX_REPEATED_LOADS_PER_CTA: u32 = 64;
+
 /// What one load brings to a thread at most.
 const LOADED_BITS: u32 = 8 * MAX_ACCESS_BYTES;
 
@@ -615,8 +619,11 @@ fn has_fewer_elements_than_threads(ty: &Type, num_warps: u32) -> bool {
 }
 
 fn is_repeatable_in(ty: &Type, layout: &Distributed) -> bool {
+    let elements = layout.distinct_registers() as u32;
+    let loads = (elements * ty.elem().bits()).div_ceil(32) * layout.num_warps();
     has_fewer_elements_than_threads(ty, layout.num_warps())
-        && layout.distinct_registers() as u32 <= MAX_REPEATED_ELEMENTS_PER_THREAD
+        && elements <= MAX_REPEATED_ELEMENTS_PER_THREAD
+        && (loads <= MAX_REPEATED_LOADS_PER_CTA || ty.shape().iter().filter(|&&extent| extent > 1).count() < 2)
 }
 
 /// The lowest registers are the next `pack` elements in row-major order.
