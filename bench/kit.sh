@@ -2,7 +2,7 @@
 # Other projects' test-suites on a machine that has PyTorch, Triton and GPUs, but neither a network nor these projects.
 #
 #   bench/kit.sh pack DIR LIGER FLA                   here: the wheel of target/release/tritium, what pytest needs, and both checkouts, into DIR/kit.tar.xz
-#   bench/kit.sh time DIR OUT FILE_SECONDS SECONDS    there: both suites under TRITIUM=bench, one on each GPU (in turn on one), into OUT
+#   bench/kit.sh time DIR OUT FILE_SECONDS SECONDS    there: both suites under TRITIUM=bench, liger-kernel's on the last GPU and the other on the rest (in turn on one), into OUT
 #   bench/kit.sh python DIR …                         there: Python with the wheels
 #
 # Launches slower than `REPLAY_BELOW` are kept for `bench/replay.py`: `cat OUT/kept.tar.xz.* | tar -xJ`.
@@ -47,25 +47,25 @@ unpacked() {
   export PYTHONPATH="$kit/site:$root/bench" PATH="$kit/site/bin:$PATH"
 }
 
-# suite GPU NAME TITLE SOURCE PATTERN …, out of `time_both`
+# suite GPUS JOBS NAME TITLE SOURCE PATTERN …, out of `time_both`
 suite() {
-  local gpu=$1 name=$2 title=$3 source=$4
-  shift 4
+  local gpus=$1 jobs=$2 name=$3 title=$4 source=$5
+  shift 5
   mkdir -p "$kit/kept/$name"
-  CUDA_VISIBLE_DEVICES=$gpu REPLAY=$kit/kept/$name timeout "$seconds" python3 "$root/bench/suites.py" "$kit/$name" "$@" --source "$source" --mode bench \
-    --jobs "$jobs" --seconds "$file_seconds" --pytest=-p --pytest=replay \
+  REPLAY=$kit/kept/$name timeout "$seconds" python3 "$root/bench/suites.py" "$kit/$name" "$@" --source "$source" --mode bench \
+    --gpus "$gpus" --jobs "$jobs" --seconds "$file_seconds" --pytest=-p --pytest=replay \
     --csv "$out/$name.csv" --out "$out/suites-$name.md" --title "$title" >"$out/$name.log" 2>&1 || true
 }
 
 time_both() {
-  local out=$1 file_seconds=$2 seconds=$3 gpus jobs
+  local out=$1 file_seconds=$2 seconds=$3 gpus each last others
   out=$(realpath -m "$out")
   mkdir -p "$out"
-  gpus=$(nvidia-smi -L | wc -l)
-  jobs=$(($(nproc) / (gpus > 1 ? 2 : 1)))
-  suite 0 liger liger-kernel src "test/transformers/test_*.py" &
+  gpus=$(nvidia-smi -L | wc -l) each=$(($(nproc) / gpus)) last=$((gpus - 1))
+  others=$(seq -s, 0 $((gpus > 1 ? last - 1 : 0)))
+  suite "$last" "$each" liger liger-kernel src "test/transformers/test_*.py" &
   [ "$gpus" -gt 1 ] || wait
-  suite $((gpus > 1)) fla flash-linear-attention . "tests/modules/test_*.py" "tests/ops/test_*.py"
+  suite "$others" $((each * (gpus > 1 ? last : 1))) fla flash-linear-attention . "tests/modules/test_*.py" "tests/ops/test_*.py"
   wait
   tar -C "$kit/kept" -c . | xz -T0 -3 | split -b 15M - "$out/kept.tar.xz."
 }

@@ -9,6 +9,7 @@
 
 mod asynchronous;
 mod atomic;
+mod batches;
 mod cast;
 mod control;
 mod convert;
@@ -499,7 +500,8 @@ impl<'m> Emitter<'m> {
         put(format_args!("entry:"));
         put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
         let registers = registers_of_thread(self.sm, self.module.num_warps, self.emission.max_registers);
-        let body = loads_first::loads_first(&early_loads::early_loads(&self.body), registers, self.multiplies);
+        let body = batches::batches(&early_loads::early_loads(&self.body), registers);
+        let body = loads_first::loads_first(&body, registers, self.multiplies);
         let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies));
         put(format_args!("{}  br label %b0\nb0:\n{body}}}\n", self.entry));
         for function in &self.functions {

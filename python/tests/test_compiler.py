@@ -279,3 +279,7 @@ def test_a_process_that_runs_keeps_its_report(module, tmp_path, monkeypatch):
     written.write_text("")
     reports.write_so_far()
     assert written.read_text() == "" and os.listdir(tmp_path) == [written.name]
+    # Where nothing can be written, launches go on.
+    monkeypatch.setenv("TRITIUM_REPORT", str(tmp_path / "missing" / "report.json"))
+    monkeypatch.setattr(reports, "_last_written", -reports.INTERVAL)
+    reports.write_so_far()

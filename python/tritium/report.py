@@ -1,5 +1,6 @@
 """Which kernels of this process have run, by whom they were compiled, and how the two compilers compare."""
 
+import contextlib
 import csv
 import dataclasses
 import json
@@ -151,8 +152,10 @@ def write_so_far():
         _last_written = time.monotonic()
         # Ended in between, the process leaves the one before.
         begun = f"{path}.{os.getpid()}.{threading.get_ident()}"
-        write(begun)
-        os.replace(begun, path)
+        # Whatever keeps it from being written is told at the end, and stops no launch.
+        with contextlib.suppress(OSError):
+            write(begun)
+            os.replace(begun, path)
 
 
 def _file_wanted():

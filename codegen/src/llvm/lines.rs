@@ -65,6 +65,16 @@ impl Line {
         }
     }
 
+    /// Registers of a thread that it loads from global memory.
+    pub(super) fn loaded(self) -> u32 {
+        if let Line::GlobalLoad { registers } = self { registers } else { 0 }
+    }
+
+    /// Whether no load passes it.
+    pub(super) fn ends_run(self) -> bool {
+        matches!(self, Line::SpecialRegister | Line::Collective | Line::Control | Line::Other)
+    }
+
     /// Whether it may stand anywhere behind what it is made of.
     fn is_free(self) -> bool {
         matches!(self, Line::Pure | Line::SpecialRegister)
@@ -183,9 +193,6 @@ fn temporaries(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Loaded numbers to one that they become, at least, for them to become few.
-const FEW: usize = 4;
-
 /// Lines of a basic block that are written in another order.
 pub(super) struct Run<'r, 'l> {
     lines: &'r [&'l str],
@@ -215,6 +222,24 @@ impl<'r, 'l> Run<'r, 'l> {
             }
         }
         Run { lines, operands, written: vec![false; lines.len()] }
+    }
+
+    /// The loads that may stand in front of the run, in their order, and the registers that those from global memory fill. `kinds`: what each line is.
+    pub(super) fn loads_in_front(&self, kinds: &[Line]) -> (Vec<usize>, u32) {
+        let mut loads: Vec<usize> = Vec::new();
+        let (mut loaded, mut stored) = (0, false);
+        for (index, is_ready) in self.ready(kinds).into_iter().enumerate() {
+            match kinds[index] {
+                Line::GlobalLoad { registers } if is_ready => {
+                    loads.push(index);
+                    loaded += registers;
+                }
+                Line::SharedLoad if is_ready && !stored => loads.push(index),
+                Line::SharedStore => stored = true,
+                _ => {}
+            }
+        }
+        (loads, loaded)
     }
 
     /// By line, whether all that it is made of may stand in front of the run. `kinds`: what each is.
@@ -255,49 +280,6 @@ impl<'r, 'l> Run<'r, 'l> {
                 }
             }
             step += 1;
-        }
-    }
-
-    /// Where many loaded numbers become few: writes loads in batches that fill so many registers, each in front of what two numbers or more that
-    /// are loaded by then become, so that few are held.
-    pub(super) fn write_in_batches(&mut self, kinds: &[Line], loads: &[usize], registers: u32, text: &mut String) {
-        // By line, the batch that brings the last of what it is made of, and whether that is loads and arithmetic alone.
-        let mut batches: Vec<Option<usize>> = vec![None; self.lines.len()];
-        let (mut last, mut filled, mut loaded) = (0, 0, 0);
-        for &load in loads {
-            if let Line::GlobalLoad { registers: own } = kinds[load] {
-                if filled >= registers {
-                    (last, filled) = (last + 1, 0);
-                }
-                filled += own;
-                loaded += own;
-            }
-            batches[load] = Some(last);
-        }
-        let mut computable = vec![false; self.lines.len()];
-        let mut results: FxHashSet<usize> = FxHashSet::default();
-        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); last + 1];
-        for index in 0..self.lines.len() {
-            let operands = &self.operands[index];
-            if let Some(batch) = batches[index] {
-                computable[index] = true;
-                groups[batch].0.push(index);
-            } else if kinds[index] == Line::Pure && operands.iter().all(|&operand| computable[operand]) {
-                computable[index] = true;
-                batches[index] = operands.iter().filter_map(|&operand| batches[operand]).max();
-                let Some(batch) = batches[index] else { continue };
-                operands.iter().for_each(|operand| _ = results.remove(operand));
-                results.insert(index);
-                if operands.iter().filter(|&&operand| batches[operand].is_some()).count() > 1 {
-                    groups[batch].1.push(index);
-                }
-            }
-        }
-        if FEW * results.len() > loaded as usize {
-            return;
-        }
-        for (loads, joins) in groups {
-            loads.into_iter().chain(joins).for_each(|line| self.write(line, text));
         }
     }
 

@@ -569,9 +569,9 @@ impl Assignment<'_> {
         Some(self.intern(layout))
     }
 
-    /// Homes for what a loop carries: first where the body puts it when nothing is said, or once it is said where it puts the rest; then what its users like, then where it comes
-    /// from; that before what its users like if it is where a dot leaves it and the body reduces, which takes fewest shuffles there; then where its
-    /// rows are reduced. The body is homed again with that decided.
+    /// Homes for what a loop carries: first where the body puts it when nothing is said, and, with that said, where it puts what is computed from
+    /// it; then what its users like, then where it comes from; that before what its users like if it is where a dot leaves it and the body reduces,
+    /// which takes fewest shuffles there; then where its rows are reduced. The body is homed again with that decided.
     fn carried(
         &mut self,
         function: &Function,

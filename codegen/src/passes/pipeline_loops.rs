@@ -46,11 +46,13 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     if !options.sm.has(Feature::CpAsync) {
         return Ok(());
     }
-    let all = Limits { stages: u32::MAX, rings: usize::MAX, spare: true };
-    let bare = Limits { spare: false, ..all };
-    let chosen = deepest(module, options, all).or_else(|| deepest(module, options, bare)).or_else(|| some_rings(module, options));
+    let with_spare = Limits { stages: u32::MAX, rings: usize::MAX, spare: true };
+    let without = Limits { spare: false, ..with_spare };
+    let chosen = deepest(module, options, with_spare)
+        .or_else(|| deepest(module, options, without))
+        .or_else(|| some_rings(module, options));
     let Some((chosen, spare)) = chosen else { return Ok(()) };
-    let bare = if spare { deepest(module, options, bare) } else { None };
+    let bare = if spare { deepest(module, options, without) } else { None };
     *module = match bare {
         Some((bare, _)) if has_room_for_two(&bare, options) && !has_room_for_two(&chosen, options) => bare,
         _ => chosen,
