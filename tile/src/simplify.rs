@@ -19,9 +19,9 @@ use crate::{
 
 /// How far a compiler simplifies.
 pub struct Policy<'a> {
-    /// A value whose range is one number is that number; otherwise only literals are.
+    /// A value whose range is one number is that number; otherwise only literals are. `x * 1.0` is `x`, here and where literals of floats fold.
     pub folds_ranges: bool,
-    /// Arithmetic on literals of floats folds, and `x * 1.0` is `x`.
+    /// Arithmetic on literals of floats folds.
     pub folds_floats: bool,
     /// Accesses whose mask is false go.
     pub drops_masked_accesses: bool,
@@ -144,6 +144,7 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
                 let op = function.op_mut(id);
                 op.kind = OpKind::Constant(constant);
                 op.operands.clear();
+                op.regions.clear();
             }
             Change::Become(kind, operands) => {
                 let op = function.op_mut(id);
@@ -238,7 +239,7 @@ fn trips(function: &Function, facts: &Facts, bounds: [ValueId; 3], policy: &Poli
         return None;
     }
     let [lower, upper, step] = bounds.map(|bound| facts.range(bound));
-    if lower.min >= upper.max || integers::is_at_least(function, bounds[0], bounds[1]) {
+    if lower.min >= upper.max || integers::is_at_least(function, facts, bounds[0], bounds[1]) {
         return Some(Trips::Never);
     }
     if lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min {
@@ -394,6 +395,12 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
             && let Some(change) = literals::as_mlir_folds(function, op)
         {
             return Some(change);
+        }
+        if policy.folds_ranges || policy.folds_floats {
+            let kept = literals::kept_operand(function, op);
+            if kept.is_some() {
+                return kept;
+            }
         }
         if let Some(change) = identity(function, facts, id, policy) {
             return Some(change);

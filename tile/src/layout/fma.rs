@@ -48,10 +48,7 @@ pub fn accumulator(shape: &[u32], num_warps: u32) -> Distributed {
 
 /// Steps along the inner dimension that the body of the loop makes: a power of two that divides it.
 pub fn depth(accumulator: &Distributed, inner: u32) -> u32 {
-    let registers = accumulator.register.len();
-    // A thread of few elements waits for each load from scratch, unless all of them are asked for at once.
-    let most = if registers <= 2 { 16 } else { 8 };
-    (BODY >> registers.min(31)).clamp(1, most).min(inner)
+    (BODY >> accumulator.register.len().min(31)).clamp(1, inner)
 }
 
 /// Whether each thread computes elements of one row.

@@ -30,8 +30,19 @@ pub fn swizzled(shape: &[u32], bits: u32, order: &[u8]) -> SharedLayout {
     swizzled_to(shape, bits, order, swizzle_bytes(shape, bits, order))
 }
 
+/// [`swizzled`] for 32-bit elements that lanes read one by one. A fragment's lanes go over four rows and eight columns: the first two rows are xored
+/// with chunks that lie behind those columns, as the chunk that the first one has in [`swizzled`] is among them. `ldmatrix` reads it as well.
+pub fn swizzled_words(shape: &[u32], order: &[u8]) -> SharedLayout {
+    swizzled_from(shape, 32, order, swizzle_bytes(shape, 32, order), 1)
+}
+
 /// [`swizzled`] with a swizzle width of 0 (none), 32, 64 or 128 bytes; a row is at least as wide.
 pub fn swizzled_to(shape: &[u32], bits: u32, order: &[u8], width: u32) -> SharedLayout {
+    swizzled_from(shape, bits, order, width, 0)
+}
+
+/// The same with the first row's chunk, in bits, behind which those of the next rows come round and round.
+fn swizzled_from(shape: &[u32], bits: u32, order: &[u8], width: u32, first: u32) -> SharedLayout {
     let Some((&fast, rest)) = order.split_first() else { return row_major(shape) };
     let element = (bits.max(8) / 8).ilog2();
     let fast_bits = shape[fast as usize].ilog2();
@@ -50,7 +61,7 @@ pub fn swizzled_to(shape: &[u32], bits: u32, order: &[u8], width: u32) -> Shared
     }
     let swizzle_bits = if width == 0 { 0 } else { (width / 16).ilog2() };
     for i in 0..swizzle_bits {
-        let (chunk, row) = (4 + i - element, (7 + i - element) as usize);
+        let (chunk, row) = (4 + (i + first) % swizzle_bits - element, (7 + i - element) as usize);
         if row < rows_end && row >= panel_bits as usize && chunk < panel_bits {
             offset[row] ^= column(chunk);
         }

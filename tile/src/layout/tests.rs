@@ -10,7 +10,7 @@ use super::{
     matrices::Matrices,
     mma::{Side, dot_operand, is_accumulator, mma16816_accumulator},
     reshape::squeeze,
-    shared::{row_major, swizzle_bytes, swizzled, swizzled_to},
+    shared::{row_major, swizzle_bytes, swizzled, swizzled_to, swizzled_words},
     *,
 };
 
@@ -176,6 +176,7 @@ proptest! {
     fn swizzles_are_bijections(shape in shape2(), bits in prop::sample::select(vec![8u32, 16, 32]), flip in any::<bool>()) {
         let order = if flip { [0, 1] } else { [1, 0] };
         prop_assert!(swizzled(&shape, bits, &order).is_bijective());
+        prop_assert!(swizzled_words(&shape, &order).is_bijective());
         prop_assert!(row_major(&shape).is_bijective());
     }
 }
@@ -252,6 +253,20 @@ fn swizzled_rows_are_read_without_conflicts() {
         let access = Access::new(&rows, &buffer, bits).unwrap();
         assert_eq!(1 << access.vector.len(), chunk);
         assert_eq!(wavefronts(&access.lane_addresses(bits / 8), 16), ideal_wavefronts(16));
+    }
+}
+
+#[test]
+fn words_of_a_right_operand_are_read_without_conflicts() {
+    for columns in [8, 16, 32, 64, 128] {
+        let shape = [32, columns];
+        let fragment = dot_operand(Side::B, &mma16816_accumulator(&[16, columns], 1, 1), &shape, 32);
+        let access = Access::new(&fragment, &swizzled_words(&shape, &[1, 0]), 32).unwrap();
+        assert_eq!(wavefronts(&access.lane_addresses(4), 4), 1, "{columns} columns");
+        // By columns, and by eight rows of 16 bytes.
+        let matrix = swizzled_words(&shape, &[0, 1]).inverse().unwrap();
+        let address: [u32; 32] = std::array::from_fn(|lane| apply(&matrix, flatten(&shape, &[0, lane as u32 % 8])) * 4);
+        assert_eq!(wavefronts(&address, 16), 4, "{columns} columns");
     }
 }
 

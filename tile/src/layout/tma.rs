@@ -116,7 +116,7 @@ pub struct Boxes {
 }
 
 /// The axes in the order in which the unit counts them.
-fn order(rank: usize, contiguous: u8) -> SmallVec<[u8; 4]> {
+pub fn order(rank: usize, contiguous: u8) -> SmallVec<[u8; 4]> {
     let mut order: SmallVec<[u8; 4]> = (0..rank as u8).rev().filter(|&axis| axis != contiguous).collect();
     order.insert(0, contiguous);
     order

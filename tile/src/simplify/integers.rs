@@ -62,19 +62,48 @@ fn order(function: &Function, facts: &Facts, condition: ValueId) -> Option<(Valu
 }
 
 /// Whether the first of two numbers is at least the second by how they are made, whatever they are.
-pub(super) fn is_at_least(function: &Function, a: ValueId, b: ValueId) -> bool {
-    is_at_least_within(function, a, b, MAX_BOUNDS)
+pub(super) fn is_at_least(function: &Function, facts: &Facts, a: ValueId, b: ValueId) -> bool {
+    is_at_least_within(function, facts, a, b, MAX_BOUNDS)
 }
 
-/// The same through this many of `max` and `min`.
-fn is_at_least_within(function: &Function, a: ValueId, b: ValueId, depth: u32) -> bool {
+/// The same through this many of `max`, `min` and division.
+fn is_at_least_within(function: &Function, facts: &Facts, a: ValueId, b: ValueId, depth: u32) -> bool {
     let operands = |value: ValueId, kind: BinaryOp| {
         let op = def(function, value).filter(|op| depth > 0 && op.kind == OpKind::Binary(kind));
         op.map_or(&[][..], |op| &op.operands)
     };
-    a == b
-        || operands(a, BinaryOp::MaxS).iter().any(|&greater| is_at_least_within(function, greater, b, depth - 1))
-        || operands(b, BinaryOp::MinS).iter().any(|&less| is_at_least_within(function, a, less, depth - 1))
+    let ((from_a, behind_a), (from_b, behind_b)) = (shifted(function, facts, a), shifted(function, facts, b));
+    from_a == from_b && behind_a >= behind_b
+        || operands(a, BinaryOp::MaxS).iter().any(|&greater| is_at_least_within(function, facts, greater, b, depth - 1))
+        || operands(b, BinaryOp::MinS).iter().any(|&less| is_at_least_within(function, facts, a, less, depth - 1))
+        || depth > 0
+            && dividends(function, facts, a, b).is_some_and(|(a, b)| is_at_least_within(function, facts, a, b, depth - 1))
+}
+
+/// A number as another one and a constant that is added to it.
+fn shifted(function: &Function, facts: &Facts, mut value: ValueId) -> (ValueId, i128) {
+    let mut behind = 0;
+    let constant = |value: ValueId| facts.range(value).constant().map(i128::from);
+    for _ in 0..MAX_BOUNDS {
+        let step = match sum(function, facts, value) {
+            Some((a, b)) => constant(b).map(|n| (a, n)).or_else(|| constant(a).map(|n| (b, n))),
+            None => difference(function, facts, value).and_then(|(a, b)| constant(b).map(|n| (a, -n))),
+        };
+        let Some((next, more)) = step else { break };
+        (value, behind) = (next, behind + more);
+    }
+    (value, behind)
+}
+
+/// What two numbers are the quotients of, if it is divided by the same positive number.
+fn dividends(function: &Function, facts: &Facts, a: ValueId, b: ValueId) -> Option<(ValueId, ValueId)> {
+    let quotient = |value: ValueId| {
+        let op = def(function, value).filter(|op| op.kind == OpKind::Binary(BinaryOp::DivS))?;
+        let by = facts.range(op.operands[1]).constant().filter(|&by| by > 0)?;
+        Some((op.operands[0], by))
+    };
+    let ((a, by), (b, other)) = (quotient(a)?, quotient(b)?);
+    (by == other).then_some((a, b))
 }
 
 /// The numbers whose difference a value is, if it does not wrap.

@@ -32,12 +32,24 @@ pub(super) fn as_mlir_folds(function: &Function, op: &Op) -> Option<Change> {
         (OpKind::Binary(binary @ (BinaryOp::AddF | BinaryOp::SubF | BinaryOp::MulF)), Some(a), Some(b)) => {
             combine(*binary, a, b).and_then(constant)
         }
-        (OpKind::Binary(BinaryOp::SubF), None, Some(0.0))
-        | (OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF), None, Some(1.0)) => Some(Change::Use(op.operands[0])),
         (OpKind::Cast(CastOp::Float), Some(a), None) => {
             let bits = |value: ValueId| function.ty(value).elem().bits();
             (a == 0.0 || bits(op.results[0]) >= bits(op.operands[0])).then(|| constant(a)).flatten()
         }
+        _ => None,
+    }
+}
+
+/// The operand that an operation leaves as it is, to the bit but for signalling NaNs: `x - -0.0` is `+0.0` where `x` is `-0.0`.
+pub(super) fn kept_operand(function: &Function, op: &Op) -> Option<Change> {
+    let is = |n: usize, number: f64| match literal(function, op.operands[n]) {
+        Some(Constant::Float(value)) => value.to_bits() == number.to_bits(),
+        _ => false,
+    };
+    match op.kind {
+        OpKind::Binary(BinaryOp::MulF | BinaryOp::DivF) if is(1, 1.0) => Some(Change::Use(op.operands[0])),
+        OpKind::Binary(BinaryOp::MulF) if is(0, 1.0) => Some(Change::Use(op.operands[1])),
+        OpKind::Binary(BinaryOp::SubF) if is(1, 0.0) => Some(Change::Use(op.operands[0])),
         _ => None,
     }
 }
