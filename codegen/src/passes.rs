@@ -6,11 +6,13 @@
 
 pub mod assign_layouts;
 pub mod assign_shared;
+pub mod balance_selects;
 pub mod canonicalise;
 pub mod coalesce;
 pub mod compute_converted;
 pub mod decompose_dot;
 pub mod drop_assertions;
+pub mod flatten_branches;
 pub mod inline;
 pub mod load_cse;
 pub mod overlap_wgmma;
@@ -65,18 +67,20 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 25] = [
+pub static PIPELINE: [&Pass; 27] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
     &canonicalise::PASS,
     &unroll_loops::PASS,
     &canonicalise::PASS,
+    &flatten_branches::PASS,
     &load_cse::PASS,
     &decompose_dot::PASS,
     &reduce_induction_tiles::PASS,
     &split_addresses::PASS,
     &canonicalise::PASS,
+    &balance_selects::PASS,
     // L1
     &coalesce::PASS,
     &pick_mma::PASS,

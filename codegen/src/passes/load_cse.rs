@@ -34,7 +34,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 }
 
 /// A load that may be left out if the same was read before.
-fn is_plain(attrs: LoadAttrs) -> bool {
+pub(super) fn is_plain(attrs: LoadAttrs) -> bool {
     !attrs.volatile && attrs.cache != CacheOp::Cv
 }
 
@@ -143,7 +143,7 @@ fn surely_runs(function: &Function, facts: &Facts, id: OpId) -> bool {
 }
 
 /// Masks a load off where `runs` is false; what that takes is to stand in front of it.
-fn guard(function: &mut Function, load: OpId, runs: ValueId, placed: &mut Vec<OpId>) {
+pub(super) fn guard(function: &mut Function, load: OpId, runs: ValueId, placed: &mut Vec<OpId>) {
     let Op { operands, results, origin, .. } = function.op(load).clone();
     let ty = function.ty(results[0]).clone();
     let mask = match ty.layout() {

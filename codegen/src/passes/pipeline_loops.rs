@@ -121,7 +121,7 @@ fn pipeline(module: &mut Module, options: &CompileOptions, limits: Limits) -> Op
         if let Some(schedule) = schedule::of_loop(module, id, options, limits) {
             let (given, spared) = deepest.unwrap_or_default();
             deepest = Some((given.max(schedule.given), spared | schedule.spare));
-            if expand::expand(module, &schedule) {
+            if expand::expand(module, &schedule, options) {
                 module.level = Level::L2;
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! `wgmma` reads shared memory through another proxy than the stores and copies that filled it. Forward over the structured program with
 //! the buffers written since the last fence (asynchronous copies write when they are waited for), a fence goes in front of the first
-//! barrier, `wgmma` or copy behind a write to a buffer that some `wgmma` reads: the writers' fence, then the barrier, then the reader.
+//! barrier, `wgmma` or copy behind a write to a buffer that some `wgmma` reads: the writers' fence, then the barrier, then the reader. Where that
+//! is in a loop which needs no fence for what it writes itself, the fence goes in front of the loop.
 //!
 //! **Invariant:** only fences are added; running the pass again adds none.
 
@@ -110,19 +111,34 @@ impl Fences {
                     }
                 }
                 _ => {
-                    // Any number of trips, also none; the sets only grow, so a few rounds settle it.
-                    loop {
-                        let before = written;
-                        for &region in &op.regions {
-                            written = written.join(self.block(function, region, written));
-                        }
-                        if written == before {
-                            break;
+                    let needed = written.stored.then(|| self.needed.clone());
+                    let mut after = self.trips(function, &op.regions, written);
+                    if let Some(needed) = needed {
+                        // What was written in front of the loop is published once, unless each trip has its fences all the same.
+                        let each_trip = std::mem::replace(&mut self.needed, needed);
+                        let after_fence = self.trips(function, &op.regions, Written { stored: false, ..written });
+                        if self.needed != each_trip {
+                            self.publish(id, &mut written);
+                            after = after_fence;
                         }
                     }
+                    written = after;
                 }
             }
         }
         written
+    }
+
+    /// Any number of trips, also none; the sets only grow, so a few rounds settle it.
+    fn trips(&mut self, function: &Function, regions: &[BlockId], mut written: Written) -> Written {
+        loop {
+            let before = written;
+            for &region in regions {
+                written = written.join(self.block(function, region, written));
+            }
+            if written == before {
+                return written;
+            }
+        }
     }
 }

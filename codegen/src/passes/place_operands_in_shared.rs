@@ -4,7 +4,8 @@
 //!
 //! A dot that warpgroups do takes its right operand from a buffer always, its left one unless it is in the right registers already. What the
 //! tensor core cannot read in the order of its registers lies along k: only 16-bit operands are transposed on the way. A transpose is read from
-//! the buffer of what it is the transpose of, so the product of a tile with its own reads one buffer twice.
+//! the buffer of what it is the transpose of, so the product of a tile with its own reads one buffer twice. Products that `mma.sync` does share
+//! a buffer of their block where it fits so long.
 //!
 //! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
 //! stay.
@@ -14,11 +15,17 @@ mod pressure;
 use rustc_hash::FxHashSet;
 use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueId,
-    layout::{Conversion, Distributed, Layout, Side, convert::conversion, mma::dot_operand, shared::swizzled},
+    effects::MAX_ACCESS_BYTES,
+    layout::{
+        Conversion, Distributed, Layout, LayoutTable, Side,
+        convert::conversion,
+        mma::dot_operand,
+        shared::{swizzled, swizzled_words},
+    },
     rewrite, scratch,
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported, use_wgmma};
+use super::{CompileOptions, Fact, Pass, Unsupported, assign_shared, use_wgmma};
 use crate::pressure::registers_in_layout;
 
 pub static PASS: Pass = Pass {
@@ -61,6 +68,18 @@ struct StagedDot {
 }
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let mut trial = module.clone();
+    // What is read for several products stays there from the first to the last of them.
+    if place(&mut trial, options, true) && assign_shared::needed(&trial) > options.sm.shared_per_cta.into() {
+        place(module, options, false);
+    } else {
+        *module = trial;
+    }
+    Ok(())
+}
+
+/// Places all, and says whether products share a buffer, which they do only if they may.
+fn place(module: &mut Module, options: &CompileOptions, may_share: bool) -> bool {
     let function = &module.functions[0];
     let parents = rewrite::parent_blocks(function);
     let users = rewrite::users(function);
@@ -89,8 +108,30 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         staged.push(StagedDot { dot: id, warpgroups, operands });
     });
     let short_of_registers = pressure::blocks_short_of_registers(module, &parents, &staged, options);
-    // Buffers by what they hold, how, and in which block they are filled.
+    // Buffers by what they hold, how, and in which block they are filled: for warpgroups, and for what is converted.
     let mut filled: Vec<(Contents, ValueId)> = Vec::new();
+    let mut converted: Vec<(Contents, ValueId)> = Vec::new();
+    let mut shares = false;
+    let is_next = |function: &Function, convert: OpId, dot: OpId| {
+        let first_user = users[function.op(convert).results[0].index()].first();
+        parents[convert.index()] == parents[dot.index()] && first_user == Some(&dot)
+    };
+    // What products that `mma.sync` does read from buffers right in front of them, by their blocks.
+    let mut sources: FxHashSet<(ValueId, Option<BlockId>)> = FxHashSet::default();
+    for StagedDot { dot, operands, .. } in staged.iter().filter(|dot| may_share && !dot.warpgroups) {
+        let converts = operands.iter().filter(|operand| operand.convert.is_some_and(|convert| is_next(function, convert, *dot)));
+        sources.extend(converts.map(|operand| (operand.source, parents[dot.index()])));
+    }
+    let mut words: FxHashSet<ValueId> = FxHashSet::default();
+    for StagedDot { dot, operands, .. } in staged.iter().filter(|dot| !dot.warpgroups) {
+        for &Staged { place, source, .. } in operands {
+            let turned = transposed(function, source).filter(|&of| sources.contains(&(of, parents[dot.index()])));
+            let value = turned.unwrap_or(source);
+            if goes_by_words(&module.layouts, function, value, if turned.is_some() { 1 - place } else { place }) {
+                words.insert(value);
+            }
+        }
+    }
     for StagedDot { dot, warpgroups, operands } in staged {
         let mut fills = Vec::new();
         let mut reads = Vec::new();
@@ -99,14 +140,20 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             let wanted = fragment(module, &module.functions[0], dot, place);
             let function = &mut module.functions[0];
             let operand = function.ty(value).clone();
+            // A conversion that goes right in front of its dot.
+            let is_next = convert.is_some_and(|convert| is_next(function, convert, dot));
+            let is_shared = |value: ValueId| is_next && !warpgroups && sources.contains(&(value, parents[dot.index()]));
             // A buffer is turned for nothing, and holds what other operands may need as it is.
-            let turned = transposed(function, value).filter(|_| warpgroups && convert.is_none());
+            let turned = transposed(function, value).filter(|&of| if convert.is_none() { warpgroups } else { is_shared(of) });
             let value = turned.unwrap_or(value);
             let source = function.ty(value).clone();
             let Some(elem) = source.elem().scalar() else { continue };
             let mut order =
                 source.layout().and_then(|l| module.layouts.distributed(l)).map_or_else(Vec::new, Distributed::fastest_first);
-            let mut buffer = swizzled(source.shape(), elem.bits(), &order);
+            let mut buffer = match elem.bits() {
+                32 if words.contains(&value) && !warpgroups => swizzled_words(source.shape(), &order),
+                bits => swizzled(source.shape(), bits, &order),
+            };
             let read = if turned.is_some() { buffer.transpose(&[1, 0]) } else { buffer.clone() };
             if warpgroups && !use_wgmma::can_read(function, &module.layouts, dot, side, &read, elem.bits()) {
                 order = if (side == Side::A) == turned.is_none() { vec![1, 0] } else { vec![0, 1] };
@@ -121,24 +168,44 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             };
             match (convert, wanted) {
                 (Some(convert), _) => {
-                    let (alloc, buffer) = fill(function);
-                    let first_user = users[function.op(convert).results[0].index()].first();
-                    let load = function.op_mut(convert);
-                    load.kind = OpKind::LocalLoad;
-                    load.operands = [buffer].into_iter().collect();
-                    if parents[convert.index()] == parents[dot.index()] && first_user == Some(&dot) {
+                    let key = (value, order, parents[dot.index()]);
+                    let earlier = converted.iter().find(|(k, _)| is_shared(value) && *k == key).map(|&(_, buffer)| buffer);
+                    shares |= earlier.is_some();
+                    let buffer = earlier.unwrap_or_else(|| {
+                        let (alloc, buffer) = fill(function);
                         // Where registers are short, as soon as it is there.
                         let is_short = parents[dot.index()].is_some_and(|block| short_of_registers.contains(&block));
                         let is_near = |def: &OpId| is_short && parents[def.index()] == parents[dot.index()];
                         match function.def_op(value).filter(is_near) {
+                            _ if !is_next => {
+                                rewrite::insert_before(function, convert, alloc);
+                            }
                             Some(def) => {
                                 rewrite::insert_after(function, def, alloc);
                             }
                             None => fills.push(alloc),
                         }
+                        if is_shared(value) {
+                            converted.push((key, buffer));
+                        }
+                        buffer
+                    });
+                    let result = function.ty(function.op(convert).results[0]).layout();
+                    let held = result.and_then(|l| module.layouts.distributed(l)).filter(|_| turned.is_some());
+                    let read = function.op_mut(convert);
+                    read.kind = OpKind::LocalLoad;
+                    read.operands = [buffer].into_iter().collect();
+                    if let Some(held) = held.map(|held| held.transpose(&[1, 0])) {
+                        let ty = source.with_layout(module.layouts.intern(Layout::Distributed(held)));
+                        let load = function.create_op(OpKind::LocalLoad, &[buffer], [ty], &[], origin);
+                        let read = function.op(load).results[0];
+                        let turn = function.op_mut(convert);
+                        turn.kind = OpKind::Transpose { order: [1, 0].into_iter().collect() };
+                        turn.operands = [read].into_iter().collect();
+                        reads.push(load);
+                    }
+                    if is_next {
                         reads.push(convert);
-                    } else {
-                        rewrite::insert_before(function, convert, alloc);
                     }
                 }
                 (None, Some(wanted)) => {
@@ -189,7 +256,15 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     read_again(module, options, &short_of_registers);
     fill_in_order(module, options);
     rewrite::compact(&mut module.functions[0]);
-    Ok(())
+    shares
+}
+
+/// Lanes read or write single words of the operand, or two: it does not lie along k, as `ldmatrix` reads it, or a thread holds less than 16 bytes of a row.
+fn goes_by_words(layouts: &LayoutTable, function: &Function, operand: ValueId, place: usize) -> bool {
+    let ty = function.ty(operand);
+    let k = if place == 0 { ty.shape().len() - 1 } else { ty.shape().len() - 2 };
+    let Some(layout) = ty.layout().and_then(|l| layouts.distributed(l)) else { return false };
+    layout.fastest_first().first() != Some(&(k as u8)) || layout.contiguous_registers(k) * ty.elem().bits() < 8 * MAX_ACCESS_BYTES
 }
 
 /// One number everywhere is in every layout, so a buffer of it is filled as the buffer lies.

@@ -4,7 +4,8 @@
 //! left counts from the tile's first element: it needs 32 bits, and is one thread's part plus constants that fit into instructions. Offsets of 64 bits
 //! of few elements outside loops stay whole.
 //! A comparison of 64-bit indices with a bound is one of 32 bits if both fit. Else it compares what is left with what is left of the bound, which
-//! is cut to 32 bits first where a thread compares so many numbers that it is worth it. Loads that `pipeline_loops` finds to be
+//! is cut to 32 bits first where a thread compares so many numbers that it is worth it. A quotient of a sum of 64 bits by a number that does not
+//! divide what is shared is that of the shared part, once, and one of 32 bits of what is left. Loads that `pipeline_loops` finds to be
 //! blocks keep their addresses and masks: it finds them by these, and nothing computes them in the end.
 //!
 //! **Invariant:** every address and every comparison is what it was: 64-bit sums are taken apart exactly, 32-bit ones where they do not wrap
@@ -41,6 +42,9 @@ const CUT_FROM: u64 = 16;
 /// Elements for each thread up to which offsets and comparisons of 64 bits outside loops stay whole: what a program shares is a second chain of 64-bit
 /// arithmetic, and so few elements save nothing by it (`bench/ablations.py`). In a loop the scalar pointer is what moves.
 const WHOLE_UP_TO: u64 = 4;
+/// Elements for each thread from which on a quotient of 64 bits is taken apart where the divisor does not divide what is shared: that is one division
+/// of 64 bits more, and all the others have 32 bits.
+const DIVIDED_FROM: u64 = 4;
 /// Operations between a part of a tile and the whole, at most.
 const TILE_DEPTH: u32 = 6;
 
@@ -60,6 +64,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             kept,
             bases: FxHashMap::default(),
             shares: FxHashMap::default(),
+            quotients: FxHashMap::default(),
+            wide: FxHashMap::default(),
             loops: 0,
             placed: Vec::new(),
             origin: Origin::NONE,
@@ -128,6 +134,17 @@ struct Parts {
     rest: Option<ValueId>,
 }
 
+/// A quotient or a remainder of `shared + rest`.
+#[derive(Clone, Copy)]
+struct Parted {
+    /// A scalar.
+    shared: ValueId,
+    rest: ValueId,
+    divisor: i64,
+    /// The divisor divides what is shared.
+    divides: bool,
+}
+
 struct Rebase<'f> {
     function: &'f mut Function,
     /// Leave offsets of 32 bits as they are.
@@ -140,6 +157,10 @@ struct Rebase<'f> {
     bases: FxHashMap<ValueId, Base>,
     /// Answers of [`Self::has_shared`].
     shares: FxHashMap<ValueId, bool>,
+    /// What is left of a quotient without its shared part: the sum that is divided, and the number.
+    quotients: FxHashMap<ValueId, (ValueId, i64)>,
+    /// By an offset that was narrowed, what it was.
+    wide: FxHashMap<ValueId, ValueId>,
     /// By value, of those known.
     users: Vec<Vec<OpId>>,
     /// Of a CTA.
@@ -251,7 +272,8 @@ impl Rebase<'_> {
         if self.wide_only && !wide {
             return;
         }
-        let stays_whole = wide && self.loops == 0 && self.elements_per_thread(result) <= WHOLE_UP_TO;
+        let is_few = self.loops == 0 && self.elements_per_thread(result) <= WHOLE_UP_TO;
+        let stays_whole = wide && is_few && !self.has_narrow_quotient(offset, 0);
         let Some(mut base) = self.bases.get(&op.operands[0]).filter(|_| !stays_whole).cloned() else {
             if let Some(narrow) = self.narrow(offset).filter(|_| wide) {
                 self.function.op_mut(id).operands[1] = narrow;
@@ -267,8 +289,15 @@ impl Rebase<'_> {
             let ty = self.function.ty(base.pointer).clone();
             base.pointer = self.make(OpKind::AddPtr, &[base.pointer, shared], ty);
         }
-        if let Some(rest) = parts.rest {
-            let rest = self.narrow(rest).unwrap_or(rest);
+        if let Some(mut rest) = parts.rest {
+            // The columns first: what a thread has of them is one address for all its elements, and constants.
+            if let Some((rows, columns)) = base.offsets.last().copied().and_then(|last| self.joined(last, rest)) {
+                base.offsets.pop();
+                let columns = self.narrowed(columns);
+                base.offsets.push(columns);
+                rest = rows;
+            }
+            let rest = self.narrowed(rest);
             match base.offsets.last().copied() {
                 // Both count from the tile's first element.
                 Some(last) if self.is_relative(last, 0) && self.is_relative(rest, 0) => {
@@ -357,7 +386,11 @@ impl Rebase<'_> {
                 }
             }
             OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
-                let Some((shared, rest, divisor)) = self.parted(&op) else { return opaque };
+                let Some(parted) = self.parted(&op) else { return opaque };
+                if !parted.divides {
+                    return self.split_quotient(*kind, &op, parted).unwrap_or(opaque);
+                }
+                let Parted { shared, rest, divisor, .. } = parted;
                 let rest = self.make(op.kind.clone(), &[rest, op.operands[1]], ty);
                 if *kind == BinaryOp::RemS {
                     return Parts { shared: None, rest: Some(rest) };
@@ -380,9 +413,65 @@ impl Rebase<'_> {
         }
     }
 
-    /// Of a quotient or a remainder of `shared + rest` by a number that divides what is shared: both, and the number. Neither is negative, so
-    /// the quotient is the sum of both quotients, and the remainder is that of the rest.
-    fn parted(&self, op: &Op) -> Option<(ValueId, ValueId, i64)> {
+    /// `(s + r) / d` as `s / d + (s % d + r) / d`: one quotient of 64 bits for all elements, and for each one of 32. The remainder is what is left over
+    /// of `s` and `r` without so many divisors.
+    fn split_quotient(&mut self, kind: BinaryOp, op: &Op, Parted { shared, rest, divisor, .. }: Parted) -> Option<Parts> {
+        let ty = self.function.ty(rest).clone();
+        let scalar = Type::scalar(Scalar::I64);
+        let number = self.number(divisor, ty.elem());
+        let over = self.make(OpKind::Binary(BinaryOp::RemS), &[shared, number], scalar.clone());
+        let overs = self.make(OpKind::Splat, &[over], ty.clone());
+        let sum = self.make(OpKind::Binary(BinaryOp::AddI), &[overs, rest], ty.clone());
+        let quotient = self.make(OpKind::Binary(BinaryOp::DivS), &[sum, op.operands[1]], ty.clone());
+        let narrow = self.narrow(quotient)?;
+        let quotient = self.make(OpKind::Cast(CastOp::ExtS), &[narrow], ty.clone());
+        self.quotients.insert(quotient, (op.operands[0], divisor));
+        if kind == BinaryOp::DivS {
+            let shared = self.make(op.kind.clone(), &[shared, number], scalar);
+            return Some(Parts { shared: Some(shared), rest: Some(quotient) });
+        }
+        let whole = self.make(OpKind::Binary(BinaryOp::MulI), &[quotient, op.operands[1]], ty.clone());
+        let rest = self.make(OpKind::Binary(BinaryOp::SubI), &[rest, whole], ty);
+        Some(Parts { shared: Some(over), rest: Some(rest) })
+    }
+
+    /// Rows `q·s` and columns `r - q·d` of the same quotient as `q·(s - d)` and `r`: neither is multiplied by the divisor.
+    fn joined(&mut self, rows: ValueId, columns: ValueId) -> Option<(ValueId, ValueId)> {
+        let rows = self.wide.get(&rows).copied().unwrap_or(rows);
+        let (row, column) = (self.def(rows)?.clone(), self.def(columns)?.clone());
+        if row.kind != OpKind::Binary(BinaryOp::MulI) || column.kind != OpKind::Binary(BinaryOp::SubI) {
+            return None;
+        }
+        let whole = self.def(column.operands[1])?.clone();
+        let quotient = row.operands[0];
+        let &(sum, divisor) = self.quotients.get(&quotient)?;
+        if whole.kind != OpKind::Binary(BinaryOp::MulI) || self.quotients.get(&whole.operands[0]) != Some(&(sum, divisor)) {
+            return None;
+        }
+        let ty = self.function.ty(rows).clone();
+        let step = self.split_uniform(row.operands[1])?;
+        let divisor = self.number(divisor, ty.elem());
+        let step = self.make(OpKind::Binary(BinaryOp::SubI), &[step, divisor], Type::scalar(Scalar::I64));
+        let step = self.make(OpKind::Splat, &[step], ty.clone());
+        Some((self.make(OpKind::Binary(BinaryOp::MulI), &[quotient, step], ty), column.operands[0]))
+    }
+
+    /// A sum has a quotient or a remainder in it that is taken apart to be one of 32 bits.
+    fn has_narrow_quotient(&self, value: ValueId, depth: u32) -> bool {
+        let Some(op) = self.def(value).filter(|_| depth < INDEX_DEPTH) else { return false };
+        match &op.kind {
+            OpKind::Binary(BinaryOp::DivS | BinaryOp::RemS) => self.parted(op).is_some_and(|parted| !parted.divides),
+            OpKind::Binary(BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI) | OpKind::Broadcast | OpKind::ExpandDims { .. } => {
+                op.operands.iter().any(|&operand| self.has_narrow_quotient(operand, depth + 1))
+            }
+            _ => false,
+        }
+    }
+
+    /// The parts of a quotient or a remainder of `shared + rest` by a number that divides what is shared. Neither is negative, so the quotient is the
+    /// sum of both quotients, and the remainder is that of the rest. Or by one that does not, if it is worth it: what is left over of `shared` and the
+    /// rest have 32 bits together. Powers of two are no divisions.
+    fn parted(&self, op: &Op) -> Option<Parted> {
         let OpKind::Constant(Constant::Int(divisor)) = self.def(op.operands[1])?.kind else { return None };
         let sum = op.operands[0];
         let OpKind::Binary(BinaryOp::AddI) = self.def(sum)?.kind else { return None };
@@ -391,9 +480,20 @@ impl Rebase<'_> {
         let natural = |value: ValueId| value.index() < self.known && self.facts.range(value).min >= 0;
         let of = |shared: ValueId, rest: ValueId| {
             let scalar = self.def(shared).filter(|op| matches!(op.kind, OpKind::Splat))?.operands[0];
-            let known = natural(shared) && natural(rest);
-            let divided = known && divisor > 0 && self.facts.axis(shared).divisibility[0].is_multiple_of(divisor as u64);
-            divided.then_some((scalar, rest, divisor))
+            if divisor <= 0 || !natural(shared) || !natural(rest) {
+                return None;
+            }
+            let divides = self.facts.axis(shared).divisibility[0].is_multiple_of(divisor as u64);
+            let most = i128::from(self.facts.range(rest).max);
+            let narrows = || {
+                !(divisor as u64).is_power_of_two()
+                    && i128::from(self.facts.range(shared).max) + most <= i64::MAX.into()
+                    && i128::from(divisor) - 1 + most <= i32::MAX.into()
+                    && self.function.ty(rest).elem() == Elem::Scalar(Scalar::I64)
+                    && self.can_truncate(rest, 0)
+                    && self.elements_per_thread(op.results[0]) >= DIVIDED_FROM
+            };
+            (divides || narrows()).then_some(Parted { shared: scalar, rest, divisor, divides })
         };
         whole.then(|| of(a, b).or_else(|| of(b, a)))?
     }
@@ -410,6 +510,10 @@ impl Rebase<'_> {
 
     fn combine(&mut self, kind: BinaryOp, a: Option<ValueId>, b: Option<ValueId>, ty: &Type) -> Option<ValueId> {
         match (a, b) {
+            (Some(a), Some(b)) if kind == BinaryOp::AddI => {
+                let (a, b) = self.joined(a, b).or_else(|| self.joined(b, a)).unwrap_or((a, b));
+                Some(self.make(OpKind::Binary(kind), &[a, b], ty.clone()))
+            }
             (Some(a), Some(b)) => Some(self.make(OpKind::Binary(kind), &[a, b], ty.clone())),
             (None, Some(b)) if kind == BinaryOp::SubI => {
                 let zero = self.make(OpKind::Constant(Constant::Int(0)), &[], ty.clone());
@@ -452,7 +556,7 @@ impl Rebase<'_> {
         let full = facts::Range::of_type(self.function.ty(value));
         let interval = match &op.kind {
             OpKind::Constant(Constant::Int(n)) => ((*n).into(), (*n).into()),
-            OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS) => of(0),
+            OpKind::Splat | OpKind::Broadcast | OpKind::ExpandDims { .. } | OpKind::Cast(CastOp::ExtS | CastOp::Trunc) => of(0),
             OpKind::Binary(kind @ (BinaryOp::AddI | BinaryOp::SubI | BinaryOp::MulI)) => combined(*kind, of(0), of(1)),
             OpKind::Binary(kind @ (BinaryOp::DivS | BinaryOp::RemS)) => {
                 let ((low, high), (least, most)) = (of(0), of(1));
@@ -494,6 +598,13 @@ impl Rebase<'_> {
             return None;
         }
         self.truncate(value)
+    }
+
+    /// An offset in 32 bits if it can be had so.
+    fn narrowed(&mut self, offset: ValueId) -> ValueId {
+        let Some(narrow) = self.narrow(offset) else { return offset };
+        self.wide.insert(narrow, offset);
+        narrow
     }
 
     fn can_truncate(&self, value: ValueId, depth: u32) -> bool {
@@ -582,6 +693,7 @@ impl Rebase<'_> {
                     Predicate::LeS => Predicate::GeS,
                     Predicate::GtS => Predicate::LtS,
                     Predicate::GeS => Predicate::LeS,
+                    Predicate::Eq | Predicate::Ne => predicate,
                     _ => return,
                 };
                 (right, left, turned)
@@ -592,6 +704,7 @@ impl Rebase<'_> {
         let above: i128 = match predicate {
             Predicate::LtS | Predicate::GeS => 1,
             Predicate::LeS | Predicate::GtS => 0,
+            Predicate::Eq | Predicate::Ne => return self.compare_equal(id, op, sum, bound, predicate),
             _ => return,
         };
         let few = self.elements_per_thread(op.results[0]) < CUT_FROM;
@@ -624,7 +737,7 @@ impl Rebase<'_> {
             op.operands = SmallVec::from_slice(&[first]);
             return;
         }
-        if self.loops == 0 && self.elements_per_thread(result) <= WHOLE_UP_TO {
+        if self.loops == 0 && self.elements_per_thread(result) <= WHOLE_UP_TO && !self.has_narrow_quotient(sum, 0) {
             return;
         }
         let mut left_of_bound = bound;
@@ -654,7 +767,33 @@ impl Rebase<'_> {
         op.operands = SmallVec::from_slice(&[narrow, bound]);
     }
 
-    /// A number of 64 bits brought to the nearer edge where it is beyond them, in 32 bits.
+    /// `shared + rest == bound`, in 64 bits, as `rest == bound - shared`, in 32: that holds however the sum wraps. Beyond all elements, the distance is
+    /// brought to where none is.
+    fn compare_equal(&mut self, id: OpId, op: &Op, sum: ValueId, bound: ValueId, predicate: Predicate) {
+        if self.elements_per_thread(op.results[0]) < CUT_FROM {
+            return;
+        }
+        let parts = self.split(sum);
+        let (Some(rest), Some(bound)) = (parts.rest, self.split_uniform(bound)) else { return };
+        let (min, max) = self.interval(rest, 0);
+        if min <= i32::MIN.into() || max >= i32::MAX.into() {
+            return;
+        }
+        let Some(narrow) = self.narrow(rest) else { return };
+        let apart = match parts.shared {
+            Some(shared) => self.make(OpKind::Binary(BinaryOp::SubI), &[bound, shared], Type::scalar(Scalar::I64)),
+            None => bound,
+        };
+        let apart = self.cut(apart, min - 1, max + 1);
+        let ty = self.like(sum, Scalar::I32);
+        let apart = self.make(OpKind::Splat, &[apart], ty);
+        let op = self.function.op_mut(id);
+        op.kind = OpKind::Compare(predicate);
+        op.operands = SmallVec::from_slice(&[narrow, apart]);
+    }
+
+    /// A number of 64 bits brought to the nearer edge where it is beyond them, in 32 bits. In loops LLVM is not told what it is made of
+    /// (`llvm/elementwise.rs`, which knows it by these operations).
     fn cut(&mut self, mut number: ValueId, least: i128, most: i128) -> ValueId {
         for (kind, edge) in [(BinaryOp::MinS, most), (BinaryOp::MaxS, least)] {
             let edge = self.number(edge as i64, Elem::Scalar(Scalar::I64));

@@ -5,11 +5,12 @@
 //!
 //! In front of the loop stand the strands of the first trips; in the loop, a trip waits for its data, runs the strands of later trips, and
 //! then what the loop did before, reading from the rings. Behind it nothing is left over but a wait: copies that were masked off still
-//! write zeros.
+//! write zeros. A large tile is read from its ring where it is used rather than where it was loaded, if a product comes first: it stays
+//! there until the trip has ended.
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
+    BlockId, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     control::{ForArgs, ForOperands},
     layout::{Layout, LayoutTable, shared::row_major},
     ops::{AsyncCopyAttrs, BinaryOp, CastOp, Constant, Predicate},
@@ -17,11 +18,15 @@ use tritium_tile::{
     types::Shape,
 };
 
-use super::schedule::{Carried, Fetch, Schedule, Slice, Turn, constant, slice};
-use super::window::{Number, Window};
+use super::{
+    super::{CompileOptions, use_wgmma},
+    schedule::{Carried, Fetch, Schedule, Slice, Turn, constant, slice},
+    window::{Number, Window},
+};
+use crate::pressure::registers_in_layout;
 
 /// False if the loop is not as its schedule takes it to be; then nothing has changed.
-pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
+pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &CompileOptions) -> bool {
     let Module { functions, layouts, .. } = module;
     let function = &mut functions[0];
     let Some((parent, _)) = rewrite::position(function, schedule.op) else { return false };
@@ -224,10 +229,13 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule) -> bool {
         rewrite::detach(function, load);
     }
     rewrite::replace_uses(function, &map);
-    for (load, view) in views {
+    for &(load, view) in &views {
         read_from(function, layouts, load, view);
     }
     drop_dead_carried(function, new);
+    // What filled the buffers that the rings replace uses the tiles no longer.
+    rewrite::erase_dead(function);
+    read_late(function, layouts, block, views.iter().map(|&(_, view)| view), options);
     true
 }
 
@@ -554,6 +562,43 @@ fn read_turned(function: &mut Function, layouts: &mut LayoutTable, reader: OpId,
     }
     rewrite::replace_all_uses(function, result, value);
     Some(())
+}
+
+/// 32-bit registers of a thread from which on a tile is read from its ring behind the products that do not take it.
+const MIN_REGISTERS_LATE: u32 = 32;
+
+/// Large tiles are read from their rings in front of their first users where these stand behind a product: no slot that is read on a trip is filled
+/// before the next one begins, and registers that hold a tile while something else is multiplied are spilled. A product that warpgroups do reads
+/// shared memory itself, and a tile that is read before it is waited for is there at once.
+fn read_late(
+    function: &mut Function,
+    layouts: &LayoutTable,
+    block: BlockId,
+    views: impl Iterator<Item = ValueId>,
+    options: &CompileOptions,
+) {
+    let users = rewrite::users(function);
+    let mut list = function.block(block).ops.clone();
+    for view in views {
+        for &read in &users[view.index()] {
+            let op = function.op(read);
+            let is_large = || registers_in_layout(layouts, function.ty(op.results[0])).is_some_and(|n| n >= MIN_REGISTERS_LATE);
+            if !matches!(op.kind, OpKind::LocalLoad) || !is_large() {
+                continue;
+            }
+            let users = &users[op.results[0].index()];
+            let place = |op: &OpId| list.iter().position(|other| other == op);
+            let places: Option<Vec<usize>> = users.iter().map(place).collect();
+            let (Some(from), Some(first)) = (place(&read), places.and_then(|places| places.into_iter().min())) else { continue };
+            let multiplies = |&id: &OpId| {
+                matches!(function.op(id).kind, OpKind::Dot { .. }) && use_wgmma::grouping(function, id, options).is_none()
+            };
+            if list[from..first].iter().any(multiplies) {
+                list[from..first].rotate_left(1);
+            }
+        }
+    }
+    function.block_mut(block).ops = list;
 }
 
 /// A carried value that only makes its own next one leaves the loop.

@@ -13,7 +13,12 @@ use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
     control::carried_place,
     facts,
-    layout::{Layout, LayoutId, LayoutTable, SharedLayout, algebra::inverse_order, shared::swizzled},
+    layout::{
+        Layout, LayoutId, LayoutTable, SharedLayout,
+        algebra::inverse_order,
+        shared::{swizzled, swizzled_words},
+        tma,
+    },
     ops::{Constant, LoopAttrs},
     rewrite,
     scratch::async_copy_fits,
@@ -391,12 +396,16 @@ pub(in crate::passes) fn registers(module: &Module, function: &Function, load: O
     registers_in_layout(&module.layouts, function.ty(function.op(load).results[0])).unwrap_or(1)
 }
 
-/// The readers of a load can read what the tensor memory accelerator leaves: a buffer in the layout they ask for or, of 16-bit elements, in
-/// its transpose's.
+/// The readers of a load can read what the tensor memory accelerator leaves: a buffer in the layout they ask for, with its rows' chunks in another order
+/// or, of 16-bit elements, in its transpose's.
 fn window_fits(function: &Function, layouts: &LayoutTable, users: &[Vec<OpId>], load: OpId, window: &Window) -> bool {
     let result = function.op(load).results[0];
-    function.ty(result).elem().bits() == 16
-        || reader_layout(function, layouts, users, result).is_none_or(|layout| layout == window.layout)
+    let ty = function.ty(result);
+    let fits = |layout: SharedLayout| {
+        layout == window.layout
+            || ty.elem().bits() == 32 && layout == swizzled_words(ty.shape(), &tma::order(ty.shape().len(), window.contiguous))
+    };
+    ty.elem().bits() == 16 || reader_layout(function, layouts, users, result).is_none_or(fits)
 }
 
 /// The layout of the ring that a load can be copied to: that of the buffer its reader fills with it, or one of its own. `None` if
