@@ -10,6 +10,7 @@
 mod asynchronous;
 mod atomic;
 mod batches;
+mod behind_questions;
 mod cast;
 mod control;
 mod convert;
@@ -59,6 +60,11 @@ pub use control::{REDUCE_LOOPS, UNROLL_FULL};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
 type Emitted<T> = Result<T, Unsupported>;
+
+/// The body of a CTA of one warp, whose lanes meet without a barrier's latency. Last, as to the order of lines it is a barrier.
+fn warp_meets(body: &str) -> String {
+    body.replace(&*Instruction::BarSync.text(), &Instruction::WarpSync.text())
+}
 
 /// What the kernel is called in PTX: its name with everything PTX does not allow replaced.
 pub fn entry_name(module: &Module) -> String {
@@ -131,6 +137,8 @@ struct Emitter<'m> {
     function: &'m Function,
     sm: &'m Sm,
     emission: &'m Emission<'m>,
+    /// That a thread may have.
+    registers: u32,
     /// Of the operation being written.
     origin: Origin,
     /// The debug location of what is being written: a number of metadata; and those there are, by origin. Looked up only.
@@ -189,11 +197,14 @@ use {ins, line};
 
 impl<'m> Emitter<'m> {
     fn new(module: &'m Module, function: &'m Function, sm: &'m Sm, emission: &'m Emission<'m>) -> Emitter<'m> {
+        // More warps are refused.
+        let registers = registers_of_thread(sm, module.num_warps.min(32), emission.max_registers);
         Emitter {
             module,
             function,
             sm,
             emission,
+            registers,
             origin: Origin::NONE,
             location: None,
             locations: FxHashMap::default(),
@@ -210,7 +221,7 @@ impl<'m> Emitter<'m> {
             loads_may_sink: false,
             facts: facts::of_function(function),
             origins: origins::Origins::of(function),
-            reduces_loops: control::reduces_loops(function),
+            reduces_loops: control::reduces_loops(module, function, registers),
             multiplies: passes::multiplies(function),
             walks: vec![None; function.values.len()],
             declarations: BTreeSet::new(),
@@ -498,11 +509,13 @@ impl<'m> Emitter<'m> {
         let subprogram = self.subprogram.map_or_else(String::new, |number| format!(" !dbg !{number}"));
         put(format_args!("\ndefine ptx_kernel void @{name}({}) #0{subprogram} {{", self.signature.join(", ")));
         put(format_args!("entry:"));
-        put(format_args!("  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"));
-        let registers = registers_of_thread(self.sm, self.module.num_warps, self.emission.max_registers);
-        let body = batches::batches(&early_loads::early_loads(&self.body), registers);
+        put(format_args!("  %tid = call range(i32 0, {}) i32 @llvm.nvvm.read.ptx.sreg.tid.x()", 32 * self.module.num_warps));
+        let registers = self.registers;
+        let body = batches::batches(&early_loads::early_loads(&self.body, registers), registers);
         let body = loads_first::loads_first(&body, registers, self.multiplies);
         let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies));
+        let body = behind_questions::behind_questions(body);
+        let body = if self.module.num_warps == 1 { warp_meets(&body) } else { body };
         put(format_args!("{}  br label %b0\nb0:\n{body}}}\n", self.entry));
         for function in &self.functions {
             put(format_args!("{function}"));

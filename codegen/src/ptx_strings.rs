@@ -37,6 +37,8 @@ pub enum Instruction {
     MadWide {
         bytes: u8,
     },
+    /// i32 → the same number, of which LLVM knows nothing.
+    Opaque,
     /// f32 → b16, toward zero.
     CvtRzF16,
     CvtRzBf16,
@@ -321,6 +323,7 @@ impl Instruction {
             Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
             Instruction::Abs { bits } => format!("abs.s{bits} $0, $1;"),
             Instruction::MadWide { bytes } => format!("mad.wide.s32 $0, $2, {bytes}, $1;"),
+            Instruction::Opaque => "mov.b32 $0, $1;".into(),
             Instruction::CvtRzF16 => "cvt.rz.f16.f32 $0, $1;".into(),
             Instruction::CvtRzBf16 => "cvt.rz.bf16.f32 $0, $1;".into(),
             Instruction::CvtRnaTf32 => "cvt.rna.tf32.f32 $0, $1;".into(),
@@ -420,6 +423,7 @@ impl Instruction {
                 vec![format!("={register}"), register.into()]
             }
             Instruction::MadWide { .. } => vec!["=l".into(), "l".into(), "r".into()],
+            Instruction::Opaque => vec!["=r".into(), "r".into()],
             Instruction::CvtRzF16 | Instruction::CvtRzBf16 => vec!["=h".into(), "f".into()],
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
@@ -536,6 +540,7 @@ impl Instruction {
             | Instruction::DivFull
             | Instruction::Abs { .. }
             | Instruction::MadWide { .. }
+            | Instruction::Opaque
             | Instruction::CvtRzF16
             | Instruction::CvtRzBf16
             | Instruction::CvtRnaTf32

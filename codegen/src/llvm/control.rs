@@ -3,10 +3,20 @@
 //! Structured control flow becomes basic blocks with one phi per register. Conditions are uniform over the CTA, so barriers inside are
 //! legal. **Invariant:** loops keep their shape: LLVM neither peels them nor, unless asked or short, unrolls them.
 
-use tritium_tile::{BlockId, Function, OpId, Origin, ValueId, control::ForArgs, layout::Distributed, ops::LoopAttrs, rewrite};
+use tritium_tile::{
+    BlockId, Function, Module, OpId, OpKind, Origin, ValueId,
+    control::ForArgs,
+    layout::Distributed,
+    ops::{LoadAttrs, LoopAttrs, StoreAttrs},
+    rewrite,
+};
 
 use super::{Emitted, Emitter, escaped, ins, line, value::Reg};
-use crate::{passes, pressure::is_heavy, ptx_strings::Instruction};
+use crate::{
+    passes,
+    pressure::{is_heavy, registers_in_layout},
+    ptx_strings::Instruction,
+};
 
 /// Says of a loop that LLVM unrolls it; a text that has it needs a pass more.
 pub const UNROLL_FULL: &str = "llvm.loop.unroll.full";
@@ -14,12 +24,68 @@ pub const UNROLL_FULL: &str = "llvm.loop.unroll.full";
 /// Says of a text that LLVM reduces the strength of addresses in its loops; it needs a pass more.
 pub const REDUCE_LOOPS: &str = "tritium-reduce-loops";
 
-/// Whether to carry a pointer of every address in a loop. Where nothing is multiplied there are registers for that, and each load then waits for one
-/// addition. Loops with products hold too much else: theirs are a scalar pointer plus offsets that stay the same.
-pub(super) fn reduces_loops(function: &Function) -> bool {
-    let mut loops = false;
-    function.walk(|_, op| loops |= function.op(op).kind.is_loop());
-    loops && !passes::multiplies(function)
+/// A loop carries a pointer for each of so many accesses to global memory whatever else it holds; of more as long as all of it together is no more than
+/// this part of a thread's registers. A pointer is two of them.
+const CARRIED_ANYHOW: u32 = 12;
+const MOST_HELD: (u32, u32) = (3, 4);
+
+/// Whether to carry a pointer of every address in a loop. Where nothing is multiplied there are registers for that as a rule, and each load then waits for
+/// one addition. Loops with products hold too much else: theirs are a scalar pointer plus offsets that stay the same. `registers`: of a thread.
+pub(super) fn reduces_loops(module: &Module, function: &Function, registers: u32) -> bool {
+    let mut loops = Vec::new();
+    Inside::of(module, function, function.body, &mut loops);
+    let holds_too_much = |inside: &Inside| {
+        let held = inside.loaded + inside.carried + 2 * inside.accesses;
+        inside.accesses > CARRIED_ANYHOW && MOST_HELD.1 * held > MOST_HELD.0 * registers
+    };
+    !loops.is_empty() && !loops.iter().any(holds_too_much) && !passes::multiplies(function)
+}
+
+/// What a thread does on a trip of a loop, or in a block.
+#[derive(Default)]
+struct Inside {
+    /// To global memory.
+    accesses: u32,
+    /// Registers that they fill.
+    loaded: u32,
+    /// Registers that the loop carries.
+    carried: u32,
+}
+
+impl Inside {
+    /// Of a block and the blocks inside; the loops among these are put into `loops`.
+    fn of(module: &Module, function: &Function, block: BlockId, loops: &mut Vec<Inside>) -> Inside {
+        let layouts = &module.layouts;
+        let registers = |value: ValueId| {
+            let ty = function.ty(value);
+            registers_in_layout(layouts, ty).unwrap_or_else(|| ty.elem().bits().div_ceil(32))
+        };
+        let mut all = Inside::default();
+        for &op in &function.block(block).ops {
+            let op = function.op(op);
+            let mut inside = Inside::default();
+            for &region in &op.regions {
+                let one = Inside::of(module, function, region, loops);
+                inside.accesses += one.accesses;
+                inside.loaded += one.loaded;
+            }
+            all.accesses += inside.accesses;
+            all.loaded += inside.loaded;
+            if op.kind.is_loop() {
+                inside.carried = op.results.iter().map(|&result| registers(result)).sum();
+                loops.push(inside);
+            }
+            let vector = match op.kind {
+                OpKind::Load(LoadAttrs { vector, .. }) | OpKind::AtomicRmw { vector, .. } => vector,
+                OpKind::Store(StoreAttrs { vector, .. }) => vector,
+                _ => continue,
+            };
+            let layout = function.ty(op.operands[0]).layout().and_then(|id| layouts.distributed(id));
+            all.accesses += layout.map_or(1, |layout| layout.num_registers() as u32).div_ceil(vector.max(1).into());
+            all.loaded += op.results.iter().map(|&result| registers(result)).sum::<u32>();
+        }
+        all
+    }
 }
 
 /// Instructions of a loop over all its trips, up to which it is unrolled whole: searches and chains of few scalars. What LLVM's own

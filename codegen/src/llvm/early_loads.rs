@@ -16,8 +16,11 @@ use super::{
     loads_first,
 };
 
-/// The text of a function's body with such loads moved.
-pub(super) fn early_loads(body: &str) -> String {
+/// Of a thread's registers, loads that fill this part of them are not early: a second CTA has half of them.
+const PART: u32 = 4;
+
+/// The text of a function's body with such loads moved. `most`: registers of a thread.
+pub(super) fn early_loads(body: &str, most: u32) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let carried = carried_around(&lines);
     let mut text = String::with_capacity(body.len());
@@ -29,22 +32,23 @@ pub(super) fn early_loads(body: &str) -> String {
             block.push(line);
             continue;
         }
-        write_block(&block, &mut text);
+        write_block(&block, most, &mut text);
         block.clear();
         put(line, &mut text);
         if kind == Line::Other {
             break;
         }
     }
-    write_block(&block, &mut text);
+    write_block(&block, most, &mut text);
     rest.for_each(|(line, _)| put(line, &mut text));
     text
 }
 
-fn write_block(lines: &[&str], text: &mut String) {
+fn write_block(lines: &[&str], most: u32, text: &mut String) {
     let mut run = Run::of(lines);
     let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
     let barrier = kinds.iter().position(|&kind| kind == Line::Collective).unwrap_or(lines.len());
+    let little = loads_first::LEAST_OUTSIDE.min(most / PART);
     // Behind the last load in front of the barrier, or in front of it.
     let mut place = barrier;
     let (mut early, mut filled) = (Vec::new(), 0);
@@ -56,7 +60,7 @@ fn write_block(lines: &[&str], text: &mut String) {
         if index < barrier {
             place = index + 1;
             filled += registers;
-        } else if filled + registers < loads_first::LEAST_OUTSIDE {
+        } else if filled + registers < little {
             early.push(index);
             filled += registers;
         }
@@ -90,7 +94,7 @@ mod tests {
             None if line.contains("bar.sync") => "barrier".to_owned(),
             None => line.to_owned(),
         };
-        early_loads(&body).lines().map(name).collect::<Vec<_>>().join(" ")
+        early_loads(&body, 255).lines().map(name).collect::<Vec<_>>().join(" ")
     }
 
     /// `RESULT ADDRESS`, of two registers.

@@ -5,10 +5,10 @@
 //! bit but for the special-function unit's approximations.
 
 use tritium_tile::{
-    Elem, OpId, OpKind, Scalar, ValueId,
+    Elem, OpId, OpKind, Scalar, Type, ValueId,
     facts::Range,
     math,
-    ops::{BinaryOp, Predicate, UnaryOp},
+    ops::{BinaryOp, CastOp, Predicate, UnaryOp},
 };
 
 use super::{
@@ -37,6 +37,7 @@ impl Emitter<'_> {
         let to = self.ty(result).elem();
         let fresh_address = matches!(operation.kind, OpKind::AddPtr) && self.is_cheaper_fresh(op);
         let narrow_quotient = self.is_narrow_quotient(op);
+        let is_cut = self.is_cut_in_loop(op);
         let mut regs = Vec::with_capacity(n);
         let repeated = self.repeated(result)?;
         if repeated == 0
@@ -83,7 +84,10 @@ impl Emitter<'_> {
                     Some(program) => self.program(program, &args)[0],
                     None => self.rounded(*symbol, &args)?,
                 },
-                OpKind::Cast(kind) => self.cast(*kind, elems[0], to, args[0])?,
+                OpKind::Cast(kind) => match self.cast(*kind, elems[0], to, args[0])? {
+                    number if is_cut => self.asm(Instruction::Opaque, &["i32"], &[("i32", number)])[0],
+                    number => number,
+                },
                 OpKind::AddPtr => {
                     let Some(pointee) = elems[0].pointee() else {
                         return Err(self.unsupported("an offset is added to what is not a pointer"));
@@ -148,6 +152,22 @@ impl Emitter<'_> {
             && has_32_bits(dividend)
             && has_32_bits(divisor)
             && (dividend.min > i32::MIN.into() || divisor.min >= 0)
+    }
+
+    /// A number that `split_addresses` has cut to 32 bits, in a loop. LLVM would compare the literal numbers of a thread's rows with it in 64 bits
+    /// again, each by two instructions.
+    fn is_cut_in_loop(&self, op: OpId) -> bool {
+        let cut_at = |value: ValueId, kind: BinaryOp| {
+            let operation = self.function.op(self.function.def_op(value)?);
+            let [number, edge] = operation.operands[..] else { return None };
+            let edge = self.function.op(self.function.def_op(edge)?);
+            (operation.kind == OpKind::Binary(kind) && matches!(edge.kind, OpKind::Constant(_))).then_some(number)
+        };
+        let operation = self.function.op(op);
+        operation.kind == OpKind::Cast(CastOp::Trunc)
+            && *self.ty(operation.results[0]) == Type::scalar(Scalar::I32)
+            && self.origins.innermost_loop(operation.results[0]).is_some()
+            && cut_at(operation.operands[0], BinaryOp::MaxS).and_then(|number| cut_at(number, BinaryOp::MinS)).is_some()
     }
 
     fn narrow_quotient(&mut self, kind: BinaryOp, args: &[Reg]) -> Reg {

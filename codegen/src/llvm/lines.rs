@@ -147,7 +147,7 @@ pub(super) fn put_fence(text: &mut String) {
 }
 
 /// The instruction behind the name of its result.
-fn instruction(line: &str) -> &str {
+pub(super) fn instruction(line: &str) -> &str {
     line.split_once(" = ").map_or(line, |(_, instruction)| instruction).trim_start()
 }
 
@@ -185,7 +185,7 @@ pub(super) fn is_pure(line: &str) -> bool {
 }
 
 /// The names of temporaries in a piece of text.
-fn temporaries(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn temporaries(text: &str) -> impl Iterator<Item = &str> {
     text.split('%').skip(1).filter_map(|rest| {
         let digits = rest.strip_prefix('t')?;
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

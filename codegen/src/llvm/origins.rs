@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** computed once from the function; values of the same loop have the same answer.
 
-use tritium_tile::{BlockId, Function, OpKind, ValueId, kinds, ops::BinaryOp};
+use tritium_tile::{BlockId, Elem, Function, OpKind, Scalar, ValueId, kinds, ops::BinaryOp};
 
 pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
@@ -12,6 +12,7 @@ pub(super) struct Origins {
     read_at_home: Vec<bool>,
     has_loops: bool,
     has_quotients: bool,
+    has_wide_rows: bool,
 }
 
 impl Origins {
@@ -22,6 +23,7 @@ impl Origins {
             read_at_home: vec![false; function.values.len()],
             has_loops: false,
             has_quotients: false,
+            has_wide_rows: false,
         };
         origins.block(function, function.body, None);
         origins
@@ -39,6 +41,11 @@ impl Origins {
     /// Tiles are divided: a flat index becomes rows.
     pub(super) fn has_quotients(&self) -> bool {
         self.has_quotients
+    }
+
+    /// Tiles are multiplied in 64 bits by what is no number: rows lie a distance apart that only the caller knows.
+    pub(super) fn has_wide_rows(&self) -> bool {
+        self.has_wide_rows
     }
 
     /// It is made of `iota` and numbers only.
@@ -67,6 +74,10 @@ impl Origins {
                 }
                 _ => false,
             };
+            self.has_wide_rows |= matches!(op.kind, OpKind::Binary(BinaryOp::MulI))
+                && !known
+                && !function.ty(op.results[0]).is_scalar()
+                && function.ty(op.results[0]).elem() == Elem::Scalar(Scalar::I64);
             for &result in &op.results {
                 self.loops[result.index()] = home;
                 self.fixed[result.index()] = known;

@@ -1,9 +1,10 @@
 //! How the registers of a tile follow from its first one: register `r` is register 0 plus a step for every bit of `r`.
 //!
 //! Rows that lie a distance apart that only the caller knows have addresses of 64 bits each, and a loop that loads from them would hold
-//! them all. With the steps it makes each address of another one, in as many additions. So do the rows of a flat index (`offs // D`), which
-//! are each a multiplication of 64 bits otherwise. **Invariant:** the sum holds modulo the width of the type, for pointers in bytes; a step
-//! is a scalar that is there wherever the tile is.
+//! them all. With the steps it makes each address of another one, in as many additions. Outside loops each row would be multiplied by the distance,
+//! and the products held for every tile that is loaded from the same rows a few further on, as a convolution does. So would the rows of a flat index
+//! (`offs // D`). **Invariant:** the sum holds modulo the width of the type, for pointers in bytes; a step is a scalar that is there wherever the
+//! tile is; an address is as many additions behind the first one as its register's number has bits.
 
 use std::rc::Rc;
 
@@ -24,10 +25,10 @@ use super::{
 pub(super) type Walk = Rc<[Reg]>;
 
 impl Emitter<'_> {
-    /// Notes the steps of an operation's result, where there are loops for which they might be worth it. Its operands' are known.
+    /// Notes the steps of an operation's result, where there are loops or rows for which they might be worth it. Its operands' are known.
     pub(super) fn note_walk(&mut self, op: OpId) -> Emitted<()> {
         let operation = self.function.op(op);
-        if !(self.origins.has_loops() || self.origins.has_quotients()) || operation.results.len() != 1 {
+        if !(self.origins.has_loops() || self.origins.has_wide_rows()) || operation.results.len() != 1 {
             return Ok(());
         }
         let result = operation.results[0];
@@ -83,19 +84,23 @@ impl Emitter<'_> {
         self.walks[result.index()] = Some(steps.into());
     }
 
-    /// The pointers of an `addptr` in a loop, or to rows of a flat index, each made of another one; `None` where that is not worth it.
+    /// The pointers of an `addptr` in a loop, or to rows a distance apart that only the caller knows, each made of another one; `None` where that is
+    /// not worth it.
     pub(super) fn walked_pointers(&mut self, op: OpId) -> Emitted<Option<Vec<Reg>>> {
         let operation = self.function.op(op);
         let (pointer, offset, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
         let home = self.origins.innermost_loop(result);
         let stays = self.origins.innermost_loop(offset) != home || self.origins.is_fixed(offset);
-        let moves = home.is_some() && self.origins.innermost_loop(pointer) == home && stays;
-        // Rows of a flat index would each be multiplied by the distance between them.
-        let rows = home.is_none() && self.origins.has_quotients();
-        let Some(walk) = self.walk(result).filter(|_| moves || rows) else { return Ok(None) };
+        let moves = self.origins.innermost_loop(pointer) == home && stays;
+        let Some(walk) = self.walk(result) else { return Ok(None) };
         let is_known = |step: &Reg| matches!(step, Reg::Int(_));
         let unknown = walk.iter().filter(|step| !is_known(step)).count();
-        if moves && (unknown == 1 || unknown == 0 && self.reduces_loops) || rows && unknown == 0 {
+        let worth_it = match home {
+            Some(_) => moves && unknown != 1 && !(unknown == 0 && self.reduces_loops),
+            // Rows would each be multiplied by the distance between them. Beside products it is done for those of a flat index alone.
+            None => unknown > 0 && (self.origins.has_quotients() || !self.multiplies),
+        };
+        if !worth_it {
             return Ok(None);
         }
         let Some(pointee) = self.ty(result).elem().pointee() else { return Ok(None) };
