@@ -44,7 +44,7 @@ macro_rules! passes {
             $unroll,
             "gvn,",
             $reduce,
-            "adce,simplifycfg)"
+            "adce,simplifycfg<hoist-common-insts>)"
         )
     };
 }

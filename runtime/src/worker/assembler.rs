@@ -24,6 +24,10 @@ use crate::{child, files};
 /// other (`bench/ablations.py`).
 const LEAST_FREED: u32 = 8;
 
+/// Warps of an SM that are enough for rows that are exchanged between lanes: what one waits for, others do not hide in either case, and with more
+/// registers ptxas computes elements side by side. With loops, which stream, more warps are better (`bench/ablations.py`).
+const ENOUGH_WARPS: u32 = 16;
+
 /// How long ptxas may take over one kernel.
 pub(super) const TIME: Duration = Duration::from_secs(120);
 
@@ -32,8 +36,8 @@ pub(super) const TIME: Duration = Duration::from_secs(120);
 enum Occupancy {
     /// Nothing: it weighs more of them against spilled registers.
     Weighed,
-    /// One is enough, so every register may be used before one is spilled.
-    One,
+    /// So many are enough. With one, every register may be used before one is spilled.
+    AtLeast(u32),
 }
 
 /// How ptxas is called.
@@ -84,7 +88,8 @@ impl Assembler {
 
     /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
     /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
-    /// them where it likes: of one CTA, nothing runs while its loads are waited for. Both are asked at the same time.
+    /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
+    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time.
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
         self.last = Some(call.clone());
@@ -92,10 +97,18 @@ impl Assembler {
             Some(waiting) => waiting,
             None => Waiting::start(call)?,
         };
-        let weighed = waiting.finish(request.ptx)?;
+        let (weighed, enough) = std::thread::scope(|scope| {
+            let enough = enough_ctas(request).map(|ctas| {
+                scope.spawn(move || Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx))
+            });
+            let weighed = waiting.finish(request.ptx);
+            (weighed, enough.map(|enough| enough.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        });
+        let weighed = weighed?;
         let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
         if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
-            return Ok(weighed);
+            let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
+            return Ok(enough.transpose()?.filter(uses_more).unwrap_or(weighed));
         }
         let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
         let free = || without_spills(program, &AssembleRequest { ptx: &ptx, ..*request }, None);
@@ -125,8 +138,8 @@ impl Waiting {
         if call.has_lines {
             command.arg("-lineinfo");
         }
-        if call.occupancy == Occupancy::One {
-            command.arg("-minnctapersm").arg("1");
+        if let Occupancy::AtLeast(ctas) = call.occupancy {
+            command.arg("-minnctapersm").arg(ctas.to_string());
         }
         command.arg(STDIN).arg("-o").arg(STDOUT);
         child::ends_with_this_process(&mut command, child::Ending::Kill);
@@ -159,13 +172,22 @@ fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Ass
     if weighed.spilled() == 0 || has_all_registers(&weighed, request) {
         return Ok(weighed);
     }
-    let one = made(Occupancy::One)?;
+    let one = made(Occupancy::AtLeast(1))?;
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
 /// Whether enough registers less are spilled for loads to stand where ptxas likes.
 fn frees_registers(first: &Assembled, free: &Assembled) -> bool {
     free.spilled_registers() + LEAST_FREED <= first.spilled_registers()
+}
+
+/// How many CTAs are [`ENOUGH_WARPS`], for straight-line code in which lanes exchange what they have and nothing is multiplied; of one, nothing runs
+/// while it waits.
+fn enough_ctas(request: &AssembleRequest) -> Option<u32> {
+    let ptx = request.ptx;
+    let is_straight = ptx.contains("shfl.sync") && !["$L__BB", "mma.sync", "wgmma"].iter().any(|other| ptx.contains(other));
+    let warps = threads(request).filter(|_| is_straight)?.div_ceil(32);
+    Some(ENOUGH_WARPS.div_ceil(warps).max(2))
 }
 
 /// Threads of a CTA.
@@ -201,6 +223,15 @@ mod tests {
         assert!(!fits(81, ".maxntid 512, 1, 1\n"));
         // Eight registers at a time: 33 are 40.
         assert!(fits(32, ".maxntid 1024\n") && !fits(33, ".maxntid 1024\n"));
+    }
+
+    #[test]
+    fn sixteen_warps_are_enough_for_rows() {
+        let ctas = |ptx: &str| enough_ctas(&AssembleRequest { ptx, sm: "sm_90a" });
+        assert_eq!(ctas(".maxntid 64, 1, 1\nshfl.sync.bfly.b32 %r1;\n"), Some(8));
+        assert_eq!(ctas(".maxntid 1024, 1, 1\nshfl.sync.bfly.b32 %r1;\n"), Some(2));
+        assert_eq!(ctas(".maxntid 64, 1, 1\nadd.f32 %f1;\n"), None);
+        assert_eq!(ctas(".maxntid 64, 1, 1\nshfl.sync.bfly.b32 %r1;\n@%p1 bra $L__BB0_1;\n"), None);
     }
 
     #[test]
