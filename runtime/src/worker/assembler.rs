@@ -97,15 +97,15 @@ impl Assembler {
             Some(waiting) => waiting,
             None => Waiting::start(call)?,
         };
+        let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
         let (weighed, enough) = std::thread::scope(|scope| {
-            let enough = enough_ctas(request).map(|ctas| {
+            let enough = enough_ctas(request).filter(|_| is_fenced).map(|ctas| {
                 scope.spawn(move || Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx))
             });
             let weighed = waiting.finish(request.ptx);
             (weighed, enough.map(|enough| enough.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
         });
         let weighed = weighed?;
-        let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
         if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
             let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
             return Ok(enough.transpose()?.filter(uses_more).unwrap_or(weighed));
@@ -121,7 +121,9 @@ impl Assembler {
         let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
         let free = free?;
         let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
-        Ok(if frees_registers(&code, &free) || roomier { free } else { code })
+        // Rows are exchanged when all of them is there, so one load after the other is a latency after the other.
+        let frees = !exchanges_rows(request.ptx) && frees_registers(&code, &free);
+        Ok(if frees || roomier { free } else { code })
     }
 }
 
@@ -181,13 +183,15 @@ fn frees_registers(first: &Assembled, free: &Assembled) -> bool {
     free.spilled_registers() + LEAST_FREED <= first.spilled_registers()
 }
 
-/// How many CTAs are [`ENOUGH_WARPS`], for straight-line code in which lanes exchange what they have and nothing is multiplied; of one, nothing runs
-/// while it waits.
+/// How many CTAs are [`ENOUGH_WARPS`]; of one, nothing runs while it waits.
 fn enough_ctas(request: &AssembleRequest) -> Option<u32> {
-    let ptx = request.ptx;
-    let is_straight = ptx.contains("shfl.sync") && !["$L__BB", "mma.sync", "wgmma"].iter().any(|other| ptx.contains(other));
-    let warps = threads(request).filter(|_| is_straight)?.div_ceil(32);
+    let warps = threads(request).filter(|_| exchanges_rows(request.ptx))?.div_ceil(32);
     Some(ENOUGH_WARPS.div_ceil(warps).max(2))
+}
+
+/// Straight-line code in which lanes exchange what they have and nothing is multiplied.
+fn exchanges_rows(ptx: &str) -> bool {
+    ptx.contains("shfl.sync") && !["$L__BB", "mma.sync", "wgmma"].iter().any(|other| ptx.contains(other))
 }
 
 /// Threads of a CTA.
