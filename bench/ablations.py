@@ -5,6 +5,7 @@
 Each line of a table is a launch of liger-kernel's and flash-linear-attention's tests whose machine code hangs on the limit, replayed on an H200 with
 several values of it beside each other (`bench/replay.py`): `us_VALUE`, and Triton's µs. Each value is compared with the first.
 Of `exchanging-warps` the last column, and of `exchanging-lanes` the middle one, is from a run of its own, scaled by Triton's time in both; in `rows-first` nothing takes a fence back that spills.
+Triton's time in `enough-warps` and `slow-launches` is that of the run that kept the launch.
 """
 
 import csv
@@ -28,6 +29,8 @@ TABLES = {
     "freed-registers": ("registers fewer spilled from which on loads stand where ptxas likes", "../../runtime/src/worker/assembler.rs", "LEAST_FREED"),
     "reduced-runs": ("accesses of 8 bytes of a row that a thread takes if rows are reduced", "passes/coalesce.rs", None),
     "atomic-bytes": ("bytes side by side that a thread adds to memory where halves are loaded", "passes/coalesce.rs", None),
+    "enough-warps": ("warps of an SM that ptxas leaves room for in straight-line code that exchanges rows (0: as it likes)", "../../runtime/src/worker/assembler.rs", "ENOUGH_WARPS"),
+    "slow-launches": ("rules read off slow launches on 2026-11-27, all together (0: without)", "passes/flatten_branches.rs", None),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
 
