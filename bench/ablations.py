@@ -5,7 +5,7 @@
 Each line of a table is a launch of liger-kernel's and flash-linear-attention's tests whose machine code hangs on the limit, replayed on an H200 with
 several values of it beside each other (`bench/replay.py`): `us_VALUE`, and Triton's µs. Each value is compared with the first.
 Of `exchanging-warps` the last column, and of `exchanging-lanes` the middle one, is from a run of its own, scaled by Triton's time in both; in `rows-first` nothing takes a fence back that spills.
-Triton's time in `enough-warps` and `slow-launches` is that of the run that kept the launch.
+Triton's time in `enough-warps` and `slow-launches` is that of the run that kept the launch; `slow-launches` is from before `enough-warps` and the bound of `flatten_branches`.
 """
 
 import csv

@@ -396,11 +396,10 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
         {
             return Some(change);
         }
-        if policy.folds_ranges || policy.folds_floats {
-            let kept = literals::kept_operand(function, op);
-            if kept.is_some() {
-                return kept;
-            }
+        if (policy.folds_ranges || policy.folds_floats)
+            && let Some(change) = literals::kept_operand(function, op)
+        {
+            return Some(change);
         }
         if let Some(change) = identity(function, facts, id, policy) {
             return Some(change);

@@ -12,7 +12,7 @@ use std::iter;
 
 use rustc_hash::FxHashMap;
 
-use super::lines::{instruction, is_pure, put, temporaries};
+use super::lines::{instruction, is_pure, put, targets, temporaries};
 
 /// The text of a function's body with such lines moved.
 pub(super) fn behind_questions(body: String) -> String {
@@ -96,11 +96,6 @@ fn behind_each(blocks: &[Vec<&str>]) -> Vec<Option<usize>> {
 
 fn label<'l>(block: &[&'l str]) -> Option<&'l str> {
     block.first()?.strip_suffix(':')
-}
-
-/// The blocks that a line goes on in.
-fn targets(line: &str) -> impl Iterator<Item = &str> {
-    line.split("label %").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap_or(rest))
 }
 
 fn is_phi(line: &str) -> bool {

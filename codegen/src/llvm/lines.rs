@@ -106,8 +106,7 @@ pub(super) fn carried_around(lines: &[&str]) -> Vec<Option<u32>> {
         if let Some(label) = line.strip_suffix(':') {
             labels.insert(label, (index, None));
         } else if line.trim_start().starts_with("br ") {
-            let targets = line.split("label %").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap_or(rest));
-            for target in targets {
+            for target in targets(line) {
                 if let Some((_, back)) = labels.get_mut(target) {
                     *back = Some(index);
                 }
@@ -124,6 +123,11 @@ pub(super) fn carried_around(lines: &[&str]) -> Vec<Option<u32>> {
         }
     }
     around
+}
+
+/// The blocks that a branch goes on in.
+pub(super) fn targets(line: &str) -> impl Iterator<Item = &str> {
+    line.split("label %").skip(1).map(|rest| rest.split([',', ' ']).next().unwrap_or(rest))
 }
 
 /// Of a value of the type that a text begins with.

@@ -24,7 +24,7 @@ use crate::{child, files};
 /// other (`bench/ablations.py`).
 const LEAST_FREED: u32 = 8;
 
-/// Warps of an SM that are enough for rows that are exchanged between lanes: what one waits for, others do not hide in either case, and with more
+/// Warps of an SM that are enough for rows that are loaded and then exchanged between lanes: what one waits for, others do not hide in either case, and with more
 /// registers ptxas computes elements side by side. With loops, which stream, more warps are better (`bench/ablations.py`).
 const ENOUGH_WARPS: u32 = 16;
 
@@ -98,13 +98,8 @@ impl Assembler {
             None => Waiting::start(call)?,
         };
         let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
-        let (weighed, enough) = std::thread::scope(|scope| {
-            let enough = enough_ctas(request).filter(|_| is_fenced).map(|ctas| {
-                scope.spawn(move || Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx))
-            });
-            let weighed = waiting.finish(request.ptx);
-            (weighed, enough.map(|enough| enough.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
-        });
+        let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
+        let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
         let weighed = weighed?;
         if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
             let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
@@ -112,11 +107,7 @@ impl Assembler {
         }
         let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
         let free = || without_spills(program, &AssembleRequest { ptx: &ptx, ..*request }, None);
-        let (code, free) = std::thread::scope(|scope| {
-            let free = is_fenced.then(|| scope.spawn(free));
-            let code = without_spills(program, request, Some(weighed));
-            (code, free.map(|free| free.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
-        });
+        let (code, free) = beside(|| without_spills(program, request, Some(weighed)), is_fenced.then_some(free));
         let code = code?;
         let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
         let free = free?;
@@ -178,14 +169,22 @@ fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Ass
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
+/// What two calls give that are made at the same time, if there is a second.
+fn beside<A, B: Send>(first: impl FnOnce() -> A, second: Option<impl FnOnce() -> B + Send>) -> (A, Option<B>) {
+    std::thread::scope(|scope| {
+        let second = second.map(|second| scope.spawn(second));
+        (first(), second.map(|second| second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+    })
+}
+
 /// Whether enough registers less are spilled for loads to stand where ptxas likes.
 fn frees_registers(first: &Assembled, free: &Assembled) -> bool {
     free.spilled_registers() + LEAST_FREED <= first.spilled_registers()
 }
 
-/// How many CTAs are [`ENOUGH_WARPS`]; of one, nothing runs while it waits.
+/// How many CTAs are [`ENOUGH_WARPS`] of rows whose loads go in front; of one, nothing runs while it waits.
 fn enough_ctas(request: &AssembleRequest) -> Option<u32> {
-    let warps = threads(request).filter(|_| exchanges_rows(request.ptx))?.div_ceil(32);
+    let warps = threads(request).filter(|_| exchanges_rows(request.ptx) && request.ptx.contains(SCHEDULING_FENCE))?.div_ceil(32);
     Some(ENOUGH_WARPS.div_ceil(warps).max(2))
 }
 
@@ -231,11 +230,14 @@ mod tests {
 
     #[test]
     fn sixteen_warps_are_enough_for_rows() {
-        let ctas = |ptx: &str| enough_ctas(&AssembleRequest { ptx, sm: "sm_90a" });
-        assert_eq!(ctas(".maxntid 64, 1, 1\nshfl.sync.bfly.b32 %r1;\n"), Some(8));
-        assert_eq!(ctas(".maxntid 1024, 1, 1\nshfl.sync.bfly.b32 %r1;\n"), Some(2));
+        let ctas = |ptx: &str| enough_ctas(&AssembleRequest { ptx: &format!("{SCHEDULING_FENCE}\n{ptx}"), sm: "sm_90a" });
+        let exchange = "shfl.sync.bfly.b32 %r1;\n";
+        assert_eq!(ctas(&format!(".maxntid 64, 1, 1\n{exchange}")), Some(8));
+        assert_eq!(ctas(&format!(".maxntid 1024, 1, 1\n{exchange}")), Some(2));
         assert_eq!(ctas(".maxntid 64, 1, 1\nadd.f32 %f1;\n"), None);
-        assert_eq!(ctas(".maxntid 64, 1, 1\nshfl.sync.bfly.b32 %r1;\n@%p1 bra $L__BB0_1;\n"), None);
+        assert_eq!(ctas(&format!(".maxntid 64, 1, 1\n{exchange}@%p1 bra $L__BB0_1;\n")), None);
+        let unfenced = AssembleRequest { ptx: &format!(".maxntid 64, 1, 1\n{exchange}"), sm: "sm_90a" };
+        assert_eq!(enough_ctas(&unfenced), None);
     }
 
     #[test]

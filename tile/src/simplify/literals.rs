@@ -21,7 +21,7 @@ pub(super) fn literal(function: &Function, value: ValueId) -> Option<Constant> {
     }
 }
 
-/// What MLIR folds of floats and LLVM would fold later, rounded or not: operations on literals, and what leaves the other operand as it is.
+/// What MLIR folds of operations on literals of floats and LLVM would fold later, rounded or not.
 pub(super) fn as_mlir_folds(function: &Function, op: &Op) -> Option<Change> {
     let float = |n: usize| match literal(function, *op.operands.get(n)?)? {
         Constant::Float(value) => Some(value),
