@@ -1,9 +1,12 @@
-//! A fence between ordinary writes to shared memory and the reads of the asynchronous proxy.
+//! A fence between ordinary stores to shared memory and the reads of the asynchronous proxy.
 //!
-//! `wgmma` reads shared memory through another proxy than the stores and copies that filled it. Forward over the structured program with
-//! the buffers written since the last fence (asynchronous copies write when they are waited for), a fence goes in front of the first
-//! barrier, `wgmma` or copy behind a write to a buffer that some `wgmma` reads: the writers' fence, then the barrier, then the reader. Where that
-//! is in a loop which needs no fence for what it writes itself, the fence goes in front of the loop.
+//! `wgmma` reads shared memory through another proxy than the stores that filled it. Forward over the structured program with whether such
+//! a buffer was stored to since the last fence, a fence goes in front of the first barrier, `wgmma` or copy behind a store to a buffer that some
+//! `wgmma` reads: the writers' fence, then the barrier, then the reader. Where that is in a loop which needs no fence for what it stores itself,
+//! the fence goes in front of the loop.
+//!
+//! What `cp.async` has written and a wait and a barrier have published needs none: CUTLASS's Hopper main loop of such copies
+//! (`sm90_mma_multistage_gmma_ss_warpspecialized.hpp`) and Triton have none there. It would cost a trip the way of all accesses that are under way.
 //!
 //! **Invariant:** only fences are added; running the pass again adds none.
 
@@ -47,7 +50,7 @@ fn needed(function: &Function) -> Vec<bool> {
         }
     });
     if any {
-        fences.block(function, function.body, Written::default());
+        fences.block(function, function.body, false);
     }
     fences.needed
 }
@@ -55,20 +58,6 @@ fn needed(function: &Function) -> Vec<bool> {
 /// The allocation that a buffer is, or lies in.
 fn root(function: &Function, value: ValueId) -> Option<OpId> {
     matches!(function.ty(value), Type::Shared { .. }).then(|| function.def_op(scratch::buffer_of(function, value)))?
-}
-
-/// Since the last fence.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Written {
-    stored: bool,
-    /// Copies that nobody has waited for.
-    copying: bool,
-}
-
-impl Written {
-    fn join(self, other: Written) -> Written {
-        Written { stored: self.stored | other.stored, copying: self.copying | other.copying }
-    }
 }
 
 struct Fences {
@@ -82,62 +71,59 @@ impl Fences {
         root(function, buffer).is_some_and(|root| self.wanted[root.index()])
     }
 
-    fn publish(&mut self, id: OpId, written: &mut Written) {
-        self.needed[id.index()] |= std::mem::take(&mut written.stored);
+    fn publish(&mut self, id: OpId, stored: &mut bool) {
+        self.needed[id.index()] |= std::mem::take(stored);
     }
 
-    fn block(&mut self, function: &Function, block: BlockId, mut written: Written) -> Written {
+    /// Whether something was stored since the last fence, behind the block.
+    fn block(&mut self, function: &Function, block: BlockId, mut stored: bool) -> bool {
         for &id in &function.block(block).ops {
             let op = function.op(id);
             match op.kind {
-                OpKind::LocalAlloc => written.stored |= !op.operands.is_empty() && self.wanted[id.index()],
-                OpKind::LocalStore => written.stored |= op.operands.iter().any(|&v| self.is_wanted(function, v)),
+                OpKind::LocalAlloc => stored |= !op.operands.is_empty() && self.wanted[id.index()],
+                OpKind::LocalStore => stored |= op.operands.iter().any(|&v| self.is_wanted(function, v)),
                 // The barrier that frees a ring's slot comes right in front of the copy into it.
-                OpKind::AsyncCopy(_) => {
-                    self.publish(id, &mut written);
-                    written.copying |= op.operands.iter().any(|&v| self.is_wanted(function, v));
+                OpKind::AsyncCopy(_) | OpKind::TmaLoad { .. } | OpKind::Wgmma { .. } | OpKind::Barrier => {
+                    self.publish(id, &mut stored)
                 }
-                OpKind::TmaLoad { .. } => self.publish(id, &mut written),
-                OpKind::AsyncWait { .. } => written.stored |= written.copying,
-                OpKind::FenceAsync => written.stored = false,
-                OpKind::Wgmma { .. } | OpKind::Barrier => self.publish(id, &mut written),
+                OpKind::FenceAsync => stored = false,
                 _ if op.regions.is_empty() => {}
                 OpKind::If => {
-                    let before = written;
+                    let before = stored;
                     // Without an `else`, nothing may have happened.
-                    written = if op.regions.len() < 2 { before } else { Written::default() };
+                    stored &= op.regions.len() < 2;
                     for &region in &op.regions {
-                        written = written.join(self.block(function, region, before));
+                        stored |= self.block(function, region, before);
                     }
                 }
                 _ => {
-                    let needed = written.stored.then(|| self.needed.clone());
-                    let mut after = self.trips(function, &op.regions, written);
+                    let needed = stored.then(|| self.needed.clone());
+                    let mut after = self.trips(function, &op.regions, stored);
                     if let Some(needed) = needed {
-                        // What was written in front of the loop is published once, unless each trip has its fences all the same.
+                        // What was stored in front of the loop is published once, unless each trip has its fences all the same.
                         let each_trip = std::mem::replace(&mut self.needed, needed);
-                        let after_fence = self.trips(function, &op.regions, Written { stored: false, ..written });
+                        let after_fence = self.trips(function, &op.regions, false);
                         if self.needed != each_trip {
-                            self.publish(id, &mut written);
+                            self.publish(id, &mut stored);
                             after = after_fence;
                         }
                     }
-                    written = after;
+                    stored = after;
                 }
             }
         }
-        written
+        stored
     }
 
-    /// Any number of trips, also none; the sets only grow, so a few rounds settle it.
-    fn trips(&mut self, function: &Function, regions: &[BlockId], mut written: Written) -> Written {
+    /// Any number of trips, also none; a few rounds settle it.
+    fn trips(&mut self, function: &Function, regions: &[BlockId], mut stored: bool) -> bool {
         loop {
-            let before = written;
+            let before = stored;
             for &region in regions {
-                written = written.join(self.block(function, region, written));
+                stored |= self.block(function, region, stored);
             }
-            if written == before {
-                return written;
+            if stored == before {
+                return stored;
             }
         }
     }

@@ -98,6 +98,7 @@ impl<'r> Machine<'r> {
                 let marks = vec![0; copy.bytes.len()];
                 let landed = self.shared.write(copy.by, self.step, copy.owner, copy.destination, &copy.bytes, &marks);
                 self.judge(frame, By { op: id, ..copy.by }, landed)?;
+                self.shared.publish(copy.destination, copy.bytes.len() as u32);
             }
         }
         Ok(())

@@ -202,6 +202,13 @@ impl SharedMemory {
         }
     }
 
+    /// What asynchronous copies wrote needs no fence once they have been waited for.
+    pub(super) fn publish(&mut self, address: u32, size: u32) {
+        for i in self.inside(address, size).unwrap_or_default() {
+            self.bytes[i].write_step = 0;
+        }
+    }
+
     /// Whether one of these bytes was written later than at this step.
     pub(super) fn written_since(&self, step: u64, address: u32, size: u32) -> bool {
         let range = self.inside(address, size).unwrap_or_default();
