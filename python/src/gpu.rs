@@ -36,6 +36,7 @@ impl<'py> FromPyObject<'_, 'py> for KernelRequest {
             options: LaunchOptions { num_warps, num_stages, max_registers },
             sm: target::sm(&sm).ok_or_else(|| PyValueError::new_err(format!("`{sm}` is an architecture that is not known")))?,
             assertions: get("assertions")?.extract()?,
+            fp32_default: get("fp32_default")?.extract()?,
         }))
     }
 }

@@ -93,6 +93,7 @@ impl<'py> FromPyObject<'_, 'py> for Request {
             args,
             meta,
             options: LaunchOptions { num_warps, num_stages, max_registers },
+            fp32_default: get("fp32_default")?.extract()?,
             views: views.collect::<PyResult<_>>()?,
             is_checked: get("is_checked")?.extract()?,
         };

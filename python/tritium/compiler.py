@@ -154,6 +154,7 @@ def _request(src, target, backend, options):
         "options": (options.num_warps, options.num_stages, options.maxnreg),
         "sm": f"sm_{target.arch}",
         "assertions": bool(options.debug),
+        "fp32_default": launch.fp32_default(),
     }
     return Request(source, asked, json.dumps(asked, sort_keys=True, default=str))
 

@@ -33,6 +33,14 @@ def is_checked():
     return is_on("TRITIUM_SANITIZE", True)
 
 
+def fp32_default():
+    """How Triton multiplies f32 where a product does not say: its knob, or the variable that the knob reads."""
+    knobs = getattr(getattr(sys.modules.get("triton"), "knobs", None), "language", None)
+    if hasattr(knobs, "fp32_default"):
+        return knobs.fp32_default
+    return os.environ.get("TRITON_F32_DEFAULT") or None
+
+
 class State:
     """What Tritium knows of this process."""
 
@@ -120,6 +128,7 @@ def run(function, grid, args, kwargs):
         "args": run_time,
         "meta": meta,
         "options": (options.get("num_warps") or WARPS, options.get("num_stages") or STAGES, options.get("maxnreg")),
+        "fp32_default": fp32_default(),
         "memories": held,
         "views": views,
         "is_checked": current.is_checked,

@@ -105,7 +105,7 @@ pub struct Proposed {
     pub num_stages: Option<u32>,
 }
 
-/// What the user's shell says about Python; it counts only where nothing else does.
+/// What the user's shell says about Python and Triton; it counts only where nothing else does.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shell {
@@ -115,6 +115,8 @@ pub struct Shell {
     pub conda: Option<PathBuf>,
     /// `PYTHONPATH`
     pub python_path: Vec<PathBuf>,
+    /// How `f32` is multiplied where a product does not say: `TRITON_F32_DEFAULT`, whose word goes before `allow_tf32`.
+    pub fp32_default: Option<String>,
 }
 
 impl Shell {
@@ -126,6 +128,7 @@ impl Shell {
             virtual_env: variable("VIRTUAL_ENV").map(PathBuf::from),
             conda: variable("CONDA_PREFIX").map(PathBuf::from),
             python_path: python_path.into_iter().filter_map(|path| std::path::absolute(path).ok()).collect(),
+            fp32_default: variable("TRITON_F32_DEFAULT").and_then(|word| word.into_string().ok()),
         }
     }
 }

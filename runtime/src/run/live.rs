@@ -67,6 +67,8 @@ pub struct LiveLaunch {
     pub args: IndexMap<SmolStr, LaunchArg>,
     pub meta: IndexMap<SmolStr, LiveConst>,
     pub options: LaunchOptions,
+    /// How `f32` is multiplied where a product does not say.
+    pub fp32_default: Option<String>,
     pub views: Vec<LiveView>,
     /// What is wrong although it runs is looked for.
     pub is_checked: bool,
@@ -151,6 +153,7 @@ impl Live {
     /// `memories` holds what the launch is given and, after it, what it has left. `watched` is how another thread ends it.
     pub fn launch(&mut self, launch: &LiveLaunch, memories: &mut Vec<Tensor>, watched: &Watched) -> LiveOutcome {
         self.renew_if_full();
+        self.multiply_by_default(launch.fp32_default.as_deref());
         let (path, known) = match self.understood(launch, memories) {
             Ok(understood) => understood,
             Err(message) => return LiveOutcome::fault(message),
@@ -175,6 +178,16 @@ impl Live {
     fn renew_if_full(&mut self) {
         if self.db.keys() > MAX_KEYS {
             self.db = self.db.renewed([]);
+        }
+    }
+
+    /// How `f32` is multiplied where a product does not say. Another word needs another database: who compiles holds on to the one there is.
+    fn multiply_by_default(&mut self, fp32_default: Option<&str>) {
+        if self.db.chosen().shell.fp32_default.as_deref() != fp32_default {
+            let mut chosen = self.db.chosen().clone();
+            chosen.shell.fp32_default = fp32_default.map(str::to_owned);
+            self.db = self.db.renewed([]);
+            self.db.choose(chosen);
         }
     }
 
@@ -400,6 +413,7 @@ def kernel(X, Y, n, BLOCK: tl.constexpr):
                 .collect(),
             meta: [("BLOCK".into(), LiveConst::Plain(Const::Int(2)))].into_iter().collect(),
             options: LaunchOptions::default(),
+            fp32_default: None,
             views: vec![view(0, "x"), view(1, "y")],
             is_checked,
         };

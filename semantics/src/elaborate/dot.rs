@@ -11,12 +11,13 @@ use super::{
     value::{Tile, Value},
 };
 use crate::{
+    Db, SourceFile,
     body::ExprId,
     builtins::dtype_spelling,
     constant::Const,
     diagnostics::Code,
     dtype::DType,
-    problem::{Applicability, Edit},
+    problem::{Applicability, Edit, Place},
     types::{TileType, same_shape, shape_text, symbolic_shape},
 };
 
@@ -219,23 +220,15 @@ impl<'a> Evaluator<'a> {
             return Err(self.problem(Code::LNG011, place, "give `input_precision` or `allow_tf32`, not both"));
         }
         match arguments.value("input_precision").to_const() {
-            Some(Const::None) => match arguments.value("allow_tf32").to_const() {
-                Some(Const::None) => Ok(DotPrecision::Tf32),
-                Some(value) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
-                None => Err(Poisoned),
-            },
-            Some(Const::Str(word)) => match word.to_ascii_lowercase().as_str() {
-                "tf32" => Ok(DotPrecision::Tf32),
-                "tf32x3" => Ok(DotPrecision::Tf32x3),
-                "ieee" => Ok(DotPrecision::Ieee),
-                "bf16x3" => Ok(DotPrecision::Bf16x3),
-                "bf16x6" => Ok(DotPrecision::Bf16x6),
-                _ => Err(self.problem(
-                    Code::LNG011,
-                    place,
-                    format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\""),
-                )),
-            },
+            Some(Const::None) => {
+                match (default_precision(self.db, self.function.file(self.db)), arguments.value("allow_tf32").to_const()) {
+                    (Some(word), _) => self.precision_of(word, place),
+                    (None, Some(Const::None)) => Ok(DotPrecision::Tf32),
+                    (None, Some(value)) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
+                    (None, None) => Err(Poisoned),
+                }
+            }
+            Some(Const::Str(word)) => self.precision_of(&word, place),
             // The type does not hang on it.
             None if arguments.value("input_precision").has_unknown() => {
                 self.complete = false;
@@ -248,4 +241,25 @@ impl<'a> Evaluator<'a> {
             None => Err(self.not_constexpr(place, expr, "the input precision")),
         }
     }
+
+    fn precision_of(&mut self, word: &str, place: Place) -> Eval<DotPrecision> {
+        Ok(match word.to_ascii_lowercase().as_str() {
+            "tf32" => DotPrecision::Tf32,
+            "tf32x3" => DotPrecision::Tf32x3,
+            "ieee" => DotPrecision::Ieee,
+            "bf16x3" => DotPrecision::Bf16x3,
+            "bf16x6" => DotPrecision::Bf16x6,
+            _ => {
+                let message =
+                    format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\"");
+                return Err(self.problem(Code::LNG011, place, message));
+            }
+        })
+    }
+}
+
+/// The word of `TRITON_F32_DEFAULT`. A query, as what else a user chooses changes no product.
+#[salsa::tracked(returns(as_deref))]
+fn default_precision(db: &dyn Db, _file: SourceFile) -> Option<String> {
+    db.settings().chosen(db).shell.fp32_default.clone()
 }

@@ -23,6 +23,8 @@ pub struct LiveKernel {
     pub sm: &'static Sm,
     /// Whether `tl.device_assert` is compiled.
     pub assertions: bool,
+    /// How `f32` is multiplied where a product does not say.
+    pub fp32_default: Option<String>,
 }
 
 /// What Triton specialises a parameter for.
@@ -91,6 +93,7 @@ impl Live {
     /// Finds the function and what it is specialised for. What comes of it is compiled without this.
     pub fn prepare(&mut self, asked: &LiveKernel) -> Result<Prepared, Vec<LiveProblem>> {
         self.renew_if_full();
+        self.multiply_by_default(asked.fp32_default.as_deref());
         let function = self.function(&asked.module, &asked.kernel).map_err(refused)?;
         let arguments = asked.arguments.iter().map(|argument| self.argument(argument)).collect::<Result<Vec<_>, _>>();
         let arguments = arguments.map_err(refused)?;
