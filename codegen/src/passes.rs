@@ -22,6 +22,7 @@ pub mod place_barriers;
 pub mod place_fences;
 pub mod place_operands_in_shared;
 pub mod reduce_induction_tiles;
+pub mod sink_copies;
 pub mod split_addresses;
 pub mod unroll_loops;
 pub mod use_wgmma;
@@ -67,7 +68,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 27] = [
+pub static PIPELINE: [&Pass; 28] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -98,6 +99,7 @@ pub static PIPELINE: [&Pass; 27] = [
     &assign_shared::PASS,
     &place_fences::PASS,
     &place_barriers::PASS,
+    &sink_copies::PASS,
 ];
 
 /// Runs the pipeline. `observe` sees the module after each pass and may stop the run by unwinding (cancellation).

@@ -10,8 +10,28 @@ use tritium_tile::types::Scalar;
 
 use crate::source_lines::LINE_MARK;
 
-/// ptxas schedules what is in front of it and what is behind it apart from each other. It is an event that no counter counts.
-pub const SCHEDULING_FENCE: &str = "pmevent.mask 0;";
+/// ptxas schedules what is in front of it and what is behind it apart from each other. It is an event that no counter counts, spelt by what it is for:
+/// whoever assembles may take it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fence {
+    /// Behind loads that go first.
+    Loads,
+    /// Behind rows that lanes exchange.
+    Rows,
+}
+
+impl Fence {
+    pub const fn text(self) -> &'static str {
+        match self {
+            Fence::Loads => "pmevent.mask 0;",
+            Fence::Rows => "pmevent.mask 0x0;",
+        }
+    }
+
+    pub fn is_in(self, ptx: &str) -> bool {
+        ptx.contains(self.text())
+    }
+}
 
 /// One instruction; what varies of it is in the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +73,7 @@ pub enum Instruction {
     BarSync,
     /// The lanes of a warp meet. Nothing of it is left in machine code, but ptxas moves no access to memory across it.
     WarpSync,
-    /// [`SCHEDULING_FENCE`].
-    SchedulingFence,
+    SchedulingFence(Fence),
     /// Waits for the grid in front of this one.
     GridWait,
     GridLaunch,
@@ -108,6 +127,10 @@ pub enum Instruction {
     },
     /// (A words ×4, B words ×2, accumulator) → accumulator.
     Mma(Mma),
+    /// Predicate → the bytes that an asynchronous copy reads: all or none. As a select of LLVM a mask of several conditions would become one each.
+    CopySize {
+        bytes: u8,
+    },
     /// (32-bit shared address, address, [bytes to read; the others become 0], [predicate]).
     CopyAsync {
         bytes: u8,
@@ -332,7 +355,7 @@ impl Instruction {
             Instruction::CvtFromE4m3 => "cvt.rn.f16x2.e4m3x2 $0, $1;".into(),
             Instruction::BarSync => "bar.sync 0;".into(),
             Instruction::WarpSync => "bar.warp.sync 0xffffffff;".into(),
-            Instruction::SchedulingFence => SCHEDULING_FENCE.into(),
+            Instruction::SchedulingFence(fence) => fence.text().into(),
             Instruction::GridWait => "griddepcontrol.wait;".into(),
             Instruction::GridLaunch => "griddepcontrol.launch_dependents;".into(),
             Instruction::SourceLine { operation } => format!("mov.b32 $0, {operation}; {LINE_MARK}"),
@@ -376,6 +399,7 @@ impl Instruction {
                 let (c, _) = mma.accumulator();
                 format!("mma.sync.aligned.{} {}, {}, {}, {};", mma.name(), list(0, c), list(c, 4), list(c + 4, 2), list(c + 6, c))
             }
+            Instruction::CopySize { bytes } => format!("selp.b32 $0, {bytes}, 0, $1;"),
             Instruction::CopyAsync { bytes, through_l1, sized, predicated } => {
                 let cache = if through_l1 { "ca" } else { "cg" };
                 let size = if sized { ", $2" } else { "" };
@@ -430,7 +454,7 @@ impl Instruction {
             Instruction::CvtFromE4m3 => vec!["=r".into(), "h".into()],
             Instruction::BarSync
             | Instruction::WarpSync
-            | Instruction::SchedulingFence
+            | Instruction::SchedulingFence(_)
             | Instruction::GridWait
             | Instruction::GridLaunch => {
                 vec!["~{memory}".into()]
@@ -493,6 +517,7 @@ impl Instruction {
                 parts.extend(repeat(&w.to_string(), c as u8));
                 parts
             }
+            Instruction::CopySize { .. } => vec!["=r".into(), "b".into()],
             Instruction::CopyAsync { sized, predicated, .. } => {
                 let mut parts = vec!["r".to_string(), "l".into()];
                 if sized {
@@ -547,10 +572,11 @@ impl Instruction {
             | Instruction::CvtE4m3
             | Instruction::CvtE5m2
             | Instruction::CvtFromE4m3
+            | Instruction::CopySize { .. }
             | Instruction::SourceLine { .. } => false,
             Instruction::BarSync
             | Instruction::WarpSync
-            | Instruction::SchedulingFence
+            | Instruction::SchedulingFence(_)
             | Instruction::GridWait
             | Instruction::GridLaunch
             | Instruction::LoadGlobal { .. }

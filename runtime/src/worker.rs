@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 mod assembler;
 mod llvm;
+mod machine_code;
 mod process;
 mod ptx;
 pub mod ptxas;

@@ -48,7 +48,7 @@ impl Emitter<'_> {
             // Bytes that are not read become 0.
             let size = mask.as_ref().map(|mask| mask[first]).filter(|&m| m != Reg::Bool(true));
             if let Some(mask) = size {
-                args.push(("i32", ins!(self, "select i1 {mask}, i32 {width}, i32 0")));
+                args.push(("i32", self.asm(Instruction::CopySize { bytes: width as u8 }, &["i32"], &[("i1", mask)])[0]));
             }
             args.extend(holder.map(|holder| ("i1", holder)));
             let instruction = Instruction::CopyAsync {

@@ -48,7 +48,7 @@ pub(super) fn batches(body: &str, most: u32) -> String {
 
 /// Whether it was worth it. Loads are among the first `front` lines.
 fn write(lines: &[&str], kinds: &[Line], front: usize, most: u32, is_loop: bool, text: &mut String) -> bool {
-    let (loads, loaded) = Run::of(&lines[..front]).loads_in_front(&kinds[..front]);
+    let (loads, loaded) = Run::of(&lines[..front]).loads_in_front(&kinds[..front], 0);
     if loaded <= most {
         return false;
     }

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ptx_strings::Instruction;
+use crate::ptx_strings::{Fence, Instruction};
 
 /// What a line is to a load that changes places with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,8 +145,8 @@ pub(super) fn put(line: &str, text: &mut String) {
 }
 
 /// What ptxas schedules nothing across.
-pub(super) fn put_fence(text: &mut String) {
-    let fence = Instruction::SchedulingFence;
+pub(super) fn put_fence(fence: Fence, text: &mut String) {
+    let fence = Instruction::SchedulingFence(fence);
     put(&format!("  call void asm sideeffect \"{}\", \"{}\"() #2", fence.text(), fence.constraints()), text);
 }
 
@@ -228,11 +228,12 @@ impl<'r, 'l> Run<'r, 'l> {
         Run { lines, operands, written: vec![false; lines.len()] }
     }
 
-    /// The loads that may stand in front of the run, in their order, and the registers that those from global memory fill. `kinds`: what each line is.
-    pub(super) fn loads_in_front(&self, kinds: &[Line]) -> (Vec<usize>, u32) {
+    /// The loads that may stand in front of the run, in their order, and the registers that those from global memory fill. `kinds`: what each line is;
+    /// `first`: lines among which a load may find the address of another.
+    pub(super) fn loads_in_front(&self, kinds: &[Line], first: usize) -> (Vec<usize>, u32) {
         let mut loads: Vec<usize> = Vec::new();
         let (mut loaded, mut stored) = (0, false);
-        for (index, is_ready) in self.ready(kinds).into_iter().enumerate() {
+        for (index, is_ready) in self.ready(kinds, first).into_iter().enumerate() {
             match kinds[index] {
                 Line::GlobalLoad { registers } if is_ready => {
                     loads.push(index);
@@ -246,11 +247,12 @@ impl<'r, 'l> Run<'r, 'l> {
         (loads, loaded)
     }
 
-    /// By line, whether all that it is made of may stand in front of the run. `kinds`: what each is.
-    pub(super) fn ready(&self, kinds: &[Line]) -> Vec<bool> {
+    /// By line, whether all that it is made of may stand in front of the run, but for what is loaded among its `first` lines. `kinds`: what each is.
+    pub(super) fn ready(&self, kinds: &[Line], first: usize) -> Vec<bool> {
         let mut ready: Vec<bool> = Vec::with_capacity(self.operands.len());
+        let is_there = |operand: usize| kinds[operand].is_free() || operand < first && kinds[operand].loaded() > 0;
         for operands in &self.operands {
-            let answer = operands.iter().all(|&operand| ready[operand] && kinds[operand].is_free());
+            let answer = operands.iter().all(|&operand| ready[operand] && is_there(operand));
             ready.push(answer);
         }
         ready

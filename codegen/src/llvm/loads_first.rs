@@ -12,6 +12,7 @@
 //! **Invariant:** loads keep their order, and pass no store, no barrier and no other effect; a load from shared memory passes no store to it.
 
 use super::lines::{Line, Run, carried_around, put, put_fence};
+use crate::ptx_strings::Fence;
 
 /// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
 /// `bench/loads_first.py`.
@@ -42,7 +43,8 @@ pub(super) fn loads_first(body: &str, most: u32, multiplies: bool) -> String {
 fn write_run(lines: &[&str], carried: Option<u32>, most: u32, multiplies: bool, text: &mut String) {
     let mut run = Run::of(lines);
     let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
-    let (first, loaded) = run.loads_in_front(&kinds);
+    // In straight-line code the few numbers that say where all the others are come first as well.
+    let (first, loaded) = run.loads_in_front(&kinds, if carried.is_none() { lines.len() } else { 0 });
     let least = match carried {
         Some(_) => LEAST_IN_LOOP,
         None if multiplies => LEAST_BESIDE_PRODUCTS,
@@ -52,11 +54,11 @@ fn write_run(lines: &[&str], carried: Option<u32>, most: u32, multiplies: bool, 
     let most = most.saturating_sub(carried.unwrap_or(0));
     if (least..=most).contains(&loaded) {
         first.into_iter().for_each(|load| run.write(load, text));
-        put_fence(text);
+        put_fence(Fence::Loads, text);
     } else if loaded > most && carried.is_none() {
         // What they are loaded by is computed before the first of them, or ptxas has fewer registers still.
         (0..first[0]).for_each(|index| run.write(index, text));
-        put_fence(text);
+        put_fence(Fence::Loads, text);
     }
     run.write_rest(text);
 }

@@ -10,6 +10,7 @@
 //! **Invariant:** only fences are added.
 
 use super::lines::{Line, carried_around, put, put_fence};
+use crate::ptx_strings::Fence;
 
 /// Numbers that a thread exchanges in a row from which on there is a fence; `bench/ablations.py` has the launches that this is from.
 const LEAST: usize = 16;
@@ -20,7 +21,7 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
     let carried = carried_around(&lines);
     let mut fenced = vec![false; lines.len() + 1];
     let (mut exchanged, mut last) = (0, 0);
-    // Behind exchanges of this block that no product has followed yet.
+    // Behind exchanges of this block that no product has followed yet. In loops the last ones alone: rows of several tiles are exchanged side by side.
     let mut open: Vec<usize> = Vec::new();
     for (index, line) in lines.iter().chain([&"ret void"]).enumerate() {
         match Line::of(line) {
@@ -29,6 +30,7 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
             kind => {
                 if exchanged >= LEAST && (carried[last].is_some() || !multiplies) {
                     // Behind what the last one is combined by.
+                    open.truncate(if carried[last].is_some() { 0 } else { open.len() });
                     open.push(last + 1);
                 }
                 exchanged = 0;
@@ -44,7 +46,7 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
     for (line, is_fenced) in lines.into_iter().zip(fenced) {
         put(line, &mut text);
         if is_fenced {
-            put_fence(&mut text);
+            put_fence(Fence::Rows, &mut text);
         }
     }
     text

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use tritium_codegen::ptx_strings::SCHEDULING_FENCE;
+use tritium_codegen::ptx_strings::Fence;
 use tritium_semantics::{
     occupancy::{occupancy, registers_of_thread},
     target::Gpu,
 };
 
 use super::WorkerError;
+use super::machine_code;
 use super::process::Tool;
 use super::ptxas::{AssembleRequest, Assembled, REMEDY, STDIN, STDOUT, resources, settled};
 use crate::{child, files};
@@ -86,10 +87,10 @@ impl Assembler {
         self.waiting = self.waiting.take().and_then(|waiting| waiting.ready_for(&call)).or_else(|| Waiting::start(call).ok());
     }
 
-    /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
-    /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
-    /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
-    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time.
+    /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads were put in front
+    /// of what is computed from them, it is asked without as well, and may have its way where that costs nothing ([`gains_freedom`]), spills less, or
+    /// leaves an SM room for two CTAs instead of one: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows
+    /// may use more registers than it takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time.
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
         self.last = Some(call.clone());
@@ -97,20 +98,29 @@ impl Assembler {
             Some(waiting) => waiting,
             None => Waiting::start(call)?,
         };
-        let is_fenced = request.ptx.contains(SCHEDULING_FENCE);
-        let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
-        let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
-        let weighed = weighed?;
-        if weighed.spilled() == 0 && (!is_fenced || fits_twice(&weighed, request)) {
-            let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
-            return Ok(enough.transpose()?.filter(uses_more).unwrap_or(weighed));
+        let made =
+            |request: &AssembleRequest, occupancy| Waiting::start(Call::of(program, request, occupancy))?.finish(request.ptx);
+        let is_fenced = Fence::Loads.is_in(request.ptx);
+        let ptx = request.ptx.replace(Fence::Loads.text(), "");
+        let bare = AssembleRequest { ptx: &ptx, ..*request };
+        let enough = enough_ctas(request);
+        let others = || {
+            let enough = enough.map(|ctas| move || made(request, Occupancy::AtLeast(ctas)));
+            beside(|| is_fenced.then(|| made(&bare, Occupancy::Weighed)), enough)
+        };
+        let (weighed, others) = beside(|| waiting.finish(request.ptx), (is_fenced || enough.is_some()).then_some(others));
+        let (free, enough) = others.unwrap_or_default();
+        let (weighed, free, enough) = (weighed?, free.transpose()?, enough.transpose()?);
+        let settled = |free| move || without_spills(program, &bare, free);
+        let (code, free) = beside(|| without_spills(program, request, weighed), free.map(settled));
+        let (code, free) = (code?, free.transpose()?);
+        let Some(free) = free else { return Ok(with_enough(code, enough)) };
+        if gains_freedom(&code, &free, request) {
+            return Ok(free);
         }
-        let ptx = request.ptx.replace(SCHEDULING_FENCE, "");
-        let free = || without_spills(program, &AssembleRequest { ptx: &ptx, ..*request }, None);
-        let (code, free) = beside(|| without_spills(program, request, Some(weighed)), is_fenced.then_some(free));
-        let code = code?;
-        let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
-        let free = free?;
+        if code.spilled() == 0 && fits_twice(&code, request) {
+            return Ok(with_enough(code, enough));
+        }
         let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
         // Rows are exchanged when all of them is there, so one load after the other is a latency after the other.
         let frees = !exchanges_rows(request.ptx) && frees_registers(&code, &free);
@@ -157,16 +167,28 @@ impl Waiting {
     }
 }
 
-/// `weighed` is what has been made of it already.
-fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
-    let made = |occupancy| Waiting::start(Call::of(program, request, occupancy))?.finish(request.ptx);
-    let weighed = weighed.map_or_else(|| made(Occupancy::Weighed), Ok)?;
+/// `weighed`, or what spills less than it.
+fn without_spills(program: &Path, request: &AssembleRequest, weighed: Assembled) -> Result<Assembled, WorkerError> {
     // With all registers that a thread can have, one block more or less is no question.
     if weighed.spilled() == 0 || has_all_registers(&weighed, request) {
         return Ok(weighed);
     }
-    let one = made(Occupancy::AtLeast(1))?;
+    let one = Waiting::start(Call::of(program, request, Occupancy::AtLeast(1)))?.finish(request.ptx)?;
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
+}
+
+/// The code for enough warps, where it uses more registers than this one.
+fn with_enough(code: Assembled, enough: Option<Assembled>) -> Assembled {
+    let uses_more = |enough: &Assembled| code.spilled() + enough.spilled() == 0 && enough.registers > code.registers;
+    enough.filter(uses_more).unwrap_or(code)
+}
+
+/// Whether loads may stand where ptxas likes, as it puts them in front by itself, or, beside products, makes room for a CTA more. A fence
+/// shows it one scoreboard for all of the loads, so whoever needs the first waits for the last. Rows without spills have a rule of their own.
+fn gains_freedom(code: &Assembled, free: &Assembled, request: &AssembleRequest) -> bool {
+    let has_own_rule = exchanges_rows(request.ptx) && code.spilled() == 0;
+    let makes_room = || multiplies(request.ptx) && ctas(free, request) > ctas(code, request);
+    !has_own_rule && free.spilled() <= code.spilled() && (machine_code::loads_are_under_way(&free.cubin) || makes_room())
 }
 
 /// What two calls give that are made at the same time, if there is a second.
@@ -184,13 +206,18 @@ fn frees_registers(first: &Assembled, free: &Assembled) -> bool {
 
 /// How many CTAs are [`ENOUGH_WARPS`] of rows whose loads go in front; of one, nothing runs while it waits.
 fn enough_ctas(request: &AssembleRequest) -> Option<u32> {
-    let warps = threads(request).filter(|_| exchanges_rows(request.ptx) && request.ptx.contains(SCHEDULING_FENCE))?.div_ceil(32);
+    let is_fenced = [Fence::Loads, Fence::Rows].iter().any(|fence| fence.is_in(request.ptx));
+    let warps = threads(request).filter(|_| exchanges_rows(request.ptx) && is_fenced)?.div_ceil(32);
     Some(ENOUGH_WARPS.div_ceil(warps).max(2))
 }
 
 /// Straight-line code in which lanes exchange what they have and nothing is multiplied.
 fn exchanges_rows(ptx: &str) -> bool {
-    ptx.contains("shfl.sync") && !["$L__BB", "mma.sync", "wgmma"].iter().any(|other| ptx.contains(other))
+    ptx.contains("shfl.sync") && !ptx.contains("$L__BB") && !multiplies(ptx)
+}
+
+fn multiplies(ptx: &str) -> bool {
+    ["mma.sync", "wgmma"].iter().any(|product| ptx.contains(product))
 }
 
 /// Threads of a CTA.
@@ -204,10 +231,15 @@ fn has_all_registers(code: &Assembled, request: &AssembleRequest) -> bool {
     code.registers >= registers_of_thread(gpu.sm, threads.div_ceil(32), None)
 }
 
+/// CTAs that an SM has registers for.
+fn ctas(code: &Assembled, request: &AssembleRequest) -> Option<u32> {
+    let held = occupancy(Gpu::find(request.sm)?.sm, threads(request)?, code.registers, 0, 0);
+    Some(held.map_or(0, |held| held.ctas_per_sm))
+}
+
 /// Whether an SM has registers for two CTAs.
 fn fits_twice(code: &Assembled, request: &AssembleRequest) -> bool {
-    let (Some(gpu), Some(threads)) = (Gpu::find(request.sm), threads(request)) else { return true };
-    occupancy(gpu.sm, threads, code.registers, 0, 0).is_some_and(|held| held.ctas_per_sm > 1)
+    ctas(code, request).is_none_or(|ctas| ctas > 1)
 }
 
 fn no_room(error: &io::Error) -> WorkerError {
@@ -230,7 +262,7 @@ mod tests {
 
     #[test]
     fn sixteen_warps_are_enough_for_rows() {
-        let ctas = |ptx: &str| enough_ctas(&AssembleRequest { ptx: &format!("{SCHEDULING_FENCE}\n{ptx}"), sm: "sm_90a" });
+        let ctas = |ptx: &str| enough_ctas(&AssembleRequest { ptx: &format!("{}\n{ptx}", Fence::Rows.text()), sm: "sm_90a" });
         let exchange = "shfl.sync.bfly.b32 %r1;\n";
         assert_eq!(ctas(&format!(".maxntid 64, 1, 1\n{exchange}")), Some(8));
         assert_eq!(ctas(&format!(".maxntid 1024, 1, 1\n{exchange}")), Some(2));
