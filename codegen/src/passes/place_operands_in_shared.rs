@@ -7,9 +7,12 @@
 //! the buffer of what it is the transpose of, so the product of a tile with its own reads one buffer twice. Products that `mma.sync` does share
 //! a buffer of their block where it fits so long.
 //!
-//! **Invariant:** only conversions into operand fragments and operands of warpgroups' dots change; conversions that merely rename registers
-//! stay.
+//! Where a dot leaves a loop short of registers, what was converted in front of the loop is read from shared memory on each trip as well.
+//!
+//! **Invariant:** only conversions into operand fragments, operands of warpgroups' dots, and conversions that such a loop holds change; conversions
+//! that merely rename registers stay.
 
+mod invariant_conversions;
 mod pressure;
 
 use rustc_hash::FxHashSet;
@@ -254,6 +257,7 @@ fn place(module: &mut Module, options: &CompileOptions, may_share: bool) -> bool
         together(function, block, dot, &fills, &reads);
     }
     read_again(module, options, &short_of_registers);
+    invariant_conversions::read_in_loops(module, options, &short_of_registers);
     fill_in_order(module, options);
     rewrite::compact(&mut module.functions[0]);
     shares
