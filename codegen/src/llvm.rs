@@ -513,7 +513,7 @@ impl<'m> Emitter<'m> {
         let registers = self.registers;
         let body = batches::batches(&early_loads::early_loads(&self.body, registers), registers);
         let body = loads_first::loads_first(&body, registers, self.multiplies);
-        let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies));
+        let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies), registers);
         let body = behind_questions::behind_questions(body);
         let body = if self.module.num_warps == 1 { warp_meets(&body) } else { body };
         put(format_args!("{}  br label %b0\nb0:\n{body}}}\n", self.entry));
