@@ -183,11 +183,17 @@ fn with_enough(code: Assembled, enough: Option<Assembled>) -> Assembled {
     enough.filter(uses_more).unwrap_or(code)
 }
 
-/// Whether loads may stand where ptxas likes, as it puts them in front by itself, or, beside products, makes room for a CTA more. A fence
-/// shows it one scoreboard for all of the loads, so whoever needs the first waits for the last. Rows without spills have a rule of their own.
+/// Whether loads may stand where ptxas likes, as it puts them in front by itself, or, beside products and where an SM holds few warps, makes room for
+/// a CTA more. A fence shows it one scoreboard for all of the loads, so whoever needs the first waits for the last. Rows without spills have a rule of
+/// their own.
 fn gains_freedom(code: &Assembled, free: &Assembled, request: &AssembleRequest) -> bool {
     let has_own_rule = exchanges_rows(request.ptx) && code.spilled() == 0;
-    let makes_room = || multiplies(request.ptx) && ctas(free, request) > ctas(code, request);
+    let makes_room = || {
+        let (Some(held), Some(room), Some(threads)) = (ctas(code, request), ctas(free, request), threads(request)) else {
+            return false;
+        };
+        multiplies(request.ptx) && room > held && held * threads.div_ceil(32) <= ENOUGH_WARPS
+    };
     !has_own_rule && free.spilled() <= code.spilled() && (machine_code::loads_are_under_way(&free.cubin) || makes_room())
 }
 
