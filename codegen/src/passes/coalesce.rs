@@ -3,7 +3,8 @@
 //! Along the dimension in which addresses are contiguous a thread takes as many elements as one 16-byte access moves, then lanes, then
 //! warps follow. Ops on tiles of one shape and order share the widest choice, so that data flows between them without conversion; but what is stored
 //! as often as anything of the shape is loaded goes in one access for each run, or each access would fill half of the sectors that it touches; so does
-//! what is added to memory. Rows that are reduced and whose accesses are of 8 bytes are taken two of them at a time.
+//! what is added to memory. Rows that are reduced and whose accesses are of 8 bytes are taken two of them at a time. Where columns are scanned
+//! a thread holds neighbouring rows: most of a scan then happens within a thread.
 //!
 //! **Invariant:** afterwards the module is at L1: every tile has a layout, and where two layouts meet there is a conversion.
 //! `assign_layouts` removes almost all of them: it takes from here only what memory ops want.
@@ -64,11 +65,12 @@ pub(super) fn rows(shape: &[u32], run: u32, num_warps: u32) -> Distributed {
 
 /// `run` elements of `order[0]` to a thread, then lanes and warps in order.
 pub(super) fn spread(shape: &[u32], run: u32, order: &[u8], num_warps: u32) -> Distributed {
-    spread_rows(shape, run, 32, order, num_warps)
+    spread_rows(shape, run, 32, None, order, num_warps)
 }
 
-/// The same with at most `row` lanes along `order[0]`.
-fn spread_rows(shape: &[u32], run: u32, row: u32, order: &[u8], num_warps: u32) -> Distributed {
+/// The same with at most `row` lanes along `order[0]`, and what lanes and warps leave of the dimension `neighbours` in front of them: a thread
+/// has neighbours along it.
+fn spread_rows(shape: &[u32], run: u32, row: u32, neighbours: Option<u8>, order: &[u8], num_warps: u32) -> Distributed {
     let rank = shape.len();
     let mut size: Shape = SmallVec::from_elem(1, rank);
     size[order[0] as usize] = run;
@@ -89,6 +91,9 @@ fn spread_rows(shape: &[u32], run: u32, row: u32, order: &[u8], num_warps: u32) 
     };
     let lanes = deal(32, row);
     let warps = deal(num_warps, num_warps);
+    if let Some(axis) = neighbours.map(usize::from) {
+        size[axis] *= left[axis];
+    }
     blocked(shape, &size, &lanes, &warps, order)
 }
 
@@ -139,7 +144,15 @@ fn memory_layouts(
     let turned = turned(function, options);
     let depths = loop_depths(function);
     let multiplies = passes::multiplies(function);
-    let reduced = reduced(function);
+    let reduced = shapes_along(function, |kind| match kind {
+        OpKind::Reduce { axis } => Some(*axis),
+        _ => None,
+    });
+    let scanned = shapes_along(function, |kind| match kind {
+        OpKind::Scan { axis, .. } => Some(*axis),
+        _ => None,
+    });
+    let multiplied = multiplied(function);
     let mut choices: Vec<Choice> = Vec::new();
     function.walk(|block, id| {
         let op = function.op(id);
@@ -184,7 +197,8 @@ fn memory_layouts(
             let whole = if multiplies { version_masks::whole_run(function, facts, id, usize::from(order[0])) } else { None };
             let run = whole.map_or(run, |whole| run.max(whole.min(fair(function, id, num_warps)) as u32));
             let row = if turned.get(&id) == order.first() { TURNED_ROW } else { 32 };
-            (id, table.intern(Layout::Distributed(spread_rows(&shape, run, row, &order, num_warps))))
+            let neighbours = if multiplied.contains(&shape) { None } else { neighbours(function, facts, id, &scanned, &order) };
+            (id, table.intern(Layout::Distributed(spread_rows(&shape, run, row, neighbours, &order, num_warps))))
         })
         .collect()
 }
@@ -211,22 +225,51 @@ fn turned(function: &Function, options: &CompileOptions) -> FxHashMap<OpId, u8> 
     found
 }
 
-/// Shapes of tiles and the dimensions along which they are reduced.
-type Reduced = FxHashSet<(Shape, u8)>;
+/// Shapes of tiles and the dimensions along which they are reduced, or scanned.
+type Along = FxHashSet<(Shape, u8)>;
 
-fn reduced(function: &Function) -> Reduced {
-    let mut found = Reduced::default();
+/// `axis`: the dimension along which an op of such a kind goes.
+fn shapes_along(function: &Function, axis: impl Fn(&OpKind) -> Option<u8>) -> Along {
+    let mut found = Along::default();
     function.walk(|_, id| {
         let op = function.op(id);
-        if let OpKind::Reduce { axis } = op.kind {
+        if let Some(axis) = axis(&op.kind) {
             found.insert((function.ty(op.operands[0]).shape().clone(), axis));
         }
     });
     found
 }
 
+/// Shapes of what dots take and give: such tiles lie as the products want them.
+fn multiplied(function: &Function) -> FxHashSet<Shape> {
+    let mut found = FxHashSet::default();
+    function.walk(|_, id| {
+        let op = function.op(id);
+        if matches!(op.kind, OpKind::Dot { .. }) {
+            found.extend(op.operands.iter().chain(&op.results).map(|&value| function.ty(value).shape().clone()));
+        }
+    });
+    found
+}
+
+/// Bytes of a row from which on the lanes of a warp may access rows that are not neighbours: a sector. Shorter rows share one with the next.
+const WHOLE_SECTOR: u64 = 32;
+
+/// The dimension along which a thread should have neighbours, as the tile is scanned along it. Where registers come above warps each of their
+/// levels goes through shared memory for all of a thread's elements; where they come first it is one total of each column that is exchanged.
+fn neighbours(function: &Function, facts: &Facts, id: OpId, scanned: &Along, order: &[u8]) -> Option<u8> {
+    let pointer = function.op(id).operands[0];
+    let shape = function.ty(pointer).shape();
+    let (&first, others) = order.split_first()?;
+    let row = facts.axis(pointer).contiguity[usize::from(first)].min(u64::from(shape[usize::from(first)]));
+    if row * u64::from(pointee_bytes(function, pointer)) < WHOLE_SECTOR {
+        return None;
+    }
+    others.iter().copied().find(|&axis| scanned.contains(&(shape.clone(), axis)))
+}
+
 /// Dimensions from most to least contiguous, and the elements of the first that one access may take.
-fn choose(function: &Function, facts: &Facts, id: OpId, reduced: &Reduced, num_warps: u32) -> (Order, u32) {
+fn choose(function: &Function, facts: &Facts, id: OpId, reduced: &Along, num_warps: u32) -> (Order, u32) {
     let op = function.op(id);
     let pointer = op.operands[0];
     let shape = function.ty(pointer).shape();
