@@ -24,6 +24,10 @@ use super::{
 };
 use crate::{ptx_strings::Instruction, scratch::element_bytes};
 
+/// Registers that both operands of a dot may take for all of them to be loaded in front of its products. ptxas keeps to the order of the text
+/// where it can do with few registers, and each step of the sum would wait for its own loads.
+const IN_FRONT: usize = 32;
+
 /// What a thread reads of one operand: its own part of the address, and where each of its rows (columns) stands at inner step 0.
 struct Operand {
     elem: Elem,
@@ -220,15 +224,19 @@ impl Emitter<'_> {
         // Which row and which column each register of the result takes.
         let pairs: Vec<(u32, u32)> =
             (0..layout.num_registers() as u32).map(|r| (apply(&left.registers, r), apply(&right.registers, r))).collect();
+        let words = (left.offsets.len() + right.offsets.len()) * body as usize * to.bits().div_ceil(32) as usize;
+        let at_once = if counter.is_none() && words <= IN_FRONT { body as usize } else { 1 };
+        // By step.
         let (mut rows, mut columns) = (Vec::new(), Vec::new());
         for step in 0..body as usize {
-            if step % left.along == 0 {
-                rows = self.fetch(left, step, moved[0], &mut pointers, to)?;
+            let until = (step + 1).next_multiple_of(at_once);
+            while rows.len() < until {
+                rows.extend(self.fetch(left, rows.len(), moved[0], &mut pointers, to)?);
             }
-            if step % right.along == 0 {
-                columns = self.fetch(right, step, moved[1], &mut pointers, to)?;
+            while columns.len() < until {
+                columns.extend(self.fetch(right, columns.len(), moved[1], &mut pointers, to)?);
             }
-            let (rows, columns) = (&rows[step % left.along], &columns[step % right.along]);
+            let (rows, columns) = (&rows[step], &columns[step]);
             for (r, (row, column)) in pairs.iter().enumerate() {
                 if r & surplus != 0 {
                     acc[r] = acc[r & !surplus];
