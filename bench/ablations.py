@@ -31,6 +31,15 @@ TABLES = {
     "atomic-bytes": ("bytes side by side that a thread adds to memory where halves are loaded", "passes/coalesce.rs", None),
     "enough-warps": ("warps of an SM that ptxas leaves room for in straight-line code that exchanges rows (0: as it likes)", "../../runtime/src/worker/assembler.rs", "ENOUGH_WARPS"),
     "slow-launches": ("rules read off slow launches on 2026-11-27, all together (0: without)", "passes/flatten_branches.rs", None),
+    "early-part": ("part of a thread's registers that early loads may fill: one in", "llvm/early_loads.rs", "PART"),
+    "loaded-addresses": ("loads whose addresses are loaded go first outside loops (0: they do not)", "llvm/loads_first.rs", None),
+    "loads-under-way": ("loads stand where ptxas likes if more than half of them are under way so, or beside products where a CTA more fits (0: they do not)", "../../runtime/src/worker/machine_code.rs", None),
+    "most-beside-products": ("KiB that a CTA loads outside loops beside products up to which loads go first (0: any)", "llvm/loads_first.rs", None),
+    "proxy-fences": ("a proxy fence behind asynchronous copies (0: none)", "passes/place_fences.rs", None),
+    "sized-copies": ("the size of an asynchronous copy is selected by an instruction of its own (0: by LLVM)", "llvm/asynchronous.rs", None),
+    "sunk-copies": ("stages from which on a trip's copies stand behind its reads (0: in front)", "passes/sink_copies.rs", "LEAST_STAGES"),
+    "scratch-apart": ("each operation has scratch of its own where as many CTAs fit (0: shared)", "passes/assign_shared.rs", None),
+    "latency-launches": ("rules read off launches below 0.96 on 2026-11-27 with models of the cycles of one CTA, all together (0: without)", "passes/sink_copies.rs", None),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
 

@@ -128,3 +128,24 @@ def test_a_report_counts_launches():
     before = row.launches
     copy[(1,)](out, out, 8, BLOCK=8)
     assert row.launches == before + 1 and row.line == copy.fn.__code__.co_firstlineno + 1
+
+
+@triton.jit
+def product(OUT, X, Y, N: tl.constexpr):
+    rows, columns = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    x, y = tl.load(X + rows * N + columns), tl.load(Y + rows * N + columns)
+    tl.store(OUT + rows * N + columns, tl.dot(x, y))
+
+
+def test_products_of_f32_follow_the_environment(monkeypatch):
+    x, y = np.random.default_rng(0).standard_normal((2, 16, 16)).astype(np.float32)
+    worst = {}
+    for word in ("", "ieee", "tf32"):
+        monkeypatch.setenv("TRITON_F32_DEFAULT", word)
+        out = np.zeros_like(x)
+        product[(1,)](out, x, y, N=16)
+        worst[word] = abs(out - x.astype(np.float64) @ y).max()
+    assert worst["ieee"] < 1e-5 < 1e-4 < worst["tf32"] == worst[""]
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "fp32")
+    with pytest.raises(tritium.CompilationError, match='"fp32" is no input precision'):
+        product[(1,)](out, x, y, N=16)

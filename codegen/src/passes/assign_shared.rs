@@ -69,11 +69,14 @@ pub(super) fn needed(module: &Module) -> u64 {
     layout(module, Scratch::Shared).1
 }
 
-/// Bytes that each of the CTAs may have for which an SM has threads.
+/// The part of an SM's shared memory that scratch may take apart: the rest caches what is loaded and spilled.
+const APART: u32 = 4;
+
+/// Bytes of a CTA that leave room for as many CTAs as an SM has threads for.
 fn bytes_without_loss(options: &CompileOptions) -> u32 {
     let sm = options.sm;
     let ctas = (sm.max_warps_per_sm / options.launch.num_warps).clamp(1, sm.max_ctas_per_sm);
-    (sm.shared_per_sm / ctas).saturating_sub(sm.shared_reserved).min(sm.shared_per_cta)
+    (sm.shared_per_sm / APART / ctas).saturating_sub(sm.shared_reserved)
 }
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
