@@ -103,9 +103,8 @@ impl Emitter<'_> {
             let count = 1 << plan.matrices.len();
             let instruction = Instruction::LdMatrix { count, transposed: plan.transposed };
             let loaded = self.asm(instruction, &vec!["i32"; count as usize], &[("i32", address)]);
-            for (registers, &word) in plan.words(first).zip(&loaded) {
-                let elements = self.unpack(elem, registers.len(), &[word]);
-                for (register, element) in registers.into_iter().zip(elements) {
+            for (registers, &word) in plan.pairs(first).zip(&loaded) {
+                for (register, element) in registers.into_iter().zip(self.unpack(elem, 2, &[word])) {
                     regs[register] = element;
                 }
             }
@@ -116,9 +115,9 @@ impl Emitter<'_> {
     fn store_matrices(&mut self, place: Place, access: &Access, plan: &Matrices, elem: Elem, regs: &[Reg]) {
         for (first, address) in self.matrix_addresses(place, access, plan) {
             let mut operands = vec![("i32", address)];
-            for registers in plan.words(first) {
-                let elements: Vec<Reg> = registers.into_iter().map(|register| regs[register]).collect();
-                operands.push(("i32", self.pack(elem, &elements)[0]));
+            for registers in plan.pairs(first) {
+                let word = self.pack(elem, &registers.map(|register| regs[register]))[0];
+                operands.push(("i32", word));
             }
             let count = 1 << plan.matrices.len();
             self.asm(Instruction::StMatrix { count, transposed: plan.transposed }, &[], &operands);
@@ -127,14 +126,14 @@ impl Emitter<'_> {
 
     /// For each instruction its first register and the address that a lane gives it.
     fn matrix_addresses(&mut self, place: Place, access: &Access, plan: &Matrices) -> Vec<(u32, Reg)> {
-        let bytes = plan.bytes;
-        let mut columns = scaled(&plan.lane, bytes);
-        columns.extend(scaled(&access.warp, bytes));
-        let taken: Vec<u32> = plan.matrices.iter().copied().chain(plan.within).collect();
+        let mut columns = scaled(&plan.lane, 2);
+        columns.extend(scaled(&access.warp, 2));
+        let mut taken = plan.matrices.clone();
+        taken.push(plan.within);
         let rest = others(access.register.len(), &taken);
         let firsts = (0..1u32 << rest.len()).map(|index| spread(&rest, index));
         let addresses = firsts.map(|first| {
-            let address = self.address_in(place, &columns, apply(&access.register, first) * bytes);
+            let address = self.address_in(place, &columns, apply(&access.register, first) * 2);
             (first, ins!(self, "ptrtoint ptr addrspace(3) {address} to i32"))
         });
         addresses.collect()

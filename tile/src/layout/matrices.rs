@@ -1,6 +1,6 @@
 //! Which tiles `ldmatrix` reads from shared memory and `stmatrix` writes there, and how.
 //!
-//! Both move 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes, or 8×4 of 32-bit ones, which are pairs to them; see the PTX manual. **Invariant:** code generation and
+//! Both move 8×8 matrices of 16-bit elements whose rows are 16 contiguous bytes; see the PTX manual. **Invariant:** code generation and
 //! whoever counts bank conflicts ask here, so both mean the same instructions.
 
 use super::{
@@ -9,47 +9,37 @@ use super::{
     convert::Access,
 };
 
-/// What a word of the instruction is to a thread, which register bits pick the matrix, and what the lanes' addresses are.
+/// Which register bit lies within a word, which pick the matrix, and what the lanes' addresses are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matrices {
     pub transposed: bool,
-    /// The register bit within a word; elements of 32 bits are words themselves.
-    pub within: Option<u32>,
+    pub within: u32,
     /// At most two: an instruction moves one, two or four matrices.
     pub matrices: Vec<u32>,
     /// Offsets (in elements) contributed by the lane bits of the address.
     pub lane: [u32; 5],
-    /// Bytes of an element.
-    pub bytes: u32,
 }
 
 impl Matrices {
-    /// It fits when the offsets of three input bits are 1, 2, 4: register and lane bits 0 and 1 as they are, lane bits 2, 3, 4 transposed. Of 32 bits
-    /// an element is what 16-bit ones are two of, so a row has four and lane bits 0 and 1 are along it; it cannot be transposed.
+    /// It fits when the offsets of three input bits are 1, 2, 4: register and lane bits 0 and 1 as they are, lane bits 2, 3, 4 transposed.
     pub fn of(access: &Access, bits: u32) -> Option<Matrices> {
+        if bits != 16 {
+            return None;
+        }
         let lane = &access.lane;
-        let row = match bits {
-            16 => 8,
-            32 => 4,
-            _ => return None,
-        };
-        let aligned = |offset: u32| offset != 0 && offset.is_multiple_of(row);
-        let along = |bit: usize| lane[bit] * 4 == row << bit;
-        let (transposed, within, rows) = if along(0) && along(1) {
-            let within = if bits == 16 { Some(access.register.iter().position(|&o| o == 1)?) } else { None };
-            (false, within, [lane[2], lane[3], lane[4]])
-        } else if bits == 16 && lane[2] == 1 && lane[3] == 2 && lane[4] == 4 && !access.register.is_empty() {
-            (true, Some(0), [access.register[0], lane[0], lane[1]])
+        let aligned = |offset: u32| offset != 0 && offset.is_multiple_of(8);
+        let (transposed, within, rows) = if lane[0] == 2 && lane[1] == 4 {
+            (false, access.register.iter().position(|&o| o == 1)?, [lane[2], lane[3], lane[4]])
+        } else if lane[2] == 1 && lane[3] == 2 && lane[4] == 4 && !access.register.is_empty() {
+            (true, 0, [access.register[0], lane[0], lane[1]])
         } else {
             return None;
         };
-        let within = within.map(|bit| bit as u32);
-        let rest = others(access.register.len(), within.as_slice());
+        let rest = others(access.register.len(), &[within as u32]);
         let all = rows.iter().all(|&row| aligned(row))
             && rest.iter().all(|&bit| aligned(access.register[bit as usize]))
-            && access.warp.iter().all(|&offset| offset.is_multiple_of(row));
-        // One or two words of 32 bits come sooner by themselves.
-        if !all || bits == 32 && rest.len() < 2 {
+            && access.warp.iter().all(|&offset| offset.is_multiple_of(8));
+        if !all {
             return None;
         }
         let matrices: Vec<u32> = rest.into_iter().take(2).collect();
@@ -57,23 +47,20 @@ impl Matrices {
         for (i, &bit) in matrices.iter().enumerate() {
             lane[3 + i] = access.register[bit as usize];
         }
-        Some(Matrices { transposed, within, matrices, lane, bytes: bits / 8 })
+        Some(Matrices { transposed, within: within as u32, matrices, lane })
     }
 
-    /// The registers of a word of each matrix that one instruction moves, from a register of the thread on.
-    pub fn words(&self, first: u32) -> impl Iterator<Item = Vec<usize>> {
+    /// The two registers of a word of each matrix that one instruction moves, from a register of the thread on.
+    pub fn pairs(&self, first: u32) -> impl Iterator<Item = [usize; 2]> {
         (0..1u32 << self.matrices.len()).map(move |matrix| {
-            let register = first | spread(&self.matrices, matrix);
-            std::iter::once(register)
-                .chain(self.within.map(|bit| register | 1 << bit))
-                .map(|register| register as usize)
-                .collect()
+            let register = (first | spread(&self.matrices, matrix)) as usize;
+            [register, register | 1 << self.within]
         })
     }
 
     /// Byte offsets of the rows that one instruction moves, eight for each matrix.
     pub fn row_addresses(&self) -> Vec<u32> {
-        (0..8u32 << self.matrices.len()).map(|lane| apply(&self.lane, lane) * self.bytes).collect()
+        (0..8u32 << self.matrices.len()).map(|lane| apply(&self.lane, lane) * 2).collect()
     }
 }
 

@@ -270,20 +270,6 @@ fn words_of_a_right_operand_are_read_without_conflicts() {
     }
 }
 
-#[test]
-fn matrices_of_words_are_left_operands_and_columns() {
-    let matrices = |side, buffer: &SharedLayout| {
-        let fragment = dot_operand(side, &mma16816_accumulator(&[16, 16], 1, 1), &buffer.shape, 32);
-        Matrices::of(&Access::new(&fragment, buffer, 32).unwrap(), 32)
-    };
-    // Whose rows lie along k; four of the left operand's are one instruction's.
-    let left = matrices(Side::A, &swizzled(&[16, 32], 32, &[1, 0])).unwrap();
-    assert_eq!((left.transposed, left.within, left.matrices.len()), (false, None, 2));
-    assert_eq!(wavefronts(&left.row_addresses(), 16), 4);
-    assert!(matrices(Side::B, &swizzled_words(&[32, 16], &[0, 1])).is_some());
-    assert_eq!(matrices(Side::B, &swizzled_words(&[32, 16], &[1, 0])), None);
-}
-
 /// The byte-address form of the swizzles: `a ^ ((a >> 7) & (2^n - 1)) << 4`.
 #[test]
 fn swizzles_equal_their_address_form() {
