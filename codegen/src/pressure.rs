@@ -6,7 +6,7 @@ use tritium_tile::{Function, OpId, OpKind, Type, kinds, layout::LayoutTable};
 
 /// Registers of a thread that one value may hold through a loop, or while a dot that does not need it is computed; more of them crowd out what these
 /// need themselves, and then computing the value again, or reading it from shared memory, costs less than spilling it.
-const MAX_REGISTERS_HELD: usize = 96;
+pub(crate) const MAX_REGISTERS_HELD: usize = 96;
 
 /// The op computes a tile so large that its result must not be kept through a loop or another dot.
 pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 mod assembler;
 mod llvm;
-mod machine_code;
 mod process;
 mod ptx;
 pub mod ptxas;

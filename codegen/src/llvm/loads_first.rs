@@ -22,43 +22,29 @@ pub(super) const LEAST_OUTSIDE: u32 = 24;
 /// The same in kernels with products, where ptxas puts each load in front of the store to shared memory that it is for (`bench/ablations.py`).
 const LEAST_BESIDE_PRODUCTS: u32 = 16;
 
-/// Bytes that a CTA loads outside loops beside products, from which on they come over such a time that what is computed from the first had better
-/// not wait for the last (`bench/ablations.py`).
-const MOST_BESIDE_PRODUCTS: u32 = 32 << 10;
-
-/// What loads are put in front of.
-#[derive(Clone, Copy)]
-pub(super) struct Kernel {
-    /// Of a thread.
-    pub registers: u32,
-    pub threads: u32,
-    pub multiplies: bool,
-}
-
-/// The text of a function's body with loads in front.
-pub(super) fn loads_first(body: &str, kernel: Kernel) -> String {
+/// The text of a function's body with loads in front. `most`: registers of a thread; `follows`: loads whose addresses are loaded count as well.
+pub(super) fn loads_first(body: &str, most: u32, multiplies: bool, follows: bool) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let carried = carried_around(&lines);
     let mut text = String::with_capacity(body.len() + 256);
     let mut start = 0;
     for (index, line) in lines.iter().enumerate() {
         if Line::of(line).ends_run() {
-            write_run(&lines[start..index], carried[index], kernel, &mut text);
+            write_run(&lines[start..index], carried[index], most, multiplies, follows, &mut text);
             put(line, &mut text);
             start = index + 1;
         }
     }
-    write_run(&lines[start..], None, kernel, &mut text);
+    write_run(&lines[start..], None, most, multiplies, follows, &mut text);
     text
 }
 
 /// `carried`: registers of what the loops around the run carry.
-fn write_run(lines: &[&str], carried: Option<u32>, kernel: Kernel, text: &mut String) {
-    let Kernel { registers: most, threads, multiplies } = kernel;
+fn write_run(lines: &[&str], carried: Option<u32>, most: u32, multiplies: bool, follows: bool, text: &mut String) {
     let mut run = Run::of(lines);
     let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
     // In straight-line code the few numbers that say where all the others are come first as well.
-    let (first, loaded) = run.loads_in_front(&kinds, if carried.is_none() { lines.len() } else { 0 });
+    let (first, loaded) = run.loads_in_front(&kinds, if carried.is_none() && follows { lines.len() } else { 0 });
     let least = match carried {
         Some(_) => LEAST_IN_LOOP,
         None if multiplies => LEAST_BESIDE_PRODUCTS,
@@ -66,10 +52,7 @@ fn write_run(lines: &[&str], carried: Option<u32>, kernel: Kernel, text: &mut St
     };
     // What is loaded beyond a thread's registers is spilled again.
     let most = most.saturating_sub(carried.unwrap_or(0));
-    let takes_long = carried.is_none() && multiplies && 4 * loaded * threads > MOST_BESIDE_PRODUCTS;
-    if takes_long {
-        // ptxas sees to it.
-    } else if (least..=most).contains(&loaded) {
+    if (least..=most).contains(&loaded) {
         first.into_iter().for_each(|load| run.write(load, text));
         put_fence(Fence::Loads, text);
     } else if loaded > most && carried.is_none() {
@@ -86,14 +69,9 @@ mod tests {
 
     use super::*;
 
-    fn kernel(registers: u32, multiplies: bool) -> Kernel {
-        Kernel { registers, threads: 128, multiplies }
-    }
-
     fn check(body: &str, expected: Expect) {
-        expected.assert_eq(
-            &loads_first(body, kernel(255, false)).lines().map(|line| format!("{}\n", line.trim())).collect::<String>(),
-        );
+        expected
+            .assert_eq(&loads_first(body, 255, false, true).lines().map(|line| format!("{}\n", line.trim())).collect::<String>());
     }
 
     fn load(result: u32, address: &str) -> String {
@@ -140,7 +118,7 @@ b2:
         body += "call void asm sideeffect \"st.global.b32 [$0], $1;\", \"l,r\"(ptr %arg1, i32 %t7) #1\n";
         body += &load(8, "%arg0");
         body += "br label %b1\n";
-        let text = loads_first(&body, kernel(255, false));
+        let text = loads_first(&body, 255, false, true);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[7].contains("pmevent.mask 0;"), "{text}");
         assert_eq!(lines[8..], body.lines().collect::<Vec<_>>()[7..]);
@@ -150,31 +128,23 @@ b2:
     fn few_loads_keep_their_places() {
         let few: String = (0..5).map(|index| load(index, "%arg0")).chain(["%t9 = add i32 %t0, %t1\n".to_owned()]).collect();
         let in_loop = format!("b1:\n{few}br label %b1\n");
-        assert_eq!(loads_first(&in_loop, kernel(255, false)), in_loop);
-        assert_eq!(loads_first(&few, kernel(255, false)), few);
+        assert_eq!(loads_first(&in_loop, 255, false, true), in_loop);
+        assert_eq!(loads_first(&few, 255, false, true), few);
     }
 
     #[test]
     fn fewer_loads_are_put_first_where_products_are_made() {
         let loads: String = (0..16).map(|index| load(index, "%arg0")).collect();
-        assert_eq!(loads_first(&loads, kernel(255, false)), loads);
-        assert!(loads_first(&loads, kernel(255, true)).contains("pmevent.mask 0;"));
-    }
-
-    #[test]
-    fn what_comes_over_a_long_time_keeps_its_places_beside_products() {
-        let loads: String = (0..64).map(|index| load(index, "%arg0")).collect();
-        assert!(loads_first(&loads, kernel(255, true)).contains("pmevent.mask 0;"));
-        assert_eq!(loads_first(&loads, Kernel { threads: 256, ..kernel(255, true) }), loads);
-        assert!(loads_first(&loads, Kernel { threads: 256, ..kernel(255, false) }).contains("pmevent.mask 0;"));
+        assert_eq!(loads_first(&loads, 255, false, true), loads);
+        assert!(loads_first(&loads, 255, true, true).contains("pmevent.mask 0;"));
     }
 
     #[test]
     fn more_loads_than_registers_keep_their_places() {
         let step = |index: u32| load(2 * index, "%arg0") + &format!("%t{} = add i32 %t{}, 1\n", 2 * index + 1, 2 * index);
         let body: String = (0..30).map(step).collect();
-        assert!(loads_first(&body, kernel(30, false)).contains("pmevent.mask 0;"));
-        let kept = loads_first(&body, kernel(29, false));
+        assert!(loads_first(&body, 30, false, true).contains("pmevent.mask 0;"));
+        let kept = loads_first(&body, 29, false, true);
         assert!(kept.lines().next().is_some_and(|line| line.contains("pmevent.mask 0;")));
         assert!(kept.ends_with(&body));
     }

@@ -21,7 +21,7 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
     let carried = carried_around(&lines);
     let mut fenced = vec![false; lines.len() + 1];
     let (mut exchanged, mut last) = (0, 0);
-    // Behind exchanges of this block that no product has followed yet. In loops the last ones alone: rows of several tiles are exchanged side by side.
+    // Behind exchanges of this block that no product has followed yet.
     let mut open: Vec<usize> = Vec::new();
     for (index, line) in lines.iter().chain([&"ret void"]).enumerate() {
         match Line::of(line) {
@@ -30,7 +30,6 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
             kind => {
                 if exchanged >= LEAST && (carried[last].is_some() || !multiplies) {
                     // Behind what the last one is combined by.
-                    open.truncate(if carried[last].is_some() { 0 } else { open.len() });
                     open.push(last + 1);
                 }
                 exchanged = 0;

@@ -2,7 +2,8 @@
 //!
 //! Behind the wait and the barrier of a trip the tensor cores have nothing to do until the first fragments have been read. Copies that stand in front
 //! of these reads, each with its address and its mask, take the first hundred cycles and more of every trip; behind them they are issued while products
-//! are computed. A ring of two slots has its only copies under way then, and they had better begin early: it stays as it is.
+//! are computed. A ring of two slots has its only copies under way then, and they had better begin early: it stays as it is. So does a loop that
+//! carries much or has more than one product: addresses of copies wait in registers beside fragments, and there is more to hide them behind.
 //!
 //! Copies fill another slot than the one that is read, which the barrier in front of both has freed, so none is needed between them. Hence the pass
 //! comes behind [`super::place_barriers`], which knows rings as wholes.
@@ -12,6 +13,7 @@
 use tritium_tile::{Function, Module, OpId, OpKind, ValueId};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
+use crate::pressure::{MAX_REGISTERS_HELD, registers};
 
 pub static PASS: Pass = Pass {
     name: "sink_copies",
@@ -21,16 +23,23 @@ pub static PASS: Pass = Pass {
     run,
 };
 
+/// Products of a trip at most.
+const MOST_PRODUCTS: usize = 1;
+
 /// Trips that a loop loads ahead of which one more or less is no latency.
 const LEAST_STAGES: u32 = 3;
 
-fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
+    let num_warps = options.launch.num_warps;
     let function = &mut module.functions[0];
     let mut bodies = Vec::new();
     function.walk(|_, id| {
         let op = function.op(id);
         if let (OpKind::For(attrs), &[body]) = (&op.kind, &op.regions[..])
             && attrs.stages.is_some_and(|stages| stages >= LEAST_STAGES)
+            && op.results.iter().map(|&value| registers(function.ty(value), num_warps)).sum::<usize>() <= MAX_REGISTERS_HELD
+            && function.block(body).ops.iter().filter(|&&id| matches!(function.op(id).kind, OpKind::Dot { .. })).count()
+                <= MOST_PRODUCTS
         {
             bodies.push(body);
         }

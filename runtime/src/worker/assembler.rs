@@ -16,7 +16,6 @@ use tritium_semantics::{
 };
 
 use super::WorkerError;
-use super::machine_code;
 use super::process::Tool;
 use super::ptxas::{AssembleRequest, Assembled, REMEDY, STDIN, STDOUT, resources, settled};
 use crate::{child, files};
@@ -87,10 +86,10 @@ impl Assembler {
         self.waiting = self.waiting.take().and_then(|waiting| waiting.ready_for(&call)).or_else(|| Waiting::start(call).ok());
     }
 
-    /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads were put in front
-    /// of what is computed from them, it is asked without as well, and may have its way where that costs nothing ([`gains_freedom`]), spills less, or
-    /// leaves an SM room for two CTAs instead of one: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows
-    /// may use more registers than it takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time.
+    /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
+    /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
+    /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
+    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time.
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
         self.last = Some(call.clone());
@@ -98,29 +97,23 @@ impl Assembler {
             Some(waiting) => waiting,
             None => Waiting::start(call)?,
         };
-        let made =
-            |request: &AssembleRequest, occupancy| Waiting::start(Call::of(program, request, occupancy))?.finish(request.ptx);
-        let is_fenced = Fence::Loads.is_in(request.ptx);
-        let ptx = request.ptx.replace(Fence::Loads.text(), "");
-        let bare = AssembleRequest { ptx: &ptx, ..*request };
-        let enough = enough_ctas(request);
-        let others = || {
-            let enough = enough.map(|ctas| move || made(request, Occupancy::AtLeast(ctas)));
-            beside(|| is_fenced.then(|| made(&bare, Occupancy::Weighed)), enough)
-        };
-        let (weighed, others) = beside(|| waiting.finish(request.ptx), (is_fenced || enough.is_some()).then_some(others));
-        let (free, enough) = others.unwrap_or_default();
-        let (weighed, free, enough) = (weighed?, free.transpose()?, enough.transpose()?);
-        let settled = |free| move || without_spills(program, &bare, free);
-        let (code, free) = beside(|| without_spills(program, request, weighed), free.map(settled));
-        let (code, free) = (code?, free.transpose()?);
-        let Some(free) = free else { return Ok(with_enough(code, enough)) };
-        if gains_freedom(&code, &free, request) {
-            return Ok(free);
+        let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
+        let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
+        let weighed = weighed?;
+        let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
+        if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
+            let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
+            return Ok(enough.transpose()?.filter(uses_more).unwrap_or(weighed));
         }
-        if code.spilled() == 0 && fits_twice(&code, request) {
-            return Ok(with_enough(code, enough));
-        }
+        // Rows that are exchanged one after the other wait longer than for what is spilled.
+        let taken_back = if weighed.spilled() > 0 { &[Fence::Loads][..] } else { &fences };
+        let is_fenced = taken_back.iter().any(|fence| fences.contains(fence));
+        let ptx = taken_back.iter().fold(request.ptx.to_owned(), |ptx, fence| ptx.replace(fence.text(), ""));
+        let free = || without_spills(program, &AssembleRequest { ptx: &ptx, ..*request }, None);
+        let (code, free) = beside(|| without_spills(program, request, Some(weighed)), is_fenced.then_some(free));
+        let code = code?;
+        let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
+        let free = free?;
         let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
         // Rows are exchanged when all of them is there, so one load after the other is a latency after the other.
         let frees = !exchanges_rows(request.ptx) && frees_registers(&code, &free);
@@ -167,34 +160,16 @@ impl Waiting {
     }
 }
 
-/// `weighed`, or what spills less than it.
-fn without_spills(program: &Path, request: &AssembleRequest, weighed: Assembled) -> Result<Assembled, WorkerError> {
+/// `weighed` is what has been made of it already.
+fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
+    let made = |occupancy| Waiting::start(Call::of(program, request, occupancy))?.finish(request.ptx);
+    let weighed = weighed.map_or_else(|| made(Occupancy::Weighed), Ok)?;
     // With all registers that a thread can have, one block more or less is no question.
     if weighed.spilled() == 0 || has_all_registers(&weighed, request) {
         return Ok(weighed);
     }
-    let one = Waiting::start(Call::of(program, request, Occupancy::AtLeast(1)))?.finish(request.ptx)?;
+    let one = made(Occupancy::AtLeast(1))?;
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
-}
-
-/// The code for enough warps, where it uses more registers than this one.
-fn with_enough(code: Assembled, enough: Option<Assembled>) -> Assembled {
-    let uses_more = |enough: &Assembled| code.spilled() + enough.spilled() == 0 && enough.registers > code.registers;
-    enough.filter(uses_more).unwrap_or(code)
-}
-
-/// Whether loads may stand where ptxas likes, as it puts them in front by itself, or, beside products and where an SM holds few warps, makes room for
-/// a CTA more. A fence shows it one scoreboard for all of the loads, so whoever needs the first waits for the last. Rows without spills have a rule of
-/// their own.
-fn gains_freedom(code: &Assembled, free: &Assembled, request: &AssembleRequest) -> bool {
-    let has_own_rule = exchanges_rows(request.ptx) && code.spilled() == 0;
-    let makes_room = || {
-        let (Some(held), Some(room), Some(threads)) = (ctas(code, request), ctas(free, request), threads(request)) else {
-            return false;
-        };
-        multiplies(request.ptx) && room > held && held * threads.div_ceil(32) <= ENOUGH_WARPS
-    };
-    !has_own_rule && free.spilled() <= code.spilled() && (machine_code::loads_are_under_way(&free.cubin) || makes_room())
 }
 
 /// What two calls give that are made at the same time, if there is a second.
@@ -219,11 +194,7 @@ fn enough_ctas(request: &AssembleRequest) -> Option<u32> {
 
 /// Straight-line code in which lanes exchange what they have and nothing is multiplied.
 fn exchanges_rows(ptx: &str) -> bool {
-    ptx.contains("shfl.sync") && !ptx.contains("$L__BB") && !multiplies(ptx)
-}
-
-fn multiplies(ptx: &str) -> bool {
-    ["mma.sync", "wgmma"].iter().any(|product| ptx.contains(product))
+    ptx.contains("shfl.sync") && !["$L__BB", "mma.sync", "wgmma"].iter().any(|other| ptx.contains(other))
 }
 
 /// Threads of a CTA.
@@ -237,15 +208,10 @@ fn has_all_registers(code: &Assembled, request: &AssembleRequest) -> bool {
     code.registers >= registers_of_thread(gpu.sm, threads.div_ceil(32), None)
 }
 
-/// CTAs that an SM has registers for.
-fn ctas(code: &Assembled, request: &AssembleRequest) -> Option<u32> {
-    let held = occupancy(Gpu::find(request.sm)?.sm, threads(request)?, code.registers, 0, 0);
-    Some(held.map_or(0, |held| held.ctas_per_sm))
-}
-
 /// Whether an SM has registers for two CTAs.
 fn fits_twice(code: &Assembled, request: &AssembleRequest) -> bool {
-    ctas(code, request).is_none_or(|ctas| ctas > 1)
+    let (Some(gpu), Some(threads)) = (Gpu::find(request.sm), threads(request)) else { return true };
+    occupancy(gpu.sm, threads, code.registers, 0, 0).is_some_and(|held| held.ctas_per_sm > 1)
 }
 
 fn no_room(error: &io::Error) -> WorkerError {
