@@ -140,6 +140,20 @@ b2:
     }
 
     #[test]
+    fn loads_follow_their_addresses_in_straight_line_code() {
+        let body = load(0, "%arg0") + &(1..24).map(|index| load(index, "%t0") + "%t99 = add i32 %t0, 1\n").collect::<String>();
+        let fenced = |body: &str, follows| {
+            let text = loads_first(body, 255, false, follows);
+            text.lines()
+                .position(|line| line.contains("pmevent"))
+                .map(|at| text.lines().take(at).filter(|line| line.contains("ld.global")).count())
+        };
+        assert_eq!(fenced(&body, true), Some(24));
+        assert_eq!(fenced(&body, false), None);
+        assert_eq!(fenced(&format!("b1:\n{body}br label %b1\n"), true), None);
+    }
+
+    #[test]
     fn more_loads_than_registers_keep_their_places() {
         let step = |index: u32| load(2 * index, "%arg0") + &format!("%t{} = add i32 %t{}, 1\n", 2 * index + 1, 2 * index);
         let body: String = (0..30).map(step).collect();
