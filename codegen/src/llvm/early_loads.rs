@@ -16,7 +16,7 @@ use super::{
     loads_first,
 };
 
-/// Of a thread's registers, loads that fill this part of them are not early: a second CTA has half of them.
+/// Of a thread's registers, loads that fill this part of them are not early: with few registers a thread, more warps hide more (`bench/ablations.py`).
 const PART: u32 = 8;
 
 /// The text of a function's body with such loads moved. `most`: registers of a thread.
