@@ -55,23 +55,21 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 fn sunk(function: &Function, ops: Vec<OpId>) -> Vec<OpId> {
     let is_copy = |id: &OpId| matches!(function.op(*id).kind, OpKind::AsyncCopy(_) | OpKind::AsyncCommit);
     let Some(first) = ops.iter().position(is_copy) else { return ops };
-    let copied: Vec<ValueId> = ops
-        .iter()
-        .filter(|id| is_copy(id))
-        .flat_map(|&id| function.op(id).operands.get(1))
-        .filter_map(|&slot| ring(function, slot))
-        .collect();
-    let ends = |&id: &OpId| {
-        let kind = &function.op(id).kind;
-        !is_copy(&id)
-            && (kind.may_write() && !matches!(kind, OpKind::LocalAlloc | OpKind::LocalStore)
-                || kind.is_control()
-                || matches!(kind, OpKind::AsyncWait { .. }))
+    let slots = ops.iter().filter_map(|&id| match function.op(id).kind {
+        OpKind::AsyncCopy(_) => ring(function, function.op(id).operands[1]),
+        _ => None,
+    });
+    let filled: Vec<ValueId> = slots.collect();
+    // Other buffers are none of theirs.
+    let ends = |id: &OpId| {
+        let kind = &function.op(*id).kind;
+        let is_local = matches!(kind, OpKind::LocalAlloc | OpKind::LocalStore);
+        kind.is_control() || kind.may_write() && !is_local && !is_copy(id)
     };
     let end = ops[first..].iter().position(ends).map_or(ops.len(), |length| first + length);
     let reads = |&id: &OpId| {
         let op = function.op(id);
-        matches!(op.kind, OpKind::LocalLoad) && ring(function, op.operands[0]).is_some_and(|ring| copied.contains(&ring))
+        matches!(op.kind, OpKind::LocalLoad) && ring(function, op.operands[0]).is_some_and(|ring| filled.contains(&ring))
     };
     let Some(last) = ops[first..end].iter().rposition(reads).map(|length| first + length) else { return ops };
     let (copies, others): (Vec<OpId>, Vec<OpId>) = ops[first..=last].iter().partition(|id| is_copy(id));
