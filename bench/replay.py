@@ -4,7 +4,7 @@
     python3 bench/replay.py compile DIR VARIANT [PART_OF_NAME …]
     python3 bench/replay.py time DIR
 
-The first keeps, of each specialisation below `REPLAY_BELOW` (0.97) of Triton's speed, `DIR/KEY.json`: what the compiler was asked, both compilers'
+The first keeps, of each specialisation below `REPLAY_BELOW` (0.97) of Triton's speed and of one in `REPLAY_ONE_IN` (none) others, `DIR/KEY.json`: what the compiler was asked, both compilers'
 PTX, Triton's IR and machine code, the grid and the arguments (sizes of float tensors, contents of small integer ones). The second, which needs no
 GPU, asks the installed module again and writes `DIR/KEY.VARIANT.cubin`, `.ptx` and `.shared` (bytes of a CTA), beside Triton's as the variant `theirs`; `TRITIUM_BIN` names
 another program. The third times all of a launch's in graphs that take turns, on random numbers, and prints µs and Triton's time over each. Results
@@ -26,7 +26,7 @@ REPLAYS, GRAPH_US, MAX_LAUNCHES = 25, 800.0, 200
 MOST_KEPT_BYTES = 1 << 20
 
 
-def keep(directory, below):
+def keep(directory, below, one_in):
     """Stands in the comparison of `TRITIUM=bench`."""
     import torch
     from tritium import capture, compare, compiler, launch
@@ -71,9 +71,11 @@ def keep(directory, below):
         arguments = [held(argument) for argument in words[9:]]
         result = before(self, *words)
         for row in self.row.comparisons[known:]:
-            if not row.us or row.us[1] / row.us[0] >= below:
-                continue
             kernel = self.theirs
+            specialisation = f"{row.specialisation} {row.num_warps} {kernel.metadata.num_stages}"
+            key = hashlib.sha1(specialisation.encode()).hexdigest()[:8]
+            if not row.us or (row.us[1] / row.us[0] >= below and (not one_in or int(key, 16) % one_in)):
+                continue
             about = {
                 "name": kernel.metadata.name,
                 "us": row.us,
@@ -93,8 +95,6 @@ def keep(directory, below):
                 "asked": encoded(pickle.dumps(asked[self.ours.hash])),
                 "texts": texts,
             }
-            specialisation = f"{row.specialisation} {about['warps']} {about['stages']}"
-            key = hashlib.sha1(specialisation.encode()).hexdigest()[:8]
             with open(os.path.join(directory, f"{about['name']}-{key}.json"), "w") as file:
                 json.dump(about, file)
         return result
@@ -253,4 +253,4 @@ if __name__ == "__main__":
         case _:
             sys.exit(__doc__)
 elif "REPLAY" in os.environ:
-    keep(os.environ["REPLAY"], float(os.environ.get("REPLAY_BELOW", "0.97")))
+    keep(os.environ["REPLAY"], float(os.environ.get("REPLAY_BELOW", "0.97")), int(os.environ.get("REPLAY_ONE_IN", "0")))
