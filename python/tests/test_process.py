@@ -172,3 +172,29 @@ def test_what_was_installed_can_be_taken_back(script):
         "print(before is not after, numpy.empty is after, len([f for f in sys.meta_path if 'tritium' in type(f).__module__]))\n"
     )
     assert said(python(path)) == (0, "True True 0\n", "")
+
+
+TURN = """
+import sys
+from tritium import compare
+with compare._turn("of-a-test"):
+    print("begun", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_processes_take_turns_in_timing():
+    def begin():
+        process = subprocess.Popen([sys.executable, "-c", TURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        begun = threading.Event()
+        threading.Thread(target=lambda: (process.stdout.readline(), begun.set()), daemon=True).start()
+        return process, begun
+
+    first, begun = begin()
+    assert begun.wait(60)
+    second, begun = begin()
+    assert not begun.wait(1)
+    first.communicate("\n")
+    assert begun.wait(60)
+    second.communicate("\n")
+    assert first.returncode == second.returncode == 0

@@ -3,8 +3,12 @@
 The first launch of each specialisation is compared; the program goes on with Triton's results.
 """
 
+import contextlib
+import fcntl
 import math
+import os
 import statistics
+import tempfile
 import time
 
 from tritium import compiler
@@ -14,6 +18,8 @@ from tritium.report import Comparison, write_so_far
 MAX_LAUNCHES, GRAPH_US = 200, 400.0
 #: Launches that tell how many a graph has; replays of each graph, taking turns.
 TRIALS, REPLAYS = 3, 15
+#: Seconds that a process waits at most for others to be done timing on its GPU.
+MAX_WAIT = 20.0
 
 
 def both(ours, compile_theirs, row, mode, seconds):
@@ -100,7 +106,9 @@ class _Compared:
                 comparison.keep(_differences(torch, memories, left, (before, after, again), self._bound(args)))
             if self.mode == "bench":
                 restored(before)
-                comparison.us = _times(torch, launch_ours, launch_theirs)
+                device = torch.cuda.current_device()
+                with _turn(getattr(torch.cuda.get_device_properties(device), "uuid", device)):
+                    comparison.us = _times(torch, launch_ours, launch_theirs)
         finally:
             restored(after)
         write_so_far()
@@ -184,6 +192,22 @@ def _numbers(torch, content, dtype):
     if dtype == torch.bool:
         numbers = numbers.view(torch.uint8)
     return torch.view_as_real(numbers).flatten().double() if dtype.is_complex else numbers.double()
+
+
+@contextlib.contextmanager
+def _turn(gpu):
+    """Processes that time on one GPU (`pytest -n`) take turns: kernels of one beside another's lengthen both, by how much is chance."""
+    path = os.path.join(tempfile.gettempdir(), f"tritium-bench-{os.getuid()}-{gpu}")
+    last = time.monotonic() + MAX_WAIT
+    with open(path, "a") as file:
+        while time.monotonic() < last:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.001)
+        # Who has waited that long is behind a process that hangs, and times nevertheless.
+        yield
 
 
 def _times(torch, *launches):

@@ -1,6 +1,7 @@
 //! A place in shared memory for every buffer and every op's scratch.
 //!
-//! Live intervals over the order of the text, then first fit, largest first. Scratch lives for its op alone.
+//! Live intervals over the order of the text, then first fit, largest first. Scratch lives for its op alone; where an SM has room for as many CTAs
+//! nevertheless, each op has its own, and the next one need not wait until all threads have read theirs.
 //!
 //! **Invariant:** buffers that live at the same time do not overlap; every offset is a multiple of its [`alignment`]; the kernel fits a CTA or
 //! is refused with the bytes it needs.
@@ -8,7 +9,7 @@
 use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
-use crate::scratch::{self, alignment, bytes};
+use crate::scratch::{alignment, bytes};
 
 pub static PASS: Pass = Pass {
     name: "assign_shared",
@@ -29,9 +30,18 @@ struct Interval {
     last: usize,
 }
 
+/// Who shares scratch with whom.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scratch {
+    /// Ops of which one is done before the other begins.
+    Shared,
+    /// Nobody.
+    Apart,
+}
+
 /// Where everything would go, and the bytes that takes.
-fn layout(module: &Module) -> (Vec<(Interval, u32)>, u64) {
-    let mut intervals = intervals(module);
+fn layout(module: &Module, scratch: Scratch) -> (Vec<(Interval, u32)>, u64) {
+    let mut intervals = intervals(module, scratch);
     intervals.sort_by_key(|i| (std::cmp::Reverse(i.bytes), i.first));
     let mut placed: Vec<(Interval, u32)> = Vec::new();
     for interval in intervals {
@@ -56,11 +66,22 @@ fn layout(module: &Module) -> (Vec<(Interval, u32)>, u64) {
 
 /// Bytes of shared memory that the kernel takes as it is now.
 pub(super) fn needed(module: &Module) -> u64 {
-    layout(module).1
+    layout(module, Scratch::Shared).1
+}
+
+/// The part of an SM's shared memory that scratch may take apart: the rest caches what is loaded and spilled.
+const APART: u32 = 4;
+
+/// Bytes of a CTA that leave room for as many CTAs as an SM has threads for.
+fn bytes_without_loss(options: &CompileOptions) -> u32 {
+    let sm = options.sm;
+    let ctas = (sm.max_warps_per_sm / options.launch.num_warps).clamp(1, sm.max_ctas_per_sm);
+    (sm.shared_per_sm / APART / ctas).saturating_sub(sm.shared_reserved)
 }
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
-    let (placed, total) = layout(module);
+    let apart = Some(layout(module, Scratch::Apart)).filter(|&(_, total)| total <= u64::from(bytes_without_loss(options)));
+    let (placed, total) = apart.unwrap_or_else(|| layout(module, Scratch::Shared));
     let limit = options.sm.shared_per_cta;
     if total > u64::from(limit) {
         let largest = placed.iter().max_by_key(|(i, _)| i.bytes);
@@ -80,7 +101,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     Ok(())
 }
 
-fn intervals(module: &Module) -> Vec<Interval> {
+fn intervals(module: &Module, scratch: Scratch) -> Vec<Interval> {
     let function = module.entry();
     let mut order =
         Order { position: vec![0; function.ops.len()], loops: Vec::new(), waits: Vec::new(), retired: Vec::new(), next: 0 };
@@ -94,7 +115,7 @@ fn intervals(module: &Module) -> Vec<Interval> {
             if !matches!(function.ty(v), Type::Shared { .. }) {
                 continue;
             }
-            let v = scratch::buffer_of(function, v);
+            let v = crate::scratch::buffer_of(function, v);
             // A buffer handed on by a terminator or into a region lives under other names: keep it to the end.
             let handed_on = op.kind.is_terminator() || !op.regions.is_empty();
             let here = order.position[id.index()];
@@ -117,11 +138,13 @@ fn intervals(module: &Module) -> Vec<Interval> {
         let first = order.position[id.index()];
         let mut last = first;
         let mut first = first;
-        if bytes <= MAX_UNSHARED_SCRATCH_BYTES && matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. }) {
-            // Sharing would save nothing and cost a barrier between each reduction and the next.
+        let is_buffer = matches!(op.kind, OpKind::LocalAlloc);
+        let is_little = bytes <= MAX_UNSHARED_SCRATCH_BYTES && matches!(op.kind, OpKind::Reduce { .. } | OpKind::Scan { .. });
+        if is_little || scratch == Scratch::Apart && !is_buffer {
+            // Sharing would save nothing and cost a barrier between each op and the next.
             (first, last) = (0, end);
         }
-        if matches!(op.kind, OpKind::LocalAlloc) {
+        if is_buffer {
             last = last.max(last_use[op.results[0].index()]);
             // A use inside a loop that does not contain the allocation happens on every trip.
             for &(start, finish) in &order.loops {
