@@ -349,17 +349,30 @@ impl<'m> Emitter<'m> {
 
     /// Inline PTX; one result per entry of `results`.
     fn asm(&mut self, instruction: Instruction, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
-        self.asm_block(&instruction.text(), &instruction.constraints(), instruction.has_effects(), results, args)
+        let effect = if instruction.has_effects() { " sideeffect" } else { "" };
+        let attributes = if instruction.is_convergent() { "#1" } else { "#2" };
+        self.asm_call(&instruction.text(), &instruction.constraints(), (effect, attributes), results, args)
     }
 
-    fn asm_block(&mut self, text: &str, constraints: &str, effects: bool, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
+    /// Inline PTX with effects.
+    fn asm_block(&mut self, text: &str, constraints: &str, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
+        self.asm_call(text, constraints, (" sideeffect", "#1"), results, args)
+    }
+
+    fn asm_call(
+        &mut self,
+        text: &str,
+        constraints: &str,
+        (effect, attributes): (&str, &str),
+        results: &[&str],
+        args: &[(&str, Reg)],
+    ) -> Vec<Reg> {
         let result = match results {
             [] => "void".to_string(),
             [one] => one.to_string(),
             many => format!("{{{}}}", many.join(", ")),
         };
         let args: Vec<String> = args.iter().map(|(ty, reg)| format!("{ty} {reg}")).collect();
-        let (effect, attributes) = if effects { (" sideeffect", "#1") } else { ("", "#2") };
         // `$` names operands in the text, so nothing needs escaping.
         let text = format!("call {result} asm{effect} \"{text}\", \"{constraints}\"({}) {attributes}", args.join(", "));
         match results.len() {

@@ -59,6 +59,8 @@ pub enum Instruction {
     },
     /// i32 → the same number, of which LLVM knows nothing.
     Opaque,
+    /// The same `f32`, in this basic block: LLVM would compute it in the block of its only user, behind loops, and hold all that it is made of until then.
+    Here,
     /// f32 → b16, toward zero.
     CvtRzF16,
     CvtRzBf16,
@@ -346,7 +348,7 @@ impl Instruction {
             Instruction::DivFull => "div.full.f32 $0, $1, $2;".into(),
             Instruction::Abs { bits } => format!("abs.s{bits} $0, $1;"),
             Instruction::MadWide { bytes } => format!("mad.wide.s32 $0, $2, {bytes}, $1;"),
-            Instruction::Opaque => "mov.b32 $0, $1;".into(),
+            Instruction::Opaque | Instruction::Here => "mov.b32 $0, $1;".into(),
             Instruction::CvtRzF16 => "cvt.rz.f16.f32 $0, $1;".into(),
             Instruction::CvtRzBf16 => "cvt.rz.bf16.f32 $0, $1;".into(),
             Instruction::CvtRnaTf32 => "cvt.rna.tf32.f32 $0, $1;".into(),
@@ -448,6 +450,7 @@ impl Instruction {
             }
             Instruction::MadWide { .. } => vec!["=l".into(), "l".into(), "r".into()],
             Instruction::Opaque => vec!["=r".into(), "r".into()],
+            Instruction::Here => vec!["=f".into(), "f".into()],
             Instruction::CvtRzF16 | Instruction::CvtRzBf16 => vec!["=h".into(), "f".into()],
             Instruction::CvtRnaTf32 => vec!["=r".into(), "f".into()],
             Instruction::CvtE4m3 | Instruction::CvtE5m2 => vec!["=h".into(), "f".into(), "f".into()],
@@ -550,6 +553,11 @@ impl Instruction {
         parts.join(",")
     }
 
+    /// Whether LLVM must leave it in its basic block.
+    pub fn is_convergent(self) -> bool {
+        self.has_effects() || matches!(self, Instruction::Here)
+    }
+
     /// Whether it touches memory or must be reached by all threads together; the others may be moved, merged or dropped.
     pub fn has_effects(self) -> bool {
         match self {
@@ -566,6 +574,7 @@ impl Instruction {
             | Instruction::Abs { .. }
             | Instruction::MadWide { .. }
             | Instruction::Opaque
+            | Instruction::Here
             | Instruction::CvtRzF16
             | Instruction::CvtRzBf16
             | Instruction::CvtRnaTf32

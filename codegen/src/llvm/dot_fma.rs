@@ -103,6 +103,9 @@ impl Emitter<'_> {
             self.start_block(exit);
             acc = sums;
         }
+        if to == Scalar::F32 && self.origins.is_read_behind_loops(result) {
+            acc = acc.into_iter().map(|sum| self.asm(Instruction::Here, &["float"], &[("float", sum)])[0]).collect();
+        }
         self.set(result, acc);
         Ok(())
     }

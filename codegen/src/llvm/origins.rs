@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** computed once from the function; values of the same loop have the same answer.
 
-use tritium_tile::{BlockId, Elem, Function, OpKind, Scalar, ValueId, kinds, ops::BinaryOp};
+use rustc_hash::FxHashMap;
+use tritium_tile::{BlockId, Elem, Function, OpId, OpKind, Scalar, ValueId, kinds, ops::BinaryOp};
 
 pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
@@ -10,6 +11,8 @@ pub(super) struct Origins {
     fixed: Vec<bool>,
     /// Something beside a change of shape reads it in the loop that makes it.
     read_at_home: Vec<bool>,
+    /// A loop of the block that makes it stands between it and the first that reads it.
+    read_behind_loops: Vec<bool>,
     has_loops: bool,
     has_quotients: bool,
     has_wide_rows: bool,
@@ -21,6 +24,7 @@ impl Origins {
             loops: vec![None; function.values.len()],
             fixed: vec![false; function.values.len()],
             read_at_home: vec![false; function.values.len()],
+            read_behind_loops: vec![false; function.values.len()],
             has_loops: false,
             has_quotients: false,
             has_wide_rows: false,
@@ -58,6 +62,11 @@ impl Origins {
         self.has_loops && !self.read_at_home[value.index()]
     }
 
+    /// Nothing in its block reads it in front of a loop's end, and something does behind it.
+    pub(super) fn is_read_behind_loops(&self, value: ValueId) -> bool {
+        self.read_behind_loops[value.index()]
+    }
+
     fn block(&mut self, function: &Function, block: BlockId, home: Option<BlockId>) {
         self.has_loops |= home.is_some();
         for &arg in &function.block(block).args {
@@ -87,6 +96,7 @@ impl Origins {
                 self.block(function, region, inner);
             }
         }
+        self.mark_read_behind_loops(function, block);
         // Whoever reads a value comes behind it.
         for &id in function.block(block).ops.iter().rev() {
             let op = function.op(id);
@@ -96,4 +106,34 @@ impl Origins {
             }
         }
     }
+
+    fn mark_read_behind_loops(&mut self, function: &Function, block: BlockId) {
+        // For each value that this block has made so far and nothing has read, how many loops had ended by then.
+        let mut unread: FxHashMap<ValueId, u32> = FxHashMap::default();
+        let mut ended = 0;
+        for &id in &function.block(block).ops {
+            for_operands(function, id, &mut |operand| {
+                if let Some(made) = unread.remove(&operand) {
+                    self.read_behind_loops[operand.index()] = made < ended;
+                }
+            });
+            let op = function.op(id);
+            ended += u32::from(is_or_holds_loop(function, id));
+            unread.extend(op.results.iter().map(|&result| (result, ended)));
+        }
+    }
+}
+
+fn is_or_holds_loop(function: &Function, id: OpId) -> bool {
+    let op = function.op(id);
+    let mut inside = op.regions.iter().flat_map(|&region| &function.block(region).ops);
+    op.kind.is_loop() || inside.any(|&inner| is_or_holds_loop(function, inner))
+}
+
+/// Of an operation and of all inside it.
+fn for_operands(function: &Function, id: OpId, visit: &mut impl FnMut(ValueId)) {
+    let op = function.op(id);
+    op.operands.iter().for_each(|&operand| visit(operand));
+    let blocks = op.regions.iter().map(|&region| function.block(region));
+    blocks.flat_map(|block| &block.ops).for_each(|&inner| for_operands(function, inner, visit));
 }

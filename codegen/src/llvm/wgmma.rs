@@ -95,7 +95,7 @@ impl Emitter<'_> {
         let (_, word) = kind.word();
         let outputs = vec![word; (block.tiles * kind.words(block.n)) as usize];
         let args: Vec<(&str, Reg)> = accumulators.into_iter().map(|reg| (word, reg)).chain(inputs).collect();
-        let words = self.asm_block(&block.text(), &block.constraints(), true, &outputs, &args);
+        let words = self.asm_block(&block.text(), &block.constraints(), &outputs, &args);
         let each = kind.words(block.n) as usize;
         let mut regs = vec![Reg::Int(0); old.len()];
         for (tile, &(_, _, first)) in tiles.origins.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Emitter<'_> {
         let words = args.iter().map(|(ty, _)| if *ty == "float" { 'f' } else { 'r' }).collect();
         let wait = WgmmaWait { pending, words };
         let types: Vec<&str> = args.iter().map(|(ty, _)| *ty).collect();
-        let out = self.asm_block(&wait.text(), &wait.constraints(), true, &types, &args);
+        let out = self.asm_block(&wait.text(), &wait.constraints(), &types, &args);
         let mut out = &out[..];
         for (&operand, &result) in operation.operands.iter().zip(&operation.results) {
             let acc = self.scalar(operand)?;
