@@ -1,5 +1,8 @@
 //! Reductions along an axis: within the thread, then across lanes by butterflies, then across warps through scratch.
 //!
+//! Lanes that share several rows first share them out: of two rows each of a pair of lanes gives one away and takes what the other has of the one it
+//! keeps, so that half as many are exchanged at each step; in the end every lane gets all of them back, each by one exchange.
+//!
 //! **Invariant:** every element is combined exactly once; the order is fixed by the layout, so the same input gives the same bits. The
 //! region is taken to be associative and commutative.
 
@@ -23,6 +26,11 @@ const SHARED_OUT: usize = 16;
 /// Warps that all exchange what one of them would be enough for (`bench/ablations.py`): fewer of them do not fill the unit that does it, and a branch takes longer.
 const MAX_WARPS_TOGETHER: u32 = 16;
 
+/// Exchanges of a thread, rows times steps, from which on lanes share rows out, and steps. Below, giving the totals back takes as many instructions as
+/// are saved, or a latency more than they are worth.
+const LEAST_EXCHANGES: usize = 16;
+const LEAST_STEPS: usize = 3;
+
 /// Where the total of an element lies among its partial results: each at another of them, so that lanes which read the totals of several
 /// elements find them in several banks. Linear over bits.
 fn total_slot(key: u32, along: u32) -> u32 {
@@ -32,9 +40,15 @@ fn total_slot(key: u32, along: u32) -> u32 {
 impl Emitter<'_> {
     /// A value of another lane: `mode` is `bfly` (lane xor `lane`) or `idx` (lane number `lane`).
     pub(super) fn shuffle(&mut self, elem: Elem, value: Reg, mode: &str, lane: Reg) -> Reg {
+        self.shuffle_among(elem, value, mode, lane, 31)
+    }
+
+    /// The same among the lanes whose numbers differ in these bits only: `idx` names those bits alone.
+    fn shuffle_among(&mut self, elem: Elem, value: Reg, mode: &str, lane: Reg, among: u32) -> Reg {
         let name = format!("llvm.nvvm.shfl.sync.{mode}.i32");
+        let among = Reg::Int(i64::from((31 ^ among) << 8 | 31));
         let move32 = |e: &mut Self, word: Reg| {
-            e.call("i32", &name, &[("i32", Reg::Int(-1)), ("i32", word), ("i32", lane), ("i32", Reg::Int(31))])
+            e.call("i32", &name, &[("i32", Reg::Int(-1)), ("i32", word), ("i32", lane), ("i32", among)])
         };
         let ty = type_name(elem);
         let bits = elem.bits();
@@ -114,15 +128,23 @@ impl Emitter<'_> {
         }
         let elems: Vec<Elem> = operands.iter().map(|&v| self.ty(v).elem()).collect();
         let mut partial: BTreeMap<u32, Vec<Reg>> = BTreeMap::new();
+        let steps: Vec<usize> = (0..layout.lane.len()).filter(|&bit| layout.lane[bit] & mask != 0).collect();
+        let mut rows: Vec<u32> = layout.register.iter().map(|&b| squeeze(shape, axis, b)).filter(|&row| row != 0).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let is_shared_out = steps.len() >= LEAST_STEPS
+            && groups.len() * steps.len() >= LEAST_EXCHANGES
+            && rows.len() < u32::BITS as usize
+            && groups.len() == 1 << rows.len();
         for (key, items) in groups {
             let mut value = self.combine_all(region, items.into_values().collect())?;
-            for (bit, _) in layout.lane.iter().enumerate().filter(|(_, b)| *b & mask != 0) {
-                let lane = Reg::Int(1 << bit);
-                let theirs: Vec<Reg> =
-                    elems.iter().zip(&value).map(|(&elem, &reg)| self.shuffle(elem, reg, "bfly", lane)).collect();
-                value = self.combine(region, &value, &theirs)?;
+            for &bit in steps.iter().filter(|_| !is_shared_out) {
+                value = self.combine_with_lane(region, &elems, &value, bit)?;
             }
             partial.insert(key, value);
+        }
+        if is_shared_out {
+            self.share_out(region, &elems, &rows, &steps, &mut partial)?;
         }
 
         let slots = reduce_partials(layout, axis);
@@ -149,6 +171,67 @@ impl Emitter<'_> {
             let regs =
                 regs.ok_or_else(|| self.unsupported("a reduction's result is not in the slice of its operand's layout"))?;
             self.set(result, regs);
+        }
+        Ok(())
+    }
+
+    /// With what the lane that is another in this bit has.
+    fn combine_with_lane(&mut self, region: BlockId, elems: &[Elem], value: &[Reg], bit: usize) -> Emitted<Vec<Reg>> {
+        let lane = Reg::Int(1 << bit);
+        let theirs: Vec<Reg> = elems.iter().zip(value).map(|(&elem, &reg)| self.shuffle(elem, reg, "bfly", lane)).collect();
+        self.combine(region, value, &theirs)
+    }
+
+    /// All rows across lanes. `rows`: whose sums the rows' numbers are; `steps`: bits of a lane's number.
+    fn share_out(
+        &mut self,
+        region: BlockId,
+        elems: &[Elem],
+        rows: &[u32],
+        steps: &[usize],
+        partial: &mut BTreeMap<u32, Vec<Reg>>,
+    ) -> Emitted<()> {
+        let keys: Vec<u32> = (0..1 << rows.len()).map(|row| apply(rows, row)).collect();
+        let values: Option<Vec<Vec<Reg>>> = keys.iter().map(|key| partial.get(key).cloned()).collect();
+        let mut values = values.ok_or_else(|| self.unsupported("a reduction whose rows are not all sums of a few"))?;
+        let (halvings, rest) = steps.split_at(rows.len().min(steps.len()));
+        for &bit in halvings {
+            let is_set = self.linear(&[0, 1, 2, 3, 4].map(|other| u32::from(other == bit)), 0);
+            let is_set = ins!(self, "icmp ne i32 {is_set}, 0");
+            let mut kept = Vec::with_capacity(values.len() / 2);
+            for pair in values.chunks(2) {
+                let mut choose = |set: &[Reg], unset: &[Reg]| -> Vec<Reg> {
+                    let parts = elems.iter().zip(set).zip(unset);
+                    parts
+                        .map(|((&elem, set), unset)| {
+                            let ty = type_name(elem);
+                            ins!(self, "select i1 {is_set}, {ty} {set}, {ty} {unset}")
+                        })
+                        .collect()
+                };
+                let (mine, given) = (choose(&pair[1], &pair[0]), choose(&pair[0], &pair[1]));
+                let lane = Reg::Int(1 << bit);
+                let taken: Vec<Reg> = elems.iter().zip(given).map(|(&elem, reg)| self.shuffle(elem, reg, "bfly", lane)).collect();
+                kept.push(self.combine(region, &mine, &taken)?);
+            }
+            values = kept;
+        }
+        for &bit in rest {
+            for value in &mut values {
+                *value = self.combine_with_lane(region, elems, value, bit)?;
+            }
+        }
+        // Row by row from the lane among these that has kept it.
+        let among: u32 = halvings.iter().map(|&bit| 1 << bit).sum();
+        for (row, key) in keys.into_iter().enumerate() {
+            let lane: u32 = halvings.iter().enumerate().map(|(step, &bit)| (row as u32 >> step & 1) << bit).sum();
+            let value = &values[row >> halvings.len()];
+            let total = elems
+                .iter()
+                .zip(value)
+                .map(|(&elem, &reg)| self.shuffle_among(elem, reg, "idx", Reg::Int(lane.into()), among))
+                .collect();
+            partial.insert(key, total);
         }
         Ok(())
     }

@@ -26,6 +26,10 @@ pub(super) fn rows_first(body: &str, multiplies: bool) -> String {
     for (index, line) in lines.iter().chain([&"ret void"]).enumerate() {
         match Line::of(line) {
             Line::Exchange if line.contains(".shfl.sync.bfly.") => (exchanged, last) = (exchanged + 1, index),
+            // A row that lanes give back to one another, which they do where there are as many.
+            Line::Exchange if line.contains(".shfl.sync.idx.") && !line.contains(", i32 31)") => {
+                (exchanged, last) = (LEAST.max(exchanged), index)
+            }
             Line::Pure | Line::SpecialRegister | Line::Exchange => {}
             kind => {
                 if exchanged >= LEAST && (carried[last].is_some() || !multiplies) {
