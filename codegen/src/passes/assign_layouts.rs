@@ -18,7 +18,10 @@ use tritium_tile::{
     control::{ForLoop, WhileLoop},
     effects::MAX_ACCESS_BYTES,
     kinds,
-    layout::{Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, convert::conversion, mma},
+    layout::{
+        Conversion, Distributed, Layout, LayoutId, LayoutTable, algebra::inverse_order, blocked::blocked, convert::conversion,
+        mma,
+    },
     ops::CastOp,
     rewrite::{self, ValueMap},
 };
@@ -569,8 +572,46 @@ impl Assignment<'_> {
         Some(self.intern(layout))
     }
 
+    /// Where a carried tile is of which a body sums up columns on each trip, and does nothing else with all of it that wants a place: each column in one
+    /// warp, so that the sum needs no barrier, and as many rows to a thread as there are, so that few of its lanes exchange it. `None` where it does not, or
+    /// where no column is in several warps as it is.
+    fn reduced_columns(
+        &mut self,
+        function: &Function,
+        tile: &Type,
+        body: BlockId,
+        otherwise: Option<LayoutId>,
+    ) -> Option<LayoutId> {
+        let &[rows, columns] = &tile.shape()[..] else { return None };
+        let otherwise = otherwise.and_then(|layout| self.table.distributed(layout));
+        let is_apart = |layout: &Distributed| layout.warp.iter().any(|base| base & layout.axis_mask(0) != 0);
+        if self.num_warps == 1
+            || self.num_warps > columns
+            || otherwise.is_some_and(|layout| mma::is_accumulator(layout) || !is_apart(layout))
+        {
+            return None;
+        }
+        let mut is_reduced = false;
+        for &id in &function.block(body).ops {
+            let op = function.op(id);
+            let takes_all = op.operands.iter().any(|&v| function.ty(v).shape() == tile.shape());
+            match &op.kind {
+                OpKind::Reduce { axis: 0 } => is_reduced |= takes_all,
+                OpKind::Yield => {}
+                kinds!(Control) => return None,
+                kind if takes_all && !kind.is_elementwise() => return None,
+                _ => {}
+            }
+        }
+        let lanes = (columns / self.num_warps).min(32);
+        let of_rows = 32 / lanes;
+        let each = (rows / of_rows).max(1);
+        let layout = blocked(tile.shape(), &[each, 1], &[of_rows, lanes], &[1, self.num_warps], &[1, 0]);
+        is_reduced.then(|| self.intern(layout))
+    }
+
     /// Homes for what a loop carries: first where the body puts it when nothing is said, and, with that said, where it puts what is computed from
-    /// it; then what its users like, then where it comes from; that before what its users like if it is where a dot leaves it and the body reduces,
+    /// it; then, where a body sums up its columns, one warp for each of these; then what its users like, then where it comes from; that before what its users like if it is where a dot leaves it and the body reduces,
     /// which takes fewest shuffles there; then where its rows are reduced. The body is homed again with that decided.
     fn carried(
         &mut self,
@@ -604,7 +645,9 @@ impl Assignment<'_> {
             }
             let (hint, from) = (self.hints[arg.index()], self.homes[init.index()]);
             let stays = reduces && from.and_then(|home| self.table.distributed(home)).is_some_and(mma::is_accumulator);
-            let home = self.homes[value.index()].or(if stays { from } else { hint.or(from) });
+            let kept = if stays { from } else { hint.or(from) };
+            let placed = self.homes[value.index()];
+            let home = placed.or_else(|| self.reduced_columns(function, function.ty(arg), back, kept)).or(kept);
             let home = home.or_else(|| self.reduced_rows(function, function.ty(arg), back));
             self.homes[arg.index()] = home;
             let home = self.settle(function, arg);

@@ -73,6 +73,7 @@ pub fn unit(function: &Function, dot: OpId, precision: DotPrecision, options: &C
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
     let chained = chained_dots(function);
+    let summed = dots_summed_in_loops(function);
     let mut picked = false;
     for block in 0..function.blocks.len() {
         let ops = std::mem::take(&mut function.blocks[block].ops);
@@ -90,7 +91,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
             let parent = match groups {
                 Some((groups_m, groups_n)) => wgmma::accumulator(ty.shape(), groups_m, groups_n),
                 None if without => fma::accumulator(ty.shape(), options.launch.num_warps),
-                None => accumulator(ty.shape(), options.launch.num_warps, chained[id.index()]),
+                None => accumulator(ty.shape(), options.launch.num_warps, chained[id.index()], summed[id.index()]),
             };
             let operands = function.op(id).operands.clone();
             for (place, &operand) in operands.iter().enumerate() {
@@ -139,12 +140,12 @@ fn fragment(function: &Function, operand: ValueId, place: usize, parent: &Distri
 }
 
 /// Warps first take different matrices of a batch, then share each.
-fn accumulator(shape: &[u32], num_warps: u32, chained: bool) -> Distributed {
+fn accumulator(shape: &[u32], num_warps: u32, chained: bool, summed: bool) -> Distributed {
     let rank = shape.len();
     let (m, n) = (shape[rank - 2], shape[rank - 1]);
     let batch: u32 = shape[..rank - 2].iter().product();
     let apart = batch.min(num_warps);
-    let (warps_m, warps_n) = warps(m, n, num_warps / apart, chained);
+    let (warps_m, warps_n) = warps(m, n, num_warps / apart, chained, summed);
     let mut layout = mma16816_accumulator(shape, warps_m, warps_n);
     for bit in 0..apart.ilog2() {
         let basis = (m * n) << bit;
@@ -154,12 +155,12 @@ fn accumulator(shape: &[u32], num_warps: u32, chained: bool) -> Distributed {
     layout
 }
 
-/// Warps along rows and along columns.
-fn warps(m: u32, n: u32, num_warps: u32, chained: bool) -> (u32, u32) {
+/// Warps along rows and along columns. What is as tall as wide goes by columns where these are summed up, so that each stays in a warp.
+fn warps(m: u32, n: u32, num_warps: u32, chained: bool, summed: bool) -> (u32, u32) {
     let (mut rows, mut columns) = (1, 1);
     while rows * columns < num_warps {
         let (more_rows, more_columns) = (m / rows > mma::M, n / columns > mma::N);
-        let taller = m / rows >= n / columns;
+        let taller = m / rows > n / columns || !summed && m / rows == n / columns;
         if more_rows && (chained || taller || !more_columns) || !more_columns {
             rows *= 2;
         } else {
@@ -167,6 +168,48 @@ fn warps(m: u32, n: u32, num_warps: u32, chained: bool) -> (u32, u32) {
         }
     }
     (rows, columns)
+}
+
+/// Dots whose result a loop behind them begins with that reduces its columns, and not its rows, on each trip.
+fn dots_summed_in_loops(function: &Function) -> Vec<bool> {
+    let users = rewrite::users(function);
+    let mut summed = vec![false; function.ops.len()];
+    function.walk(|_, dot| {
+        if !matches!(function.op(dot).kind, OpKind::Dot { .. }) {
+            return;
+        }
+        let result = function.op(dot).results[0];
+        let shape = function.ty(result).shape();
+        let mut seen = vec![false; function.values.len()];
+        // With whether a loop carries it.
+        let mut pending = vec![(result, false)];
+        let (mut columns, mut rows) = (false, false);
+        while let Some((value, carried)) = pending.pop() {
+            if function.ty(value).shape() != shape || std::mem::replace(&mut seen[value.index()], true) {
+                continue;
+            }
+            for &user in &users[value.index()] {
+                let op = function.op(user);
+                match op.kind {
+                    OpKind::Reduce { axis } if carried => {
+                        columns |= usize::from(axis) + 2 == shape.len();
+                        rows |= usize::from(axis) + 1 == shape.len();
+                    }
+                    OpKind::For(_) => {
+                        let Some(around) = function.for_loop(user) else { continue };
+                        let begun = around.init.iter().zip(around.args).filter(|(init, _)| **init == value);
+                        pending.extend(begun.map(|(_, &arg)| (arg, true)));
+                    }
+                    ref kind if kind.is_elementwise() || matches!(kind, OpKind::ConvertLayout) => {
+                        pending.extend(op.results.iter().map(|&result| (result, carried)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        summed[dot.index()] = columns && !rows;
+    });
+    summed
 }
 
 /// Dots whose result reaches another dot's left operand through elementwise ops, and those other dots.
