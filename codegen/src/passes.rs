@@ -7,6 +7,7 @@
 pub mod assign_layouts;
 pub mod assign_shared;
 pub mod balance_selects;
+pub mod buffer_gathers;
 pub mod canonicalise;
 pub mod coalesce;
 pub mod compute_converted;
@@ -68,7 +69,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 28] = [
+pub static PIPELINE: [&Pass; 29] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -89,6 +90,7 @@ pub static PIPELINE: [&Pass; 28] = [
     &compute_converted::PASS,
     &canonicalise::PASS,
     &place_operands_in_shared::PASS,
+    &buffer_gathers::PASS,
     &version_masks::PASS,
     &vectorise::PASS,
     &version_loops::PASS,

@@ -481,7 +481,11 @@ impl<'r> Machine<'r> {
                 Some(old.map_err(|failure| self.fault(frame, id, failure))?)
             }
             OpKind::Gather { axis } => {
-                let (source, index) = (tile(self, frame, 0)?, tile(self, frame, 1)?);
+                let source = match &frame.values[op.operands[0].index()] {
+                    Slot::Shared(data) => Rc::new(data.borrow().clone()),
+                    _ => tile(self, frame, 0)?,
+                };
+                let index = tile(self, frame, 1)?;
                 index::gather(&source, ty(0).shape(), &index, ty(1).shape(), usize::from(*axis))
             }
             OpKind::Assume => return Ok(SmallVec::new()),

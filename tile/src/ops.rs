@@ -120,7 +120,7 @@ pub enum OpKind {
     },
 
     // ---- collective
-    /// Operands: source, index. `result[.., i, ..] = source[.., index[.., i, ..], ..]` along `axis`; an index outside is undefined.
+    /// Operands: source, which may be a `Shared` buffer in row-major order, index. `result[.., i, ..] = source[.., index[.., i, ..], ..]` along `axis`; an index outside is undefined.
     Gather {
         axis: u8,
     },

@@ -13,7 +13,7 @@ use crate::{
     module::{Function, Module, OpId, ValueId},
     ops::{Op, OpKind},
     rewrite::use_counts,
-    types::Elem,
+    types::{Elem, Type},
 };
 
 /// Buffers and scratch begin at multiples of this, so that a row of banks is never split.
@@ -85,7 +85,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
         },
         OpKind::Gather { .. } => {
             let ty = function.ty(operation.operands[0]);
-            ty.num_elements() as u32 * element_bytes(ty.elem())
+            if matches!(ty, Type::Shared { .. }) { 0 } else { ty.num_elements() as u32 * element_bytes(ty.elem()) }
         }
         OpKind::Histogram => function.ty(operation.results[0]).num_elements() as u32 * 4,
         OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => {

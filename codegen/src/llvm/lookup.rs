@@ -1,10 +1,11 @@
 //! Gathers and histograms: tiles that threads reach into through scratch.
 //!
-//! A gather writes its source row by row and reads where the indices point; a histogram counts with atomic additions. **Invariant:** no
+//! A gather writes its source row by row, unless a buffer holds it so, and reads where the indices point; a histogram counts with atomic additions. **Invariant:** no
 //! address leaves the scratch, whatever the indices are; an element that several threads hold is counted by one of them.
 
 use tritium_tile::{
-    Elem, OpId, Scalar,
+    Elem, OpId, Scalar, Type,
+    effects::MAX_ACCESS_BYTES,
     layout::{
         Distributed, SharedLayout,
         algebra::{apply, index_bits, shift_of},
@@ -31,41 +32,64 @@ impl Emitter<'_> {
     pub(super) fn gather(&mut self, op: OpId, axis: usize) -> Emitted<()> {
         let operation = self.function.op(op);
         let (source, index, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
-        let (from, at) = (self.tile_layout(source)?, self.tile_layout(index)?);
+        let at = self.tile_layout(index)?;
+        let shape = self.ty(source).shape();
         if self.layout(result)? != Some(at) {
             return Err(self.unsupported("a gather's result has another layout than its indices"));
         }
         let elem = self.ty(source).elem();
         let bytes = element_bytes(elem);
-        let (regs, indices) = (self.regs(source)?, self.regs(index)?);
-        let base = self.shared_offset(op)?;
-        self.store_tile(base, &plain(&from.shape), from, elem, &regs)?;
-        self.barrier();
+        let indices = self.regs(index)?;
+        let base = match self.ty(source) {
+            Type::Shared { .. } if *self.buffer_layout(source)? != plain(shape) => {
+                return Err(self.unsupported("a gather from a buffer that is not in row-major order"));
+            }
+            Type::Shared { .. } => self.place_of(source)?.base,
+            Type::Tile { .. } => {
+                let (regs, base) = (self.regs(source)?, self.shared_offset(op)?);
+                self.store_tile(base, &plain(shape), self.tile_layout(source)?, elem, &regs)?;
+                self.barrier();
+                base
+            }
+        };
 
         // Where the index stands, with 0 along the axis, in the source.
-        let shift = shift_of(&from.shape, axis);
-        let (source_bits, index_bits) = (from.shape[axis].ilog2(), at.shape[axis].ilog2());
+        let shift = shift_of(shape, axis);
+        let (source_bits, index_bits) = (shape[axis].ilog2(), at.shape[axis].ilog2());
         let place = |flat: u32| (flat & ((1 << shift) - 1) | (flat >> (shift + index_bits)) << (shift + source_bits)) * bytes;
         let columns = thread_columns(at, place);
         let width = self.scalar(index)?;
         let surplus = at.free_bits().0 as usize;
+        // Neighbours that lie side by side off the axis.
+        let mut vector = 1u32;
+        while 2 * vector * bytes <= MAX_ACCESS_BYTES
+            && 2 * vector <= 1 << shift
+            && at.register.get(vector.ilog2() as usize) == Some(&vector)
+            && surplus & vector as usize == 0
+            && columns.iter().all(|column| column.is_multiple_of(2 * vector * bytes))
+        {
+            vector *= 2;
+        }
         let mut gathered: Vec<Reg> = Vec::with_capacity(indices.len());
-        for (r, &index) in indices.iter().enumerate() {
+        while let Some(&index) = indices.get(gathered.len()) {
+            let r = gathered.len();
             if r & surplus != 0 {
                 gathered.push(gathered[r & !surplus]);
                 continue;
             }
+            let together = indices.get(r..r + vector as usize).filter(|_| r.is_multiple_of(vector as usize));
+            let count = together.filter(|together| together.iter().all(|&other| other == index)).map_or(1, <[Reg]>::len);
             let index = match width.bits() {
                 64 => ins!(self, "trunc i64 {index} to i32"),
                 32 => index,
                 _ => ins!(self, "zext {} {index} to i32", type_name(Elem::Scalar(width))),
             };
             // The user promises that it is inside; a broken promise reads a wrong element, not foreign memory.
-            let index = ins!(self, "and i32 {index}, {}", from.shape[axis] - 1);
+            let index = ins!(self, "and i32 {index}, {}", shape[axis] - 1);
             let offset = ins!(self, "mul i32 {index}, {}", bytes << shift);
             let row = self.shared_address(base, &columns, place(apply(&at.register, r as u32)));
             let address = ins!(self, "getelementptr i8, ptr addrspace(3) {row}, i32 {offset}");
-            gathered.push(self.load_words(address, elem, 1)[0]);
+            gathered.extend(self.load_words(address, elem, count));
         }
         self.set(result, gathered);
         Ok(())

@@ -12,7 +12,7 @@
 //!
 //! **Invariant:** types change, conversions come and go, and homeless ops are repeated; nothing else is touched.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{
     BlockId, Function, Module, Op, OpId, OpKind, Origin, Type, ValueDef, ValueId,
     control::{ForLoop, WhileLoop},
@@ -26,7 +26,7 @@ use tritium_tile::{
     rewrite::{self, ValueMap},
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported, coalesce, use_wgmma};
+use super::{CompileOptions, Fact, Pass, Unsupported, buffer_gathers, coalesce, use_wgmma};
 
 pub static PASS: Pass = Pass {
     name: "assign_layouts",
@@ -79,6 +79,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     let mut materialise = Materialise {
         homes: assignment.homes,
         uses: rewrite::use_counts(function),
+        gathers: buffer_gathers::gathers_in_loops(function).into_iter().map(|(gather, _)| gather).collect(),
         at: assignment.at,
         table: &mut module.layouts,
         function,
@@ -690,6 +691,8 @@ struct Materialise<'m> {
     made: FxHashMap<(ValueId, LayoutId), ValueId>,
     /// The value that each of them stands for.
     made_of: FxHashMap<ValueId, ValueId>,
+    /// Gathers that will read buffers, which costs the same in each layout.
+    gathers: FxHashSet<OpId>,
     /// Answers of [`Self::hangs_on_loads`].
     repeats: FxHashMap<(ValueId, LayoutId), bool>,
     /// Of the op whose operands are brought: what a loop carries or gives has no place of its own that a conversion could stand at.
@@ -826,13 +829,17 @@ impl Materialise<'_> {
         let def = self.function.value(value).def;
         let remade = match def {
             ValueDef::Argument(..) => None,
-            ValueDef::Result(op, _) => {
-                let op = self.function.op(op).clone();
+            ValueDef::Result(id, _) => {
+                let op = self.function.op(id).clone();
                 let repeated = self.is_repeated(value, layout);
                 let again = home.is_none() || repeated || self.is_of_narrower(value);
                 let layouts: Option<Vec<LayoutId>> = match &op.kind {
                     OpKind::Constant(_) | OpKind::Iota { .. } | OpKind::Splat => Some(vec![]),
                     OpKind::Load(_) if repeated => Some(vec![layout; op.operands.len()]),
+                    // In the layout of its indices, if these are made of nothing.
+                    OpKind::Gather { .. } if self.gathers.contains(&id) && self.is_homeless(op.operands[1]) => {
+                        self.function.ty(op.operands[0]).layout().map(|source| vec![source, layout])
+                    }
                     kind if kind.is_elementwise() && again => Some(vec![layout; op.operands.len()]),
                     kind if home.is_none() || repeated || again && matches!(kind, OpKind::Transpose { .. }) => {
                         let source = self.function.ty(op.operands[0]).shape().clone();
@@ -870,6 +877,11 @@ impl Materialise<'_> {
         self.made.insert((value, layout), made);
         self.made_of.insert(made, value);
         made
+    }
+
+    fn is_homeless(&self, value: ValueId) -> bool {
+        let value = self.made_of.get(&value).unwrap_or(&value);
+        self.homes.get(value.index()).is_some_and(Option::is_none)
     }
 
     /// Whether fewer bits are converted in front of the casts that a value comes of than behind them, and nobody else needs what is in between.

@@ -154,6 +154,9 @@ fn effects(module: &Module) -> Vec<Effect> {
                 effect.in_flight = true;
             }
             OpKind::LocalLoad => effect.reads.push(buffer(op.operands[0])),
+            OpKind::Gather { .. } if matches!(function.ty(op.operands[0]), Type::Shared { .. }) => {
+                effect.reads.push(buffer(op.operands[0]));
+            }
             OpKind::LocalStore => {
                 if let Some(&v) = op.operands.iter().find(|&&v| matches!(function.ty(v), Type::Shared { .. })) {
                     effect.writes.push(buffer(v));

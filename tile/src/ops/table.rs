@@ -137,7 +137,7 @@ operations! {
     OpKind::AtomicRmw { op, .. } => op.name(),         L0 0 Access      Writes, Tiles   No  AtomicOp::ALL.iter().map(|&op| OpKind::AtomicRmw { op, sem: MemSem::default(), scope: MemScope::default(), vector: 0 });
     OpKind::AtomicCas { .. } => "atomic.cas",          L0 0 Access      Writes, Tiles   No  [OpKind::AtomicCas { sem: MemSem::default(), scope: MemScope::default() }];
 
-    OpKind::Gather { .. } => "gather",                 L0 0 Other       Pure,   Tiles   No  [OpKind::Gather { axis: 0 }];
+    OpKind::Gather { .. } => "gather",                 L0 0 Other       Pure,   Buffers No  [OpKind::Gather { axis: 0 }];
     OpKind::Histogram => "histogram",                  L0 0 Other       Pure,   Tiles   No  [OpKind::Histogram];
     OpKind::Reduce { .. } => "reduce",                 L0 1 Combining   Pure,   Tiles   No  [OpKind::Reduce { axis: 0 }];
     OpKind::Scan { .. } => "scan",                     L0 1 Combining   Pure,   Tiles   No  [OpKind::Scan { axis: 0, reverse: false }];

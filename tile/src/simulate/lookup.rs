@@ -10,7 +10,7 @@ use crate::{
     },
     module::OpId,
     scratch::element_bytes,
-    types::{Elem, Scalar},
+    types::{Elem, Scalar, Type},
 };
 
 /// Elements in row-major order.
@@ -22,19 +22,31 @@ impl<'r> Machine<'r> {
     pub(super) fn gather(&mut self, frame: &mut Frame<'r>, id: OpId, axis: usize) -> Run<()> {
         let op = frame.function.op(id);
         let (source, index, result) = (op.operands[0], op.operands[1], op.results[0]);
-        let (from, at) = (self.tile_layout(frame, id, source)?, self.tile_layout(frame, id, index)?);
+        let at = self.tile_layout(frame, id, index)?;
+        let shape = frame.function.ty(source).shape();
         if self.layout(frame, id, result)? != Some(at) {
             return Err(self.malformed(frame, id, "a gather's result has another layout than its indices"));
         }
         let elem = frame.function.ty(source).elem();
         let bytes = element_bytes(elem);
-        let (registers, indices) = (self.tile(frame, id, source)?, self.tile(frame, id, index)?);
-        let base = self.shared_offset(frame, id)?;
-        self.store_tile(frame, id, id, base, &plain(&from.shape), from, elem, &registers)?;
-        self.shared.barrier();
+        let indices = self.tile(frame, id, index)?;
+        let (owner, base) = match frame.function.ty(source) {
+            Type::Shared { .. } if *self.buffer_layout(frame, id, source)? != plain(shape) => {
+                return Err(self.malformed(frame, id, "a gather reads a buffer that is not in row-major order"));
+            }
+            Type::Shared { .. } => self.buffer(frame, id, source)?,
+            Type::Tile { .. } => {
+                let from = self.tile_layout(frame, id, source)?;
+                let registers = self.tile(frame, id, source)?;
+                let base = self.shared_offset(frame, id)?;
+                self.store_tile(frame, id, id, base, &plain(shape), from, elem, &registers)?;
+                self.shared.barrier();
+                (id, base)
+            }
+        };
         // Where the index stands, with 0 along the axis, in the source.
-        let shift = shift_of(&from.shape, axis);
-        let (source_bits, result_bits) = (from.shape[axis].ilog2(), at.shape[axis].ilog2());
+        let shift = shift_of(shape, axis);
+        let (source_bits, result_bits) = (shape[axis].ilog2(), at.shape[axis].ilog2());
         let place = |flat: u32| flat & ((1 << shift) - 1) | (flat >> (shift + result_bits)) << (shift + source_bits);
         let narrow = frame.function.ty(index).elem().bits();
         let threads = self.thread_indices(at);
@@ -48,12 +60,12 @@ impl<'r> Machine<'r> {
             let row = apply(&at.register, r as u32);
             // Narrow indices have no sign.
             let number = |t: usize| if narrow < 32 { index.int(t) as u64 & ((1 << narrow) - 1) } else { index.int(t) as u64 };
-            let chosen = |t: usize| (number(t) as u32) & (from.shape[axis] - 1);
+            let chosen = |t: usize| (number(t) as u32) & (shape[axis] - 1);
             let address = |t: usize| base + (place(row ^ threads[t]) + (chosen(t) << shift)) * bytes;
-            let read = self.read_shared(frame, id, id, elem, address, 1)?.remove(0);
+            let read = self.read_shared(frame, id, owner, elem, address, 1)?.remove(0);
             let marks = (0..self.threads)
                 .map(|t| match index.mark(t) {
-                    0 if number(t) >= u64::from(from.shape[axis]) => id.0 + 1,
+                    0 if number(t) >= u64::from(shape[axis]) => id.0 + 1,
                     0 => read.mark(t),
                     mark => mark,
                 })
