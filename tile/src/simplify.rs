@@ -10,7 +10,7 @@ mod literals;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    facts::{self, Facts, Range},
+    facts::{self, Facts},
     module::{BlockId, Function, Module, OpId, ValueId},
     ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate},
     rewrite::{self, ValueMap},
@@ -219,13 +219,6 @@ fn inline_known_branch(
     true
 }
 
-/// How far a loop goes that ends at a number of steps from its begin, if that does not wrap.
-fn reach(function: &Function, facts: &Facts, lower: ValueId, upper: ValueId) -> Option<Range> {
-    let (a, b) = integers::sum(function, facts, upper)?;
-    let reach = if a == lower { b } else { (b == lower).then_some(a)? };
-    Some(facts.range(reach))
-}
-
 /// How often a loop runs that does not run twice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trips {
@@ -239,28 +232,21 @@ fn trips(function: &Function, facts: &Facts, bounds: [ValueId; 3], policy: &Poli
         return None;
     }
     let [lower, upper, step] = bounds.map(|bound| facts.range(bound));
-    if lower.min >= upper.max || integers::is_at_least(function, facts, bounds[0], bounds[1]) {
+    let [begin, end, _] = bounds;
+    if lower.min >= upper.max || integers::is_behind_by_at_most(function, facts, begin, end, 0) {
         return Some(Trips::Never);
     }
     if lower.max < upper.min && upper.max.saturating_sub(lower.min) <= step.min {
         return Some(Trips::Once);
     }
-    if !policy.folds_ranges {
+    if !policy.folds_ranges || step.min < 1 || !integers::is_behind_by_at_most(function, facts, begin, end, step.min) {
         return None;
     }
-    // To the next step, or to an end that may come before it.
-    let [begin, end, _] = bounds;
-    let short = |end: ValueId| reach(function, facts, begin, end).filter(|reach| reach.max <= step.min);
-    match def(function, end) {
-        Some(Op { kind: OpKind::Binary(BinaryOp::MinS), operands, .. }) => {
-            operands.iter().any(|&end| short(end).is_some()).then_some(Trips::AtMostOnce)
-        }
-        _ => short(end).map(|reach| if reach.min > 0 { Trips::Once } else { Trips::AtMostOnce }),
-    }
+    let is_further = integers::distance(function, facts, begin, end).is_some_and(|distance| distance.min > 0);
+    Some(if is_further { Trips::Once } else { Trips::AtMostOnce })
 }
 
-/// A loop that runs once is its body, and one that never runs passes on what it is given; where it is one of both it is a branch, unless it
-/// multiplies: what a product reads is fetched better in loops.
+/// A loop that runs once is its body, and one that never runs passes on what it is given; where it is one of both it is a branch.
 fn settle_short_loop(
     function: &mut Function,
     facts: &Facts,
@@ -274,9 +260,6 @@ fn settle_short_loop(
     let operands = op.for_operands();
     let Some(trips) = trips(function, facts, operands.bounds(), policy) else { return false };
     let region = op.regions[0];
-    if trips == Trips::AtMostOnce && multiplies(function, region) {
-        return false;
-    }
     let args = std::mem::take(&mut function.block_mut(region).args);
     let initial = std::iter::once(operands.lower).chain(operands.init.iter().copied());
     replaced.extend(args.into_iter().zip(initial));
@@ -311,13 +294,6 @@ fn settle_short_loop(
         list.splice(at..=at, instead);
     }
     true
-}
-
-/// Whether there is a product in a block.
-fn multiplies(function: &Function, block: BlockId) -> bool {
-    let inside = rewrite::values_inside(function, &[block]);
-    let is_product = |op: &Op| matches!(op.kind, OpKind::Dot { .. }) && op.results.iter().any(|&value| inside[value.index()]);
-    function.ops.iter().any(is_product)
 }
 
 fn def(function: &Function, value: ValueId) -> Option<&Op> {

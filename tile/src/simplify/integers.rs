@@ -14,6 +14,9 @@ const MAX_CONDITIONS: usize = 16;
 /// What a bound of a loop is the greatest or the least of; those that skip what a mask leaves out are two or three.
 const MAX_BOUNDS: u32 = 4;
 
+/// Constants that are added to a number one after the other; where a window that is rounded up to blocks ends they are five.
+const MAX_ADDED: u32 = 8;
+
 /// How two numbers may stand to one another: a set of these, in which the first and the last trade places where the numbers do.
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;
@@ -61,30 +64,43 @@ fn order(function: &Function, facts: &Facts, condition: ValueId) -> Option<(Valu
     Some(if a <= b { (a, b, order) } else { (b, a, reversed) })
 }
 
-/// Whether the first of two numbers is at least the second by how they are made, whatever they are.
-pub(super) fn is_at_least(function: &Function, facts: &Facts, a: ValueId, b: ValueId) -> bool {
-    is_at_least_within(function, facts, a, b, MAX_BOUNDS)
+/// How far a number is behind another one that it is the sum of, if that does not wrap.
+pub(super) fn distance(function: &Function, facts: &Facts, from: ValueId, to: ValueId) -> Option<Range> {
+    let (a, b) = sum(function, facts, to)?;
+    let distance = if a == from { b } else { (b == from).then_some(a)? };
+    Some(facts.range(distance))
+}
+
+/// Whether a number is behind another one by this much at most, 0 or more, by how they are made, whatever they are.
+pub(super) fn is_behind_by_at_most(function: &Function, facts: &Facts, from: ValueId, to: ValueId, most: i64) -> bool {
+    is_within(function, facts, from, to, most.into(), MAX_BOUNDS)
 }
 
 /// The same through this many of `max`, `min` and division.
-fn is_at_least_within(function: &Function, facts: &Facts, a: ValueId, b: ValueId, depth: u32) -> bool {
+fn is_within(function: &Function, facts: &Facts, from: ValueId, to: ValueId, most: i128, depth: u32) -> bool {
     let operands = |value: ValueId, kind: BinaryOp| {
         let op = def(function, value).filter(|op| depth > 0 && op.kind == OpKind::Binary(kind));
         op.map_or(&[][..], |op| &op.operands)
     };
-    let ((from_a, behind_a), (from_b, behind_b)) = (shifted(function, facts, a), shifted(function, facts, b));
-    from_a == from_b && behind_a >= behind_b
-        || operands(a, BinaryOp::MaxS).iter().any(|&greater| is_at_least_within(function, facts, greater, b, depth - 1))
-        || operands(b, BinaryOp::MinS).iter().any(|&less| is_at_least_within(function, facts, a, less, depth - 1))
+    let ((base, behind), (other, further)) = (shifted(function, facts, from), shifted(function, facts, to));
+    base == other && further - behind <= most
+        || distance(function, facts, from, to).is_some_and(|distance| i128::from(distance.max) <= most)
+        || operands(from, BinaryOp::MaxS).iter().any(|&greater| is_within(function, facts, greater, to, most, depth - 1))
+        || operands(to, BinaryOp::MinS).iter().any(|&less| is_within(function, facts, from, less, most, depth - 1))
         || depth > 0
-            && dividends(function, facts, a, b).is_some_and(|(a, b)| is_at_least_within(function, facts, a, b, depth - 1))
+            && dividends(function, facts, from, to).is_some_and(|(from, to, by)| {
+                // From a multiple it is further to the next quotient.
+                let is_multiple = facts.axis(from).divisibility[0].is_multiple_of(by as u64) && facts.range(from).min >= 0;
+                let most = most.saturating_mul(by.into()).saturating_add(if is_multiple { i128::from(by) - 1 } else { 0 });
+                is_within(function, facts, from, to, most, depth - 1)
+            })
 }
 
 /// A number as another one and a constant that is added to it.
 fn shifted(function: &Function, facts: &Facts, mut value: ValueId) -> (ValueId, i128) {
     let mut behind = 0;
     let constant = |value: ValueId| facts.range(value).constant().map(i128::from);
-    for _ in 0..MAX_BOUNDS {
+    for _ in 0..MAX_ADDED {
         let step = match sum(function, facts, value) {
             Some((a, b)) => constant(b).map(|n| (a, n)).or_else(|| constant(a).map(|n| (b, n))),
             None => difference(function, facts, value).and_then(|(a, b)| constant(b).map(|n| (a, -n))),
@@ -95,15 +111,15 @@ fn shifted(function: &Function, facts: &Facts, mut value: ValueId) -> (ValueId, 
     (value, behind)
 }
 
-/// What two numbers are the quotients of, if it is divided by the same positive number.
-fn dividends(function: &Function, facts: &Facts, a: ValueId, b: ValueId) -> Option<(ValueId, ValueId)> {
+/// What two numbers are the quotients of, if it is divided by the same positive number, and that.
+fn dividends(function: &Function, facts: &Facts, a: ValueId, b: ValueId) -> Option<(ValueId, ValueId, i64)> {
     let quotient = |value: ValueId| {
         let op = def(function, value).filter(|op| op.kind == OpKind::Binary(BinaryOp::DivS))?;
         let by = facts.range(op.operands[1]).constant().filter(|&by| by > 0)?;
         Some((op.operands[0], by))
     };
     let ((a, by), (b, other)) = (quotient(a)?, quotient(b)?);
-    (by == other).then_some((a, b))
+    (by == other).then_some((a, b, by))
 }
 
 /// The numbers whose difference a value is, if it does not wrap.
