@@ -5,16 +5,17 @@
 //!
 //! In front of the loop stand the strands of the first trips; in the loop, a trip waits for its data, runs the strands of later trips, and
 //! then what the loop did before, reading from the rings. Behind it nothing is left over but a wait: copies that were masked off still
-//! write zeros. A large tile is read from its ring where it is used rather than where it was loaded, if a product comes first: it stays
-//! there until the trip has ended.
+//! write zeros. A large tile is read from its ring where it is used rather than where it was loaded, if a product comes first, or an exchange where
+//! registers are short: it stays there until the trip has ended.
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
+    Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     control::{ForArgs, ForOperands},
     layout::{Layout, LayoutTable, shared::row_major},
     ops::{AsyncCopyAttrs, BinaryOp, CastOp, Constant, Predicate},
     rewrite::{self, ValueMap},
+    scratch,
     types::Shape,
 };
 
@@ -23,7 +24,7 @@ use super::{
     schedule::{Carried, Fetch, Schedule, Slice, Turn, constant, slice},
     window::{Number, Window},
 };
-use crate::pressure::registers_in_layout;
+use crate::pressure::{registers_in_layout, registers_of_thread};
 
 /// False if the loop is not as its schedule takes it to be; then nothing has changed.
 pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &CompileOptions) -> bool {
@@ -185,13 +186,14 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
             }
         }
     }
+    // What is loaded into registers for a later trip waits neither for copies nor for stores of this one.
+    let trip = std::mem::take(&mut e.out);
+    let (mut ops, trip) = loads_first(e.function, trip);
     // What the trip stores of the trip before it waits for no data of its own.
     let first_read = old_ops.iter().position(|id| e.rings.contains_key(id)).unwrap_or(0);
     let stores_before = old_ops[..first_read].iter().any(|&id| matches!(e.function.op(id).kind, OpKind::Store(_)));
     let (early, late) = old_ops.split_at(if stores_before { first_read } else { 0 });
-    let mut ops = early.to_vec();
-    ops.append(&mut e.out);
-    ops.extend_from_slice(late);
+    ops.extend(early.iter().copied().chain(trip).chain(late.iter().copied()));
     let mut passed: Vec<ValueId> = yielded.clone();
     passed.extend(states.iter().flatten());
     passed.extend(keys.iter().map(|key| carried[key]));
@@ -235,7 +237,9 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
     drop_dead_carried(function, new);
     // What filled the buffers that the rings replace uses the tiles no longer.
     rewrite::erase_dead(function);
-    read_late(function, layouts, block, views.iter().map(|&(_, view)| view), options);
+    let views: Vec<ValueId> = views.into_iter().map(|(_, view)| view).collect();
+    let late = reads_late(module, new, &views, options);
+    module.functions[0].block_mut(block).ops = late;
     true
 }
 
@@ -502,6 +506,20 @@ impl Expander<'_> {
     }
 }
 
+/// The loads among operations that follow one another, with what they are computed from, and the others.
+fn loads_first(function: &Function, ops: Vec<OpId>) -> (Vec<OpId>, Vec<OpId>) {
+    let mut wanted = vec![false; function.values.len()];
+    let mut first = vec![false; function.ops.len()];
+    for &id in ops.iter().rev() {
+        let op = function.op(id);
+        if matches!(op.kind, OpKind::Load(_)) || op.results.iter().any(|result| wanted[result.index()]) {
+            first[id.index()] = true;
+            op.operands.iter().for_each(|operand| wanted[operand.index()] = true);
+        }
+    }
+    ops.into_iter().partition(|id| first[id.index()])
+}
+
 /// What a load gave is read from a buffer: directly, where the reader would have filled an equal one first.
 fn read_from(function: &mut Function, layouts: &mut LayoutTable, load: OpId, view: ValueId) {
     let result = function.op(load).results[0];
@@ -564,41 +582,36 @@ fn read_turned(function: &mut Function, layouts: &mut LayoutTable, reader: OpId,
     Some(())
 }
 
-/// 32-bit registers of a thread from which on a tile is read from its ring behind the products that do not take it.
+/// 32-bit registers of a thread from which on a tile is read from its ring behind what does not take it.
 const MIN_REGISTERS_LATE: u32 = 32;
 
-/// Large tiles are read from their rings in front of their first users where these stand behind a product: no slot that is read on a trip is filled
-/// before the next one begins, and registers that hold a tile while something else is multiplied are spilled. A product that warpgroups do reads
-/// shared memory itself, and a tile that is read before it is waited for is there at once.
-fn read_late(
-    function: &mut Function,
-    layouts: &LayoutTable,
-    block: BlockId,
-    views: impl Iterator<Item = ValueId>,
-    options: &CompileOptions,
-) {
+/// The body of a loop with large tiles read from their rings in front of their first users where these stand behind a product: no slot that is read on
+/// a trip is filled before the next one begins, and registers that hold a tile while something else is multiplied are spilled. A product that
+/// warpgroups do reads shared memory itself, and a tile that is read before it is waited for is there at once. Where a trip carries and reads more
+/// than a thread has registers, the same goes for what threads exchange through shared memory, which no read passes later on.
+fn reads_late(module: &Module, id: OpId, views: &[ValueId], options: &CompileOptions) -> Vec<OpId> {
+    let function = module.entry();
+    let size = |value: ValueId| registers_in_layout(&module.layouts, function.ty(value)).unwrap_or(0);
     let users = rewrite::users(function);
-    let mut list = function.block(block).ops.clone();
-    for view in views {
-        for &read in &users[view.index()] {
-            let op = function.op(read);
-            let is_large = || registers_in_layout(layouts, function.ty(op.results[0])).is_some_and(|n| n >= MIN_REGISTERS_LATE);
-            if !matches!(op.kind, OpKind::LocalLoad) || !is_large() {
-                continue;
-            }
-            let users = &users[op.results[0].index()];
-            let place = |op: &OpId| list.iter().position(|other| other == op);
-            let places: Option<Vec<usize>> = users.iter().map(place).collect();
-            let (Some(from), Some(first)) = (place(&read), places.and_then(|places| places.into_iter().min())) else { continue };
-            let multiplies = |&id: &OpId| {
-                matches!(function.op(id).kind, OpKind::Dot { .. }) && use_wgmma::grouping(function, id, options).is_none()
-            };
-            if list[from..first].iter().any(multiplies) {
-                list[from..first].rotate_left(1);
-            }
+    let mut list = function.block(function.op(id).regions[0]).ops.clone();
+    let reads = views.iter().flat_map(|view| &users[view.index()]).copied();
+    let reads: Vec<OpId> = reads.filter(|&read| matches!(function.op(read).kind, OpKind::LocalLoad)).collect();
+    let read = |id: &OpId| size(function.op(*id).results[0]);
+    let held = reads.iter().map(read).sum::<u32>() + function.op(id).results.iter().map(|&value| size(value)).sum::<u32>();
+    let is_short = held > registers_of_thread(options);
+    let keeps = |&id: &OpId| match function.op(id).kind {
+        OpKind::Dot { .. } => use_wgmma::grouping(function, id, options).is_none(),
+        _ => is_short && scratch::bytes(module, function, id) > 0,
+    };
+    for &id in reads.iter().filter(|&id| read(id) >= MIN_REGISTERS_LATE) {
+        let place = |op: &OpId| list.iter().position(|other| other == op);
+        let places: Option<Vec<usize>> = users[function.op(id).results[0].index()].iter().map(place).collect();
+        let (Some(from), Some(first)) = (place(&id), places.and_then(|places| places.into_iter().min())) else { continue };
+        if list[from..first].iter().any(keeps) {
+            list[from..first].rotate_left(1);
         }
     }
-    function.block_mut(block).ops = list;
+    list
 }
 
 /// A carried value that only makes its own next one leaves the loop.

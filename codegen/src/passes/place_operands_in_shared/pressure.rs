@@ -10,7 +10,7 @@ use tritium_tile::{BlockId, Function, Module, OpId, OpKind, ValueId, rewrite};
 use super::StagedDot;
 use crate::{
     options::CompileOptions,
-    pressure::{is_heavy, registers_in_layout},
+    pressure::{is_heavy, registers_in_layout, registers_of_thread},
 };
 
 /// Registers of a thread for addresses, masks and what is computed between dots.
@@ -24,8 +24,7 @@ pub(super) fn blocks_short_of_registers(
     options: &CompileOptions,
 ) -> FxHashSet<BlockId> {
     let function = &module.functions[0];
-    let threads = 32 * options.launch.num_warps;
-    let limit = options.sm.max_registers_per_thread.min(options.sm.registers_per_sm / threads).saturating_sub(REGISTERS_BESIDE);
+    let limit = registers_of_thread(options).saturating_sub(REGISTERS_BESIDE);
     let mut loops: FxHashMap<BlockId, Around> = FxHashMap::default();
     let mut short = FxHashSet::default();
     for (at, dot) in staged.iter().enumerate() {
