@@ -27,13 +27,13 @@ pub struct Policy<'a> {
     pub drops_masked_accesses: bool,
     /// Equal ops with regions, such as reductions, are done once.
     pub merges_regions: bool,
-    /// Of two products that are added, which one takes the other as its accumulator.
-    pub accumulator: Accumulator,
+    /// Of two products from zero that are added, the first and the second, which one starts at the other.
+    pub accumulator: &'a dyn Fn(&Function, &Op, &Op) -> Accumulator,
     /// Whether an invariant op may leave its loop.
     pub may_hoist: &'a dyn Fn(&Function, OpId) -> bool,
 }
 
-/// The operand of `a + b` that is looked at first for a product that can accumulate the other.
+/// The product of `a + b` that accumulates: it stands where the sum is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accumulator {
     Left,
@@ -522,16 +522,21 @@ fn accumulate(function: &Function, uses: &[u32], id: OpId, policy: &Policy<'_>) 
         Some(OpKind::Constant(Constant::Int(n))) => *n == 0,
         _ => false,
     };
-    let order = match policy.accumulator {
-        Accumulator::Left => [(0, 1), (1, 0)],
-        Accumulator::Right => [(1, 0), (0, 1)],
+    let product = |place: usize| {
+        let value = op.operands[place];
+        let dot = def(function, value).filter(|d| matches!(d.kind, OpKind::Dot { .. }) && zero(d.operands[2]))?;
+        (uses[value.index()] == 1).then_some(dot)
     };
-    order.into_iter().find_map(|(product, other)| {
-        let (product, other) = (op.operands[product], op.operands[other]);
-        let dot = def(function, product).filter(|d| matches!(d.kind, OpKind::Dot { .. }) && zero(d.operands[2]))?;
-        let alone = uses[product.index()] == 1 && product != other;
-        alone.then(|| Change::Become(dot.kind.clone(), vec![dot.operands[0], dot.operands[1], other]))
-    })
+    let (dot, other) = match (product(0), product(1)) {
+        (Some(first), Some(second)) => match (policy.accumulator)(function, first, second) {
+            Accumulator::Left => (first, 1),
+            Accumulator::Right => (second, 0),
+        },
+        (Some(dot), None) => (dot, 1),
+        (None, Some(dot)) => (dot, 0),
+        (None, None) => return None,
+    };
+    Some(Change::Become(dot.kind.clone(), vec![dot.operands[0], dot.operands[1], op.operands[other]]))
 }
 
 /// `splat(p) + (splat(s) + t)` becomes `splat(p + s) + t`: the part that all threads share is added once, as a scalar.

@@ -15,7 +15,7 @@ pub(super) fn fold(module: &mut Module) {
         folds_floats: true,
         drops_masked_accesses: false,
         merges_regions: true,
-        accumulator: Accumulator::Right,
+        accumulator: &|_, _, _| Accumulator::Right,
         may_hoist: &|_, _| true,
     };
     simplify(module, &policy);
