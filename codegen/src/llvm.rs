@@ -524,7 +524,7 @@ impl<'m> Emitter<'m> {
         put(format_args!("entry:"));
         put(format_args!("  %tid = call range(i32 0, {}) i32 @llvm.nvvm.read.ptx.sreg.tid.x()", 32 * self.module.num_warps));
         let registers = self.registers;
-        let body = batches::batches(&early_loads::early_loads(&self.body, registers), registers);
+        let body = batches::batches(&early_loads::early_loads(&self.body, registers), registers, self.multiplies);
         // A single warp has nobody beside it while it waits for both.
         let body = loads_first::loads_first(&body, registers, self.multiplies, self.module.num_warps > 1);
         let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies), registers);

@@ -33,6 +33,24 @@ impl Fence {
     }
 }
 
+/// i32 → the pointer that is so many parameters of the kernel behind the first. The driver lays parameters out one behind the other, each at a
+/// multiple of its size, so pointers that are neighbours in the signature are a row of 64-bit words, of which this reads one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadParameter<'k> {
+    pub kernel: &'k str,
+    pub first: u32,
+}
+
+impl ReadParameter<'_> {
+    pub const CONSTRAINTS: &'static str = "=l,r";
+
+    pub fn text(self) -> String {
+        let ReadParameter { kernel, first } = self;
+        let address = format!("mov.b64 place, {kernel}_param_{first}; mad.wide.u32 place, $1, 8, place;");
+        format!("{{ .reg .b64 place; {address} ld.param.b64 $0, [place]; }}")
+    }
+}
+
 /// One instruction; what varies of it is in the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {

@@ -107,6 +107,7 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
         | OpKind::Binary(_)
         | OpKind::Compare(_)
         | OpKind::Select
+        | OpKind::Choose
         | OpKind::Fma
         | OpKind::Cast(_)
         | OpKind::AddPtr

@@ -375,7 +375,7 @@ impl Walk<'_> {
             OpKind::ProgramId { .. } | OpKind::NumPrograms { .. } => true,
             OpKind::Iota { start, .. } => *start >= 0,
             kind if kind.is_view() => all(1),
-            OpKind::Select => op.operands[1..].iter().all(|&v| self.facts.is_natural(v)),
+            OpKind::Select | OpKind::Choose => op.operands[1..].iter().all(|&v| self.facts.is_natural(v)),
             OpKind::Cast(CastOp::ExtS) => all(1),
             OpKind::Cast(CastOp::ExtU) => true,
             OpKind::Binary(BinaryOp::AddI | BinaryOp::MulI | BinaryOp::MinS | BinaryOp::Or | BinaryOp::Xor) => all(2),

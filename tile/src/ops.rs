@@ -79,6 +79,8 @@ pub enum OpKind {
     Compare(Predicate),
     /// `condition ? a : b`; the condition is `i1`.
     Select,
+    /// Operands: an `i32`, then values. Result: the value that stands where the number says, from 0; of a number beyond them it is undefined.
+    Choose,
     /// `a * b + c` rounded once.
     Fma,
     Cast(CastOp),

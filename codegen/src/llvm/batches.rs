@@ -4,19 +4,23 @@
 //! only a part of the registers is loaded at a time. It is done where what is loaded becomes little; where it becomes as much again, as a
 //! rotation does, results would only be held earlier.
 //!
+//! In a loop a fence stands behind the loads of each batch ([`super::loads_first`]): ptxas would load and add two at a time, in as few registers as the
+//! sums need, and wait for memory once for every two. Beside products threads have many registers anyhow, and it does not.
+//!
 //! **Invariant:** loads keep their order and pass no effect; what is computed from them may pass what threads do together, and nothing else moves.
 
 use rustc_hash::FxHashSet;
 
-use super::lines::{Line, Run, carried_around, put};
+use super::lines::{Line, Run, carried_around, put, put_fence};
+use crate::ptx_strings::Fence;
 
 /// This part of a thread's registers is loaded at once.
 const PART: u32 = 4;
 /// Registers loaded, at least, to one result that they become.
 const LEAST_TO_ONE: usize = 4;
 
-/// The text of a function's body with loads in batches. `most`: registers of a thread.
-pub(super) fn batches(body: &str, most: u32) -> String {
+/// The text of a function's body with loads in batches. `most`: registers of a thread; `multiplies`: whether the kernel has products.
+pub(super) fn batches(body: &str, most: u32, multiplies: bool) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let kinds: Vec<Line> = lines.iter().map(|line| Line::of(line)).collect();
     let carried = carried_around(&lines);
@@ -32,8 +36,10 @@ pub(super) fn batches(body: &str, most: u32) -> String {
         let loaded: u32 = kinds[start..end].iter().map(|kind| kind.loaded()).sum();
         // What becomes of them may stand behind a barrier.
         let far = end_of(end, |line| line.ends_run() && line != Line::Collective);
+        let fence = (around.is_some() && !multiplies).then_some(Fence::Loads);
+        let is_loop = around.is_some();
         let batched =
-            loaded > most && write(&lines[start..far], &kinds[start..far], end - start, most, around.is_some(), &mut text);
+            loaded > most && write(&lines[start..far], &kinds[start..far], end - start, most, is_loop, fence, &mut text);
         let next = if batched { far } else { end };
         if !batched {
             lines[start..end].iter().for_each(|line| put(line, &mut text));
@@ -47,7 +53,15 @@ pub(super) fn batches(body: &str, most: u32) -> String {
 }
 
 /// Whether it was worth it. Loads are among the first `front` lines.
-fn write(lines: &[&str], kinds: &[Line], front: usize, most: u32, is_loop: bool, text: &mut String) -> bool {
+fn write(
+    lines: &[&str],
+    kinds: &[Line],
+    front: usize,
+    most: u32,
+    is_loop: bool,
+    fence: Option<Fence>,
+    text: &mut String,
+) -> bool {
     let (loads, loaded) = Run::of(&lines[..front]).loads_in_front(&kinds[..front], 0);
     if loaded <= most {
         return false;
@@ -92,7 +106,9 @@ fn write(lines: &[&str], kinds: &[Line], front: usize, most: u32, is_loop: bool,
         (0..loads[0]).for_each(|index| run.write(index, text));
     }
     for (loads, joins) in batches {
-        loads.into_iter().chain(joins).for_each(|line| run.write(line, text));
+        loads.into_iter().for_each(|line| run.write(line, text));
+        fence.into_iter().for_each(|fence| put_fence(fence, text));
+        joins.into_iter().for_each(|line| run.write(line, text));
     }
     run.write_rest(text);
     true
@@ -100,15 +116,23 @@ fn write(lines: &[&str], kinds: &[Line], front: usize, most: u32, is_loop: bool,
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::lines::is_fence, *};
 
     fn load(result: u32) -> String {
         format!("%t{result} = call i32 asm sideeffect \"ld.global.b32 $0, [$1];\", \"=r,l,~{{memory}}\"(ptr %arg0) #1\n")
     }
 
     fn names(text: &str) -> String {
-        let name =
-            |line: &str| if line.contains("bar.sync") { "barrier" } else { line.split(' ').next().unwrap_or(line) }.to_owned();
+        let name = |line: &str| {
+            if line.contains("bar.sync") {
+                "barrier"
+            } else if is_fence(line) {
+                "|"
+            } else {
+                line.split(' ').next().unwrap_or(line)
+            }
+            .to_owned()
+        };
         text.lines().map(|line| name(line.trim()) + " ").collect()
     }
 
@@ -119,16 +143,17 @@ mod tests {
         body += "call void asm sideeffect \"bar.sync 0;\", \"~{memory}\"() #1\n%t11 = add i32 %t0, %t1\n";
         body += &(2..8).map(|index| format!("%t1{index} = add i32 %t1{}, %t{index}\n", index - 1)).collect::<String>();
         body += "br label %b1\n";
-        let ordered = "b1: %t0 %t1 %t11 %t2 %t12 %t3 %t13 %t4 %t14 %t5 %t15 %t6 %t16 %t7 %t17 barrier br ";
-        assert_eq!(names(&batches(&body, 7)), ordered);
-        assert_eq!(batches(&body, 8), body, "all of them fit");
+        let ordered = "b1: %t0 | %t1 | %t11 %t2 | %t12 %t3 | %t13 %t4 | %t14 %t5 | %t15 %t6 | %t16 %t7 | %t17 barrier br ";
+        assert_eq!(names(&batches(&body, 7, false)), ordered);
+        assert_eq!(names(&batches(&body, 7, true)), ordered.replace("| ", ""), "beside products");
+        assert_eq!(batches(&body, 8, false), body, "all of them fit");
     }
 
     #[test]
     fn what_becomes_as_much_again_keeps_its_place() {
         let sums = (0..8).map(|index| format!("%t1{index} = add i32 %t{index}, %t{}\n", (index + 1) % 8)).collect::<String>();
         let body = "b1:\n".to_owned() + &(0..8).map(load).collect::<String>() + &sums + "br label %b1\n";
-        assert_eq!(batches(&body, 7), body);
+        assert_eq!(batches(&body, 7, false), body);
     }
 
     #[test]
@@ -137,7 +162,7 @@ mod tests {
         body += "%t11 = add i32 %t0, %t1\n";
         body += &(2..8).map(|index| format!("%t1{index} = add i32 %t1{}, %t{index}\n", index - 1)).collect::<String>();
         body += "%t20 = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t17, i32 1, i32 31)\n%t21 = add i32 %t20, %t17\nbr label %b1\n";
-        let text = names(&batches(&body, 7));
-        assert!(text.starts_with("b1: %t0 %t1 %t11 %t2 ") && text.ends_with(" %t7 %t17 %t20 %t21 br "), "{text}");
+        let text = names(&batches(&body, 7, false));
+        assert!(text.starts_with("b1: %t0 | %t1 | %t11 %t2 | ") && text.ends_with(" %t7 | %t17 %t20 %t21 br "), "{text}");
     }
 }

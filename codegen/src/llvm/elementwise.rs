@@ -12,10 +12,13 @@ use tritium_tile::{
 };
 
 use super::{
-    Emitted, Emitter, ins,
+    Emitted, Emitter, entry_name, ins,
     value::{Reg, f32_constant, float_constant, memory_type, suffix, type_name},
 };
-use crate::ptx_strings::Instruction;
+use crate::{
+    passes::balance_selects::parameters_in_a_row,
+    ptx_strings::{Instruction, ReadParameter},
+};
 
 impl Emitter<'_> {
     pub(super) fn elementwise(&mut self, op: OpId) -> Emitted<()> {
@@ -75,6 +78,7 @@ impl Emitter<'_> {
                     let ty = type_name(to);
                     ins!(self, "select i1 {}, {ty} {}, {ty} {}", args[0], args[1], args[2])
                 }
+                OpKind::Choose => self.choose(op, &args)?,
                 OpKind::Fma => {
                     let s = self.number(to)?;
                     let ty = self.float_type(s)?;
@@ -107,6 +111,24 @@ impl Emitter<'_> {
         }
         self.set(result, regs);
         Ok(())
+    }
+
+    /// Parameters that stand side by side are read where the number says. Of others, selects choose.
+    fn choose(&mut self, op: OpId, args: &[Reg]) -> Emitted<Reg> {
+        let operation = self.function.op(op);
+        let (number, values) = (args[0], &operation.operands[1..]);
+        if let Some(first) = parameters_in_a_row(self.function, values) {
+            let instruction = ReadParameter { kernel: &entry_name(self.module), first };
+            let bits = self.asm_call(&instruction.text(), ReadParameter::CONSTRAINTS, ("", "#2"), &["i64"], &[("i32", number)])[0];
+            return Ok(ins!(self, "inttoptr i64 {bits} to ptr addrspace(1)"));
+        }
+        let ty = type_name(self.ty(operation.results[0]).elem());
+        let mut chosen = args[args.len() - 1];
+        for (at, value) in args[1..args.len() - 1].iter().enumerate() {
+            let is_this = ins!(self, "icmp eq i32 {number}, {at}");
+            chosen = ins!(self, "select i1 {is_this}, {ty} {value}, {ty} {chosen}");
+        }
+        Ok(chosen)
     }
 
     /// Bits of register numbers that lead only to elements known to be the same: a mask of which eight neighbours are all or none inside

@@ -169,6 +169,11 @@ fn inline_instructions(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Of those that [`put_fence`] writes, one behind loads.
+pub(super) fn is_fence(line: &str) -> bool {
+    has_effects(line) && Fence::Loads.is_in(line)
+}
+
 pub(super) fn is_warp_sync(line: &str) -> bool {
     line.contains("\"bar.warp.sync ")
 }

@@ -11,7 +11,7 @@
 //!
 //! **Invariant:** loads keep their order, and pass no store, no barrier and no other effect; a load from shared memory passes no store to it.
 
-use super::lines::{Line, Run, carried_around, put, put_fence};
+use super::lines::{Line, Run, carried_around, is_fence, put, put_fence};
 use crate::ptx_strings::Fence;
 
 /// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
@@ -30,7 +30,12 @@ pub(super) fn loads_first(body: &str, most: u32, multiplies: bool, follows: bool
     let mut start = 0;
     for (index, line) in lines.iter().enumerate() {
         if Line::of(line).ends_run() {
-            write_run(&lines[start..index], carried[index], most, multiplies, follows, &mut text);
+            // Loads in batches have their fences.
+            if is_fence(line) {
+                lines[start..index].iter().for_each(|line| put(line, &mut text));
+            } else {
+                write_run(&lines[start..index], carried[index], most, multiplies, follows, &mut text);
+            }
             put(line, &mut text);
             start = index + 1;
         }

@@ -1,8 +1,10 @@
-//! A row of selects by one number becomes a tree over its bits: `x == 3 ? c : x == 2 ? b : …` looks at each bit of `x` once.
+//! A row of selects by one number becomes a tree over its bits, or one access to a table: `x == 3 ? c : x == 2 ? b : …` looks at each bit of `x` once.
 //!
 //! A kernel that is given a list of pointers chooses one so, and its loads wait for the choice: in a row every select waits for the one in front
 //! of it and has a comparison of its own, 64 bits wide where indices are. ptxas even makes a load of the parameter of each, under its condition,
 //! one after the other. In a tree they are side by side: about as many selects, and as many comparisons one after the other as `x` has bits.
+//!
+//! Pointers that are neighbours among the kernel's parameters, as those of a list are, need no selects: `choose` reads the one that the number says.
 //!
 //! Only scalars, and tiles that repeat one, are chosen: of other tiles a tree has to hold all that the row holds one at a time.
 //! **Invariant:** the same value is chosen for every `x`. Where ranges do not bound it, one comparison more, in the type of `x`, keeps what the
@@ -19,7 +21,7 @@ use tritium_tile::{
 use super::{CompileOptions, Pass, Unsupported};
 
 pub static PASS: Pass =
-    Pass { name: "balance_selects", summary: "Choose one of many values by the bits of a number.", needs: &[], gives: &[], run };
+    Pass { name: "balance_selects", summary: "Choose one of many values by a number at once.", needs: &[], gives: &[], run };
 
 /// Selects of a row; of fewer nobody waits long.
 const LEAST: usize = 4;
@@ -143,6 +145,15 @@ impl Row {
         let leaf = |key: u32| *self.keys.get(&key).unwrap_or(&self.base);
         (0..(last + 1).next_power_of_two()).map(|key| (first..=last).contains(&key).then(|| leaf(key))).collect()
     }
+
+    /// What is chosen by each number from 0, where these are neighbours among the kernel's parameters and what is chosen by others is one of them.
+    fn parameters(&self, function: &Function) -> Option<Vec<ValueId>> {
+        let mut leaves = self.leaves();
+        leaves.truncate(leaves.iter().rposition(Option::is_some)? + 1);
+        let values = leaves.into_iter().collect::<Option<Vec<_>>>()?;
+        parameters_in_a_row(function, &values)?;
+        (self.known.is_some() || values.contains(&self.base)).then_some(values)
+    }
 }
 
 /// Takes two leaves together for every bit, from the lowest; `join` is given the bit, what is chosen where it is clear, and where it is set.
@@ -171,6 +182,18 @@ fn is_worth_it(row: &Row) -> bool {
     selects <= row.length + 1 && depth < row.length
 }
 
+/// The first of the kernel's parameters that are these values one after the other, all of them pointers.
+pub fn parameters_in_a_row(function: &Function, values: &[ValueId]) -> Option<u32> {
+    let place = |value: ValueId| {
+        let splat = function.def_op(value).map(|id| function.op(id)).filter(|op| matches!(op.kind, OpKind::Splat));
+        let value = splat.map_or(value, |op| op.operands[0]);
+        function.ty(value).elem().pointee()?;
+        function.params.iter().position(|param| param.value == value)
+    };
+    let first = place(*values.first()?)?;
+    values.iter().enumerate().all(|(at, &value)| place(value) == Some(first + at)).then_some(first as u32)
+}
+
 fn build(b: &mut Builder<'_>, row: &Row) -> ValueId {
     let leaves = row.leaves();
     let wide = b.function.ty(row.number).clone();
@@ -185,6 +208,24 @@ fn build(b: &mut Builder<'_>, row: &Row) -> ValueId {
     if wide.elem().bits() > 32 {
         narrow = wide.with_elem(Elem::Scalar(Scalar::I32));
         number = b.value(OpKind::Cast(CastOp::Trunc), &[number], narrow.clone());
+    }
+    if let Some(values) = row.parameters(b.function) {
+        if row.known.is_none() {
+            let end = b.int(values.len() as i64, wide.clone());
+            let inside = b.value(OpKind::Compare(Predicate::LtU), &[row.number, end], truth);
+            let beyond = values.iter().position(|&value| value == row.base).unwrap_or(0);
+            let beyond = b.int(beyond as i64, narrow.clone());
+            number = b.value(OpKind::Select, &[inside, number, beyond], narrow.clone());
+        }
+        if narrow.elem().bits() < 32 {
+            narrow = narrow.with_elem(Elem::Scalar(Scalar::I32));
+            number = b.value(OpKind::Cast(CastOp::ExtU), &[number], narrow.clone());
+        }
+        if narrow.shape() != chosen.shape() {
+            number = b.value(OpKind::Splat, &[number], chosen.with_elem(narrow.elem()));
+        }
+        let operands = std::iter::once(number).chain(values).collect::<Vec<_>>();
+        return b.value(OpKind::Choose, &operands, chosen);
     }
     let zero = b.int(0, narrow.clone());
     let mut bits = Vec::new();

@@ -288,6 +288,14 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
             }
             out
         }
+        OpKind::Choose => {
+            let mut out = pointwise();
+            for d in 0..out.rank() {
+                let values = op.operands[1..].iter().map(|&v| facts.axis(v).divisibility_at(d, 1, 1));
+                out.divisibility[d] = values.min().unwrap_or(1);
+            }
+            out
+        }
         OpKind::Load(attrs) if !attrs.volatile => pointwise(),
         OpKind::Unary(_) | OpKind::Fma | OpKind::Libdevice(_) => pointwise(),
         OpKind::Load(_)

@@ -21,6 +21,7 @@ pub(crate) fn elementwise(kind: &OpKind, from: &[Elem], to: Elem, operands: &[&D
         (OpKind::Binary(op), [a, b]) => binary(*op, to, a, b),
         (OpKind::Compare(predicate), [a, b]) => compare(*predicate, a, b),
         (OpKind::Select, [condition, a, b]) => select(condition, a, b),
+        (OpKind::Choose, [number, values @ ..]) => choose(number, values),
         (OpKind::Fma, [a, b, c]) => fma(to, a, b, c),
         (OpKind::Cast(op), [a]) => cast(*op, *from.first()?, to, a),
         (OpKind::AddPtr, [a, b]) => addptr(from.first()?.pointee()?.bytes(), a, b),
@@ -287,6 +288,16 @@ pub(super) fn select(condition: &Data, a: &Data, b: &Data) -> Option<Data> {
         };
     }
     pick!(I1, I8, I16, I32, I64, F32, F64)
+}
+
+/// Of a number beyond the values the last is as good as any.
+fn choose(number: &Data, values: &[&Data]) -> Option<Data> {
+    let Data::I32(number) = number else { return None };
+    let (last, others) = values.split_last()?;
+    others.iter().enumerate().try_fold((*last).clone(), |chosen, (at, value)| {
+        let is_this = Data::I1(number.iter().map(|&n| n == at as i32).collect());
+        select(&is_this, value, &chosen)
+    })
 }
 
 /// Pointer plus `size` bytes times the offset.

@@ -12,6 +12,7 @@ macro_rules! kinds {
             | $crate::OpKind::Binary(_)
             | $crate::OpKind::Compare(_)
             | $crate::OpKind::Select
+            | $crate::OpKind::Choose
             | $crate::OpKind::Fma
             | $crate::OpKind::Cast(_)
             | $crate::OpKind::Libdevice(_)

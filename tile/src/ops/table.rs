@@ -124,6 +124,7 @@ operations! {
     OpKind::Binary(op) => op.name(),                   L0 0 Elementwise Cheap,  Tiles   Yes BinaryOp::ALL.iter().map(|&op| OpKind::Binary(op));
     OpKind::Compare(op) => op.name(),                  L0 0 Elementwise Cheap,  Tiles   Yes Predicate::ALL.iter().map(|&op| OpKind::Compare(op));
     OpKind::Select => "select",                        L0 0 Elementwise Cheap,  Tiles   Yes [OpKind::Select];
+    OpKind::Choose => "choose",                        L0 0 Elementwise Cheap,  Tiles   Yes [OpKind::Choose];
     OpKind::Fma => "fma",                              L0 0 Elementwise Cheap,  Tiles   Yes [OpKind::Fma];
     OpKind::Cast(op) => op.name(),                     L0 0 Elementwise Cheap,  Tiles   Yes CastOp::ALL.iter().map(|&op| OpKind::Cast(op));
     OpKind::AddPtr => "addptr",                        L0 0 Elementwise Cheap,  Tiles   No  [OpKind::AddPtr];

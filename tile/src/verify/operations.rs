@@ -68,6 +68,7 @@ impl Checker<'_> {
             OpKind::Binary(binary) => self.binary_rule(&given, binary),
             OpKind::Compare(predicate) => self.compare_rule(&given, predicate),
             OpKind::Select => self.select_rule(&given),
+            OpKind::Choose => self.choose_rule(&given),
             OpKind::Fma => self.fma_rule(&given),
             OpKind::Promise { what: _, values } => promise_rule(&given, values),
             OpKind::Assume => {
@@ -193,6 +194,14 @@ impl Checker<'_> {
         self.one_shape(types, results)?;
         ask(tile_scalar(types[0]) == Some(Scalar::I1), || "the condition of `select` is i1")?;
         ask(types[1] == types[2] && types[1] == results[0], || "both values and the result of `select` have one type")
+    }
+
+    fn choose_rule(&self, given: &Given<'_>) -> Rule {
+        let Given { types, results, .. } = given;
+        given.count(2..=types.len().max(2), 1)?;
+        self.one_shape(types, results)?;
+        ask(tile_scalar(types[0]) == Some(Scalar::I32), || "the number of `choose` is i32")?;
+        ask(types[1..].iter().all(|ty| *ty == results[0]), || "the values and the result of `choose` have one type")
     }
 
     fn fma_rule(&self, given: &Given<'_>) -> Rule {

@@ -326,7 +326,7 @@ pub(in crate::passes) fn root(function: &Function, pointer: ValueId) -> Option<V
                 let op = function.op(id);
                 match &op.kind {
                     kind if kind.keeps_tensor() => pending.push(op.operands[0]),
-                    OpKind::Select => pending.extend(&op.operands[1..]),
+                    OpKind::Select | OpKind::Choose => pending.extend(&op.operands[1..]),
                     OpKind::For(_) => {
                         let carried = function.for_loop(id)?.carried(index as usize)?;
                         pending.extend([carried.init, carried.next]);
