@@ -3,7 +3,7 @@
 //! **Invariant:** computed once from the function; values of the same loop have the same answer.
 
 use rustc_hash::FxHashMap;
-use tritium_tile::{BlockId, Elem, Function, OpId, OpKind, Scalar, ValueId, kinds, ops::BinaryOp};
+use tritium_tile::{BlockId, Function, OpId, OpKind, ValueId, kinds, ops::BinaryOp};
 
 pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
@@ -15,7 +15,6 @@ pub(super) struct Origins {
     read_behind_loops: Vec<bool>,
     has_loops: bool,
     has_quotients: bool,
-    has_wide_rows: bool,
 }
 
 impl Origins {
@@ -27,7 +26,6 @@ impl Origins {
             read_behind_loops: vec![false; function.values.len()],
             has_loops: false,
             has_quotients: false,
-            has_wide_rows: false,
         };
         origins.block(function, function.body, None);
         origins
@@ -38,18 +36,9 @@ impl Origins {
         self.loops[value.index()]
     }
 
-    pub(super) fn has_loops(&self) -> bool {
-        self.has_loops
-    }
-
     /// Tiles are divided: a flat index becomes rows.
     pub(super) fn has_quotients(&self) -> bool {
         self.has_quotients
-    }
-
-    /// Tiles are multiplied in 64 bits by what is no number: rows lie a distance apart that only the caller knows.
-    pub(super) fn has_wide_rows(&self) -> bool {
-        self.has_wide_rows
     }
 
     /// It is made of `iota` and numbers only.
@@ -83,10 +72,6 @@ impl Origins {
                 }
                 _ => false,
             };
-            self.has_wide_rows |= matches!(op.kind, OpKind::Binary(BinaryOp::MulI))
-                && !known
-                && !function.ty(op.results[0]).is_scalar()
-                && function.ty(op.results[0]).elem() == Elem::Scalar(Scalar::I64);
             for &result in &op.results {
                 self.loops[result.index()] = home;
                 self.fixed[result.index()] = known;

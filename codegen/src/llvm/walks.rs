@@ -1,5 +1,6 @@
 //! How the registers of a tile follow from its first one: register `r` is register 0 plus a step for every bit of `r`.
 //!
+//! Rows that lie a known distance apart are accessed through one address outside loops, and the distances are in the instructions.
 //! Rows that lie a distance apart that only the caller knows have addresses of 64 bits each, and a loop that loads from them would hold
 //! them all. With the steps it makes each address of another one, in as many additions. Outside loops each row would be multiplied by the distance,
 //! and the products held for every tile that is loaded from the same rows a few further on, as a convolution does. So would the rows of a flat index
@@ -21,14 +22,19 @@ use super::{
     value::{Reg, memory_type},
 };
 
+/// What an access adds to its address is less than this: its field has 24 bits, with a sign.
+const MAX_IMMEDIATE: u64 = 1 << 23;
+/// Bytes that one instruction accesses at most.
+const VECTOR: u64 = 16;
+
 /// A step for every bit of a register's number.
 pub(super) type Walk = Rc<[Reg]>;
 
 impl Emitter<'_> {
-    /// Notes the steps of an operation's result, where there are loops or rows for which they might be worth it. Its operands' are known.
+    /// Notes the steps of an operation's result. Its operands' are known.
     pub(super) fn note_walk(&mut self, op: OpId) -> Emitted<()> {
         let operation = self.function.op(op);
-        if !(self.origins.has_loops() || self.origins.has_wide_rows()) || operation.results.len() != 1 {
+        if operation.results.len() != 1 {
             return Ok(());
         }
         let result = operation.results[0];
@@ -84,8 +90,7 @@ impl Emitter<'_> {
         self.walks[result.index()] = Some(steps.into());
     }
 
-    /// The pointers of an `addptr` in a loop, or to rows a distance apart that only the caller knows, each made of another one; `None` where that is
-    /// not worth it.
+    /// The pointers of an `addptr`, each made of another one; `None` where that is not worth it.
     pub(super) fn walked_pointers(&mut self, op: OpId) -> Emitted<Option<Vec<Reg>>> {
         let operation = self.function.op(op);
         let (pointer, offset, result) = (operation.operands[0], operation.operands[1], operation.results[0]);
@@ -98,7 +103,8 @@ impl Emitter<'_> {
         let worth_it = match home {
             Some(_) => moves && unknown != 1 && !(unknown == 0 && self.reduces_loops),
             // Rows would each be multiplied by the distance between them. Beside products it is done for those of a flat index alone.
-            None => unknown > 0 && (self.origins.has_quotients() || !self.multiplies),
+            None if unknown > 0 => self.origins.has_quotients() || !self.multiplies,
+            None => self.is_worth_immediates(&walk),
         };
         if !worth_it {
             return Ok(None);
@@ -128,6 +134,21 @@ impl Emitter<'_> {
             }
         }
         Ok(Some(regs))
+    }
+
+    /// Outside loops, steps of known numbers that lead from one address to three more at least, each of them near enough. An address of its own would
+    /// take a multiplication, an addition in 64 bits and two registers. One more is not worth it.
+    fn is_worth_immediates(&self, walk: &Walk) -> bool {
+        let steps = walk.iter().map(|step| match step {
+            Reg::Int(step) => step.unsigned_abs(),
+            _ => MAX_IMMEDIATE,
+        });
+        let (mut between_vectors, mut reach) = (0, 0u64);
+        for step in steps {
+            between_vectors += u32::from(step >= VECTOR);
+            reach = reach.saturating_add(step);
+        }
+        between_vectors > 1 && reach < MAX_IMMEDIATE
     }
 
     fn walk(&self, value: ValueId) -> Option<Walk> {
