@@ -12,6 +12,7 @@ mod atomic;
 mod batches;
 mod behind_questions;
 mod cast;
+mod conditions;
 mod control;
 mod convert;
 mod dot;
@@ -168,6 +169,9 @@ struct Emitter<'m> {
     multiplies: bool,
     /// How the registers of a value follow from its first; see [`walks`].
     walks: Vec<Option<walks::Walk>>,
+    /// How conditions were made, and those that a block has asked again. Looked up only.
+    conditions: FxHashMap<Reg, conditions::Condition>,
+    asked_again: FxHashMap<(u32, Reg), Reg>,
     declarations: BTreeSet<String>,
     globals: Vec<String>,
     tensor_maps: Vec<TensorMap>,
@@ -224,6 +228,8 @@ impl<'m> Emitter<'m> {
             reduces_loops: control::reduces_loops(module, function, registers),
             multiplies: passes::multiplies(function),
             walks: vec![None; function.values.len()],
+            conditions: FxHashMap::default(),
+            asked_again: FxHashMap::default(),
             declarations: BTreeSet::new(),
             globals: Vec::new(),
             tensor_maps: Vec::new(),

@@ -108,6 +108,7 @@ impl Emitter<'_> {
                 OpKind::Promise { .. } => args[0],
                 _ => return Err(self.unsupported("not an elementwise operation")),
             });
+            self.note_condition(&operation.kind, elems[0], &args, regs[r]);
         }
         self.set(result, regs);
         Ok(())
@@ -452,26 +453,8 @@ impl Emitter<'_> {
     }
 
     fn compare(&mut self, predicate: Predicate, elem: Elem, a: Reg, b: Reg) -> Emitted<Reg> {
-        use Predicate::*;
         let ty = type_name(elem);
-        let (name, float) = match predicate {
-            Eq => ("eq", false),
-            Ne => ("ne", false),
-            LtS => ("slt", false),
-            LeS => ("sle", false),
-            GtS => ("sgt", false),
-            GeS => ("sge", false),
-            LtU => ("ult", false),
-            LeU => ("ule", false),
-            GtU => ("ugt", false),
-            GeU => ("uge", false),
-            EqF => ("oeq", true),
-            NeF => ("une", true),
-            LtF => ("olt", true),
-            LeF => ("ole", true),
-            GtF => ("ogt", true),
-            GeF => ("oge", true),
-        };
+        let (name, float) = comparison(predicate);
         match elem {
             Elem::Scalar(s) if float => {
                 let ty = self.float_type(s)?;
@@ -495,5 +478,28 @@ impl Emitter<'_> {
             Elem::Scalar(s) if s.is_int() => Reg::Int(0),
             Elem::Scalar(s) => float_constant(s, 0.0).unwrap_or(Reg::Int(0)),
         }
+    }
+}
+
+/// What LLVM calls it, and whether it is of floats.
+pub(super) fn comparison(predicate: Predicate) -> (&'static str, bool) {
+    use Predicate::*;
+    match predicate {
+        Eq => ("eq", false),
+        Ne => ("ne", false),
+        LtS => ("slt", false),
+        LeS => ("sle", false),
+        GtS => ("sgt", false),
+        GeS => ("sge", false),
+        LtU => ("ult", false),
+        LeU => ("ule", false),
+        GtU => ("ugt", false),
+        GeU => ("uge", false),
+        EqF => ("oeq", true),
+        NeF => ("une", true),
+        LtF => ("olt", true),
+        LeF => ("ole", true),
+        GtF => ("ogt", true),
+        GeF => ("oge", true),
     }
 }

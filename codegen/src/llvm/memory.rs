@@ -145,7 +145,7 @@ impl Emitter<'_> {
         let pointers = self.regs(pointer)?;
         let n = pointers.len();
         let vector = self.vector(attrs.vector, elem, n)?;
-        let mask = self.mask(operation.operands.get(1), n)?;
+        let mask = self.mask(operation.operands.get(1), n)?.map(|mask| self.compared_again(op, mask));
         let other = self.mask(operation.operands.get(2), n)?;
         let surplus = self.layout(pointer)?.map_or(0, |layout| layout.free_bits().0);
         let shape = words(elem, vector);
@@ -213,7 +213,7 @@ impl Emitter<'_> {
             return Err(self.unsupported("a stored value has another layout or element than its pointer"));
         }
         let vector = self.vector(attrs.vector, elem, n)?;
-        let mask = self.mask(operation.operands.get(2), n)?;
+        let mask = self.mask(operation.operands.get(2), n)?.map(|mask| self.compared_again(op, mask));
         let layout = self.layout(pointer)?;
         let surplus = layout.map_or(0, |layout| layout.free_bits().0) as usize;
         let holder = self.sole_holder(layout);

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** computed once from the function; values of the same loop have the same answer.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tritium_tile::{BlockId, Function, OpId, OpKind, ValueId, kinds, ops::BinaryOp};
 
 pub(super) struct Origins {
@@ -15,6 +15,10 @@ pub(super) struct Origins {
     read_behind_loops: Vec<bool>,
     has_loops: bool,
     has_quotients: bool,
+    /// The block that makes a value; of a value of other shape, or of a conjunction, another one that makes what it is of.
+    blocks: Vec<Option<BlockId>>,
+    /// Accesses outside loops under masks that another block makes. Looked up only.
+    far_masks: FxHashSet<OpId>,
 }
 
 impl Origins {
@@ -26,6 +30,8 @@ impl Origins {
             read_behind_loops: vec![false; function.values.len()],
             has_loops: false,
             has_quotients: false,
+            blocks: vec![None; function.values.len()],
+            far_masks: FxHashSet::default(),
         };
         origins.block(function, function.body, None);
         origins
@@ -39,6 +45,11 @@ impl Origins {
     /// Tiles are divided: a flat index becomes rows.
     pub(super) fn has_quotients(&self) -> bool {
         self.has_quotients
+    }
+
+    /// Another block makes the mask of an access outside loops.
+    pub(super) fn has_far_mask(&self, op: OpId) -> bool {
+        self.far_masks.contains(&op)
     }
 
     /// It is made of `iota` and numbers only.
@@ -72,7 +83,22 @@ impl Origins {
                 }
                 _ => false,
             };
+            let mask = match op.kind {
+                OpKind::Load(_) => op.operands.get(1),
+                OpKind::Store(_) => op.operands.get(2),
+                _ => None,
+            };
+            if home.is_none() && mask.is_some_and(|mask| self.blocks[mask.index()] != Some(block)) {
+                self.far_masks.insert(id);
+            }
+            let made = match op.kind {
+                kinds!(Shape) | OpKind::Binary(BinaryOp::And) => {
+                    op.operands.iter().filter_map(|v| self.blocks[v.index()]).find(|&made| made != block).unwrap_or(block)
+                }
+                _ => block,
+            };
             for &result in &op.results {
+                self.blocks[result.index()] = Some(made);
                 self.loops[result.index()] = home;
                 self.fixed[result.index()] = known;
             }

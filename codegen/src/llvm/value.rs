@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use tritium_tile::{Elem, Scalar};
 
 /// An operand of an instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reg {
     Tmp(u32),
     /// The kernel's parameter.
