@@ -187,6 +187,8 @@ struct Emitter<'m> {
     warp_linear: FxHashMap<Vec<u32>, Reg>,
     /// Predicates of the entry block: "my surplus bits are 0".
     leader: FxHashMap<u32, Reg>,
+    /// Operands that products without tensor cores have read and later ones will; see [`dot_fma`].
+    fragments: FxHashMap<dot_fma::FragmentKey, dot_fma::Fragment>,
 }
 
 /// Writes one instruction with a result and names the result.
@@ -240,6 +242,7 @@ impl<'m> Emitter<'m> {
             linear: FxHashMap::default(),
             warp_linear: FxHashMap::default(),
             leader: FxHashMap::default(),
+            fragments: FxHashMap::default(),
         }
     }
 

@@ -23,6 +23,7 @@ pub mod place_barriers;
 pub mod place_fences;
 pub mod place_operands_in_shared;
 pub mod reduce_induction_tiles;
+pub mod share_fma_operands;
 pub mod sink_copies;
 pub mod split_addresses;
 pub mod unroll_loops;
@@ -69,7 +70,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 29] = [
+pub static PIPELINE: [&Pass; 30] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -98,6 +99,7 @@ pub static PIPELINE: [&Pass; 29] = [
     &pipeline_loops::PASS,
     &use_wgmma::PASS,
     &overlap_wgmma::PASS,
+    &share_fma_operands::PASS,
     &assign_shared::PASS,
     &place_fences::PASS,
     &place_barriers::PASS,

@@ -532,7 +532,11 @@ impl<'r> Machine<'r> {
             OpKind::Reduce { axis } => return self.reduce(frame, id, *axis).map(many),
             OpKind::Scan { axis, reverse } => return self.scan(frame, id, *axis, *reverse).map(many),
             OpKind::Dot { precision } => {
-                let (a, b, c) = (tile(self, frame, 0)?, tile(self, frame, 1)?, tile(self, frame, 2)?);
+                let read = |this: &Self, frame: &Frame<'r>, n: usize| match &frame.values[op.operands[n].index()] {
+                    Slot::Shared(data) => Ok(Rc::new(data.borrow().clone())),
+                    _ => tile(this, frame, n),
+                };
+                let (a, b, c) = (read(self, frame, 0)?, read(self, frame, 1)?, tile(self, frame, 2)?);
                 let operand = ty(0).elem().scalar().unwrap_or(Scalar::F32);
                 let shapes = (ty(0).shape(), ty(1).shape());
                 elem.scalar().and_then(|result| dot::dot(*precision, operand, result, shapes, &a, &b, &c))

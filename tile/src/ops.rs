@@ -137,7 +137,8 @@ pub enum OpKind {
         axis: u8,
         reverse: bool,
     },
-    /// Operands: a `[M, K]`, b `[K, N]`, accumulator `[M, N]`. Result: `a @ b + accumulator`.
+    /// Operands: a `[M, K]`, b `[K, N]`, accumulator `[M, N]`. Result: `a @ b + accumulator`. Without tensor cores a and b may be buffers that
+    /// lie as [`staged`](crate::layout::fma::staged) says.
     Dot {
         precision: DotPrecision,
     },

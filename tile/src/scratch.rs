@@ -78,7 +78,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             let elements: u32 = scan_levels(layout, *axis as usize).iter().map(|level| level.slots).sum();
             partials_at(function, &operation.operands, elements, operation.operands.len())
         }
-        // A tensor core reads registers; without one both operands stand here.
+        // A tensor core reads registers; without one the operands that are in no buffer stand here.
         OpKind::Dot { .. } => match layout_of(module, function, operation.results[0]) {
             Some(layout) if !mma::is_accumulator(layout) => dot_operand_at(function, op, 2),
             _ => 0,
@@ -148,11 +148,11 @@ pub fn partials_at(function: &Function, operands: &[ValueId], elements: u32, ind
     operands[..index].iter().map(|&v| array_bytes(function, v, elements)).sum()
 }
 
-/// Where operand `index` of a dot without tensor cores begins, relative to the scratch; the end of both for 2.
+/// Where operand `index` of a dot without tensor cores begins, relative to the scratch; the end of both for 2. One in a buffer takes none.
 pub fn dot_operand_at(function: &Function, dot: OpId, index: usize) -> u32 {
-    let bytes = |v: ValueId| {
-        let ty = function.ty(v);
-        (ty.num_elements() as u32 * element_bytes(ty.elem())).next_multiple_of(ALIGNMENT)
+    let bytes = |v: ValueId| match function.ty(v) {
+        Type::Shared { .. } => 0,
+        ty => (ty.num_elements() as u32 * element_bytes(ty.elem())).next_multiple_of(ALIGNMENT),
     };
     function.op(dot).operands[..index].iter().map(|&v| bytes(v)).sum()
 }

@@ -57,10 +57,11 @@ impl Emitter<'_> {
     pub(super) fn dot(&mut self, op: OpId, precision: DotPrecision) -> Emitted<()> {
         let operation = self.function.op(op);
         let (a, b, c, result) = (operation.operands[0], operation.operands[1], operation.operands[2], operation.results[0]);
-        let (la, lb, lc) = (self.tile_layout(a)?, self.tile_layout(b)?, self.tile_layout(c)?);
+        let lc = self.tile_layout(c)?;
         if !mma::is_accumulator(lc) {
             return self.dot_fma(op, precision);
         }
+        let (la, lb) = (self.tile_layout(a)?, self.tile_layout(b)?);
         let element = self.scalar(a)?;
         if self.scalar(b)? != element {
             return Err(self.unsupported("a dot of two element types"));

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tritium_tile::{
-    Elem, OpId, Scalar,
+    Elem, OpId, OpKind, Scalar, Type, ValueId,
     layout::{
-        Distributed, SharedLayout, Side,
+        Distributed, LayoutId, SharedLayout, Side,
         algebra::{apply, compose},
         fma::{depth, operand_index, staged},
     },
@@ -28,6 +28,13 @@ use crate::{ptx_strings::Instruction, scratch::element_bytes};
 /// where it can do with few registers, and each step of the sum would wait for its own loads.
 const IN_FRONT: usize = 32;
 
+/// Elements of an operand that a thread keeps for later products: the inner steps of the smallest product, of one row or column.
+const MAX_KEPT: usize = 16;
+
+/// Elements of all operands that a thread keeps for later products. With seven operands of 16 `merge_16x16_to_64x64` takes 135 registers with 8 warps,
+/// and an SM holds one CTA of it instead of two; with two it takes 104.
+const MAX_KEPT_TOGETHER: usize = 32;
+
 /// What a thread reads of one operand: its own part of the address, and where each of its rows (columns) stands at inner step 0.
 struct Operand {
     elem: Elem,
@@ -45,35 +52,55 @@ struct Operand {
     steps: Vec<u32>,
     /// Bytes between inner steps that are further apart than a body.
     stride: u32,
+    /// It is kept for later products under this key.
+    fragment: Option<FragmentKey>,
 }
+
+/// A buffer, the side of the product and the layout of its result: what decides what a thread reads.
+pub(super) type FragmentKey = (ValueId, Side, LayoutId);
+
+/// What a thread has read of an operand, by inner step and by the offset of its row (column) at step 0.
+pub(super) type Fragment = Vec<BTreeMap<u32, Reg>>;
 
 impl Emitter<'_> {
     pub(super) fn dot_fma(&mut self, op: OpId, precision: DotPrecision) -> Emitted<()> {
         let operation = self.function.op(op);
         let (a, b, c, result) = (operation.operands[0], operation.operands[1], operation.operands[2], operation.results[0]);
-        let (la, lb, lc) = (self.tile_layout(a)?, self.tile_layout(b)?, self.tile_layout(c)?);
+        let lc = self.tile_layout(c)?;
         let to = self.scalar(c)?;
         if self.layout(result)? != Some(lc) || !matches!(to, Scalar::F32 | Scalar::F64 | Scalar::I32) {
             return Err(self.unsupported(format!("a dot of {} into {to}", self.scalar(a)?)));
         }
         let rank = lc.shape.len();
-        let (k, base) = (la.shape[rank - 1], self.shared_offset(op)?);
+        let k = self.ty(a).shape()[rank - 1];
         let body = depth(lc, k);
-        let buffers = [staged(Side::A, &la.shape, lc), staged(Side::B, &lb.shape, lc)];
         let mut operands = Vec::new();
-        for (side, (value, layout)) in [(a, la), (b, lb)].into_iter().enumerate() {
-            let (elem, mut regs) = (self.ty(value).elem(), self.regs(value)?.to_vec());
+        let mut stores = false;
+        for (side, value) in [(Side::A, a), (Side::B, b)] {
+            let elem = self.ty(value).elem();
+            if matches!(self.ty(value), Type::Shared { .. }) {
+                let (at, buffer) = (self.place_of(value)?.base, self.buffer_layout(value)?);
+                let mut operand = self.operand(side, elem, at, buffer, lc, body)?;
+                operand.fragment = self.kept_fragment(op, side, operand.offsets.len() * k as usize);
+                operands.push(operand);
+                continue;
+            }
+            let (layout, mut regs) = (self.tile_layout(value)?, self.regs(value)?.to_vec());
             if precision == DotPrecision::Tf32 && elem == Elem::Scalar(Scalar::F32) {
                 for reg in &mut regs {
                     let word = self.asm(Instruction::CvtRnaTf32, &["i32"], &[("float", *reg)])[0];
                     *reg = ins!(self, "bitcast i32 {word} to float");
                 }
             }
-            let at = base + dot_operand_at(self.function, op, side);
-            self.store_tile(at, &buffers[side], layout, elem, &regs)?;
-            operands.push(self.operand([Side::A, Side::B][side], elem, at, &buffers[side], lc, body)?);
+            let at = self.shared_offset(op)? + dot_operand_at(self.function, op, side as usize);
+            let buffer = staged(side, &layout.shape, lc);
+            self.store_tile(at, &buffer, layout, elem, &regs)?;
+            operands.push(self.operand(side, elem, at, &buffer, lc, body)?);
+            stores = true;
         }
-        self.barrier();
+        if stores {
+            self.barrier();
+        }
 
         let mut acc = self.regs(c)?.to_vec();
         let trips = k / body;
@@ -159,7 +186,30 @@ impl Emitter<'_> {
             steps,
             // With one trip there is no further step.
             stride: if body < inner { step(body) * bytes } else { 0 },
+            fragment: None,
         })
+    }
+
+    /// The key under which an operand of so many elements a thread is kept in registers: it is small, a later product reads the same of it, and
+    /// all that are kept leave most of a thread's registers to others. Barriers between the products would let LLVM read it once for each.
+    fn kept_fragment(&self, op: OpId, side: Side, elements: usize) -> Option<FragmentKey> {
+        let operation = self.function.op(op);
+        let value = operation.operands[side as usize];
+        let layout = self.ty(operation.results[0]).layout()?;
+        let mut uses = 0;
+        self.function.walk(|_, id| {
+            let other = self.function.op(id);
+            uses += usize::from(
+                matches!(other.kind, OpKind::Dot { .. })
+                    && other.operands[side as usize] == value
+                    && self.ty(other.results[0]).layout() == Some(layout),
+            );
+        });
+        let key = (value, side, layout);
+        let is_first = !self.fragments.contains_key(&key);
+        let kept: usize = self.fragments.values().flatten().map(BTreeMap::len).sum();
+        let fits = kept + elements <= MAX_KEPT_TOGETHER.min(self.registers as usize / 4);
+        (uses > 1 && elements <= MAX_KEPT && (!is_first || fits)).then_some(key)
     }
 
     /// The rows (columns) of the inner steps that are read with this one, by step and by their offset at step 0, as the result's type.
@@ -230,7 +280,10 @@ impl Emitter<'_> {
         let words = (left.offsets.len() + right.offsets.len()) * body as usize * to.bits().div_ceil(32) as usize;
         let at_once = if counter.is_none() && words <= IN_FRONT { body as usize } else { 1 };
         // By step.
-        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        let known = |this: &Self, operand: &Operand| {
+            operand.fragment.and_then(|key| this.fragments.get(&key)).cloned().unwrap_or_default()
+        };
+        let (mut rows, mut columns): (Fragment, Fragment) = (known(self, left), known(self, right));
         for step in 0..body as usize {
             let until = (step + 1).next_multiple_of(at_once);
             while rows.len() < until {
@@ -258,6 +311,11 @@ impl Emitter<'_> {
                         self.call(ty, name, &[(ty, x), (ty, y), (ty, acc[r])])
                     }
                 };
+            }
+        }
+        for (operand, read) in [(left, rows), (right, columns)] {
+            if let Some(key) = operand.fragment.filter(|_| counter.is_none()) {
+                self.fragments.insert(key, read);
             }
         }
         Ok(())

@@ -57,6 +57,9 @@ const MAX_REPEATED_LOADS_PER_CTA: u32 = 64;
 /// What one load brings to a thread at most.
 const LOADED_BITS: u32 = 8 * MAX_ACCESS_BYTES;
 
+/// A line of the cache, of 128 bytes.
+const LINE_BITS: u32 = 8 * 128;
+
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
     let anchors = anchors(function);
@@ -298,6 +301,20 @@ impl Assignment<'_> {
         runs.skip_while(|rows| rows != wanted).any(|rows| rows == *layout)
     }
 
+    /// Whether a store of a tile loses nothing in a layout: each element is held once, and lanes write 16 bytes each of whole rows or lines of the cache,
+    /// as they do in the layout that it wants.
+    fn stores_as_wide_in(&self, tile: &Type, wanted: LayoutId, layout: LayoutId) -> bool {
+        let (Some(wanted), Some(layout)) = (self.table.distributed(wanted), self.table.distributed(layout)) else { return false };
+        let last = tile.shape().len() - 1;
+        let (run, bits) = (layout.contiguous_registers(last), tile.elem().bits().max(8));
+        let lanes = layout.lane.iter().enumerate().take_while(|&(n, &base)| base == run << n).count();
+        let written = (run << lanes).min(tile.shape()[last]);
+        layout.free_bits() == (0, 0, 0)
+            && run * bits == LOADED_BITS
+            && run == wanted.contiguous_registers(last)
+            && written * bits >= LINE_BITS.min(tile.shape()[last] * bits)
+    }
+
     /// Of the homes of an op's operands the one that is cheapest to bring the others to.
     fn best_home(&self, function: &Function, id: OpId) -> Option<LayoutId> {
         let op = function.op(id);
@@ -427,7 +444,8 @@ impl Assignment<'_> {
         let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
         if let Some(layout) = moved
             && (self.is_free_in(&op.kind, function.ty(op.operands[0]), layout)
-                || matches!(op.kind, OpKind::Load(_)) && self.loads_wider_in(function.ty(op.results[0]), layouts[0], layout))
+                || matches!(op.kind, OpKind::Load(_)) && self.loads_wider_in(function.ty(op.results[0]), layouts[0], layout)
+                || matches!(op.kind, OpKind::Store(_)) && self.stores_as_wide_in(function.ty(op.operands[1]), layouts[0], layout))
         {
             layouts.iter_mut().for_each(|l| *l = layout);
         }

@@ -1,7 +1,8 @@
 //! A place in shared memory for every buffer and every op's scratch.
 //!
 //! Live intervals over the order of the text, then first fit, largest first. Scratch lives for its op alone; where an SM has room for as many CTAs
-//! nevertheless, each op has its own, and the next one need not wait until all threads have read theirs.
+//! nevertheless, each op has its own, and the next one need not wait until all threads have read theirs. A small operand of a product without
+//! tensor cores lives until the next such product, whose barrier then frees it.
 //!
 //! **Invariant:** buffers that live at the same time do not overlap; every offset is a multiple of its [`alignment`]; the kernel fits a CTA or
 //! is refused with the bytes it needs.
@@ -21,6 +22,9 @@ pub static PASS: Pass = Pass {
 
 /// Bytes of scratch that is not shared with anything.
 const MAX_UNSHARED_SCRATCH_BYTES: u32 = 256;
+
+/// Bytes of an operand that is kept for a product more: 16 × 16 elements of f32, whose product takes little longer than a barrier.
+const MAX_KEPT_BYTES: u32 = 1 << 10;
 
 struct Interval {
     op: OpId,
@@ -103,8 +107,14 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 
 fn intervals(module: &Module, scratch: Scratch) -> Vec<Interval> {
     let function = module.entry();
-    let mut order =
-        Order { position: vec![0; function.ops.len()], loops: Vec::new(), waits: Vec::new(), retired: Vec::new(), next: 0 };
+    let mut order = Order {
+        position: vec![0; function.ops.len()],
+        loops: Vec::new(),
+        waits: Vec::new(),
+        retired: Vec::new(),
+        products: Vec::new(),
+        next: 0,
+    };
     order.block(function, function.body);
     let mut last_use = vec![0usize; function.values.len()];
     let mut intervals = Vec::new();
@@ -124,6 +134,9 @@ fn intervals(module: &Module, scratch: Scratch) -> Vec<Interval> {
                 // It goes on until somebody waits for all copies.
                 OpKind::AsyncCopy(_) => order.waits.iter().copied().find(|&wait| wait > here).unwrap_or(end),
                 OpKind::Wgmma { .. } => order.retired.iter().copied().find(|&wait| wait > here).unwrap_or(end),
+                OpKind::Dot { .. } if function.def_op(v).is_some_and(|op| bytes(module, function, op) <= MAX_KEPT_BYTES) => {
+                    order.products.iter().copied().find(|&product| product > here).unwrap_or(here)
+                }
                 _ => here,
             };
             last_use[v.index()] = last_use[v.index()].max(at);
@@ -166,6 +179,8 @@ struct Order {
     waits: Vec<usize>,
     /// For all multiplications of warpgroups.
     retired: Vec<usize>,
+    /// Products that read their operands from buffers.
+    products: Vec<usize>,
     next: usize,
 }
 
@@ -180,6 +195,11 @@ impl Order {
             }
             if matches!(function.op(id).kind, OpKind::WgmmaWait { pending: 0 }) {
                 self.retired.push(start);
+            }
+            let op = function.op(id);
+            if matches!(op.kind, OpKind::Dot { .. }) && op.operands.iter().any(|&v| matches!(function.ty(v), Type::Shared { .. }))
+            {
+                self.products.push(start);
             }
             for &region in &function.op(id).regions {
                 self.block(function, region);

@@ -163,6 +163,10 @@ fn effects(module: &Module) -> Vec<Effect> {
                 }
             }
             _ => {
+                if matches!(op.kind, OpKind::Dot { .. }) {
+                    let buffers = op.operands.iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
+                    effect.reads.extend(buffers.map(|&v| buffer(v)));
+                }
                 if let Some(bytes) = own(id) {
                     effect.reads.push(bytes);
                     effect.writes.push(bytes);

@@ -296,30 +296,42 @@ fn fill_in_order(module: &mut Module, options: &CompileOptions) {
 }
 
 /// Bytes of a buffer that is filled for an earlier dot than it is for, at most: it takes its place beside that one's.
-const MAX_JOINED_BYTES: u64 = 16 << 10;
+pub(super) const MAX_JOINED_BYTES: u64 = 16 << 10;
 
 /// The last fill of an earlier dot of the block that comes behind what a buffer is to hold: filled there, one barrier serves both.
 fn joined(function: &Function, block: Option<BlockId>, filled: &[(Contents, ValueId)], value: ValueId) -> Option<OpId> {
-    let ty = function.ty(value);
-    if ty.num_elements() * u64::from(scratch::element_bytes(ty.elem())) > MAX_JOINED_BYTES {
+    if bytes_of(function, value) > MAX_JOINED_BYTES {
         return None;
     }
     let list = &function.block(block?).ops;
     let place = |value: ValueId| list.iter().position(|&op| Some(op) == function.def_op(value));
     let there = place(value)?;
+    if waits_for_loads(function, list, value) {
+        return None;
+    }
+    let fills = filled.iter().filter(|((_, _, home), _)| *home == block).filter_map(|&(_, buffer)| place(buffer));
+    fills.max().filter(|&fill| there < fill).map(|fill| list[fill])
+}
+
+/// Bytes of a buffer of the tile.
+pub(super) fn bytes_of(function: &Function, tile: ValueId) -> u64 {
+    let ty = function.ty(tile);
+    ty.num_elements() * u64::from(scratch::element_bytes(ty.elem()))
+}
+
+/// The value is computed from what this block loads: stored earlier, it would be waited for sooner.
+pub(super) fn waits_for_loads(function: &Function, list: &[OpId], value: ValueId) -> bool {
     let (mut pending, mut seen) = (vec![value], FxHashSet::default());
     while let Some(value) = pending.pop() {
         let Some(def) = function.def_op(value).filter(|def| list.contains(def) && seen.insert(*def)) else { continue };
         let op = function.op(def);
         match &op.kind {
-            // It would be waited for sooner.
-            OpKind::Load(_) => return None,
+            OpKind::Load(_) => return true,
             kind if kind.is_pure() => pending.extend(&op.operands),
             _ => {}
         }
     }
-    let fills = filled.iter().filter(|((_, _, home), _)| *home == block).filter_map(|&(_, buffer)| place(buffer));
-    fills.max().filter(|&fill| there < fill).map(|fill| list[fill])
+    false
 }
 
 /// What a tile is the transpose of.

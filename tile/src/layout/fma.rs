@@ -1,12 +1,15 @@
 //! Dots by multiplications and additions: who computes what, and how the operands lie in scratch.
 //!
-//! A thread computes a block of rows and columns of the result. Both operands stand in scratch, the left one with its rows side by side,
-//! so that a thread reads four neighbours of either at once; one that computes a single row reads four inner steps of it at once instead. A
-//! loop runs over the inner dimension. **Invariant:** bases are unit vectors or zero, so a thread's elements are the product of its rows and
+//! A thread computes a block of rows and columns of the result. Both operands stand in shared memory, the left one with its rows side by side,
+//! so that a thread reads four neighbours of either at once; one that computes a single row reads four inner steps of it at once instead, and
+//! likewise one that computes a single column. A loop runs over the inner dimension. **Invariant:** bases are unit vectors or zero, so a thread's elements are the product of its rows and
 //! its columns; an inner step that is a multiple of [`depth`] moves an address by a constant.
 
 use super::{Bases, Distributed, SharedLayout, Side, algebra::shift_of, blocked::blocked, shared::row_major};
 use crate::types::Shape;
+
+/// A row of banks is 2 to this many words.
+const BANK_BITS: u32 = 5;
 
 /// Multiplications and additions that the body of the loop may hold.
 const BODY: u32 = 1024;
@@ -51,27 +54,46 @@ pub fn depth(accumulator: &Distributed, inner: u32) -> u32 {
     (BODY >> accumulator.register.len().min(31)).clamp(1, inner)
 }
 
-/// Whether each thread computes elements of one row.
-fn has_single_rows(accumulator: &Distributed) -> bool {
+/// Whether each thread computes elements of one row, for the left operand, or of one column, for the right one.
+fn reads_one(side: Side, accumulator: &Distributed) -> bool {
     let rank = accumulator.shape.len();
-    let rows = (accumulator.shape[rank - 2] - 1) << shift_of(&accumulator.shape, rank - 2);
-    accumulator.register.iter().all(|base| base & rows == 0)
+    let mask = match side {
+        Side::A => (accumulator.shape[rank - 2] - 1) << shift_of(&accumulator.shape, rank - 2),
+        Side::B => accumulator.shape[rank - 1] - 1,
+    };
+    accumulator.register.iter().all(|base| base & mask == 0)
 }
 
-/// How an operand (`[…, M, K]` or `[…, K, N]`) stands in scratch.
+/// How an operand (`[…, M, K]` or `[…, K, N]`) stands in shared memory.
 pub fn staged(side: Side, shape: &[u32], accumulator: &Distributed) -> SharedLayout {
-    if side == Side::B || has_single_rows(accumulator) {
+    let is_turned = reads_one(side, accumulator) == (side == Side::B);
+    if !is_turned {
         return row_major(shape);
     }
     let rank = shape.len();
-    let depth = depth(accumulator, shape[rank - 1]);
     let rows = shift_of(shape, rank - 2);
-    let row_bits = shape[rank - 2].ilog2();
+    let (row_bits, column_bits) = (shape[rank - 2].ilog2(), shape[rank - 1].ilog2());
     let mut offset: Bases = (0..row_bits).map(|bit| 1 << (rows + bit)).collect();
-    for bit in 0..shape[rank - 1].ilog2() {
-        // Threads that write along the inner dimension hit different banks: groups of four rows trade places.
-        let trade = if bit < depth.ilog2() && bit + 2 < row_bits { 1 << (rows + bit + 2) } else { 0 };
-        offset.push(1 << bit | trade);
+    match side {
+        Side::A => {
+            let depth = depth(accumulator, shape[rank - 1]);
+            for bit in 0..column_bits {
+                // Threads that write along the inner dimension hit different banks: groups of four rows trade places.
+                let trade = if bit < depth.ilog2() && bit + 2 < row_bits { 1 << (rows + bit + 2) } else { 0 };
+                offset.push(1 << bit | trade);
+            }
+        }
+        Side::B => {
+            let depth = depth(accumulator, shape[rank - 2]);
+            // The first columns fill a row of banks.
+            let apart = BANK_BITS.saturating_sub(row_bits);
+            for bit in 0..column_bits {
+                // Threads that read four steps of neighbouring columns hit different banks: groups of four steps trade places.
+                let step = 2 + bit.saturating_sub(apart);
+                let trade = if bit >= apart && step < depth.ilog2().min(BANK_BITS) { 1 << (rows + step) } else { 0 };
+                offset.push(1 << bit | trade);
+            }
+        }
     }
     let bits: u32 = shape.iter().map(|d| d.ilog2()).sum();
     offset.extend((rows + row_bits..bits).map(|bit| 1 << bit));

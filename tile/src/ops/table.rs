@@ -142,7 +142,7 @@ operations! {
     OpKind::Histogram => "histogram",                  L0 0 Other       Pure,   Tiles   No  [OpKind::Histogram];
     OpKind::Reduce { .. } => "reduce",                 L0 1 Combining   Pure,   Tiles   No  [OpKind::Reduce { axis: 0 }];
     OpKind::Scan { .. } => "scan",                     L0 1 Combining   Pure,   Tiles   No  [OpKind::Scan { axis: 0, reverse: false }];
-    OpKind::Dot { .. } => "dot",                       L0 0 Other       Pure,   Tiles   No  [OpKind::Dot { precision: DotPrecision::default() }];
+    OpKind::Dot { .. } => "dot",                       L0 0 Other       Pure,   Buffers No  [OpKind::Dot { precision: DotPrecision::default() }];
 
     OpKind::For(_) => "for",                           L0 1 Loop        Placed, Buffers Map [OpKind::For(LoopAttrs::default())];
     // It may not end.

@@ -51,7 +51,6 @@ impl<'r> Machine<'r> {
     pub(super) fn dot(&mut self, frame: &mut Frame<'r>, id: OpId, precision: DotPrecision) -> Run<()> {
         let op = frame.function.op(id);
         let (a, b, c, result) = (op.operands[0], op.operands[1], op.operands[2], op.results[0]);
-        let (la, lb) = (self.tile_layout(frame, id, a)?, self.tile_layout(frame, id, b)?);
         let lc = self.tile_layout(frame, id, c)?;
         let rank = lc.shape.len();
         let elem = |v| frame.function.ty(v).elem().scalar().unwrap_or(Scalar::F32);
@@ -59,6 +58,7 @@ impl<'r> Machine<'r> {
         if !mma::is_accumulator(lc) {
             return self.dot_fma(frame, id, precision);
         }
+        let (la, lb) = (self.tile_layout(frame, id, a)?, self.tile_layout(frame, id, b)?);
         if self.layout(frame, id, result)? != Some(lc) || rank < 2 || element.bits() > 32 {
             return Err(self.malformed(frame, id, "a dot whose layouts are not those of mma.sync"));
         }

@@ -1,4 +1,4 @@
-//! Matrix products without tensor cores: both operands in scratch, every thread adds up its elements.
+//! Matrix products without tensor cores: both operands in buffers or in scratch, every thread adds up its elements.
 //!
 //! **Invariant:** products are added in the order of the inner dimension, each fused into the sum.
 
@@ -15,7 +15,7 @@ use crate::{
     module::OpId,
     ops::{BinaryOp, CastOp, DotPrecision, OpKind},
     scratch::{dot_operand_at, element_bytes},
-    types::{Elem, Scalar},
+    types::{Elem, Scalar, Type},
 };
 
 /// Where the row (`side` 0) or column (1) of the result's element `flat` stands in the operand, at this inner step.
@@ -39,22 +39,30 @@ impl<'r> Machine<'r> {
         if self.layout(frame, id, result)? != Some(lc) || !fits {
             return Err(self.malformed(frame, id, "a dot whose result has another layout than its sum"));
         }
-        let base = self.shared_offset(frame, id)?;
-        let first = self.tile_layout(frame, id, op.operands[0])?;
-        let k = first.shape[lc.shape.len() - 1];
-        // For each operand: its element, where it begins, what threads and registers contribute to an offset, and what inner steps do.
+        let k = frame.function.ty(op.operands[0]).shape()[lc.shape.len() - 1];
+        let mut stores = false;
+        // For each operand: its element, whose memory it is in and where it begins, what threads and registers contribute to an offset, and
+        // what inner steps do.
         let mut sides = Vec::new();
         for side in 0..2 {
             let value = op.operands[side];
-            let layout = self.tile_layout(frame, id, value)?;
-            let buffer = staged(if side == 0 { Side::A } else { Side::B }, &layout.shape, lc);
-            let elem = frame.function.ty(value).elem();
-            let mut registers = self.tile(frame, id, value)?.to_vec();
-            if precision == DotPrecision::Tf32 && elem == Elem::Scalar(Scalar::F32) {
-                registers = registers.iter().map(|r| r.with(rounded(&r.data))).collect();
-            }
-            let at = base + dot_operand_at(frame.function, id, side);
-            self.store_tile(frame, id, id, at, &buffer, layout, elem, &registers)?;
+            let ty = frame.function.ty(value);
+            let elem = ty.elem();
+            let (owner, at, buffer) = if matches!(ty, Type::Shared { .. }) {
+                let (owner, at) = self.buffer(frame, id, value)?;
+                (owner, at, self.buffer_layout(frame, id, value)?.clone())
+            } else {
+                let layout = self.tile_layout(frame, id, value)?;
+                let buffer = staged(if side == 0 { Side::A } else { Side::B }, &layout.shape, lc);
+                let mut registers = self.tile(frame, id, value)?.to_vec();
+                if precision == DotPrecision::Tf32 && elem == Elem::Scalar(Scalar::F32) {
+                    registers = registers.iter().map(|r| r.with(rounded(&r.data))).collect();
+                }
+                let at = self.shared_offset(frame, id)? + dot_operand_at(frame.function, id, side);
+                self.store_tile(frame, id, id, at, &buffer, layout, elem, &registers)?;
+                stores = true;
+                (id, at, buffer)
+            };
             let Some(inverse) = buffer.inverse() else {
                 return Err(self.malformed(frame, id, "an operand's scratch does not give every element one place"));
             };
@@ -64,22 +72,24 @@ impl<'r> Machine<'r> {
             };
             let threads = self.linear(&of(&lc.lane), &of(&lc.warp));
             let steps: Vec<u32> = (0..k).map(|i| apply(&inverse, operand_index(side, &lc.shape, &buffer.shape, 0, i))).collect();
-            sides.push((elem, at, threads, of(&lc.register), steps));
+            sides.push((elem, (owner, at), threads, of(&lc.register), steps));
         }
-        self.shared.barrier();
+        if stores {
+            self.shared.barrier();
+        }
         let mut sums: Vec<Register> = self.tile(frame, id, c)?.to_vec();
         let surplus = lc.free_bits().0 as usize;
         for step in 0..k as usize {
             let mut factors: [BTreeMap<u32, Register>; 2] = Default::default();
             for r in (0..sums.len()).filter(|r| r & surplus == 0) {
                 let mut pair = Vec::with_capacity(2);
-                for (side, (elem, at, threads, columns, steps)) in sides.iter().enumerate() {
+                for (side, (elem, (owner, at), threads, columns, steps)) in sides.iter().enumerate() {
                     let offset = apply(columns, r as u32) ^ steps[step];
                     let factor = match factors[side].entry(offset) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(place) => {
                             let address = |t: usize| at + (threads[t] ^ offset) * element_bytes(*elem);
-                            place.insert(self.read_shared(frame, id, id, *elem, address, 1)?.remove(0))
+                            place.insert(self.read_shared(frame, id, *owner, *elem, address, 1)?.remove(0))
                         }
                     };
                     pair.push((*elem, factor.clone()));

@@ -90,6 +90,9 @@ impl Checker<'_> {
             OpKind::Scan { axis, reverse: _ } => self.scan_rule(&given, axis),
             OpKind::Dot { precision: _ } => {
                 given.count(3..=3, 1)?;
+                ask(tile_elem(types[2]).is_some(), || "the accumulator of `dot` is a tile")?;
+                let ring = types[..2].iter().any(|t| self.module.layouts.ring_slots(t).is_some());
+                ask(!ring, || "`dot` takes no ring")?;
                 dot_rule(types, results[0])
             }
             OpKind::For(_) => self.for_rule(&given),
