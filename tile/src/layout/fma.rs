@@ -66,37 +66,40 @@ fn reads_one(side: Side, accumulator: &Distributed) -> bool {
 
 /// How an operand (`[…, M, K]` or `[…, K, N]`) stands in shared memory.
 pub fn staged(side: Side, shape: &[u32], accumulator: &Distributed) -> SharedLayout {
-    let is_turned = reads_one(side, accumulator) == (side == Side::B);
-    if !is_turned {
-        return row_major(shape);
-    }
     let rank = shape.len();
     let rows = shift_of(shape, rank - 2);
     let (row_bits, column_bits) = (shape[rank - 2].ilog2(), shape[rank - 1].ilog2());
-    let mut offset: Bases = (0..row_bits).map(|bit| 1 << (rows + bit)).collect();
-    match side {
-        Side::A => {
-            let depth = depth(accumulator, shape[rank - 1]);
-            for bit in 0..column_bits {
-                // Threads that write along the inner dimension hit different banks: groups of four rows trade places.
-                let trade = if bit < depth.ilog2() && bit + 2 < row_bits { 1 << (rows + bit + 2) } else { 0 };
-                offset.push(1 << bit | trade);
-            }
+    let inner = shape[if side == Side::A { rank - 1 } else { rank - 2 }];
+    let body = depth(accumulator, inner).ilog2();
+    // Neighbours that fill a row of banks, each with all its inner steps.
+    let apart = BANK_BITS.saturating_sub(inner.ilog2());
+    let (row, column) = (|bit: u32| 1u32 << (rows + bit), |bit: u32| 1u32 << bit);
+    let mut offset: Bases = match (side, reads_one(side, accumulator)) {
+        // Threads that write along the inner dimension hit different banks: groups of four rows trade places.
+        (Side::A, false) => {
+            let trade = |bit| if bit < body && bit + 2 < row_bits { row(bit + 2) } else { 0 };
+            (0..row_bits).map(row).chain((0..column_bits).map(|bit| column(bit) | trade(bit))).collect()
         }
-        Side::B => {
-            let depth = depth(accumulator, shape[rank - 2]);
-            // The first columns fill a row of banks.
-            let apart = BANK_BITS.saturating_sub(row_bits);
-            for bit in 0..column_bits {
-                // Threads that read four steps of neighbouring columns hit different banks: groups of four steps trade places.
-                let step = 2 + bit.saturating_sub(apart);
-                let trade = if bit >= apart && step < depth.ilog2().min(BANK_BITS) { 1 << (rows + step) } else { 0 };
-                offset.push(1 << bit | trade);
-            }
+        // Threads that read four steps of neighbouring rows hit different banks: groups of four steps trade places. Only lanes do so at once.
+        (Side::A, true) => {
+            let lanes = shift_of(&accumulator.shape, rank - 2);
+            let mut steps = 2..body.min(BANK_BITS);
+            let mut trade = |bit: u32| match accumulator.lane.contains(&(1u32 << (lanes + bit))) && bit >= apart {
+                true => steps.next().map_or(0, column),
+                false => 0,
+            };
+            (0..column_bits).map(column).chain((0..row_bits).map(|bit| row(bit) | trade(bit))).collect()
         }
-    }
+        // The same of neighbouring columns.
+        (Side::B, true) => {
+            let step = |bit: u32| 2 + bit.saturating_sub(apart);
+            let trade = |bit| if bit >= apart && step(bit) < body.min(BANK_BITS) { row(step(bit)) } else { 0 };
+            (0..row_bits).map(row).chain((0..column_bits).map(|bit| column(bit) | trade(bit))).collect()
+        }
+        (Side::B, false) => return row_major(shape),
+    };
     let bits: u32 = shape.iter().map(|d| d.ilog2()).sum();
-    offset.extend((rows + row_bits..bits).map(|bit| 1 << bit));
+    offset.extend((rows + row_bits..bits).map(column));
     SharedLayout { shape: Shape::from_slice(shape), offset }
 }
 
