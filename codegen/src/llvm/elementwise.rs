@@ -120,7 +120,8 @@ impl Emitter<'_> {
         let (number, values) = (args[0], &operation.operands[1..]);
         if let Some(first) = parameters_in_a_row(self.function, values) {
             let instruction = ReadParameter { kernel: &entry_name(self.module), first };
-            let bits = self.asm_call(&instruction.text(), ReadParameter::CONSTRAINTS, ("", "#2"), &["i64"], &[("i32", number)])[0];
+            let bits =
+                self.asm_call(&instruction.text(), ReadParameter::CONSTRAINTS, ("", "#2"), &["i64"], &[("i32", number)])[0];
             return Ok(ins!(self, "inttoptr i64 {bits} to ptr addrspace(1)"));
         }
         let ty = type_name(self.ty(operation.results[0]).elem());

@@ -17,6 +17,8 @@ use crate::ptx_strings::Fence;
 /// Registers that a thread loads in one step of a loop: what is less is under way all at once anyhow. Both limits are from
 /// `bench/loads_first.py`.
 const LEAST_IN_LOOP: u32 = 6;
+/// Loads of a step without products: two are under way together anyhow, and the fence costs registers (`bench/ablations.py`).
+const LEAST_LOADS: usize = 3;
 /// Registers that a thread loads outside loops, where loads are waited for once.
 pub(super) const LEAST_OUTSIDE: u32 = 24;
 /// The same in kernels with products, where ptxas puts each load in front of the store to shared memory that it is for (`bench/ablations.py`).
@@ -55,9 +57,10 @@ fn write_run(lines: &[&str], carried: Option<u32>, most: u32, multiplies: bool, 
         None if multiplies => LEAST_BESIDE_PRODUCTS,
         None => LEAST_OUTSIDE,
     };
+    let are_few = carried.is_some() && !multiplies && first.len() < LEAST_LOADS;
     // What is loaded beyond a thread's registers is spilled again.
     let most = most.saturating_sub(carried.unwrap_or(0));
-    if (least..=most).contains(&loaded) {
+    if (least..=most).contains(&loaded) && !are_few {
         first.into_iter().for_each(|load| run.write(load, text));
         put_fence(Fence::Loads, text);
     } else if loaded > most && carried.is_none() {
@@ -94,6 +97,7 @@ b1:
 %t3 = getelementptr float, ptr %arg0, i32 4
 %t4 = call {i32, i32} asm sideeffect \"ld.global.v2.b32 …\", \"…\"(ptr %t3) #1
 %t5 = extractvalue {i32, i32} %t4, 0
+%t6 = call i32 asm sideeffect \"ld.global.b32 …\", \"…\"(ptr %t3) #1
 br i1 %t5, label %b1, label %b2
 b2:
 ",
@@ -103,6 +107,7 @@ b2:
                 %t1 = call {i32, i32, i32, i32} asm sideeffect "ld.global.v4.b32 …", "…"(ptr %t0) #1
                 %t3 = getelementptr float, ptr %arg0, i32 4
                 %t4 = call {i32, i32} asm sideeffect "ld.global.v2.b32 …", "…"(ptr %t3) #1
+                %t6 = call i32 asm sideeffect "ld.global.b32 …", "…"(ptr %t3) #1
                 call void asm sideeffect "pmevent.mask 0;", "~{memory}"() #2
                 %t2 = extractvalue {i32, i32, i32, i32} %t1, 0
                 %t5 = extractvalue {i32, i32} %t4, 0
@@ -135,6 +140,10 @@ b2:
         let in_loop = format!("b1:\n{few}br label %b1\n");
         assert_eq!(loads_first(&in_loop, 255, false, true), in_loop);
         assert_eq!(loads_first(&few, 255, false, true), few);
+        let two: String = (0..2).map(|index| load(index, "%arg0").replace("i32 asm", "{i32, i32, i32, i32} asm")).collect();
+        let in_loop = format!("b1:\n{two}%t9 = add i32 %t0, %t1\nbr label %b1\n");
+        assert_eq!(loads_first(&in_loop, 255, false, true), in_loop);
+        assert!(loads_first(&in_loop, 255, true, true).contains("pmevent.mask 0;"));
     }
 
     #[test]
