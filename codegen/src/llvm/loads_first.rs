@@ -140,7 +140,7 @@ b2:
         let in_loop = format!("b1:\n{few}br label %b1\n");
         assert_eq!(loads_first(&in_loop, 255, false, true), in_loop);
         assert_eq!(loads_first(&few, 255, false, true), few);
-        let two: String = (0..2).map(|index| load(index, "%arg0").replace("i32 asm", "{i32, i32, i32, i32} asm")).collect();
+        let two: String = (0..2).map(|index| load(index, "%arg0").replace(".b32", ".v4.b32")).collect();
         let in_loop = format!("b1:\n{two}%t9 = add i32 %t0, %t1\nbr label %b1\n");
         assert_eq!(loads_first(&in_loop, 255, false, true), in_loop);
         assert!(loads_first(&in_loop, 255, true, true).contains("pmevent.mask 0;"));
