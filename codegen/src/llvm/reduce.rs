@@ -132,7 +132,10 @@ impl Emitter<'_> {
         let mut rows: Vec<u32> = layout.register.iter().map(|&b| squeeze(shape, axis, b)).filter(|&row| row != 0).collect();
         rows.sort_unstable();
         rows.dedup();
-        let is_shared_out = steps.len() >= LEAST_STEPS
+        // All rows are exchanged together: of more than a thread has registers for, one after the other is reduced as it comes.
+        let elements: usize = groups.values().map(|items| items.len() * elems.len()).sum();
+        let is_shared_out = elements <= self.registers as usize
+            && steps.len() >= LEAST_STEPS
             && groups.len() * steps.len() >= LEAST_EXCHANGES
             && rows.len() < u32::BITS as usize
             && groups.len() == 1 << rows.len();

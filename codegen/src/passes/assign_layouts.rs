@@ -54,6 +54,10 @@ const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
 /// share are better loaded once (`chunk_dplr_fwd_kernel_o` of 32 warps took twice Triton's time).
 const MAX_REPEATED_LOADS_PER_CTA: u32 = 64;
 
+/// Elements that a thread loads on each trip for its rows of a tile whose columns a loop sums up: more of them wait for one another
+/// (`bench/ablations.py`).
+const MAX_LOADED_FOR_ROWS: u32 = 64;
+
 /// What one load brings to a thread at most.
 const LOADED_BITS: u32 = 8 * MAX_ACCESS_BYTES;
 
@@ -593,7 +597,8 @@ impl Assignment<'_> {
 
     /// Where a carried tile is of which a body sums up columns on each trip, and does nothing else with all of it that wants a place: each column in one
     /// warp, so that the sum needs no barrier, and as many rows to a thread as there are, so that few of its lanes exchange it. `None` where it does not, or
-    /// where no column is in several warps as it is.
+    /// where no column is in several warps as it is. What the body loads for its rows, each thread loads for all of its own then: no more than
+    /// [`MAX_LOADED_FOR_ROWS`], and one tile with two warps.
     fn reduced_columns(
         &mut self,
         function: &Function,
@@ -610,13 +615,14 @@ impl Assignment<'_> {
         {
             return None;
         }
-        let mut is_reduced = false;
+        let (mut is_reduced, mut loads) = (false, 0);
         for &id in &function.block(body).ops {
             let op = function.op(id);
             let takes_all = op.operands.iter().any(|&v| function.ty(v).shape() == tile.shape());
             match &op.kind {
                 OpKind::Reduce { axis: 0 } => is_reduced |= takes_all,
                 OpKind::Yield => {}
+                OpKind::Load(_) if !function.ty(op.results[0]).is_scalar() => loads += 1,
                 kinds!(Control) => return None,
                 kind if takes_all && !kind.is_elementwise() => return None,
                 _ => {}
@@ -626,7 +632,8 @@ impl Assignment<'_> {
         let of_rows = 32 / lanes;
         let each = (rows / of_rows).max(1);
         let layout = blocked(tile.shape(), &[each, 1], &[of_rows, lanes], &[1, self.num_warps], &[1, 0]);
-        is_reduced.then(|| self.intern(layout))
+        let is_loaded = loads <= 1 || self.num_warps > 2 && loads * each <= MAX_LOADED_FOR_ROWS;
+        (is_reduced && is_loaded).then(|| self.intern(layout))
     }
 
     /// Homes for what a loop carries: first where the body puts it when nothing is said, and, with that said, where it puts what is computed from
