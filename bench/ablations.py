@@ -7,7 +7,8 @@ several values of it beside each other (`bench/replay.py`): `us_VALUE`, and Trit
 Of `exchanging-warps` the last column, and of `exchanging-lanes` the middle one, is from a run of its own, scaled by Triton's time in both; in `rows-first` nothing takes a fence back that spills.
 Triton's time in `enough-warps` and `slow-launches` is that of the run that kept the launch; `slow-launches` is from before `enough-warps` and the bound of `flatten_branches`.
 `sunk-copies` has launches whose loops carry much or have several products, which are left out now. `taken-back` has the launches that a run with all of these rules found below 0.95, so it shows what they cost.
-`scratch-apart` compares two runs of both suites, with other rules between them, Triton's time brought to one. `rules-of-november-28` has of the launches of a run whose code changed
+`scratch-apart` compares two runs of both suites, with other rules between them, Triton's time brought to one. `columns-of-loops` compares two such runs as well, of recurrences, in which every trip loads (built is what loads little, `MAX_LOADED_FOR_ROWS`).
+`rules-of-november-28` has of the launches of a run whose code changed
 those below 0.95 and one in nine of the others, so it shows what the rules cost too.
 """
 
@@ -43,6 +44,7 @@ TABLES = {
     "scratch-apart": ("scratch of its own for each operation where as many CTAs fit (0: shared)", "passes/assign_shared.rs", None),
     "rules-of-november-28": ("rules of 2026-11-28, all together (0: without)", "passes/share_fma_operands.rs", None),
     "rows-of-fma": ("rows of products by single threads trade places, four steps at a time (0: they do not)", "../../tile/src/layout/fma.rs", None),
+    "columns-of-loops": ("each column that a loop sums up in one warp, whatever is loaded beside it (0: where it is stored)", "passes/assign_layouts.rs", None),
     "few-loads": ("two loads of a step without products stand free (0: in front of a fence)", "llvm/loads_first.rs", None),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
