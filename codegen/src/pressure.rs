@@ -4,16 +4,9 @@
 
 use tritium_tile::{Function, OpId, OpKind, Type, kinds, layout::LayoutTable};
 
-use crate::CompileOptions;
-
 /// Registers of a thread that one value may hold through a loop, or while a dot that does not need it is computed; more of them crowd out what these
 /// need themselves, and then computing the value again, or reading it from shared memory, costs less than spilling it.
 pub(crate) const MAX_REGISTERS_HELD: usize = 96;
-
-/// Registers that a thread has at most, if its CTA is alone.
-pub(crate) fn registers_of_thread(options: &CompileOptions) -> u32 {
-    options.sm.max_registers_per_thread.min(options.sm.registers_per_sm / (32 * options.launch.num_warps))
-}
 
 /// The op computes a tile so large that its result must not be kept through a loop or another dot.
 pub(crate) fn is_heavy(function: &Function, op: OpId, num_warps: u32) -> bool {

@@ -436,6 +436,11 @@ impl<'r> Machine<'r> {
             _ => frame.width,
         };
         let tile = |machine: &Machine<'r>, frame: &Frame<'r>, index: usize| machine.tile(frame, id, op.operands[index]);
+        let tile_or_buffer =
+            |machine: &Machine<'r>, frame: &Frame<'r>, index: usize| match &frame.values[op.operands[index].index()] {
+                Slot::Shared(data) => Ok(Rc::new(data.borrow().clone())),
+                _ => tile(machine, frame, index),
+            };
         let optional = |machine: &Machine<'r>, frame: &Frame<'r>, index: usize| {
             op.operands.get(index).map(|&v| machine.tile(frame, id, v)).transpose()
         };
@@ -481,11 +486,7 @@ impl<'r> Machine<'r> {
                 Some(old.map_err(|failure| self.fault(frame, id, failure))?)
             }
             OpKind::Gather { axis } => {
-                let source = match &frame.values[op.operands[0].index()] {
-                    Slot::Shared(data) => Rc::new(data.borrow().clone()),
-                    _ => tile(self, frame, 0)?,
-                };
-                let index = tile(self, frame, 1)?;
+                let (source, index) = (tile_or_buffer(self, frame, 0)?, tile(self, frame, 1)?);
                 index::gather(&source, ty(0).shape(), &index, ty(1).shape(), usize::from(*axis))
             }
             OpKind::Assume => return Ok(SmallVec::new()),
@@ -532,11 +533,7 @@ impl<'r> Machine<'r> {
             OpKind::Reduce { axis } => return self.reduce(frame, id, *axis).map(many),
             OpKind::Scan { axis, reverse } => return self.scan(frame, id, *axis, *reverse).map(many),
             OpKind::Dot { precision } => {
-                let read = |this: &Self, frame: &Frame<'r>, n: usize| match &frame.values[op.operands[n].index()] {
-                    Slot::Shared(data) => Ok(Rc::new(data.borrow().clone())),
-                    _ => tile(this, frame, n),
-                };
-                let (a, b, c) = (read(self, frame, 0)?, read(self, frame, 1)?, tile(self, frame, 2)?);
+                let (a, b, c) = (tile_or_buffer(self, frame, 0)?, tile_or_buffer(self, frame, 1)?, tile(self, frame, 2)?);
                 let operand = ty(0).elem().scalar().unwrap_or(Scalar::F32);
                 let shapes = (ty(0).shape(), ty(1).shape());
                 elem.scalar().and_then(|result| dot::dot(*precision, operand, result, shapes, &a, &b, &c))

@@ -68,6 +68,11 @@ fn layout(module: &Module, scratch: Scratch) -> (Vec<(Interval, u32)>, u64) {
     (placed, total)
 }
 
+/// Whether the kernel fits a CTA as it is now.
+pub(super) fn fits(module: &Module, options: &CompileOptions) -> bool {
+    needed(module) <= options.sm.shared_per_cta.into()
+}
+
 /// Bytes of shared memory that the kernel takes as it is now.
 pub(super) fn needed(module: &Module) -> u64 {
     layout(module, Scratch::Shared).1

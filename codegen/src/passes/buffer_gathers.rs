@@ -29,7 +29,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     }
     let mut trial = module.clone();
     buffer(&mut trial, &gathers);
-    if assign_shared::needed(&trial) <= options.sm.shared_per_cta.into() {
+    if assign_shared::fits(&trial, options) {
         *module = trial;
     }
     Ok(())

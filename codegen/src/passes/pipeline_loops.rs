@@ -65,7 +65,7 @@ fn deepest(module: &Module, options: &CompileOptions, mut limits: Limits) -> Opt
     while limits.stages >= 2 {
         let mut trial = module.clone();
         let (given, spared) = pipeline(&mut trial, options, limits)?;
-        if fits(&trial, options) {
+        if assign_shared::fits(&trial, options) {
             return Some((trial, spared));
         }
         limits.stages = given - 1;
@@ -78,16 +78,12 @@ fn some_rings(module: &Module, options: &CompileOptions) -> Option<(Module, bool
     (1..=MOST_RINGS).rev().find_map(|rings| {
         let mut trial = module.clone();
         let (_, spared) = pipeline(&mut trial, options, Limits { stages: 2, rings, spare: false })?;
-        fits(&trial, options).then_some((trial, spared))
+        assign_shared::fits(&trial, options).then_some((trial, spared))
     })
 }
 
 /// Of a loop whose rings do not all fit.
 const MOST_RINGS: usize = 7;
-
-fn fits(module: &Module, options: &CompileOptions) -> bool {
-    assign_shared::needed(module) <= u64::from(options.sm.shared_per_cta)
-}
 
 /// An SM has room for two CTAs, with registers for what the loops carry and [`REGISTERS_BESIDE`].
 fn has_room_for_two(module: &Module, options: &CompileOptions) -> bool {

@@ -73,7 +73,7 @@ struct StagedDot {
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let mut trial = module.clone();
     // What is read for several products stays there from the first to the last of them.
-    if place(&mut trial, options, true) && assign_shared::needed(&trial) > options.sm.shared_per_cta.into() {
+    if place(&mut trial, options, true) && !assign_shared::fits(&trial, options) {
         place(module, options, false);
     } else {
         *module = trial;

@@ -40,7 +40,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         share(&mut trial, block);
     }
     // Buffers that are shared live longer than scratch.
-    if assign_shared::needed(&trial) <= u64::from(options.sm.shared_per_cta) {
+    if assign_shared::fits(&trial, options) {
         *module = trial;
     }
     Ok(())

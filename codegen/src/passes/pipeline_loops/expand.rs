@@ -9,6 +9,7 @@
 //! registers are short: it stays there until the trip has ended.
 
 use rustc_hash::FxHashMap;
+use tritium_semantics::occupancy::registers_of_thread;
 use tritium_tile::{
     Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     control::{ForArgs, ForOperands},
@@ -24,7 +25,7 @@ use super::{
     schedule::{Carried, Fetch, Schedule, Slice, Turn, constant, slice},
     window::{Number, Window},
 };
-use crate::pressure::{registers_in_layout, registers_of_thread};
+use crate::pressure::registers_in_layout;
 
 /// False if the loop is not as its schedule takes it to be; then nothing has changed.
 pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &CompileOptions) -> bool {
@@ -186,9 +187,9 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
             }
         }
     }
-    // What is loaded into registers for a later trip waits neither for copies nor for stores of this one.
+    // What is loaded into registers for a later trip waits neither for copies nor for stores of this one; addresses are made of registers alone.
     let trip = std::mem::take(&mut e.out);
-    let (mut ops, trip) = loads_first(e.function, trip);
+    let (mut ops, trip) = split_loads(e.function, trip);
     // What the trip stores of the trip before it waits for no data of its own.
     let first_read = old_ops.iter().position(|id| e.rings.contains_key(id)).unwrap_or(0);
     let stores_before = old_ops[..first_read].iter().any(|&id| matches!(e.function.op(id).kind, OpKind::Store(_)));
@@ -507,7 +508,7 @@ impl Expander<'_> {
 }
 
 /// The loads among operations that follow one another, with what they are computed from, and the others.
-fn loads_first(function: &Function, ops: Vec<OpId>) -> (Vec<OpId>, Vec<OpId>) {
+fn split_loads(function: &Function, ops: Vec<OpId>) -> (Vec<OpId>, Vec<OpId>) {
     let mut wanted = vec![false; function.values.len()];
     let mut first = vec![false; function.ops.len()];
     for &id in ops.iter().rev() {
@@ -598,7 +599,7 @@ fn reads_late(module: &Module, id: OpId, views: &[ValueId], options: &CompileOpt
     let reads: Vec<OpId> = reads.filter(|&read| matches!(function.op(read).kind, OpKind::LocalLoad)).collect();
     let read = |id: &OpId| size(function.op(*id).results[0]);
     let held = reads.iter().map(read).sum::<u32>() + function.op(id).results.iter().map(|&value| size(value)).sum::<u32>();
-    let is_short = held > registers_of_thread(options);
+    let is_short = held > registers_of_thread(options.sm, options.launch.num_warps, None);
     let keeps = |&id: &OpId| match function.op(id).kind {
         OpKind::Dot { .. } => use_wgmma::grouping(function, id, options).is_none(),
         _ => is_short && scratch::bytes(module, function, id) > 0,

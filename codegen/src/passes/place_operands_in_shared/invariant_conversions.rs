@@ -39,7 +39,7 @@ pub(super) fn read_in_loops(module: &mut Module, options: &CompileOptions, short
     for conversion in held {
         read_on_each_trip(&mut trial, conversion);
     }
-    if assign_shared::needed(&trial) <= options.sm.shared_per_cta.into() {
+    if assign_shared::fits(&trial, options) {
         *module = trial;
     }
 }

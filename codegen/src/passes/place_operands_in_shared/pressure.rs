@@ -5,12 +5,13 @@
 //! there, and fragments are read again on every trip.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tritium_semantics::occupancy::registers_of_thread;
 use tritium_tile::{BlockId, Function, Module, OpId, OpKind, ValueId, rewrite};
 
 use super::StagedDot;
 use crate::{
     options::CompileOptions,
-    pressure::{is_heavy, registers_in_layout, registers_of_thread},
+    pressure::{is_heavy, registers_in_layout},
 };
 
 /// Registers of a thread for addresses, masks and what is computed between dots.
@@ -24,7 +25,7 @@ pub(super) fn blocks_short_of_registers(
     options: &CompileOptions,
 ) -> FxHashSet<BlockId> {
     let function = &module.functions[0];
-    let limit = registers_of_thread(options).saturating_sub(REGISTERS_BESIDE);
+    let limit = registers_of_thread(options.sm, options.launch.num_warps, None).saturating_sub(REGISTERS_BESIDE);
     let mut loops: FxHashMap<BlockId, Around> = FxHashMap::default();
     let mut short = FxHashSet::default();
     for (at, dot) in staged.iter().enumerate() {
