@@ -16,8 +16,10 @@ from tritium.report import Comparison, write_so_far
 
 #: Launches in one graph at most, and how long they should take together, in µs.
 MAX_LAUNCHES, GRAPH_US = 200, 400.0
-#: Launches that tell how many a graph has; replays of each graph, taking turns.
-TRIALS, REPLAYS = 3, 15
+#: Launches that tell how many a graph has; replays of each graph, taking turns, and at most where these do not settle it.
+TRIALS, REPLAYS, MAX_REPLAYS = 3, 15, 60
+#: The ratio of two times is settled once its median lies, 19 times in 20, between two numbers that are so far apart.
+SETTLED = 1.02
 #: Seconds that a process waits at most for others to be done timing on its GPU.
 MAX_WAIT = 20.0
 
@@ -211,7 +213,7 @@ def _turn(gpu):
 
 
 def _times(torch, *launches):
-    """Medians of the times of one launch each, in µs, in graphs that take turns; the L2 cache is warm."""
+    """Medians of the times of one launch of each of two, in µs, in graphs that take turns; the L2 cache is warm."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
     def timed(run):
@@ -234,7 +236,16 @@ def _times(torch, *launches):
                 launch(inside)
         graph.replay()
         graphs.append((graph, []))
-    for _ in range(REPLAYS):
+    for replay in range(1, MAX_REPLAYS + 1):
         for graph, times in graphs:
             times.append(timed(graph.replay) / count)
+        if replay % REPLAYS == 0 and _is_settled(*(times for _, times in graphs)):
+            break
     return tuple(statistics.median(times) for _, times in graphs)
+
+
+def _is_settled(ours, theirs):
+    """Whether more replays would hardly change the ratio. The median's interval is that of order statistics, for any distribution."""
+    ratios = sorted(one / other for one, other in zip(ours, theirs))
+    middle, half = (len(ratios) - 1) / 2, 1.96 * math.sqrt(len(ratios)) / 2
+    return ratios[math.ceil(middle + half)] <= SETTLED * ratios[math.floor(middle - half)]

@@ -122,6 +122,18 @@ impl Function {
         self.ty(param.value).elem().scalar().map_or(8, Scalar::bytes)
     }
 
+    /// The first of the parameters that are these values one after the other, all of them pointers.
+    pub fn parameters_in_a_row(&self, values: &[ValueId]) -> Option<u32> {
+        let place = |value: ValueId| {
+            let splat = self.def_op(value).map(|id| self.op(id)).filter(|op| matches!(op.kind, OpKind::Splat));
+            let value = splat.map_or(value, |op| op.operands[0]);
+            self.ty(value).elem().pointee()?;
+            self.params.iter().position(|param| param.value == value)
+        };
+        let first = place(*values.first()?)?;
+        values.iter().enumerate().all(|(at, &value)| place(value) == Some(first + at)).then_some(first as u32)
+    }
+
     /// An empty function that about so many operations will stand in.
     pub fn with_room(name: impl Into<String>, ops: usize) -> Function {
         Function { ops: Vec::with_capacity(ops), values: Vec::with_capacity(ops), ..Function::new(name) }

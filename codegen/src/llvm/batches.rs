@@ -37,12 +37,12 @@ pub(super) fn batches(body: &str, most: u32, multiplies: bool) -> String {
         // What becomes of them may stand behind a barrier.
         let far = end_of(end, |line| line.ends_run() && line != Line::Collective);
         let fence = (around.is_some() && !multiplies).then_some(Fence::Loads);
-        let is_loop = around.is_some();
-        let batched =
-            loaded > most && write(&lines[start..far], &kinds[start..far], end - start, most, is_loop, fence, &mut text);
-        let next = if batched { far } else { end };
-        if !batched {
-            lines[start..end].iter().for_each(|line| put(line, &mut text));
+        let stretch = Stretch { lines: &lines[start..far], kinds: &kinds[start..far], front: end - start };
+        let batched = if loaded > most { stretch.in_batches(most, around.is_some(), fence) } else { None };
+        let next = if batched.is_some() { far } else { end };
+        match batched {
+            Some(batched) => text += &batched,
+            None => lines[start..end].iter().for_each(|line| put(line, &mut text)),
         }
         if let Some(line) = lines.get(next) {
             put(line, &mut text);
@@ -52,66 +52,70 @@ pub(super) fn batches(body: &str, most: u32, multiplies: bool) -> String {
     text
 }
 
-/// Whether it was worth it. Loads are among the first `front` lines.
-fn write(
-    lines: &[&str],
-    kinds: &[Line],
+/// Lines that no branch divides.
+struct Stretch<'a> {
+    lines: &'a [&'a str],
+    kinds: &'a [Line],
+    /// Loads are among so many of the first lines.
     front: usize,
-    most: u32,
-    is_loop: bool,
-    fence: Option<Fence>,
-    text: &mut String,
-) -> bool {
-    let (loads, loaded) = Run::of(&lines[..front]).loads_in_front(&kinds[..front], 0);
-    if loaded <= most {
-        return false;
-    }
-    let mut run = Run::of(lines);
-    // By line, the batch that brings the last of what it is made of.
-    let mut batch_of: Vec<Option<usize>> = vec![None; lines.len()];
-    let (mut last, mut filled) = (0, 0);
-    for &load in &loads {
-        if filled >= most / PART && kinds[load].loaded() > 0 {
-            (last, filled) = (last + 1, 0);
+}
+
+impl Stretch<'_> {
+    /// Its text in batches, where that is worth it.
+    fn in_batches(&self, most: u32, is_loop: bool, fence: Option<Fence>) -> Option<String> {
+        let &Stretch { lines, kinds, front } = self;
+        let (loads, loaded) = Run::of(&lines[..front]).loads_in_front(&kinds[..front], 0);
+        if loaded <= most {
+            return None;
         }
-        filled += kinds[load].loaded();
-        batch_of[load] = Some(last);
-    }
-    // Of each batch, its loads and where two numbers or more become one.
-    let mut batches: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); last + 1];
-    let mut computable = vec![false; lines.len()];
-    let mut results: FxHashSet<usize> = FxHashSet::default();
-    for index in 0..lines.len() {
-        let operands = &run.operands[index];
-        if let Some(batch) = batch_of[index] {
-            computable[index] = true;
-            results.insert(index);
-            batches[batch].0.push(index);
-        } else if kinds[index] == Line::Pure && operands.iter().all(|&operand| computable[operand]) {
-            computable[index] = true;
-            batch_of[index] = operands.iter().filter_map(|&operand| batch_of[operand]).max();
-            let Some(batch) = batch_of[index] else { continue };
-            operands.iter().for_each(|operand| _ = results.remove(operand));
-            results.insert(index);
-            if operands.iter().filter(|&&operand| batch_of[operand].is_some()).count() > 1 {
-                batches[batch].1.push(index);
+        let mut run = Run::of(lines);
+        // By line, the batch that brings the last of what it is made of.
+        let mut batch_of: Vec<Option<usize>> = vec![None; lines.len()];
+        let (mut last, mut filled) = (0, 0);
+        for &load in &loads {
+            if filled >= most / PART && kinds[load].loaded() > 0 {
+                (last, filled) = (last + 1, 0);
+            }
+            filled += kinds[load].loaded();
+            batch_of[load] = Some(last);
+        }
+        // Of each batch, its loads and where two numbers or more become one.
+        let mut batches: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); last + 1];
+        let mut computable = vec![false; lines.len()];
+        let mut results: FxHashSet<usize> = FxHashSet::default();
+        for index in 0..lines.len() {
+            let operands = &run.operands[index];
+            if let Some(batch) = batch_of[index] {
+                computable[index] = true;
+                results.insert(index);
+                batches[batch].0.push(index);
+            } else if kinds[index] == Line::Pure && operands.iter().all(|&operand| computable[operand]) {
+                computable[index] = true;
+                batch_of[index] = operands.iter().filter_map(|&operand| batch_of[operand]).max();
+                let Some(batch) = batch_of[index] else { continue };
+                operands.iter().for_each(|operand| _ = results.remove(operand));
+                results.insert(index);
+                if operands.iter().filter(|&&operand| batch_of[operand].is_some()).count() > 1 {
+                    batches[batch].1.push(index);
+                }
             }
         }
+        if LEAST_TO_ONE * results.len() > loaded as usize {
+            return None;
+        }
+        let mut text = String::new();
+        if !is_loop {
+            // What they are loaded by is computed before the first of them, or ptxas has fewer registers still.
+            (0..loads[0]).for_each(|index| run.write(index, &mut text));
+        }
+        for (loads, joins) in batches {
+            loads.into_iter().for_each(|line| run.write(line, &mut text));
+            fence.into_iter().for_each(|fence| put_fence(fence, &mut text));
+            joins.into_iter().for_each(|line| run.write(line, &mut text));
+        }
+        run.write_rest(&mut text);
+        Some(text)
     }
-    if LEAST_TO_ONE * results.len() > loaded as usize {
-        return false;
-    }
-    if !is_loop {
-        // What they are loaded by is computed before the first of them, or ptxas has fewer registers still.
-        (0..loads[0]).for_each(|index| run.write(index, text));
-    }
-    for (loads, joins) in batches {
-        loads.into_iter().for_each(|line| run.write(line, text));
-        fence.into_iter().for_each(|fence| put_fence(fence, text));
-        joins.into_iter().for_each(|line| run.write(line, text));
-    }
-    run.write_rest(text);
-    true
 }
 
 #[cfg(test)]

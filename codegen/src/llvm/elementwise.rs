@@ -15,10 +15,7 @@ use super::{
     Emitted, Emitter, entry_name, ins,
     value::{Reg, f32_constant, float_constant, memory_type, suffix, type_name},
 };
-use crate::{
-    passes::balance_selects::parameters_in_a_row,
-    ptx_strings::{Instruction, ReadParameter},
-};
+use crate::ptx_strings::{Instruction, ReadParameter};
 
 impl Emitter<'_> {
     pub(super) fn elementwise(&mut self, op: OpId) -> Emitted<()> {
@@ -118,7 +115,7 @@ impl Emitter<'_> {
     fn choose(&mut self, op: OpId, args: &[Reg]) -> Emitted<Reg> {
         let operation = self.function.op(op);
         let (number, values) = (args[0], &operation.operands[1..]);
-        if let Some(first) = parameters_in_a_row(self.function, values) {
+        if let Some(first) = self.function.parameters_in_a_row(values) {
             let instruction = ReadParameter { kernel: &entry_name(self.module), first };
             let bits =
                 self.asm_call(&instruction.text(), ReadParameter::CONSTRAINTS, ("", "#2"), &["i64"], &[("i32", number)])[0];

@@ -151,7 +151,7 @@ impl Row {
         let mut leaves = self.leaves();
         leaves.truncate(leaves.iter().rposition(Option::is_some)? + 1);
         let values = leaves.into_iter().collect::<Option<Vec<_>>>()?;
-        parameters_in_a_row(function, &values)?;
+        function.parameters_in_a_row(&values)?;
         (self.known.is_some() || values.contains(&self.base)).then_some(values)
     }
 }
@@ -180,18 +180,6 @@ fn is_worth_it(row: &Row) -> bool {
         (value, selects)
     });
     selects <= row.length + 1 && depth < row.length
-}
-
-/// The first of the kernel's parameters that are these values one after the other, all of them pointers.
-pub fn parameters_in_a_row(function: &Function, values: &[ValueId]) -> Option<u32> {
-    let place = |value: ValueId| {
-        let splat = function.def_op(value).map(|id| function.op(id)).filter(|op| matches!(op.kind, OpKind::Splat));
-        let value = splat.map_or(value, |op| op.operands[0]);
-        function.ty(value).elem().pointee()?;
-        function.params.iter().position(|param| param.value == value)
-    };
-    let first = place(*values.first()?)?;
-    values.iter().enumerate().all(|(at, &value)| place(value) == Some(first + at)).then_some(first as u32)
 }
 
 fn build(b: &mut Builder<'_>, row: &Row) -> ValueId {

@@ -222,13 +222,13 @@ impl<'a> Evaluator<'a> {
         match arguments.value("input_precision").to_const() {
             Some(Const::None) => {
                 match (default_precision(self.db, self.function.file(self.db)), arguments.value("allow_tf32").to_const()) {
-                    (Some(word), _) => self.precision_of(word, place),
+                    (Some(word), _) => self.precision_of(word, "TRITON_F32_DEFAULT is ", place),
                     (None, Some(Const::None)) => Ok(DotPrecision::Tf32),
                     (None, Some(value)) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
                     (None, None) => Err(Poisoned),
                 }
             }
-            Some(Const::Str(word)) => self.precision_of(&word, place),
+            Some(Const::Str(word)) => self.precision_of(&word, "", place),
             // The type does not hang on it.
             None if arguments.value("input_precision").has_unknown() => {
                 self.complete = false;
@@ -242,7 +242,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn precision_of(&mut self, word: &str, place: Place) -> Eval<DotPrecision> {
+    /// `from`: what a message says of where the word stands, if not at `place`.
+    fn precision_of(&mut self, word: &str, from: &str, place: Place) -> Eval<DotPrecision> {
         Ok(match word.to_ascii_lowercase().as_str() {
             "tf32" => DotPrecision::Tf32,
             "tf32x3" => DotPrecision::Tf32x3,
@@ -250,8 +251,10 @@ impl<'a> Evaluator<'a> {
             "bf16x3" => DotPrecision::Bf16x3,
             "bf16x6" => DotPrecision::Bf16x6,
             _ => {
-                let message =
-                    format!("{word:?} is no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\"");
+                let message = format!(
+                    "{from}{word:?}{} no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\"",
+                    if from.is_empty() { " is" } else { "," }
+                );
                 return Err(self.problem(Code::LNG011, place, message));
             }
         })
