@@ -549,7 +549,7 @@ fn a_kernels_hover_is_three_lines_and_the_rest_behind_them() {
     let (first, rest) = whole.split_once("\n---\n\n").expect("a rule");
     expect![[r#"
         **compute bound**, ~486.5 µs on H100 (estimated) · launch `matmul`, configuration 0  
-        ~68 registers (estimated) · 24.0 KiB shared memory (exact) · ~44 % occupancy, limited by registers (estimated)  
+        ~67 registers (estimated) · 24.0 KiB shared memory (exact) · ~44 % occupancy, limited by registers (estimated)  
         would gain ~1.33×: make the tile of the product twice as wide: L2 moves its operands less often; registers limit the occupancy, so with more warps (estimated)
     "#]]
     .assert_eq(first);
@@ -561,7 +561,7 @@ fn a_kernels_hover_is_three_lines_and_the_rest_behind_them() {
     let told = client.hover(&other, assumed, "fill(X");
     expect![[r#"
         **no launch is known**: one program computes ~0 FLOP and asks for ~512 bytes (estimated)  
-        ~15 registers (estimated) · no shared memory (exact) · ~100 % occupancy, limited by warps (estimated)  
+        ~14 registers (estimated) · no shared memory (exact) · ~100 % occupancy, limited by warps (estimated)  
         a launch block, or host code that launches it, tells its time and what would gain
     "#]]
     .assert_eq(told.split("\n---").next().unwrap_or_default());
