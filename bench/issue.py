@@ -25,14 +25,14 @@ OTHER_LATENCY = 20
 OPERANDS_READ = 12
 #: Cycles for which an instruction of a warp keeps its unit from the next one.
 UNITS = {"MUFU": 8, "SHFL": 2, "LDS": 2, "LDSM": 4, "STS": 2, "LDG": 4, "STG": 4, "HMMA": 16, "I2F": 8, "F2I": 8, "F2F": 8, "POPC": 8, "FLO": 8}
-LINE = re.compile(r"/\*([0-9a-f]{4,5})\*/\s+(.*?);\s+/\* 0x([0-9a-f]{16}) \*/")
+LINE = re.compile(r"/\*[0-9a-f]{4,5}\*/\s+(.*?);\s+/\* 0x[0-9a-f]{16} \*/")
 SECOND = re.compile(r"^\s+/\* 0x([0-9a-f]{16}) \*/")
 LABEL = re.compile(r"^(\.L_x_\d+):")
 
 
 class Instruction:
-    def __init__(self, address, text, high):
-        self.address, self.text = address, " ".join(text.split())
+    def __init__(self, text, high):
+        self.text = " ".join(text.split())
         # `@!P0 LDG.E.128 R4, …`
         self.name = next(word for word in self.text.split() if not word.startswith("@"))
         control = high >> 41
@@ -52,7 +52,7 @@ def read(path):
         elif found := LINE.search(line):
             first = found
         elif first and (second := SECOND.match(line)):
-            instructions.append(Instruction(int(first[1], 16), first[2], int(second[1], 16)))
+            instructions.append(Instruction(first[1], int(second[1], 16)))
             first = None
     loops = {}
     for index, instruction in enumerate(instructions):

@@ -147,5 +147,5 @@ def test_products_of_f32_follow_the_environment(monkeypatch):
         worst[word] = abs(out - x.astype(np.float64) @ y).max()
     assert worst["ieee"] < 1e-5 < 1e-4 < worst["tf32"] == worst[""]
     monkeypatch.setenv("TRITON_F32_DEFAULT", "fp32")
-    with pytest.raises(tritium.CompilationError, match='TRITON_F32_DEFAULT is "fp32", no input precision'):
+    with pytest.raises(tritium.CompilationError, match='TRITON_F32_DEFAULT: "fp32" is no input precision'):
         product[(1,)](out, x, y, N=16)

@@ -233,8 +233,13 @@ impl Function {
     }
 
     /// Visits every op that stands in a block, outer before inner, in program order.
-    pub fn walk(&self, mut visit: impl FnMut(BlockId, OpId)) {
-        let mut left: Vec<(BlockId, usize)> = vec![(self.body, 0)];
+    pub fn walk(&self, visit: impl FnMut(BlockId, OpId)) {
+        self.walk_regions(&[self.body], visit);
+    }
+
+    /// The same of these blocks and all inside them.
+    pub fn walk_regions(&self, regions: &[BlockId], mut visit: impl FnMut(BlockId, OpId)) {
+        let mut left: Vec<(BlockId, usize)> = regions.iter().rev().map(|&region| (region, 0)).collect();
         'blocks: while let Some((block, start)) = left.pop() {
             for (index, &op) in self.block(block).ops.iter().enumerate().skip(start) {
                 visit(block, op);

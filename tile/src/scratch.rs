@@ -85,7 +85,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
         },
         OpKind::Gather { .. } => {
             let ty = function.ty(operation.operands[0]);
-            if matches!(ty, Type::Shared { .. }) { 0 } else { ty.num_elements() as u32 * element_bytes(ty.elem()) }
+            if ty.is_buffer() { 0 } else { ty.num_elements() as u32 * element_bytes(ty.elem()) }
         }
         OpKind::Histogram => function.ty(operation.results[0]).num_elements() as u32 * 4,
         OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => {

@@ -183,6 +183,11 @@ impl Type {
         }
     }
 
+    /// Whether it is a place in shared memory.
+    pub fn is_buffer(&self) -> bool {
+        matches!(self, Type::Shared { .. })
+    }
+
     pub fn is_scalar(&self) -> bool {
         matches!(self, Type::Tile { shape, .. } if shape.is_empty())
     }

@@ -292,7 +292,7 @@ impl<'m> Checker<'m> {
     fn type_rules(&self, ty: &Type) -> Result<(), String> {
         let shape = ty.shape();
         // The number of a ring's slots is free; whether this is a ring is a matter of its layout.
-        let ring = usize::from(matches!(ty, Type::Shared { .. }) && !shape.is_empty() && shape[0] > 0);
+        let ring = usize::from(ty.is_buffer() && !shape.is_empty() && shape[0] > 0);
         if shape.len() > 8 || shape[ring..].iter().any(|extent| !extent.is_power_of_two()) {
             return Err(format!("`{ty}`: at most 8 extents, each a power of two"));
         }

@@ -107,7 +107,7 @@ impl Emitter<'_> {
     }
 
     fn shared_carried(&self, values: &[ValueId]) -> Emitted<()> {
-        match values.iter().any(|&v| matches!(self.ty(v), tritium_tile::Type::Shared { .. })) {
+        match values.iter().any(|&v| self.ty(v).is_buffer()) {
             true => Err(self.unsupported("a shared buffer is carried by control flow")),
             false => Ok(()),
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tritium_tile::{
-    Elem, OpId, OpKind, Scalar, Type, ValueId,
+    Elem, OpId, OpKind, Scalar, ValueId,
     layout::{
         Distributed, LayoutId, SharedLayout, Side,
         algebra::{apply, compose},
@@ -78,7 +78,7 @@ impl Emitter<'_> {
         let mut stores = false;
         for (side, value) in [(Side::A, a), (Side::B, b)] {
             let elem = self.ty(value).elem();
-            if matches!(self.ty(value), Type::Shared { .. }) {
+            if self.ty(value).is_buffer() {
                 let (at, buffer) = (self.place_of(value)?.base, self.buffer_layout(value)?);
                 let mut operand = self.operand(side, elem, at, buffer, lc, body)?;
                 operand.fragment = self.kept_fragment(op, side, operand.offsets.len() * k as usize);

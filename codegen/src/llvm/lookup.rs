@@ -7,8 +7,9 @@ use tritium_tile::{
     Elem, OpId, Scalar, Type,
     effects::MAX_ACCESS_BYTES,
     layout::{
-        Distributed, SharedLayout,
-        algebra::{apply, index_bits, shift_of},
+        Distributed,
+        algebra::{apply, shift_of},
+        shared::row_major,
     },
 };
 
@@ -17,11 +18,6 @@ use super::{
     value::{Reg, type_name},
 };
 use crate::{ptx_strings::Instruction, scratch::element_bytes};
-
-/// Elements in row-major order.
-fn plain(shape: &[u32]) -> SharedLayout {
-    SharedLayout { shape: shape.into(), offset: (0..index_bits(shape)).map(|bit| 1 << bit).collect() }
-}
 
 /// Columns of lanes, then warps.
 fn thread_columns(layout: &Distributed, f: impl Fn(u32) -> u32) -> Vec<u32> {
@@ -41,13 +37,13 @@ impl Emitter<'_> {
         let bytes = element_bytes(elem);
         let indices = self.regs(index)?;
         let base = match self.ty(source) {
-            Type::Shared { .. } if *self.buffer_layout(source)? != plain(shape) => {
+            Type::Shared { .. } if *self.buffer_layout(source)? != row_major(shape) => {
                 return Err(self.unsupported("a gather from a buffer that is not in row-major order"));
             }
             Type::Shared { .. } => self.place_of(source)?.base,
             Type::Tile { .. } => {
                 let (regs, base) = (self.regs(source)?, self.shared_offset(op)?);
-                self.store_tile(base, &plain(shape), self.tile_layout(source)?, elem, &regs)?;
+                self.store_tile(base, &row_major(shape), self.tile_layout(source)?, elem, &regs)?;
                 self.barrier();
                 base
             }
@@ -133,7 +129,7 @@ impl Emitter<'_> {
             self.asm(Instruction::CountShared { predicated: counted.is_some() }, &[], &args);
         }
         self.barrier();
-        let counts = self.load_tile(base, &plain(&to.shape), to, word)?;
+        let counts = self.load_tile(base, &row_major(&to.shape), to, word)?;
         self.set(result, counts);
         Ok(())
     }

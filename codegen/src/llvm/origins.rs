@@ -3,7 +3,7 @@
 //! **Invariant:** computed once from the function; values of the same loop have the same answer.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tritium_tile::{BlockId, Function, OpId, OpKind, ValueId, kinds, ops::BinaryOp};
+use tritium_tile::{BlockId, Function, OpId, OpKind, ValueId, effects::mask_of, kinds, ops::BinaryOp};
 
 pub(super) struct Origins {
     /// The body of the innermost loop that makes a value.
@@ -83,12 +83,7 @@ impl Origins {
                 }
                 _ => false,
             };
-            let mask = match op.kind {
-                OpKind::Load(_) => op.operands.get(1),
-                OpKind::Store(_) => op.operands.get(2),
-                _ => None,
-            };
-            if home.is_none() && mask.is_some_and(|mask| self.blocks[mask.index()] != Some(block)) {
+            if home.is_none() && mask_of(function, id).is_some_and(|mask| self.blocks[mask.index()] != Some(block)) {
                 self.far_masks.insert(id);
             }
             let made = match op.kind {
@@ -123,28 +118,20 @@ impl Origins {
         let mut unread: FxHashMap<ValueId, u32> = FxHashMap::default();
         let mut ended = 0;
         for &id in &function.block(block).ops {
-            for_operands(function, id, &mut |operand| {
+            let op = function.op(id);
+            let (mut read, mut is_loop) = (op.operands.to_vec(), op.kind.is_loop());
+            function.walk_regions(&op.regions, |_, inner| {
+                let inner = function.op(inner);
+                read.extend(&inner.operands);
+                is_loop |= inner.kind.is_loop();
+            });
+            for operand in read {
                 if let Some(made) = unread.remove(&operand) {
                     self.read_behind_loops[operand.index()] = made < ended;
                 }
-            });
-            let op = function.op(id);
-            ended += u32::from(is_or_holds_loop(function, id));
+            }
+            ended += u32::from(is_loop);
             unread.extend(op.results.iter().map(|&result| (result, ended)));
         }
     }
-}
-
-fn is_or_holds_loop(function: &Function, id: OpId) -> bool {
-    let op = function.op(id);
-    let mut inside = op.regions.iter().flat_map(|&region| &function.block(region).ops);
-    op.kind.is_loop() || inside.any(|&inner| is_or_holds_loop(function, inner))
-}
-
-/// Of an operation and of all inside it.
-fn for_operands(function: &Function, id: OpId, visit: &mut impl FnMut(ValueId)) {
-    let op = function.op(id);
-    op.operands.iter().for_each(|&operand| visit(operand));
-    let blocks = op.regions.iter().map(|&region| function.block(region));
-    blocks.flat_map(|block| &block.ops).for_each(|&inner| for_operands(function, inner, visit));
 }

@@ -180,9 +180,13 @@ impl Emitter<'_> {
 
     /// With what the lane that is another in this bit has.
     fn combine_with_lane(&mut self, region: BlockId, elems: &[Elem], value: &[Reg], bit: usize) -> Emitted<Vec<Reg>> {
-        let lane = Reg::Int(1 << bit);
-        let theirs: Vec<Reg> = elems.iter().zip(value).map(|(&elem, &reg)| self.shuffle(elem, reg, "bfly", lane)).collect();
+        let theirs = self.of_lane(elems, value, bit);
         self.combine(region, value, &theirs)
+    }
+
+    /// What the lane that is another in this bit has.
+    fn of_lane(&mut self, elems: &[Elem], value: &[Reg], bit: usize) -> Vec<Reg> {
+        elems.iter().zip(value).map(|(&elem, &reg)| self.shuffle(elem, reg, "bfly", Reg::Int(1 << bit))).collect()
     }
 
     /// All rows across lanes. `rows`: whose sums the rows' numbers are; `steps`: bits of a lane's number.
@@ -213,8 +217,7 @@ impl Emitter<'_> {
                         .collect()
                 };
                 let (mine, given) = (choose(&pair[1], &pair[0]), choose(&pair[0], &pair[1]));
-                let lane = Reg::Int(1 << bit);
-                let taken: Vec<Reg> = elems.iter().zip(given).map(|(&elem, reg)| self.shuffle(elem, reg, "bfly", lane)).collect();
+                let taken = self.of_lane(elems, &given, bit);
                 kept.push(self.combine(region, &mine, &taken)?);
             }
             values = kept;
@@ -340,10 +343,7 @@ impl Emitter<'_> {
                     value.push(e.when(works.filter(|_| together), type_name(elem), |e| e.partials(address, elem, 1)[0]));
                 }
                 for step in 0..along {
-                    let lane = Reg::Int(1 << step);
-                    let theirs: Vec<Reg> =
-                        elems.iter().zip(&value).map(|(&elem, &reg)| e.shuffle(elem, reg, "bfly", lane)).collect();
-                    value = e.combine(region, &value, &theirs)?;
+                    value = e.combine_with_lane(region, elems, &value, step as usize)?;
                 }
                 // It writes the slot that it has read if that is the element's of `total_slot`.
                 let low = (1 << along) - 1;

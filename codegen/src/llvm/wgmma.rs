@@ -5,7 +5,7 @@
 
 use tritium_semantics::target::Feature;
 use tritium_tile::{
-    Elem, OpId, Scalar, Type, ValueId,
+    Elem, OpId, Scalar, ValueId,
     layout::{Distributed, Side, algebra::shift_of, wgmma},
 };
 
@@ -48,7 +48,7 @@ impl Emitter<'_> {
         let mut rows: Vec<u32> = tiles.origins.iter().map(|o| o.0).collect();
         rows.sort_unstable();
         rows.dedup();
-        if matches!(self.ty(a), Type::Shared { .. }) {
+        if self.ty(a).is_buffer() {
             let matrix = wgmma::Matrix::of(&wgmma::as_matrix(self.buffer_layout(a)?, turned[0]), Side::A, bits, wgmma::M);
             let matrix = matrix.ok_or_else(|| refuse(self, "the left operand"))?;
             left_transposed = matrix.transposed;

@@ -844,7 +844,7 @@ impl Materialise<'_> {
         let value = self.made_of.get(&value).copied().unwrap_or(value);
         let ty = self.function.ty(value).clone();
         let home = self.homes.get(value.index()).copied().flatten();
-        if ty.is_scalar() || matches!(ty, Type::Shared { .. }) || home == Some(layout) {
+        if ty.is_scalar() || ty.is_buffer() || home == Some(layout) {
             return value;
         }
         if let Some(&made) = self.made.get(&(value, layout)) {

@@ -7,7 +7,7 @@
 //! **Invariant:** buffers that live at the same time do not overlap; every offset is a multiple of its [`alignment`]; the kernel fits a CTA or
 //! is refused with the bytes it needs.
 
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch::{alignment, bytes};
@@ -127,7 +127,7 @@ fn intervals(module: &Module, scratch: Scratch) -> Vec<Interval> {
     function.walk(|_, id| {
         let op = function.op(id);
         for &v in &op.operands {
-            if !matches!(function.ty(v), Type::Shared { .. }) {
+            if !function.ty(v).is_buffer() {
                 continue;
             }
             let v = crate::scratch::buffer_of(function, v);
@@ -202,8 +202,7 @@ impl Order {
                 self.retired.push(start);
             }
             let op = function.op(id);
-            if matches!(op.kind, OpKind::Dot { .. }) && op.operands.iter().any(|&v| matches!(function.ty(v), Type::Shared { .. }))
-            {
+            if matches!(op.kind, OpKind::Dot { .. }) && op.operands.iter().any(|&v| function.ty(v).is_buffer()) {
                 self.products.push(start);
             }
             for &region in &function.op(id).regions {

@@ -136,9 +136,9 @@ fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed>
             Some(finisher)
         }
     };
-    let buffers = wgmma.operands[..2].iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
+    let buffers = wgmma.operands[..2].iter().filter(|&&v| function.ty(v).is_buffer());
     // With one multiplication, the accumulator is an operand of the next: registers of the left operand would be carried beside it.
-    let registers = !matches!(function.ty(wgmma.operands[0]), Type::Shared { .. });
+    let registers = !function.ty(wgmma.operands[0]).is_buffer();
     let stay = !(registers && finisher.is_none()) && buffers.into_iter().all(|&v| stays(module, function, around, v));
     stay.then_some(Relaxed { wait, owner, carried, finisher })
 }

@@ -13,7 +13,7 @@
 //!
 //! **Invariant:** only barriers are added, each right in front of the access that needs it; running the pass again adds none.
 
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type, ValueDef, ValueId, layout::tma, rewrite};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, ValueDef, ValueId, layout::tma, rewrite};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch;
@@ -149,22 +149,22 @@ fn effects(module: &Module) -> Vec<Effect> {
             }
             OpKind::AsyncCopy(_) => effect.copies.push(buffer(op.operands[1])),
             OpKind::Wgmma { .. } => {
-                let buffers = op.operands.iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
+                let buffers = op.operands.iter().filter(|&&v| function.ty(v).is_buffer());
                 effect.reads.extend(buffers.map(|&v| buffer(v)));
                 effect.in_flight = true;
             }
             OpKind::LocalLoad => effect.reads.push(buffer(op.operands[0])),
-            OpKind::Gather { .. } if matches!(function.ty(op.operands[0]), Type::Shared { .. }) => {
+            OpKind::Gather { .. } if function.ty(op.operands[0]).is_buffer() => {
                 effect.reads.push(buffer(op.operands[0]));
             }
             OpKind::LocalStore => {
-                if let Some(&v) = op.operands.iter().find(|&&v| matches!(function.ty(v), Type::Shared { .. })) {
+                if let Some(&v) = op.operands.iter().find(|&&v| function.ty(v).is_buffer()) {
                     effect.writes.push(buffer(v));
                 }
             }
             _ => {
                 if matches!(op.kind, OpKind::Dot { .. }) {
-                    let buffers = op.operands.iter().filter(|&&v| matches!(function.ty(v), Type::Shared { .. }));
+                    let buffers = op.operands.iter().filter(|&&v| function.ty(v).is_buffer());
                     effect.reads.extend(buffers.map(|&v| buffer(v)));
                 }
                 if let Some(bytes) = own(id) {

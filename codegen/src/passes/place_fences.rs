@@ -10,7 +10,7 @@
 //!
 //! **Invariant:** only fences are added; running the pass again adds none.
 
-use tritium_tile::{BlockId, Function, Module, OpId, OpKind, Type, ValueId, rewrite};
+use tritium_tile::{BlockId, Function, Module, OpId, OpKind, ValueId, rewrite};
 
 use super::{CompileOptions, Fact, Pass, Unsupported};
 use crate::scratch;
@@ -57,7 +57,7 @@ fn needed(function: &Function) -> Vec<bool> {
 
 /// The allocation that a buffer is, or lies in.
 fn root(function: &Function, value: ValueId) -> Option<OpId> {
-    matches!(function.ty(value), Type::Shared { .. }).then(|| function.def_op(scratch::buffer_of(function, value)))?
+    function.ty(value).is_buffer().then(|| function.def_op(scratch::buffer_of(function, value)))?
 }
 
 struct Fences {

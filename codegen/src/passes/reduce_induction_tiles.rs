@@ -63,7 +63,7 @@ fn steps(function: &Function, id: OpId, carried: usize) -> Option<Vec<Step>> {
     let Carried { arg, next, .. } = function.for_loop(id)?.carried(carried)?;
     let ty = function.ty(arg);
     let moves = ty.elem().pointee().is_some() || ty.elem().scalar().is_some_and(|scalar| scalar.is_int());
-    if ty.is_scalar() || !moves || matches!(ty, Type::Shared { .. }) {
+    if ty.is_scalar() || !moves || ty.is_buffer() {
         return None;
     }
     let mut value = next;

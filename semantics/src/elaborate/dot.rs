@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
         match arguments.value("input_precision").to_const() {
             Some(Const::None) => {
                 match (default_precision(self.db, self.function.file(self.db)), arguments.value("allow_tf32").to_const()) {
-                    (Some(word), _) => self.precision_of(word, "TRITON_F32_DEFAULT is ", place),
+                    (Some(word), _) => self.precision_of(word, "TRITON_F32_DEFAULT: ", place),
                     (None, Some(Const::None)) => Ok(DotPrecision::Tf32),
                     (None, Some(value)) => Ok(if value.truth() { DotPrecision::Tf32 } else { DotPrecision::Ieee }),
                     (None, None) => Err(Poisoned),
@@ -251,10 +251,8 @@ impl<'a> Evaluator<'a> {
             "bf16x3" => DotPrecision::Bf16x3,
             "bf16x6" => DotPrecision::Bf16x6,
             _ => {
-                let message = format!(
-                    "{from}{word:?}{} no input precision: it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\"",
-                    if from.is_empty() { " is" } else { "," }
-                );
+                let words = "it is \"tf32\", \"tf32x3\", \"bf16x3\", \"bf16x6\" or \"ieee\"";
+                let message = format!("{from}{word:?} is no input precision: {words}");
                 return Err(self.problem(Code::LNG011, place, message));
             }
         })

@@ -15,7 +15,7 @@ use crate::{
     module::OpId,
     ops::{BinaryOp, CastOp, DotPrecision, OpKind},
     scratch::{dot_operand_at, element_bytes},
-    types::{Elem, Scalar, Type},
+    types::{Elem, Scalar},
 };
 
 /// Where the row (`side` 0) or column (1) of the result's element `flat` stands in the operand, at this inner step.
@@ -48,7 +48,7 @@ impl<'r> Machine<'r> {
             let value = op.operands[side];
             let ty = frame.function.ty(value);
             let elem = ty.elem();
-            let (owner, at, buffer) = if matches!(ty, Type::Shared { .. }) {
+            let (owner, at, buffer) = if ty.is_buffer() {
                 let (owner, at) = self.buffer(frame, id, value)?;
                 (owner, at, self.buffer_layout(frame, id, value)?.clone())
             } else {

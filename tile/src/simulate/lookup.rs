@@ -5,18 +5,13 @@
 use super::{By, Frame, Lanes, Machine, Register, Run};
 use crate::{
     layout::{
-        SharedLayout,
-        algebra::{apply, index_bits, shift_of},
+        algebra::{apply, shift_of},
+        shared::row_major,
     },
     module::OpId,
     scratch::element_bytes,
     types::{Elem, Scalar, Type},
 };
-
-/// Elements in row-major order.
-fn plain(shape: &[u32]) -> SharedLayout {
-    SharedLayout { shape: shape.into(), offset: (0..index_bits(shape)).map(|bit| 1 << bit).collect() }
-}
 
 impl<'r> Machine<'r> {
     pub(super) fn gather(&mut self, frame: &mut Frame<'r>, id: OpId, axis: usize) -> Run<()> {
@@ -31,7 +26,7 @@ impl<'r> Machine<'r> {
         let bytes = element_bytes(elem);
         let indices = self.tile(frame, id, index)?;
         let (owner, base) = match frame.function.ty(source) {
-            Type::Shared { .. } if *self.buffer_layout(frame, id, source)? != plain(shape) => {
+            Type::Shared { .. } if *self.buffer_layout(frame, id, source)? != row_major(shape) => {
                 return Err(self.malformed(frame, id, "a gather reads a buffer that is not in row-major order"));
             }
             Type::Shared { .. } => self.buffer(frame, id, source)?,
@@ -39,7 +34,7 @@ impl<'r> Machine<'r> {
                 let from = self.tile_layout(frame, id, source)?;
                 let registers = self.tile(frame, id, source)?;
                 let base = self.shared_offset(frame, id)?;
-                self.store_tile(frame, id, id, base, &plain(shape), from, elem, &registers)?;
+                self.store_tile(frame, id, id, base, &row_major(shape), from, elem, &registers)?;
                 self.shared.barrier();
                 (id, base)
             }
@@ -111,7 +106,7 @@ impl<'r> Machine<'r> {
             }
         }
         self.shared.barrier();
-        let counts = self.load_tile(frame, id, id, base, &plain(&to.shape), to, word)?;
+        let counts = self.load_tile(frame, id, id, base, &row_major(&to.shape), to, word)?;
         self.set_agreed(frame, id, result, counts)
     }
 }

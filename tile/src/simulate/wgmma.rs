@@ -12,7 +12,7 @@ use crate::{
     layout::{Side, algebra::apply, wgmma},
     module::{OpId, ValueId},
     scratch::element_bytes,
-    types::{Elem, Scalar, Type},
+    types::{Elem, Scalar},
 };
 
 /// The address that the unit reads for row (or column) `outer` and step `k` of an operand, from the bits of its descriptor: the "canonical
@@ -72,7 +72,7 @@ impl<'r> Machine<'r> {
             let (row, column) = bits.fold((0, 0), |(r, c), (_, &(row, column))| (r ^ row, c ^ column));
             for &(row0, column0, first) in &tiles.origins {
                 for k in (0..depth).step_by(step as usize) {
-                    let x = if matches!(frame.function.ty(a), Type::Shared { .. }) {
+                    let x = if frame.function.ty(a).is_buffer() {
                         self.operand(frame, id, a, turned[0], Side::A, wgmma::M, (row ^ row0, k), group, &mut held)?
                     } else {
                         self.left_registers(frame, id, a, row0, k, group)?

@@ -394,7 +394,7 @@ impl Checker<'_> {
         given.count(0..=1, 1)?;
         match types.first() {
             Some(tile) => self.buffer_and_tile(name, results[0], tile),
-            None => ask(matches!(results[0], Type::Shared { .. }), || "`local_alloc` gives a shared buffer"),
+            None => ask(results[0].is_buffer(), || "`local_alloc` gives a shared buffer"),
         }
     }
 
@@ -412,10 +412,7 @@ impl Checker<'_> {
         given.count(2..=3, 0)?;
         vector(attrs.vector)?;
         let (pointer, buffer) = (types[0], types[1]);
-        ask(
-            matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
-            || "`async_copy` copies to a shared buffer",
-        )?;
+        ask(buffer.is_buffer() && self.module.layouts.ring_slots(buffer).is_none(), || "`async_copy` copies to a shared buffer")?;
         ask(tile_elem(pointer).is_some() && !pointer.is_scalar() && pointer.shape() == buffer.shape(), || {
             format!("`async_copy` of `{pointer}` to `{buffer}`: the shapes differ")
         })?;
@@ -442,10 +439,7 @@ impl Checker<'_> {
         ask(results.is_empty(), || "`tma_load` has no results")?;
         let operands = tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
         let buffer = self.ty(operands.buffer);
-        ask(
-            matches!(buffer, Type::Shared { .. }) && self.module.layouts.ring_slots(buffer).is_none(),
-            || "`tma_load` copies to a shared buffer",
-        )?;
+        ask(buffer.is_buffer() && self.module.layouts.ring_slots(buffer).is_none(), || "`tma_load` copies to a shared buffer")?;
         ask(buffer.shape().len() == operands.starts.len(), || "a buffer of `tma_load` has the axes of the tensor")?;
         ask(usize::from(*contiguous) < operands.starts.len(), || "the contiguous axis is one of the tensor's")?;
         ask(self.ty(operands.base).is_scalar(), || "the base of a tensor is a scalar")?;
@@ -463,7 +457,7 @@ impl Checker<'_> {
         given.count(3..=3, 1)?;
         let matrix = |n: usize| wgmma::matrix_shape(types[n].shape(), turned[n]);
         ask(matrix(0).len() == 2 && matrix(1).len() == 2, || "`wgmma` takes matrices of rank 2")?;
-        let shared = |t: &Type| matches!(t, Type::Shared { .. }) && self.module.layouts.ring_slots(t).is_none();
+        let shared = |t: &Type| t.is_buffer() && self.module.layouts.ring_slots(t).is_none();
         ask(shared(types[1]), || "the right operand of `wgmma` is a shared buffer")?;
         ask(
             shared(types[0]) || tile_elem(types[0]).is_some() && !turned[0],
@@ -493,7 +487,7 @@ impl Checker<'_> {
     }
 
     fn buffer_and_tile(&self, name: &str, buffer: &Type, tile: &Type) -> Rule {
-        let shared = matches!(buffer, Type::Shared { .. }) && matches!(tile, Type::Tile { .. });
+        let shared = buffer.is_buffer() && matches!(tile, Type::Tile { .. });
         let same = shared && buffer.elem() == tile.elem() && buffer.shape() == tile.shape();
         ask(same, || format!("`{name}` joins a tile and a shared buffer of one element and shape"))
     }
