@@ -19,6 +19,7 @@ mod dot;
 mod dot_fma;
 mod early_loads;
 mod elementwise;
+mod exchanges_in_turns;
 mod index;
 mod inline_asm;
 mod lines;
@@ -536,6 +537,7 @@ impl<'m> Emitter<'m> {
         let body = batches::batches(&early_loads::early_loads(&self.body, registers), registers, self.multiplies);
         // A single warp has nobody beside it while it waits for both.
         let body = loads_first::loads_first(&body, registers, self.multiplies, self.module.num_warps > 1);
+        let body = if self.multiplies { body } else { exchanges_in_turns::exchanges_in_turns(&body) };
         let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies), registers);
         let body = behind_questions::behind_questions(body);
         let body = if self.module.num_warps == 1 { warp_meets(&body) } else { body };

@@ -46,6 +46,10 @@ const MAX_FREE_ELEMENTS_PER_THREAD: u32 = 4;
 /// The same for statistics of rows that are stored outside loops, where nothing runs while a barrier is waited for anyway (`bench/ablations.py`).
 const MAX_LAST_ELEMENTS_PER_THREAD: u32 = 2;
 
+/// Parts of sectors that the warps of a CTA write to a tile outside loops at most before it goes through shared memory: each takes a cycle, and
+/// there and back with a barrier between them takes about so many (`bench/ablations.py`).
+const MAX_PARTS_OF_SECTORS: u64 = 128;
+
 /// Where a tile has fewer elements than there are threads it is loaded, and what is made of it is computed, once for each layout that it is
 /// needed in, as long as a thread has at most this many elements: its caches give it sooner than another warp through shared memory.
 const MAX_REPEATED_ELEMENTS_PER_THREAD: u32 = 16;
@@ -63,6 +67,7 @@ const LOADED_BITS: u32 = 8 * MAX_ACCESS_BYTES;
 
 /// A line of the cache, of 128 bytes.
 const LINE_BITS: u32 = 8 * 128;
+const SECTOR_BITS: u32 = 8 * 32;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let function = &mut module.functions[0];
@@ -288,12 +293,27 @@ impl Assignment<'_> {
     }
 
     /// Whether an access costs little in a layout, however often that repeats its elements.
-    fn is_free_in(&self, kind: &OpKind, ty: &Type, layout: LayoutId) -> bool {
+    fn is_free_in(&self, kind: &OpKind, tile: &Type, layout: LayoutId) -> bool {
         let Some(layout) = self.table.distributed(layout) else { return false };
         let is_load = !matches!(kind, OpKind::Store(_));
-        let is_last = !is_load && self.loops == 0 && ty.shape().len() == 1;
+        let is_last = !is_load && self.loops == 0 && tile.shape().len() == 1;
         let most = if is_last { MAX_LAST_ELEMENTS_PER_THREAD } else { MAX_FREE_ELEMENTS_PER_THREAD };
-        layout.distinct_registers() as u32 <= most || is_load && is_repeatable_in(ty, layout)
+        layout.distinct_registers() as u32 <= most || is_load && is_repeatable_in(tile, layout)
+    }
+
+    /// Whether lanes that store a tile outside loops write so small parts of sectors in a layout, where they write more in the one that it wants, that it had
+    /// better go there.
+    fn tears_sectors_in(&self, tile: &Type, wanted: LayoutId, layout: LayoutId) -> bool {
+        let (Some(wanted), Some(layout)) = (self.table.distributed(wanted), self.table.distributed(layout)) else { return false };
+        let Some(&first) = wanted.register.first().or(wanted.lane.first()).filter(|base| base.is_power_of_two()) else { return false };
+        let elements = SECTOR_BITS / tile.elem().bits().max(8);
+        let written = |layout: &Distributed| {
+            let is_written = |n: &u32| [&layout.register, &layout.lane].into_iter().any(|bases| bases.contains(&(first << n)));
+            (0..elements.ilog2()).take_while(is_written).count()
+        };
+        self.loops == 0
+            && written(layout) < written(wanted)
+            && tile.num_elements() >> written(layout) > MAX_PARTS_OF_SECTORS
     }
 
     /// Whether a load of rows takes as many elements of a row at once in a layout as in the one that it wants, or more: what it wants may be narrowed by
@@ -447,6 +467,7 @@ impl Assignment<'_> {
         let op = function.op(id);
         let Some(mut layouts) = self.anchors.get(&id).cloned() else { return };
         if let Some(layout) = moved
+            && !(matches!(op.kind, OpKind::Store(_)) && self.tears_sectors_in(function.ty(op.operands[1]), layouts[0], layout))
             && (self.is_free_in(&op.kind, function.ty(op.operands[0]), layout)
                 || matches!(op.kind, OpKind::Load(_)) && self.loads_wider_in(function.ty(op.results[0]), layouts[0], layout)
                 || matches!(op.kind, OpKind::Store(_)) && self.stores_as_wide_in(function.ty(op.operands[1]), layouts[0], layout))
