@@ -19,7 +19,6 @@ mod dot;
 mod dot_fma;
 mod early_loads;
 mod elementwise;
-mod exchanges_in_turns;
 mod index;
 mod inline_asm;
 mod lines;
@@ -57,7 +56,11 @@ use tritium_tile::{
 };
 
 pub use crate::Unsupported;
-use crate::{passes, ptx_strings::Instruction, tensor_map::TensorMap};
+use crate::{
+    passes,
+    ptx_strings::{Instruction, shared_note},
+    tensor_map::TensorMap,
+};
 pub use control::{REDUCE_LOOPS, UNROLL_FULL};
 use value::{Reg, float_constant, int_constant, memory_type, type_name};
 
@@ -526,6 +529,9 @@ impl<'m> Emitter<'m> {
         if self.entry.contains("@shared") || self.body.contains("@shared") {
             put(format_args!("@shared = external addrspace(3) global [0 x i8], align 1024"));
         }
+        if let Some(bytes) = self.module.shared_bytes.filter(|&bytes| bytes > 0) {
+            put(format_args!("module asm \"{}\"", shared_note(bytes)));
+        }
         for global in &self.globals {
             put(format_args!("{global}"));
         }
@@ -537,7 +543,6 @@ impl<'m> Emitter<'m> {
         let body = batches::batches(&early_loads::early_loads(&self.body, registers), registers, self.multiplies);
         // A single warp has nobody beside it while it waits for both.
         let body = loads_first::loads_first(&body, registers, self.multiplies, self.module.num_warps > 1);
-        let body = if self.multiplies { body } else { exchanges_in_turns::exchanges_in_turns(&body) };
         let body = order::depth_first(&rows_first::rows_first(&body, self.multiplies), registers);
         let body = behind_questions::behind_questions(body);
         let body = if self.module.num_warps == 1 { warp_meets(&body) } else { body };

@@ -33,6 +33,19 @@ impl Fence {
     }
 }
 
+const SHARED_NOTE: &str = "// bytes of shared memory of a CTA: ";
+
+/// A comment in a kernel's PTX. Shared memory is dynamic, so PTX does not say how much a CTA takes, and whoever assembles asks how many CTAs an SM holds.
+pub fn shared_note(bytes: u32) -> String {
+    format!("{SHARED_NOTE}{bytes}")
+}
+
+/// What [`shared_note`] says; none where it says nothing.
+pub fn noted_shared_bytes(ptx: &str) -> u32 {
+    let rest = ptx.split_once(SHARED_NOTE).and_then(|(_, rest)| rest.lines().next());
+    rest.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0)
+}
+
 /// i32 → the pointer that is so many parameters of the kernel behind the first. The driver lays parameters out one behind the other, each at a
 /// multiple of its size, so pointers that are neighbours in the signature are a row of 64-bit words, of which this reads one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

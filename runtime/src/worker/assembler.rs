@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use tritium_codegen::ptx_strings::Fence;
+use tritium_codegen::ptx_strings::{Fence, noted_shared_bytes};
 use tritium_semantics::{
     occupancy::{occupancy, registers_of_thread},
     target::Gpu,
@@ -27,6 +27,9 @@ const LEAST_FREED: u32 = 8;
 /// Warps of an SM that are enough for rows that are loaded and then exchanged between lanes: what one waits for, others do not hide in either case, and with more
 /// registers ptxas computes elements side by side. With loops, which stream, more warps are better (`bench/ablations.py`).
 const ENOUGH_WARPS: u32 = 16;
+
+/// The directive of a kernel that says how many threads a CTA has.
+const MAX_THREADS: &str = ".maxntid ";
 
 /// How long ptxas may take over one kernel.
 pub(super) const TIME: Duration = Duration::from_secs(120);
@@ -89,7 +92,8 @@ impl Assembler {
     /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
     /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
     /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
-    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time.
+    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time. Of products and loops it makes better code if it is told the CTAs that
+    /// it has chosen ([`as_many`]).
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
         self.last = Some(call.clone());
@@ -98,12 +102,15 @@ impl Assembler {
             None => Waiting::start(call)?,
         };
         let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
+        // It waits while the first works: starting takes as long as what it will do.
+        let second = has_loops_or_products(request.ptx).then(|| Waiting::start(self.last.clone()?).ok()).flatten();
         let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
         let weighed = weighed?;
         let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
         if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
             let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
-            return Ok(enough.transpose()?.filter(uses_more).unwrap_or(weighed));
+            let code = enough.transpose()?.filter(uses_more).unwrap_or(weighed);
+            return Ok(second.and_then(|second| as_many(second, request, &code)).unwrap_or(code));
         }
         // Rows that are exchanged one after the other wait longer than for what is spilled.
         let taken_back = if weighed.spilled() > 0 { &[Fence::Loads][..] } else { &fences };
@@ -172,6 +179,20 @@ fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Ass
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
+/// The code for as many CTAs as an SM holds of what has been made, if nothing is spilled. Left to itself, ptxas weighs registers against CTAs and aims at
+/// fewer than what it settles on leaves room for; told how many, it schedules for all the registers that these leave (`bench/ablations.py`).
+fn as_many(waiting: Waiting, request: &AssembleRequest, code: &Assembled) -> Option<Assembled> {
+    let held = occupancy(Gpu::find(request.sm)?.sm, threads(request)?, code.registers, noted_shared_bytes(request.ptx), 0)?;
+    let (before, behind) = request.ptx.split_once(MAX_THREADS)?;
+    let ptx = format!("{before}.minnctapersm {}\n{MAX_THREADS}{behind}", held.ctas_per_sm);
+    waiting.finish(&ptx).ok().filter(|code| code.spilled() == 0)
+}
+
+/// Whether there are loops or products, and nobody has limited the registers.
+fn has_loops_or_products(ptx: &str) -> bool {
+    ["$L__BB", "mma.sync", "wgmma"].iter().any(|work| ptx.contains(work)) && !ptx.contains(".maxnreg")
+}
+
 /// What two calls give that are made at the same time, if there is a second.
 fn beside<A, B: Send>(first: impl FnOnce() -> A, second: Option<impl FnOnce() -> B + Send>) -> (A, Option<B>) {
     std::thread::scope(|scope| {
@@ -199,7 +220,7 @@ fn exchanges_rows(ptx: &str) -> bool {
 
 /// Threads of a CTA.
 fn threads(request: &AssembleRequest) -> Option<u32> {
-    request.ptx.split_once(".maxntid ").and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse().ok())
+    request.ptx.split_once(MAX_THREADS).and_then(|(_, rest)| rest.split([',', '\n']).next()?.trim().parse().ok())
 }
 
 /// Whether each thread has all registers that it can have where an SM holds a single CTA.
