@@ -166,6 +166,33 @@ fn ptx_becomes_machine_code_and_comes_from_the_store_the_second_time() {
     assert!(compile_ptx(&idle, &store, &PtxRequest { passes: "", ..hopper(DOUBLE) }).is_err());
 }
 
+/// Eight values that a loop carries, whose CTAs shared memory limits to two.
+#[test]
+fn a_loop_is_scheduled_for_the_registers_that_its_ctas_leave() {
+    let names = |name: &str| (0..96).map(|n| format!("%{name}{n}")).collect::<Vec<_>>();
+    let each = |line: &dyn Fn(&str, &str) -> String| {
+        names("a").iter().zip(names("b")).map(|(a, b)| line(a, &b)).collect::<String>()
+    };
+    let loads = each(&|a, _| format!("ld.global.f32 {a}, [%p];\nadd.s64 %p, %p, 4096;\n"));
+    let work = each(&|a, b| format!("ld.global.f32 {b}, [%p];\nadd.s64 %p, %p, 4096;\nfma.rn.f32 {a}, {a}, {b}, {b};\n"));
+    let stores = each(&|a, _| format!("st.global.f32 [%p], {a};\nadd.s64 %p, %p, 4096;\n"));
+    let ptx = |shared: u32| {
+        format!(
+            "// bytes of shared memory of a CTA: {shared}\n.version 8.3\n.target sm_90a\n.address_size 64\n\
+             .visible .entry f(.param .u64 out, .param .u32 n)\n.maxntid 128, 1, 1\n{{\n\
+             .reg .f32 %a<96>;\n.reg .f32 %b<96>;\n.reg .b64 %p;\n.reg .b32 %n;\n.reg .pred %q;\n\
+             ld.param.u64 %p, [out];\nld.param.u32 %n, [n];\n{loads}$L__BB0_1:\n{work}\
+             sub.s32 %n, %n, 1;\nsetp.gt.s32 %q, %n, 0;\n@%q bra $L__BB0_1;\n{stores}ret;\n}}\n"
+        )
+    };
+    let registers = |shared| {
+        let code = pool().assemble(&ptxas::AssembleRequest { ptx: &ptx(shared), sm: "sm_90a" }).unwrap();
+        assert_eq!(code.spill_stores, 0);
+        code.registers
+    };
+    assert!(registers(110 << 10) > registers(0), "{} {}", registers(110 << 10), registers(0));
+}
+
 #[test]
 fn ptxas_says_what_is_wrong_and_where() {
     let ptx = ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry f()\n{\n\tnot an instruction;\n}\n";

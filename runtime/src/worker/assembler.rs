@@ -266,6 +266,14 @@ mod tests {
     }
 
     #[test]
+    fn loops_and_products_are_asked_for_again() {
+        assert!(has_loops_or_products("mma.sync.aligned;\n") && has_loops_or_products("@%p1 bra $L__BB0_1;\n"));
+        assert!(!has_loops_or_products("shfl.sync.bfly.b32 %r1;\n"));
+        // Who limits registers has said what is wanted.
+        assert!(!has_loops_or_products(".maxnreg 64\n@%p1 bra $L__BB0_1;\n"));
+    }
+
+    #[test]
     fn eight_registers_fewer_are_worth_it() {
         let spilling =
             |registers: u32| Assembled { spill_stores: 4 * registers, spill_loads: 4 * registers, ..Assembled::default() };
