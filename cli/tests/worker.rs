@@ -170,9 +170,8 @@ fn ptx_becomes_machine_code_and_comes_from_the_store_the_second_time() {
 #[test]
 fn a_loop_is_scheduled_for_the_registers_that_its_ctas_leave() {
     let names = |name: &str| (0..96).map(|n| format!("%{name}{n}")).collect::<Vec<_>>();
-    let each = |line: &dyn Fn(&str, &str) -> String| {
-        names("a").iter().zip(names("b")).map(|(a, b)| line(a, &b)).collect::<String>()
-    };
+    let each =
+        |line: &dyn Fn(&str, &str) -> String| names("a").iter().zip(names("b")).map(|(a, b)| line(a, &b)).collect::<String>();
     let loads = each(&|a, _| format!("ld.global.f32 {a}, [%p];\nadd.s64 %p, %p, 4096;\n"));
     let work = each(&|a, b| format!("ld.global.f32 {b}, [%p];\nadd.s64 %p, %p, 4096;\nfma.rn.f32 {a}, {a}, {b}, {b};\n"));
     let stores = each(&|a, _| format!("st.global.f32 [%p], {a};\nadd.s64 %p, %p, 4096;\n"));

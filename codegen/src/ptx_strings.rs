@@ -642,3 +642,14 @@ impl Instruction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_is_noted() {
+        assert_eq!(noted_shared_bytes(&format!("{}\n.version 8.4\n", shared_note(29440))), 29440);
+        assert_eq!(noted_shared_bytes(".version 8.4\n"), 0);
+    }
+}

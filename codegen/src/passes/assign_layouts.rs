@@ -67,6 +67,8 @@ const LOADED_BITS: u32 = 8 * MAX_ACCESS_BYTES;
 
 /// A line of the cache, of 128 bytes.
 const LINE_BITS: u32 = 8 * 128;
+
+/// A sector of a line, of 32 bytes.
 const SECTOR_BITS: u32 = 8 * 32;
 
 fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
@@ -301,19 +303,18 @@ impl Assignment<'_> {
         layout.distinct_registers() as u32 <= most || is_load && is_repeatable_in(tile, layout)
     }
 
-    /// Whether lanes that store a tile outside loops write so small parts of sectors in a layout, where they write more in the one that it wants, that it had
-    /// better go there.
+    /// Whether a store outside loops writes too many parts of sectors in a layout to be done where the tile is, and larger ones in the layout that it wants.
     fn tears_sectors_in(&self, tile: &Type, wanted: LayoutId, layout: LayoutId) -> bool {
         let (Some(wanted), Some(layout)) = (self.table.distributed(wanted), self.table.distributed(layout)) else { return false };
-        let Some(&first) = wanted.register.first().or(wanted.lane.first()).filter(|base| base.is_power_of_two()) else { return false };
+        let Some(&first) = wanted.register.first().or(wanted.lane.first()).filter(|base| base.is_power_of_two()) else {
+            return false;
+        };
         let elements = SECTOR_BITS / tile.elem().bits().max(8);
         let written = |layout: &Distributed| {
             let is_written = |n: &u32| [&layout.register, &layout.lane].into_iter().any(|bases| bases.contains(&(first << n)));
             (0..elements.ilog2()).take_while(is_written).count()
         };
-        self.loops == 0
-            && written(layout) < written(wanted)
-            && tile.num_elements() >> written(layout) > MAX_PARTS_OF_SECTORS
+        self.loops == 0 && written(layout) < written(wanted) && tile.num_elements() >> written(layout) > MAX_PARTS_OF_SECTORS
     }
 
     /// Whether a load of rows takes as many elements of a row at once in a layout as in the one that it wants, or more: what it wants may be narrowed by

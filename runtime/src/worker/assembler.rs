@@ -92,8 +92,8 @@ impl Assembler {
     /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
     /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
     /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
-    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time. Of products and loops it makes better code if it is told the CTAs that
-    /// it has chosen ([`as_many`]).
+    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time. Behind them, where there are loops or
+    /// products, it is asked for as many CTAs as it has chosen ([`as_many`]).
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request, Occupancy::Weighed);
         self.last = Some(call.clone());
@@ -102,7 +102,7 @@ impl Assembler {
             None => Waiting::start(call)?,
         };
         let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
-        // It waits while the first works: starting takes as long as what it will do.
+        // It starts while the first works, as starting takes half of its time.
         let second = has_loops_or_products(request.ptx).then(|| Waiting::start(self.last.clone()?).ok()).flatten();
         let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
         let weighed = weighed?;
