@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Other projects' test-suites on a machine that has PyTorch, Triton and GPUs, but neither a network nor these projects.
 #
-#   bench/kit.sh pack DIR LIGER FLA                   here: the wheel of target/release/tritium, what pytest needs, and both checkouts, into DIR/kit.tar.xz
-#   bench/kit.sh time DIR OUT FILE_SECONDS SECONDS    there: both suites under TRITIUM=bench, liger-kernel's on the last GPU and the other on the rest (in turn on one), into OUT
+#   bench/kit.sh pack DIR LIGER FLA [TRITON]          here: the wheel of target/release/tritium, what pytest needs, and the checkouts, into DIR/kit.tar.xz
+#   bench/kit.sh pass DIR OUT FILE_SECONDS SECONDS    there: both suites under TRITIUM=1, liger-kernel's on the last GPU and the other on the rest (in turn on one), into OUT
+#   bench/kit.sh time DIR OUT FILE_SECONDS SECONDS    there: the same under TRITIUM=bench
+#   bench/kit.sh check DIR OUT                        there, on one GPU: what a launch and a tuner cost, `torch.compile`, faults, programs of `tritium build`, into OUT
+#   bench/kit.sh language DIR OUT SECONDS             there, on one GPU: Triton's own language tests, into OUT
 #   bench/kit.sh python DIR …                         there: Python with the wheels
 #
 # Launches slower than `REPLAY_BELOW` are kept for `bench/replay.py`: `cat OUT/kept.tar.xz.* | tar -xJ`.
@@ -24,7 +27,7 @@ PYTHON
 }
 
 pack() {
-  local liger=$1 fla=$2 place wheel
+  local liger=$1 fla=$2 triton=${3:-} place wheel
   place=$(mktemp -d)
   mkdir "$place/wheels" "$place/liger" "$place/fla"
   python3 -m pip download --quiet --no-deps --dest "$place/wheels" pytest pluggy iniconfig packaging pygments einops
@@ -33,6 +36,13 @@ pack() {
   cp -r "$liger/src" "$liger/test" "$liger/pyproject.toml" "$place/liger"
   rm -rf "$place/liger/test/resources" "$place/liger/test/convergence"
   cp -r "$fla/fla" "$fla/tests" "$fla/scripts" "$fla/pyproject.toml" "$place/fla"
+  if [ -n "$triton" ]; then
+    mkdir "$place/triton"
+    cp -r "$triton/python/test/conftest.py" "$triton/python/test/unit/language" "$place/triton"
+    touch "$place/triton/pytest.ini"
+    python3 "$root/bench/build.py" prepare "$place/programs" --tritium "$root/target/release/tritium"
+    rm -rf "$place/programs/crate" "$place/programs/kernels"
+  fi
   mkdir -p "$kit"
   tar -C "$place" -c . | xz -T0 -6 >"$kit/kit.tar.xz"
   rm -rf "$place"
@@ -47,18 +57,20 @@ unpacked() {
   export PYTHONPATH="$kit/site:$root/bench" PATH="$kit/site/bin:$PATH"
 }
 
-# suite GPUS JOBS NAME TITLE SOURCE PATTERN …, out of `time_both`
+# suite GPUS JOBS NAME TITLE SOURCE PATTERN …, out of `both`
 suite() {
   local gpus=$1 jobs=$2 name=$3 title=$4 source=$5
   shift 5
   mkdir -p "$kit/kept/$name"
-  REPLAY=$kit/kept/$name timeout "$seconds" python3 "$root/bench/suites.py" "$kit/$name" "$@" --source "$source" --mode bench \
-    --gpus "$gpus" --jobs "$jobs" --seconds "$file_seconds" --pytest=-p --pytest=replay \
-    --csv "$out/$name.csv" --out "$out/suites-$name.md" --title "$title" >"$out/$name.log" 2>&1 || true
+  REPLAY=$kit/kept/$name timeout "$seconds" python3 "$root/bench/suites.py" "$kit/$name" "$@" --source "$source" --mode "$mode" \
+    --gpus "$gpus" --jobs "$jobs" --seconds "$file_seconds" ${kept:+--pytest=-p --pytest=replay} \
+    --csv "$out/$name.csv" --out "$out/$result-$name.md" --title "$title" >"$out/$name.log" 2>&1 || true
 }
 
-time_both() {
-  local out=$1 file_seconds=$2 seconds=$3 gpus each last others
+# both MODE RESULT OUT FILE_SECONDS SECONDS
+both() {
+  local mode=$1 result=$2 out=$3 file_seconds=$4 seconds=$5 kept= gpus each last others
+  [ "$mode" != bench ] || kept=yes
   out=$(realpath -m "$out")
   mkdir -p "$out"
   gpus=$(nvidia-smi -L | wc -l) each=$(($(nproc) / gpus)) last=$((gpus - 1))
@@ -67,12 +79,43 @@ time_both() {
   [ "$gpus" -gt 1 ] || wait
   suite "$others" $((each * (gpus > 1 ? last : 1))) fla flash-linear-attention . "tests/modules/test_*.py" "tests/ops/test_*.py"
   wait
-  tar -C "$kit/kept" -c . | xz -T0 -3 | split -b 15M - "$out/kept.tar.xz."
+  [ -z "$kept" ] || tar -C "$kit/kept" -c . | xz -T0 -3 | split -b 15M - "$out/kept.tar.xz."
+}
+
+check() {
+  local out=$1
+  out=$(realpath -m "$out")
+  mkdir -p "$out"
+  # Times first, while nothing else runs.
+  timeout 290 python3 "$root/bench/python_module.py" --out "$out/python-module.json" || true
+  timeout 150 python3 -m pytest -q -p no:cacheprovider "$root/python/tests/test_gpu_faults.py" 2>&1 | tee "$out/faults.txt" || true
+  timeout 120 python3 "$root/bench/build.py" check "$kit/programs" --tritium "$(command -v tritium)" 2>&1 | tee "$out/programs.txt" || true
+}
+
+# Of the two files that have most tests a quarter, of the others all, side by side.
+language() {
+  local out=$1 seconds=$2 half=$(($(nproc) / 2))
+  out=$(realpath -m "$out")
+  mkdir -p "$out"
+  tests core --of 4 "language/test_core.py" "language/test_conversions.py" &
+  tests others --of 1 "language/test_comp*.py" "language/test_[!c]*.py"
+  wait
+}
+
+# tests NAME ARGUMENT …, out of `language`
+tests() {
+  local name=$1
+  shift
+  timeout "$seconds" python3 "$root/bench/suites.py" "$kit/triton" "$@" --mode 1 --jobs "$half" --split "$half" --seconds 100 \
+    --out "$out/language-$name.md" --title "Triton's language tests" >"$out/language-$name.log" 2>&1 || true
 }
 
 case $command in
   pack) pack "$@" ;;
-  time) unpacked; time_both "$@" ;;
+  pass) unpacked; both 1 tests "$@" ;;
+  time) unpacked; both bench suites "$@" ;;
+  check) unpacked; check "$@" ;;
+  language) unpacked; language "$@" ;;
   python) unpacked; python3 "$@" ;;
   *) echo "kit.sh: no command $command" >&2 && exit 2 ;;
 esac

@@ -149,7 +149,7 @@ def main():
         passed = [test for test, outcome in ours.items() if outcome[0] == "passed"]
         wrong = sorted(test for test, outcome in alone.items() if outcome[0] == "passed")
         lost.update((test.partition("[")[0], " ".join(ours[test])) for test in wrong)
-        failures.update(" ".join(outcome) for outcome in ours.values() if outcome[0] in ("failure", "error"))
+        failures.update((test.partition("[")[0], " ".join(outcome)) for test, outcome in ours.items() if outcome[0] in ("failure", "error"))
         by = collections.Counter()
         for kernel in kernels:
             by[kernel["by"]] += kernel["specialisations"]
@@ -184,7 +184,7 @@ def main():
     ]
     for title, told in (
         ("Pass under Triton alone:", [f"{count}: `{test}`: {outcome}" for (test, outcome), count in lost.most_common(60)]),
-        ("Failures, by how many tests have them:", [f"{count}: `{cause}`" for cause, count in failures.most_common(20)]),
+        ("Failures, by how many tests have them:", [f"{count}: `{test}`: `{cause}`" for (test, cause), count in failures.most_common(20)]),
         ("Refused, by specialisations:", [f"{count}: {cause}" for cause, count in causes.most_common(40)]),
     ):
         if told:

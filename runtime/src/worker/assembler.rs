@@ -103,7 +103,7 @@ impl Assembler {
         };
         let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
         // It starts while the first works, as starting takes half of its time.
-        let second = has_loops_or_products(request.ptx).then(|| Waiting::start(self.last.clone()?).ok()).flatten();
+        let second = is_asked_for_as_many(request.ptx).then(|| Waiting::start(self.last.clone()?).ok()).flatten();
         let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
         let weighed = weighed?;
         let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
@@ -189,8 +189,12 @@ fn as_many(waiting: Waiting, request: &AssembleRequest, code: &Assembled) -> Opt
 }
 
 /// Whether there are loops or products, and nobody has limited the registers.
+fn is_asked_for_as_many(ptx: &str) -> bool {
+    has_loops_or_products(ptx) && !ptx.contains(".maxnreg")
+}
+
 fn has_loops_or_products(ptx: &str) -> bool {
-    ["$L__BB", "mma.sync", "wgmma"].iter().any(|work| ptx.contains(work)) && !ptx.contains(".maxnreg")
+    ["$L__BB", "mma.sync", "wgmma"].iter().any(|work| ptx.contains(work))
 }
 
 /// What two calls give that are made at the same time, if there is a second.
@@ -215,7 +219,7 @@ fn enough_ctas(request: &AssembleRequest) -> Option<u32> {
 
 /// Straight-line code in which lanes exchange what they have and nothing is multiplied.
 fn exchanges_rows(ptx: &str) -> bool {
-    ptx.contains("shfl.sync") && !["$L__BB", "mma.sync", "wgmma"].iter().any(|other| ptx.contains(other))
+    ptx.contains("shfl.sync") && !has_loops_or_products(ptx)
 }
 
 /// Threads of a CTA.
@@ -267,10 +271,10 @@ mod tests {
 
     #[test]
     fn loops_and_products_are_asked_for_again() {
-        assert!(has_loops_or_products("mma.sync.aligned;\n") && has_loops_or_products("@%p1 bra $L__BB0_1;\n"));
-        assert!(!has_loops_or_products("shfl.sync.bfly.b32 %r1;\n"));
+        assert!(is_asked_for_as_many("mma.sync.aligned;\n") && is_asked_for_as_many("@%p1 bra $L__BB0_1;\n"));
+        assert!(!is_asked_for_as_many("shfl.sync.bfly.b32 %r1;\n"));
         // Who limits registers has said what is wanted.
-        assert!(!has_loops_or_products(".maxnreg 64\n@%p1 bra $L__BB0_1;\n"));
+        assert!(!is_asked_for_as_many(".maxnreg 64\n@%p1 bra $L__BB0_1;\n"));
     }
 
     #[test]
