@@ -57,6 +57,13 @@ unpacked() {
   export PYTHONPATH="$kit/site:$root/bench" PATH="$kit/site/bin:$PATH"
 }
 
+# into OUT: the kit, unpacked, and the folder that results go into.
+into() {
+  unpacked
+  out=$(realpath -m "$1")
+  mkdir -p "$out"
+}
+
 # suite GPUS JOBS NAME TITLE SOURCE PATTERN …, out of `both`
 suite() {
   local gpus=$1 jobs=$2 name=$3 title=$4 source=$5
@@ -67,12 +74,10 @@ suite() {
     --csv "$out/$name.csv" --out "$out/$result-$name.md" --title "$title" >"$out/$name.log" 2>&1 || true
 }
 
-# both MODE RESULT OUT FILE_SECONDS SECONDS
+# both MODE RESULT FILE_SECONDS SECONDS
 both() {
-  local mode=$1 result=$2 out=$3 file_seconds=$4 seconds=$5 kept= gpus each last others
+  local mode=$1 result=$2 file_seconds=$3 seconds=$4 kept= gpus each last others
   [ "$mode" != bench ] || kept=yes
-  out=$(realpath -m "$out")
-  mkdir -p "$out"
   gpus=$(nvidia-smi -L | wc -l) each=$(($(nproc) / gpus)) last=$((gpus - 1))
   others=$(seq -s, 0 $((gpus > 1 ? last - 1 : 0)))
   suite "$last" "$each" liger liger-kernel src "test/transformers/test_*.py" &
@@ -83,9 +88,6 @@ both() {
 }
 
 check() {
-  local out=$1
-  out=$(realpath -m "$out")
-  mkdir -p "$out"
   # Times first, while nothing else runs.
   timeout 290 python3 "$root/bench/python_module.py" --out "$out/python-module.json" || true
   timeout 150 python3 -m pytest -q -p no:cacheprovider "$root/python/tests/test_gpu_faults.py" 2>&1 | tee "$out/faults.txt" || true
@@ -94,9 +96,7 @@ check() {
 
 # Of the two files that have most tests a quarter, of the others all, side by side.
 language() {
-  local out=$1 seconds=$2 half=$(($(nproc) / 2))
-  out=$(realpath -m "$out")
-  mkdir -p "$out"
+  local seconds=$1 half=$(($(nproc) / 2))
   tests core --of 4 "language/test_core.py" "language/test_conversions.py" &
   tests others --of 1 "language/test_comp*.py" "language/test_[!c]*.py"
   wait
@@ -112,10 +112,10 @@ tests() {
 
 case $command in
   pack) pack "$@" ;;
-  pass) unpacked; both 1 tests "$@" ;;
-  time) unpacked; both bench suites "$@" ;;
-  check) unpacked; check "$@" ;;
-  language) unpacked; language "$@" ;;
+  pass) into "$1"; both 1 tests "${@:2}" ;;
+  time) into "$1"; both bench suites "${@:2}" ;;
+  check) into "$1"; check ;;
+  language) into "$1"; language "$2" ;;
   python) unpacked; python3 "$@" ;;
   *) echo "kit.sh: no command $command" >&2 && exit 2 ;;
 esac

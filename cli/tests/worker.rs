@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tritium_codegen::ptx_strings::shared_note;
 use tritium_runtime::exact::{compile_exact, compile_ptx};
 use tritium_runtime::store::Store;
 use tritium_runtime::worker::{LEAN_PASSES, Pool, PtxRequest, WorkerError, ptxas};
@@ -166,7 +167,7 @@ fn ptx_becomes_machine_code_and_comes_from_the_store_the_second_time() {
     assert!(compile_ptx(&idle, &store, &PtxRequest { passes: "", ..hopper(DOUBLE) }).is_err());
 }
 
-/// Eight values that a loop carries, whose CTAs shared memory limits to two.
+/// A loop carries 96 sums; shared memory leaves room for two CTAs or for all that registers allow.
 #[test]
 fn a_loop_is_scheduled_for_the_registers_that_its_ctas_leave() {
     let names = |name: &str| (0..96).map(|n| format!("%{name}{n}")).collect::<Vec<_>>();
@@ -177,11 +178,12 @@ fn a_loop_is_scheduled_for_the_registers_that_its_ctas_leave() {
     let stores = each(&|a, _| format!("st.global.f32 [%p], {a};\nadd.s64 %p, %p, 4096;\n"));
     let ptx = |shared: u32| {
         format!(
-            "// bytes of shared memory of a CTA: {shared}\n.version 8.3\n.target sm_90a\n.address_size 64\n\
+            "{}\n.version 8.3\n.target sm_90a\n.address_size 64\n\
              .visible .entry f(.param .u64 out, .param .u32 n)\n.maxntid 128, 1, 1\n{{\n\
              .reg .f32 %a<96>;\n.reg .f32 %b<96>;\n.reg .b64 %p;\n.reg .b32 %n;\n.reg .pred %q;\n\
              ld.param.u64 %p, [out];\nld.param.u32 %n, [n];\n{loads}$L__BB0_1:\n{work}\
-             sub.s32 %n, %n, 1;\nsetp.gt.s32 %q, %n, 0;\n@%q bra $L__BB0_1;\n{stores}ret;\n}}\n"
+             sub.s32 %n, %n, 1;\nsetp.gt.s32 %q, %n, 0;\n@%q bra $L__BB0_1;\n{stores}ret;\n}}\n",
+            shared_note(shared)
         )
     };
     let registers = |shared| {

@@ -34,22 +34,12 @@ const MAX_THREADS: &str = ".maxntid ";
 /// How long ptxas may take over one kernel.
 pub(super) const TIME: Duration = Duration::from_secs(120);
 
-/// What ptxas is told about the blocks that a multiprocessor shall hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Occupancy {
-    /// Nothing: it weighs more of them against spilled registers.
-    Weighed,
-    /// So many are enough. With one, every register may be used before one is spilled.
-    AtLeast(u32),
-}
-
 /// How ptxas is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Call {
     program: PathBuf,
     sm: String,
     has_lines: bool,
-    occupancy: Occupancy,
 }
 
 /// A ptxas that waits for its input.
@@ -70,7 +60,7 @@ pub(super) struct Assembler {
 impl Assembler {
     /// Starts ptxas for a kernel whose PTX will follow, as it is most often called. What goes wrong is told when it is needed.
     pub(super) fn get_ready(&mut self, program: &Path, sm: &str, has_lines: bool) {
-        self.start(Call { program: program.into(), sm: sm.into(), has_lines, occupancy: Occupancy::Weighed });
+        self.start(Call { program: program.into(), sm: sm.into(), has_lines });
     }
 
     /// Starts ptxas for a kernel like the one that has just been assembled.
@@ -95,16 +85,17 @@ impl Assembler {
     /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time. Behind them, where there are loops or
     /// products, it is asked for as many CTAs as it has chosen ([`as_many`]).
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-        let call = Call::of(program, request, Occupancy::Weighed);
+        let call = Call::of(program, request);
         self.last = Some(call.clone());
         let waiting = match self.waiting.take().and_then(|waiting| waiting.ready_for(&call)) {
             Some(waiting) => waiting,
-            None => Waiting::start(call)?,
+            None => Waiting::start(call.clone())?,
         };
-        let made = |ctas| Waiting::start(Call::of(program, request, Occupancy::AtLeast(ctas)))?.finish(request.ptx);
         // It starts while the first works, as starting takes half of its time.
-        let second = is_asked_for_as_many(request.ptx).then(|| Waiting::start(self.last.clone()?).ok()).flatten();
-        let (weighed, enough) = beside(|| waiting.finish(request.ptx), enough_ctas(request).map(|ctas| move || made(ctas)));
+        let second = is_asked_for_as_many(request.ptx).then(|| Waiting::start(call.clone()).ok()).flatten();
+        let roomy = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas));
+        let (weighed, enough) =
+            beside(|| waiting.finish(request.ptx), roomy.map(|ptx| move || Waiting::start(call)?.finish(&ptx)));
         let weighed = weighed?;
         let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
         if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
@@ -129,8 +120,8 @@ impl Assembler {
 }
 
 impl Call {
-    fn of(program: &Path, request: &AssembleRequest, occupancy: Occupancy) -> Call {
-        Call { program: program.into(), sm: request.sm.into(), has_lines: request.ptx.contains(".loc"), occupancy }
+    fn of(program: &Path, request: &AssembleRequest) -> Call {
+        Call { program: program.into(), sm: request.sm.into(), has_lines: request.ptx.contains(".loc") }
     }
 }
 
@@ -140,9 +131,6 @@ impl Waiting {
         command.arg("-v").arg("--gpu-name").arg(&call.sm);
         if call.has_lines {
             command.arg("-lineinfo");
-        }
-        if let Occupancy::AtLeast(ctas) = call.occupancy {
-            command.arg("-minnctapersm").arg(ctas.to_string());
         }
         command.arg(STDIN).arg("-o").arg(STDOUT);
         child::ends_with_this_process(&mut command, child::Ending::Kill);
@@ -169,23 +157,29 @@ impl Waiting {
 
 /// `weighed` is what has been made of it already.
 fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
-    let made = |occupancy| Waiting::start(Call::of(program, request, occupancy))?.finish(request.ptx);
-    let weighed = weighed.map_or_else(|| made(Occupancy::Weighed), Ok)?;
+    let made = |ptx: &str| Waiting::start(Call::of(program, request))?.finish(ptx);
+    let weighed = weighed.map_or_else(|| made(request.ptx), Ok)?;
     // With all registers that a thread can have, one block more or less is no question.
     if weighed.spilled() == 0 || has_all_registers(&weighed, request) {
         return Ok(weighed);
     }
-    let one = made(Occupancy::AtLeast(1))?;
+    // For one CTA, every register may be used before one is spilled.
+    let Some(ptx) = for_ctas(request.ptx, 1) else { return Ok(weighed) };
+    let one = made(&ptx)?;
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
-/// The code for as many CTAs as an SM holds of what has been made, if nothing is spilled. Left to itself, ptxas weighs registers against CTAs and aims at
-/// fewer than what it settles on leaves room for; told how many, it schedules for all the registers that these leave (`bench/ablations.py`).
+/// The code for as many CTAs as an SM holds of what has been made, if nothing is spilled. Left to itself, ptxas aims at fewer registers
+/// than the CTAs that it settles on leave; told how many, it schedules for all the registers that these leave (`bench/ablations.py`).
 fn as_many(waiting: Waiting, request: &AssembleRequest, code: &Assembled) -> Option<Assembled> {
     let held = occupancy(Gpu::find(request.sm)?.sm, threads(request)?, code.registers, noted_shared_bytes(request.ptx), 0)?;
-    let (before, behind) = request.ptx.split_once(MAX_THREADS)?;
-    let ptx = format!("{before}.minnctapersm {}\n{MAX_THREADS}{behind}", held.ctas_per_sm);
-    waiting.finish(&ptx).ok().filter(|code| code.spilled() == 0)
+    waiting.finish(&for_ctas(request.ptx, held.ctas_per_sm)?).ok().filter(|code| code.spilled() == 0)
+}
+
+/// PTX of a kernel of which an SM shall hold so many CTAs at least. Left to itself, ptxas weighs more of them against spilled registers. It is said in the
+/// line of the number of threads, without which it means nothing, so that whatever ptxas tells of a line is of the same one.
+fn for_ctas(ptx: &str, ctas: u32) -> Option<String> {
+    ptx.contains(MAX_THREADS).then(|| ptx.replacen(MAX_THREADS, &format!(".minnctapersm {ctas} {MAX_THREADS}"), 1))
 }
 
 /// Whether there are loops or products, and nobody has limited the registers.
@@ -270,6 +264,12 @@ mod tests {
     }
 
     #[test]
+    fn ctas_are_asked_for_in_the_line_of_the_threads() {
+        assert_eq!(for_ctas("f()\n.maxntid 64, 1, 1\n{", 3).as_deref(), Some("f()\n.minnctapersm 3 .maxntid 64, 1, 1\n{"));
+        assert_eq!(for_ctas("f()\n{", 3), None);
+    }
+
+    #[test]
     fn loops_and_products_are_asked_for_again() {
         assert!(is_asked_for_as_many("mma.sync.aligned;\n") && is_asked_for_as_many("@%p1 bra $L__BB0_1;\n"));
         assert!(!is_asked_for_as_many("shfl.sync.bfly.b32 %r1;\n"));
@@ -288,7 +288,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn one_that_has_ended_is_not_asked() {
-        let call = Call { program: "/bin/true".into(), sm: "sm_90a".into(), has_lines: false, occupancy: Occupancy::Weighed };
+        let call = Call { program: "/bin/true".into(), sm: "sm_90a".into(), has_lines: false };
         let mut waiting = Waiting::start(call.clone()).unwrap();
         while waiting.tool.is_alive() {
             std::thread::yield_now();
