@@ -36,7 +36,7 @@ def keep(directory, below, one_in):
     begin, made = capture.Sources.__init__, compiler._kernel
 
     def sources(self, add, clear):
-        begin(self, lambda module, text: (texts.__setitem__(module, text), add(module, text)), lambda: (texts.clear(), clear()))
+        begin(self, lambda module, text, *file: (texts.__setitem__(module, text), add(module, text, *file)), lambda: (texts.clear(), clear()))
 
     def kernel(module, src, request, *rest):
         result = made(module, src, request, *rest)

@@ -3,6 +3,7 @@
 //! The stages as queries are [`optimised`] and [`llvm_text`]; what comes after (PTX, machine code) is no query, see `tritium-runtime`.
 //! **Invariant:** deciding and emitting are different files; every inline-PTX string is in [`ptx_strings`].
 
+mod cubin_lines;
 pub mod llvm;
 mod options;
 pub mod passes;

@@ -3,7 +3,7 @@
 //! **Invariant:** keyed by the specialisation and [`CompileOptions`] alone, so typing in one kernel compiles no other, and a board of the same SM
 //! changes nothing here.
 
-use tritium_semantics::{Db, Instance, elaborate::elaborate};
+use tritium_semantics::{Db, FilePlace, Instance, elaborate::elaborate};
 use tritium_tile::{Module, Origin, verify};
 
 use crate::{CompileOptions, Unsupported, llvm, passes, tensor_map::TensorMap};
@@ -54,7 +54,8 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: CompileOptions) -> Re
     let origins = &elaborate(db, instance).origins;
     let file_of = |origin: Origin| {
         let place = origins.get(origin.0 as usize)?.place;
-        Some(place.function.file(db).path(db).display().to_string())
+        let path = place.function.file(db).path(db).clone();
+        Some(db.system().original(FilePlace { path, line: 1, column: 1 }).path.display().to_string())
     };
     let emission = llvm::Emission { max_registers: options.launch.max_registers, file_of: &file_of };
     let llvm::Text { llvm: text, tensor_maps } = llvm::emit_with(module, options.sm, &emission)?;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tritium_semantics::{Db, Instance, elaborate::elaborate, items::line_column, places::range_of};
+use tritium_semantics::{Db, FilePlace, Instance, elaborate::elaborate, items::line_column, places::range_of};
 
 /// The file that the debug lines of operations name.
 pub const OPERATIONS: &str = "operations";
@@ -38,8 +38,9 @@ pub fn source_lines(db: &dyn Db, instance: Instance) -> SourceLines {
         .map(|origin| {
             let (file, range) = range_of(db, origin.place)?;
             let (line, column) = line_column(db, file, range.start);
+            let FilePlace { path, line, column } = db.system().original(FilePlace { path: file.path(db).clone(), line, column });
             Some(Frame {
-                file: file.path(db).display().to_string(),
+                file: path.display().to_string(),
                 line,
                 column,
                 function: origin.place.function.name(db).to_string(),

@@ -21,7 +21,7 @@ use pyo3::{
 use rayon::prelude::*;
 use tritium_runtime::{
     device::DeviceName,
-    run::{Compiler, Live, LiveLaunch, LiveOutcome},
+    run::{Compiler, Live, LiveLaunch, LiveOutcome, Original},
     store::Store,
     tensor::{self, Tensor},
     watch::Watched,
@@ -62,9 +62,12 @@ impl Session {
         Ok(Session { live: Mutex::new(Live::new(triton, device)), threads, compiler })
     }
 
-    /// Makes the text of a module known.
-    fn add(&self, py: Python<'_>, module: &str, text: String) -> PyResult<()> {
-        self.live(py)?.add(module, text);
+    /// Makes the text of a module known. `original`: the file that it is copied from, and how many lines further down and columns further right it
+    /// stands there.
+    #[pyo3(signature = (module, text, original=None))]
+    fn add(&self, py: Python<'_>, module: &str, text: String, original: Option<(PathBuf, i64, u32)>) -> PyResult<()> {
+        let original = original.map(|(file, lines, columns)| Original { file, lines, columns });
+        self.live(py)?.add(module, text, original);
         Ok(())
     }
 

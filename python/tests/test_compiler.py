@@ -117,6 +117,14 @@ def test_a_kernel_is_as_triton_has_them(module):
     assert "ld.global.v4" not in kernel.asm["ptx"], "128 elements are one for each of 256 threads"
 
 
+def test_profilers_find_the_lines_of_the_source(module):
+    kernel = module.asked(source(), TARGET, {})
+    line = twice.fn.__code__.co_firstlineno + 2
+    assert f"test_compiler.py:{line}:12 in twice, called at test_compiler.py:" in kernel.asm["ptx"]
+    # The table's file and the name of what was inlined.
+    assert b"test_compiler.py\0" in kernel.kernel and b"twice\0" in kernel.kernel
+
+
 def test_texts_of_stages_that_only_triton_has_are_tritons(module, monkeypatch):
     kernel = module.asked(source(), TARGET, {})
     asked = []
@@ -135,7 +143,10 @@ def test_texts_of_stages_that_only_triton_has_are_tritons(module, monkeypatch):
 
 def test_assertions_are_for_debugging(module):
     assert "__assertfail" not in module.asked(source(), TARGET, {}).asm["ptx"]
-    assert "__assertfail" in module.asked(source(), TARGET, {"debug": True, "sanitize_overflow": False}).asm["ptx"]
+    kernel = module.asked(source(), TARGET, {"debug": True, "sanitize_overflow": False})
+    assert "__assertfail" in kernel.asm["ptx"]
+    line = apply.fn.__code__.co_firstlineno + 3
+    assert f"{__file__}\\00" in kernel.asm["llir"] and f", {line}; // the line in the source" in kernel.asm["ptx"]
 
 
 def test_what_is_not_compiled_goes_on_to_triton_and_is_told(module, monkeypatch):

@@ -95,7 +95,7 @@ class Sources:
 
     def _read(self, function):
         python = function.fn
-        text, file, line = written(function)
+        text, file, line, column = written(function)
         source = Source(f"live_{next(self.numbers)}", python.__name__, file, line)
         # Known before it is read: functions may name each other.
         self.known[id(function)] = (weakref.ref(function), source)
@@ -116,7 +116,7 @@ class Sources:
         lines = ["import triton as _triton", *writer.lines, head]
         source.line_in_text = len(lines) + 1
         source.text = "\n".join(lines) + "\n" + text
-        self.add(source.module, source.text)
+        self.add(source.module, source.text, (file, line - source.line_in_text, column))
         return source
 
 
@@ -195,22 +195,23 @@ def _class(name, value):
 def place(function):
     """File and line of a function's `def`; where its text is not to be found, what its code says."""
     try:
-        return written(function)[1:]
+        return written(function)[1:3]
     except (OSError, TypeError):
         code = function.fn.__code__
         return code.co_filename, code.co_firstlineno
 
 
 def written(function):
-    """The text of a function from its `def` on, dedented; its file; the line of `def` there."""
+    """The text of a function from its `def` on, dedented; its file; the line of `def` there, and how far it is indented."""
     python = function.fn
     file = inspect.getsourcefile(python) or python.__code__.co_filename
     lines, line = inspect.getsourcelines(python)
     before = list(itertools.takewhile(lambda text: not re.match(r"\s*(async\s+)?def\s", text), lines))
     own = textwrap.dedent("".join(lines[len(before) :]))
+    head = "".join(lines[len(before) : len(before) + 1])
     # A program may have changed the text of a function of Triton's.
     text = getattr(function, "src", None) or own
-    return text, file, line + len(before)
+    return text, file, line + len(before), len(head) - len(head.lstrip())
 
 
 def uses(tree):

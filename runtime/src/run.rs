@@ -34,7 +34,7 @@ use tritium_semantics::{
 use tritium_tile::{Module, Type};
 
 pub use live::{
-    Live, LiveArgument, LiveCompiled, LiveConst, LiveFinding, LiveKernel, LiveLaunch, LiveOutcome, LiveProblem, LiveView,
+    Live, LiveArgument, LiveCompiled, LiveConst, LiveFinding, LiveKernel, LiveLaunch, LiveOutcome, LiveProblem, LiveView, Original,
     Prepared, Slot,
 };
 pub use observed::{Observed, observe};
@@ -603,9 +603,12 @@ impl Compiler {
             PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(&llvm.text) };
         let mut compilation = exact::Compilation::new(&self.pool, &self.store);
         let mut ptx = compilation.ptx(&request).map_err(|e| e.to_string())?;
-        // An assertion that fails says the line it has now.
-        if name.is_none() && ptx.contains("__assertfail") {
-            ptx = codegen::source_lines(db, instance).in_ptx(&ptx).text;
+        // What is kept has numbers of operations, and who asks for a name reads them. Others want places; an assertion that fails says its line itself.
+        let lines = name.is_none().then(|| codegen::source_lines(db, instance));
+        let asserts = ptx.contains("__assertfail");
+        let placed = |ptx: &mut String| lines.iter().for_each(|lines| *ptx = lines.in_ptx(ptx).text);
+        if asserts {
+            placed(&mut ptx);
         }
         let kernel = match name {
             Some(name) => {
@@ -615,8 +618,14 @@ impl Compiler {
             None => llvm.kernel.clone(),
         };
         let assembled = compilation.code(&worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
+        if !asserts {
+            placed(&mut ptx);
+        }
         let (image, registers) = match assembled {
-            Ok(code) => (code.cubin, Some((code.registers, code.spill_stores + code.spill_loads))),
+            Ok(code) => {
+                let image = lines.as_ref().and_then(|lines| lines.in_cubin(&code.cubin)).unwrap_or(code.cubin);
+                (image, Some((code.registers, code.spill_stores + code.spill_loads)))
+            }
             Err(worker::WorkerError::Missing { .. }) => (ptx.clone().into_bytes(), None),
             Err(error) => return Err(error.to_string()),
         };

@@ -48,6 +48,18 @@ pub trait System: Send + Sync {
     fn absolute(&self, path: &Path) -> PathBuf {
         path.to_owned()
     }
+    /// Where people find a place, if the text is a copy of a part of another file.
+    fn original(&self, place: FilePlace) -> FilePlace {
+        place
+    }
+}
+
+/// A place in a file; line and column (in bytes) from 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FilePlace {
+    pub path: PathBuf,
+    pub line: u32,
+    pub column: u32,
 }
 
 /// One text file.

@@ -44,7 +44,7 @@ pub(crate) type OrderedSet<T> = indexmap::IndexSet<T, rustc_hash::FxBuildHasher>
 /// The stack of a thread that understands files: deeply nested programs recurse, and what a thread has by itself is whatever its starter allows.
 pub const DEEP_STACK_BYTES: usize = 64 << 20;
 
-pub use db::{Chosen, Database, Db, Entry, Proposed, Settings, Shell, SourceFile, System};
+pub use db::{Chosen, Database, Db, Entry, FilePlace, Proposed, Settings, Shell, SourceFile, System};
 pub use elaborate::Elaborated;
 pub use instance::{ArgType, Argument, Function, Instance};
 

@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use smol_str::SmolStr;
 use tritium_semantics::{
-    Chosen, Database, Function, Instance, System, check,
+    Chosen, Database, FilePlace, Function, Instance, System, check,
     constant::Const,
     diagnostics::Severity,
     dtype::DType,
@@ -140,8 +140,8 @@ impl Live {
     }
 
     /// Makes a module known, before anything that imports it is launched. Its text never changes.
-    pub fn add(&self, module: &str, text: String) {
-        self.modules.texts().insert(path_of(module), text);
+    pub fn add(&self, module: &str, text: String, original: Option<Original>) {
+        self.modules.texts().insert(path_of(module), Module { text, original });
     }
 
     /// Lets go of all modules.
@@ -348,19 +348,34 @@ fn path_of(module: &str) -> PathBuf {
     Path::new(FOLDER).join(format!("{module}.py"))
 }
 
+/// What a module has copied from a file of the program.
+#[derive(Debug, Clone)]
+pub struct Original {
+    pub file: PathBuf,
+    /// How many lines further down in the file.
+    pub lines: i64,
+    /// How many columns further right.
+    pub columns: u32,
+}
+
+struct Module {
+    text: String,
+    original: Option<Original>,
+}
+
 /// The texts of a program's modules: a file system with nothing else.
 #[derive(Default)]
-struct Modules(Mutex<BTreeMap<PathBuf, String>>);
+struct Modules(Mutex<BTreeMap<PathBuf, Module>>);
 
 impl Modules {
-    fn texts(&self) -> MutexGuard<'_, BTreeMap<PathBuf, String>> {
+    fn texts(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Module>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl System for Modules {
     fn read(&self, path: &Path) -> io::Result<String> {
-        self.texts().get(path).cloned().ok_or_else(|| ErrorKind::NotFound.into())
+        self.texts().get(path).map(|module| module.text.clone()).ok_or_else(|| ErrorKind::NotFound.into())
     }
 
     fn list(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
@@ -369,6 +384,13 @@ impl System for Modules {
 
     fn is_file(&self, path: &Path) -> bool {
         self.texts().contains_key(path)
+    }
+
+    fn original(&self, place: FilePlace) -> FilePlace {
+        let texts = self.texts();
+        let Some(original) = texts.get(&place.path).and_then(|module| module.original.as_ref()) else { return place };
+        let line = u32::try_from(i64::from(place.line) + original.lines).unwrap_or(1).max(1);
+        FilePlace { path: original.file.clone(), line, column: place.column + original.columns }
     }
 }
 
@@ -392,8 +414,8 @@ def kernel(X, Y, n, BLOCK: tl.constexpr):
 
     fn launched(grid: u64, is_checked: bool) -> (LiveOutcome, Vec<Tensor>) {
         let mut live = Live::new(None, DeviceName::Cpu);
-        live.add("other", "import triton\n@triton.jit\ndef twice(x):\n    return x + x\n".to_owned());
-        live.add("module", MODULE.to_owned());
+        live.add("other", "import triton\n@triton.jit\ndef twice(x):\n    return x + x\n".to_owned(), None);
+        live.add("module", MODULE.to_owned(), None);
         let view = |memory: usize, name: &str| LiveView {
             name: name.to_owned(),
             dtype: DType::F32,

@@ -77,7 +77,7 @@ impl Assembled {
 pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
     let nvdisasm = find("nvdisasm")?;
     let mut command = Command::new(&nvdisasm);
-    command.arg("--print-code").arg("--print-line-info").arg(STDIN);
+    command.arg("--print-code").arg("--print-line-info-inline").arg(STDIN);
     child::ends_with_this_process(&mut command, child::Ending::Kill);
     let room = |error| WorkerError::Refused(format!("there is no room for what goes to nvdisasm ({error})"));
     // It wants to go back and forth in its input.
