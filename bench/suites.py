@@ -75,7 +75,8 @@ def ran(path, folder, mode, seconds, sources, extra, gpu=None, share=(0, 1), nam
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, how)
         outcomes = {}
-        for case in ElementTree.parse(results).iter("testcase") if os.path.exists(results) else ():
+        # One that is interrupted may have no name.
+        for case in ElementTree.parse(results).iterfind(".//testcase[@name]") if os.path.exists(results) else ():
             wrong = [child for child in case if child.tag in ("failure", "error", "skipped")]
             outcome = (wrong[0].tag, (wrong[0].get("message") or "").split("\n")[0][:110]) if wrong else ("passed", "")
             outcomes[f"{case.get('classname')}::{case.get('name')}"] = outcome

@@ -39,12 +39,7 @@ pub fn source_lines(db: &dyn Db, instance: Instance) -> SourceLines {
             let (file, range) = range_of(db, origin.place)?;
             let (line, column) = line_column(db, file, range.start);
             let FilePlace { path, line, column } = db.system().original(FilePlace { path: file.path(db).clone(), line, column });
-            Some(Frame {
-                file: path.display().to_string(),
-                line,
-                column,
-                function: origin.place.function.name(db).to_string(),
-            })
+            Some(Frame { file: path.display().to_string(), line, column, function: origin.place.function.name(db).to_string() })
         })
         .collect();
     let stacks = (0..elaborated.origins.len())

@@ -35,6 +35,8 @@ impl<'py> FromPyObject<'_, 'py> for KernelRequest {
             arguments: arguments.iter().map(argument).collect::<PyResult<_>>()?,
             options: LaunchOptions { num_warps, num_stages, max_registers },
             sm: target::sm(&sm).ok_or_else(|| PyValueError::new_err(format!("`{sm}` is an architecture that is not known")))?,
+            name: get("name")?.extract()?,
+            has_lines: get("lines")?.extract()?,
             assertions: get("assertions")?.extract()?,
             fp32_default: get("fp32_default")?.extract()?,
         }))

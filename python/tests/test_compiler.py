@@ -125,6 +125,23 @@ def test_profilers_find_the_lines_of_the_source(module):
     assert b"test_compiler.py\0" in kernel.kernel and b"twice\0" in kernel.kernel
 
 
+def test_lines_are_left_out_on_request(module, monkeypatch):
+    monkeypatch.setenv("TRITON_DISABLE_LINE_INFO", "1")
+    kernel = module.asked(source(), TARGET, {})
+    assert ".loc" not in kernel.asm["ptx"] and b"test_compiler.py" not in kernel.kernel
+
+
+def test_a_kernel_is_called_what_its_repr_says(module, monkeypatch):
+    named = lambda told: f"module.apply_{told.constants['BLOCK']}_{told.signature['X'][1:]}"
+    monkeypatch.setattr(apply, "_repr", named, raising=False)
+    monkeypatch.setattr(apply, "repr", named, raising=False)
+    monkeypatch.setattr(apply, "arg_names", ["X", "n", "s", "f", "BLOCK"], raising=False)
+    kernel = module.asked(source(), TARGET, {})
+    assert kernel.name == kernel.metadata.name == "apply_128_fp32" and ".entry apply_128_fp32(" in kernel.asm["ptx"]
+    monkeypatch.setattr(apply, "repr", lambda told: "apply<fp32>", raising=False)
+    assert module.asked(source(), TARGET, {}) == "Triton's apply"
+
+
 def test_texts_of_stages_that_only_triton_has_are_tritons(module, monkeypatch):
     kernel = module.asked(source(), TARGET, {})
     asked = []

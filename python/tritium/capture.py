@@ -113,7 +113,9 @@ class Sources:
             if (value := getattr(function, option, None))
         ]
         head = f"@_triton.{decorator}({', '.join(given)})" if given else f"@_triton.{decorator}"
-        lines = ["import triton as _triton", *writer.lines, head]
+        must_use = getattr(function, "_must_use_result", False)
+        used = [f"@_triton.must_use_result({must_use!r})" if isinstance(must_use, str) else "@_triton.must_use_result"] if must_use else []
+        lines = ["import triton as _triton", *writer.lines, *used, head]
         source.line_in_text = len(lines) + 1
         source.text = "\n".join(lines) + "\n" + text
         self.add(source.module, source.text, (file, line - source.line_in_text, column))

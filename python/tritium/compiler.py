@@ -3,12 +3,14 @@
 Everything around that step (autotuners, heuristics, hooks, Inductor, graphs) is Triton's own.
 """
 
+import collections
 import contextlib
 import contextvars
 import dataclasses
 import functools
 import json
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -153,10 +155,25 @@ def _request(src, target, backend, options):
         "arguments": arguments,
         "options": (options.num_warps, options.num_stages, options.maxnreg),
         "sm": f"sm_{target.arch}",
+        "name": _name(src),
+        "lines": launch.has_lines(),
         "assertions": bool(options.debug),
         "fp32_default": launch.fp32_default(),
     }
     return Request(source, asked, json.dumps(asked, sort_keys=True, default=str))
+
+
+def _name(src):
+    """What the function's `repr` calls this specialisation, if that is not the function's own name."""
+    function = src.fn
+    if getattr(function, "_repr", None) is None:
+        return None
+    constants = {function.arg_names[path[0]]: value for path, value in src.constants.items() if len(path) == 1}
+    name = function.repr(collections.namedtuple("SpecializationProxy", "constants signature")(constants, src.signature))
+    name = name.rpartition(".")[2]
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise Refused(f"`{name}` is no name of a kernel")
+    return None if name == function.fn.__name__ else name
 
 
 def _argument(current, src, path, name, type):

@@ -41,6 +41,14 @@ def fp32_default():
     return os.environ.get("TRITON_F32_DEFAULT") or None
 
 
+def has_lines():
+    """Whether machine code names the lines that it comes from: Triton's knob, or the variable that the knob reads."""
+    knobs = getattr(getattr(sys.modules.get("triton"), "knobs", None), "compilation", None)
+    if hasattr(knobs, "disable_line_info"):
+        return not knobs.disable_line_info
+    return not is_on("TRITON_DISABLE_LINE_INFO", False)
+
+
 class State:
     """What Tritium knows of this process."""
 

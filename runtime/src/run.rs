@@ -34,8 +34,8 @@ use tritium_semantics::{
 use tritium_tile::{Module, Type};
 
 pub use live::{
-    Live, LiveArgument, LiveCompiled, LiveConst, LiveFinding, LiveKernel, LiveLaunch, LiveOutcome, LiveProblem, LiveView, Original,
-    Prepared, Slot,
+    Live, LiveArgument, LiveCompiled, LiveConst, LiveFinding, LiveKernel, LiveLaunch, LiveOutcome, LiveProblem, LiveView,
+    Original, Prepared, Slot,
 };
 pub use observed::{Observed, observe};
 pub use report::{CheckReport, Comparison, LaunchReport, Output, Refusal, Report, Unwritten, Worst};
@@ -568,6 +568,15 @@ pub struct Compiled {
     pub tensor_maps: Vec<codegen::tensor_map::TensorMap>,
 }
 
+/// What profilers and sanitizers read in code.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Naming {
+    /// The kernel's name there; the function's own, if none is given.
+    pub entry: Option<String>,
+    /// What debug lines stand for; numbers of operations ([`codegen::source_lines`]), if nothing is given.
+    pub lines: Option<codegen::SourceLines>,
+}
+
 /// What compiles for GPUs.
 pub struct Compiler {
     pool: Pool,
@@ -586,16 +595,16 @@ impl Compiler {
 
     /// The message of an error is complete.
     pub fn compile(&self, db: &Database, instance: Instance, options: CompileOptions) -> Result<Compiled, String> {
-        self.compile_as(db, instance, options, None)
+        let naming = Naming { entry: None, lines: Some(codegen::source_lines(db, instance)) };
+        self.compile_as(db, instance, options, &naming)
     }
 
-    /// The same under another name, with debug lines that are numbers of operations ([`codegen::source_lines`]).
     fn compile_as(
         &self,
         db: &Database,
         instance: Instance,
         options: CompileOptions,
-        name: Option<&str>,
+        naming: &Naming,
     ) -> Result<Compiled, String> {
         let sm = options.sm;
         let llvm = codegen::llvm_text(db, instance, options).as_ref().map_err(|e| e.message.clone())?;
@@ -603,20 +612,17 @@ impl Compiler {
             PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(&llvm.text) };
         let mut compilation = exact::Compilation::new(&self.pool, &self.store);
         let mut ptx = compilation.ptx(&request).map_err(|e| e.to_string())?;
-        // What is kept has numbers of operations, and who asks for a name reads them. Others want places; an assertion that fails says its line itself.
-        let lines = name.is_none().then(|| codegen::source_lines(db, instance));
+        // What is kept has numbers of operations. But an assertion that fails says its line itself.
+        let Naming { entry, lines } = naming;
         let asserts = ptx.contains("__assertfail");
         let placed = |ptx: &mut String| lines.iter().for_each(|lines| *ptx = lines.in_ptx(ptx).text);
         if asserts {
             placed(&mut ptx);
         }
-        let kernel = match name {
-            Some(name) => {
-                ptx = ptx.replace(&format!(".entry {}(", llvm.kernel), &format!(".entry {name}("));
-                name.to_owned()
-            }
-            None => llvm.kernel.clone(),
-        };
+        let kernel = entry.as_ref().unwrap_or(&llvm.kernel).clone();
+        if kernel != llvm.kernel {
+            ptx = ptx.replace(&format!(".entry {}(", llvm.kernel), &format!(".entry {kernel}("));
+        }
         let assembled = compilation.code(&worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
         if !asserts {
             placed(&mut ptx);

@@ -342,7 +342,7 @@ fn function_item(
         is_wrapped: makes.contains(&DecoratorEffect::Other),
         is_conditional: definition.is_conditional,
         branch: definition.branch,
-        unspecialised: unspecialised(&body, def, &params),
+        unspecialised: listed_parameters(&body, def, &["do_not_specialize"]),
         params,
     })
 }
@@ -660,16 +660,19 @@ pub(crate) fn module_blocks(stmt: &Stmt) -> SmallVec<[&[StmtId]; 2]> {
     }
 }
 
-fn unspecialised(body: &Body, def: &FunctionDef, params: &[ParamItem]) -> BTreeSet<usize> {
+/// The parameters, by position, that a decorator lists under one of these keywords.
+pub(crate) fn listed_parameters(body: &Body, def: &FunctionDef, keywords: &[&str]) -> BTreeSet<usize> {
+    let arguments = def.decorators.iter().flat_map(|&decorator| match body.expr(decorator) {
+        Expr::Call { args, .. } => args.as_slice(),
+        _ => &[],
+    });
     let mut out = BTreeSet::new();
-    for &decorator in &def.decorators {
-        let Expr::Call { args, .. } = body.expr(decorator) else { continue };
-        let listed = args.iter().find(|a| matches!(&a.kind, ArgKind::Keyword(k) if k == "do_not_specialize"));
-        let Some(Expr::List(listed) | Expr::Tuple(listed)) = listed.map(|a| body.expr(a.value)) else { continue };
+    for argument in arguments.filter(|a| matches!(&a.kind, ArgKind::Keyword(k) if keywords.contains(&k.as_str()))) {
+        let (Expr::List(listed) | Expr::Tuple(listed)) = body.expr(argument.value) else { continue };
         for &item in listed {
             match body.expr(item) {
                 Expr::Int(index) => out.extend(usize::try_from(*index)),
-                Expr::Str(name) => out.extend(params.iter().position(|p| p.name == name.as_str())),
+                Expr::Str(name) => out.extend(def.params.iter().position(|p| p.name == name.as_str())),
                 _ => {}
             }
         }

@@ -22,7 +22,7 @@ use tritium_semantics::{
 use tritium_tile::OpKind;
 
 use super::{
-    Compiler, Doing, Ended, Refusal, Run, Site, cuda_grid, open,
+    Compiler, Doing, Ended, Naming, Refusal, Run, Site, cuda_grid, open,
     sanitize::{self, Checked, CheckedLaunch, Collected, Found},
 };
 use crate::{
@@ -124,7 +124,8 @@ impl Run<'_> {
         let name = format!("{}{NUMBERED}{}", launch.kernel.name(self.db), all.observed.len());
         let options = CompileOptions::new(gpu.sm, launch.options);
         let compiler = Compiler::new().map_err(Refusal::kernel)?;
-        let compiled = compiler.compile_as(self.db, instance, options, Some(&name)).map_err(Refusal::kernel)?;
+        let naming = Naming { entry: Some(name), lines: None };
+        let compiled = compiler.compile_as(self.db, instance, options, &naming).map_err(Refusal::kernel)?;
         self.enter(launch, &format!("on {}, running", device.name));
         let leaves_empty = self.job.task == Task::Observe { leaves_empty: true };
         let mut after = before;

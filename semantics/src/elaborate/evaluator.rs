@@ -213,8 +213,19 @@ impl<'a> Evaluator<'a> {
         let mut arguments = arguments.into_iter();
         let mut facts =
             ParamFacts { names: def.params.iter().map(|param| param.name.clone()).collect(), ..ParamFacts::default() };
+        let unspecialised = names::unspecialised(self.body, def);
         for (index, param) in def.params.iter().enumerate() {
             let place = Place { function: self.function, at: At::Param(index as u32) };
+            if unspecialised.contains(&index)
+                && param.annotation.is_some_and(|annotation| names::is_constexpr_annotation(self.body, annotation))
+            {
+                let message = format!(
+                    "`{}` is a tl.constexpr, for whose value the kernel is compiled, and the decorator says not to: Triton refuses \
+                     both. Take it out of the list, or drop the annotation",
+                    param.name
+                );
+                self.problem(Code::LNG011, place, message);
+            }
             let Entry { argument, divisibility } = arguments.next().unwrap_or_else(|| Entry::plain(CallArgument::Default));
             facts.divisibility = divisibility.into_iter();
             let value = match argument {

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** the only file here that asks [`crate::items`].
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use smol_str::SmolStr;
 
@@ -35,6 +35,28 @@ pub(super) fn definition(body: &Body, stmt: crate::body::StmtId) -> Option<&Func
         Stmt::Function(def) => Some(def),
         _ => None,
     }
+}
+
+/// What `@triton.must_use_result("…")` says of a function that is under it.
+pub(super) fn must_use(db: &dyn Db, function: Function) -> Option<String> {
+    let (body, stmt) = function_body(db, function)?;
+    definition(&body, stmt)?.decorators.iter().find_map(|&decorator| {
+        let (callee, first) = match body.expr(decorator) {
+            Expr::Call { callee, args } => (*callee, args.first()),
+            _ => (decorator, None),
+        };
+        let (Expr::Name(name) | Expr::Attribute { name, .. }) = body.expr(callee) else { return None };
+        let words = match first.map(|argument| body.expr(argument.value)) {
+            Some(Expr::Str(words)) => words.to_string(),
+            _ => String::new(),
+        };
+        (name == "must_use_result").then_some(words)
+    })
+}
+
+/// Parameters, by position, that Triton is told not to specialise the function for.
+pub(super) fn unspecialised(body: &Body, def: &FunctionDef) -> BTreeSet<usize> {
+    items::listed_parameters(body, def, &["do_not_specialize", "do_not_specialize_on_alignment"])
 }
 
 /// `tl.constexpr`, however it is imported.

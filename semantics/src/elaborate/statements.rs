@@ -421,10 +421,21 @@ impl<'a> Evaluator<'a> {
         self.decay(value, at).unwrap_or(Value::Unknown)
     }
 
-    /// `tl.advance(p, …)` alone moves nothing.
+    /// `tl.advance(p, …)` alone moves nothing, and a function may say that of itself.
     fn check_used(&mut self, expr: ExprId) {
         let Expr::Call { callee, args } = self.body.expr(expr) else { return };
-        let Some(Ty::Callable(name)) = self.types.get(*callee) else { return };
+        let name = match self.types.get(*callee) {
+            Some(Ty::Callable(name)) => name,
+            Some(&Ty::Constexpr(Const::Function(function))) => {
+                if let Some(words) = super::names::must_use(self.db, function) {
+                    let why = if words.is_empty() { String::new() } else { format!(": {words}") };
+                    let message = format!("the result of `{}` must be used{why}", self.text(*callee));
+                    self.problem(Code::LNG011, self.place(expr), message);
+                }
+                return;
+            }
+            _ => return,
+        };
         // A method's receiver is no argument.
         let Some(first) = args.first().filter(|_| *name == Builtin::Advance.spelling()) else { return };
         if matches!(self.body.expr(*callee), Expr::Attribute { receiver, .. } if self.is_block_pointer(*receiver)) {

@@ -24,6 +24,8 @@ use crate::{
 pub(super) enum DecoratorEffect {
     /// The function itself, or something around it that is not followed.
     Other,
+    /// `triton.must_use_result`: the function itself.
+    Same,
     /// `triton.constexpr_function`
     ConstexprFunction,
     /// `triton.autotune`, `triton.heuristics`: of a kernel, the same kernel.
@@ -94,6 +96,7 @@ pub(crate) fn compiles(db: &dyn Db, file: SourceFile, body: &Body, expr: ExprId,
 pub(super) fn of_path(path: &str) -> DecoratorEffect {
     match path {
         "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit" => DecoratorEffect::Jit,
+        "triton.must_use_result" | "triton.language.core.must_use_result" => DecoratorEffect::Same,
         "triton.constexpr_function" | "triton.language.constexpr_function" | "triton.runtime.jit.constexpr_function" => {
             DecoratorEffect::ConstexprFunction
         }

@@ -10,7 +10,7 @@ use tritium_semantics::{
 };
 
 use super::{Live, LiveConst, LiveProblem, problems};
-use crate::run::{Compiler, compare};
+use crate::run::{Compiler, Naming, compare};
 
 /// A specialisation that a program wants to launch.
 #[derive(Debug, Clone)]
@@ -21,6 +21,10 @@ pub struct LiveKernel {
     pub arguments: Vec<LiveArgument>,
     pub options: LaunchOptions,
     pub sm: &'static Sm,
+    /// What it is called where profilers look; nothing if that is the function's name.
+    pub name: Option<String>,
+    /// Whether the code says which lines it comes from.
+    pub has_lines: bool,
     /// Whether `tl.device_assert` is compiled.
     pub assertions: bool,
     /// How `f32` is multiplied where a product does not say.
@@ -87,6 +91,8 @@ pub struct Prepared {
     db: Database,
     instance: Instance,
     options: CompileOptions,
+    name: Option<String>,
+    has_lines: bool,
 }
 
 impl Live {
@@ -100,7 +106,7 @@ impl Live {
         let version = project::triton(&self.db, function.file(&self.db));
         let instance = Instance::new(&self.db, function, arguments, SmolStr::from(version));
         let options = CompileOptions { sm: asked.sm, launch: asked.options, assertions: asked.assertions };
-        Ok(Prepared { db: self.db.clone(), instance, options })
+        Ok(Prepared { db: self.db.clone(), instance, options, name: asked.name.clone(), has_lines: asked.has_lines })
     }
 
     fn argument(&self, argument: &LiveArgument) -> Result<Argument, String> {
@@ -129,7 +135,9 @@ impl Prepared {
         if slots.iter().map(Slot::parameters).sum::<usize>() != sizes.len() {
             return Err(refused("the compiled kernel has other parameters than the launch".to_owned()));
         }
-        let compiled = compiler.compile(db, self.instance, self.options).map_err(refused)?;
+        let lines = if self.has_lines { codegen::source_lines(db, self.instance) } else { codegen::SourceLines::default() };
+        let naming = Naming { entry: self.name.clone(), lines: Some(lines) };
+        let compiled = compiler.compile_as(db, self.instance, self.options, &naming).map_err(refused)?;
         let llvm = codegen::llvm_text(db, self.instance, self.options).as_ref().map_err(|e| refused(e.message.clone()))?;
         Ok(LiveCompiled {
             name: compiled.kernel,

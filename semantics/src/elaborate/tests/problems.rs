@@ -472,6 +472,33 @@ fn limits() {
 }
 
 #[test]
+fn a_result_that_must_be_used_and_a_constexpr_that_is_not_specialised() {
+    let text = "
+        @triton.must_use_result('nothing else comes of it')
+        @triton.jit
+        def cube(x):
+            return x * x * x
+        @triton.must_use_result
+        @triton.jit
+        def square(x):
+            return x * x
+        @triton.jit(do_not_specialize=['n', 'K'], do_not_specialize_on_alignment=('B',))
+        def kernel(x, out, n, K: tl.constexpr, B: tl.constexpr):
+            r = tl.load(x + tl.arange(0, 16))
+            cube(r)
+            square(r)
+            r = cube(r)
+            tl.store(out + tl.arange(0, 16), r * n * K * B)
+    ";
+    expect![[r#"
+        14: LNG011 at `K`: `K` is a tl.constexpr, for whose value the kernel is compiled, and the decorator says not to: Triton refuses both. Take it out of the list, or drop the annotation
+        14: LNG011 at `B`: `B` is a tl.constexpr, for whose value the kernel is compiled, and the decorator says not to: Triton refuses both. Take it out of the list, or drop the annotation
+        16: LNG011 at `cube(r)`: the result of `cube` must be used: nothing else comes of it
+        17: LNG011 at `square(r)`: the result of `square` must be used
+    "#]].assert_eq(&problems(text, "x: *f32; out: *f32; n: i32; K = 3; B = 4"));
+}
+
+#[test]
 fn what_a_mask_leaves_out_stays_in_its_rows() {
     let text = "
         @triton.jit
