@@ -3,8 +3,8 @@
 //! Lanes that share several rows first share them out: of two rows each of a pair of lanes gives one away and takes what the other has of the one it
 //! keeps, so that half as many are exchanged at each step; in the end every lane gets all of them back, each by one exchange.
 //!
-//! **Invariant:** every element is combined exactly once; the order is fixed by the layout, so the same input gives the same bits. The
-//! region is taken to be associative and commutative.
+//! **Invariant:** every element is combined exactly once; the order is fixed by the layout, so the same input gives the same bits: Triton's, where
+//! the layout is Triton's. Lanes and warps combine with those farthest away first. The region is taken to be associative and commutative.
 
 use std::collections::BTreeMap;
 
@@ -98,6 +98,15 @@ impl Emitter<'_> {
         items.try_fold(first, |value, item| self.combine(region, &value, &item))
     }
 
+    /// Each with the one that lies half of them away, until one is left. Their number is a power of two.
+    fn combine_halves(&mut self, region: BlockId, mut items: Vec<Vec<Reg>>) -> Emitted<Vec<Reg>> {
+        while items.len() > 1 {
+            let far = items.split_off(items.len() / 2);
+            items = items.iter().zip(&far).map(|(near, far)| self.combine(region, near, far)).collect::<Emitted<_>>()?;
+        }
+        items.pop().ok_or_else(|| self.unsupported("a reduction of nothing"))
+    }
+
     pub(super) fn reduce(&mut self, op: OpId, axis: usize) -> Emitted<()> {
         let operation = self.function.op(op);
         let region = operation.regions[0];
@@ -128,7 +137,7 @@ impl Emitter<'_> {
         }
         let elems: Vec<Elem> = operands.iter().map(|&v| self.ty(v).elem()).collect();
         let mut partial: BTreeMap<u32, Vec<Reg>> = BTreeMap::new();
-        let steps: Vec<usize> = (0..layout.lane.len()).filter(|&bit| layout.lane[bit] & mask != 0).collect();
+        let steps: Vec<usize> = (0..layout.lane.len()).rev().filter(|&bit| layout.lane[bit] & mask != 0).collect();
         let mut rows: Vec<u32> = layout.register.iter().map(|&b| squeeze(shape, axis, b)).filter(|&row| row != 0).collect();
         rows.sort_unstable();
         rows.dedup();
@@ -300,7 +309,7 @@ impl Emitter<'_> {
                     }
                 }
             }
-            *value = self.combine_all(region, items)?;
+            *value = self.combine_halves(region, items)?;
         }
         Ok(())
     }
@@ -342,7 +351,7 @@ impl Emitter<'_> {
                     let address = address(e, i);
                     value.push(e.when(works.filter(|_| together), type_name(elem), |e| e.partials(address, elem, 1)[0]));
                 }
-                for step in 0..along {
+                for step in (0..along).rev() {
                     value = e.combine_with_lane(region, elems, &value, step as usize)?;
                 }
                 // It writes the slot that it has read if that is the element's of `total_slot`.

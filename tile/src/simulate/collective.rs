@@ -72,6 +72,15 @@ impl<'r> Machine<'r> {
         items.try_fold(first, |value, item| self.combine(frame, op, &value, &item))
     }
 
+    /// Each with the one that lies half of them away, until one is left.
+    fn combine_halves(&mut self, frame: &mut Frame<'r>, op: OpId, mut items: Vec<Vec<Register>>) -> Run<Vec<Register>> {
+        while items.len() > 1 {
+            let far = items.split_off(items.len() / 2);
+            items = items.iter().zip(&far).map(|(near, far)| self.combine(frame, op, near, far)).collect::<Run<_>>()?;
+        }
+        items.pop().ok_or_else(|| self.malformed(frame, op, "a reduction of nothing"))
+    }
+
     pub(super) fn reduce(&mut self, frame: &mut Frame<'r>, id: OpId, axis: usize) -> Run<()> {
         let op = frame.function.op(id);
         let layout = self.tile_layout(frame, id, op.operands[0])?;
@@ -98,7 +107,7 @@ impl<'r> Machine<'r> {
         let mut partial: BTreeMap<u32, Vec<Register>> = BTreeMap::new();
         for (key, items) in groups {
             let mut value = self.combine_all(frame, id, items.into_values().collect())?;
-            for (bit, _) in layout.lane.iter().enumerate().filter(|(_, b)| *b & mask != 0) {
+            for (bit, _) in layout.lane.iter().enumerate().rev().filter(|(_, b)| *b & mask != 0) {
                 let theirs: Vec<Register> = value.iter().map(|v| v.moved(self.threads, |t| t ^ 1 << bit)).collect();
                 value = self.combine(frame, id, &value, &theirs)?;
             }
@@ -167,7 +176,7 @@ impl<'r> Machine<'r> {
                     }
                 }
             }
-            *value = self.combine_all(frame, id, items)?;
+            *value = self.combine_halves(frame, id, items)?;
         }
         Ok(())
     }
