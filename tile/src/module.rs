@@ -252,6 +252,19 @@ impl Function {
             }
         }
     }
+
+    /// Whether what a region combines two values to may have other last bits when they change sides: a product is added before it is rounded, a
+    /// difference is scaled.
+    pub fn rounds_by_side(&self, region: BlockId) -> bool {
+        use crate::ops::BinaryOp::{AddF, DivF, DivRn, MulF, RemF, SubF};
+        let (mut uneven, mut all) = (0, 0);
+        self.walk_regions(&[region], |_, op| {
+            let kind = &self.op(op).kind;
+            uneven += u32::from(matches!(kind, OpKind::Fma | OpKind::Binary(SubF | MulF | DivF | DivRn | RemF)));
+            all += u32::from(matches!(kind, OpKind::Fma | OpKind::Binary(AddF | SubF | MulF | DivF | DivRn | RemF)));
+        });
+        uneven > 0 && all > 1
+    }
 }
 
 /// Appends ops to one block of a function.

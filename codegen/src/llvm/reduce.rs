@@ -187,10 +187,27 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// With what the lane that is another in this bit has.
+    /// With what the lane that is another in this bit has. Both get the same bits: where sides make a difference, the lower lane's value is on the
+    /// left.
     fn combine_with_lane(&mut self, region: BlockId, elems: &[Elem], value: &[Reg], bit: usize) -> Emitted<Vec<Reg>> {
         let theirs = self.of_lane(elems, value, bit);
-        self.combine(region, value, &theirs)
+        if !self.function.rounds_by_side(region) {
+            return self.combine(region, value, &theirs);
+        }
+        let is_upper = self.lane_has(bit);
+        let (left, right) = (self.chosen(is_upper, elems, &theirs, value), self.chosen(is_upper, elems, value, &theirs));
+        self.combine(region, &left, &right)
+    }
+
+    fn lane_has(&mut self, bit: usize) -> Reg {
+        let bit = self.linear(&[0, 1, 2, 3, 4].map(|other| u32::from(other == bit)), 0);
+        ins!(self, "icmp ne i32 {bit}, 0")
+    }
+
+    /// One of two values.
+    fn chosen(&mut self, condition: Reg, elems: &[Elem], yes: &[Reg], no: &[Reg]) -> Vec<Reg> {
+        let parts = elems.iter().zip(yes).zip(no);
+        parts.map(|((&elem, yes), no)| ins!(self, "select i1 {condition}, {0} {yes}, {0} {no}", type_name(elem))).collect()
     }
 
     /// What the lane that is another in this bit has.
@@ -212,20 +229,10 @@ impl Emitter<'_> {
         let mut values = values.ok_or_else(|| self.unsupported("a reduction whose rows are not all sums of a few"))?;
         let (halvings, rest) = steps.split_at(rows.len().min(steps.len()));
         for &bit in halvings {
-            let is_set = self.linear(&[0, 1, 2, 3, 4].map(|other| u32::from(other == bit)), 0);
-            let is_set = ins!(self, "icmp ne i32 {is_set}, 0");
+            let is_set = self.lane_has(bit);
             let mut kept = Vec::with_capacity(values.len() / 2);
             for pair in values.chunks(2) {
-                let mut choose = |set: &[Reg], unset: &[Reg]| -> Vec<Reg> {
-                    let parts = elems.iter().zip(set).zip(unset);
-                    parts
-                        .map(|((&elem, set), unset)| {
-                            let ty = type_name(elem);
-                            ins!(self, "select i1 {is_set}, {ty} {set}, {ty} {unset}")
-                        })
-                        .collect()
-                };
-                let (mine, given) = (choose(&pair[1], &pair[0]), choose(&pair[0], &pair[1]));
+                let [mine, given] = [[1, 0], [0, 1]].map(|[set, unset]| self.chosen(is_set, elems, &pair[set], &pair[unset]));
                 let taken = self.of_lane(elems, &given, bit);
                 kept.push(self.combine(region, &mine, &taken)?);
             }

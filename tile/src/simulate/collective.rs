@@ -108,8 +108,14 @@ impl<'r> Machine<'r> {
         for (key, items) in groups {
             let mut value = self.combine_all(frame, id, items.into_values().collect())?;
             for (bit, _) in layout.lane.iter().enumerate().rev().filter(|(_, b)| *b & mask != 0) {
-                let theirs: Vec<Register> = value.iter().map(|v| v.moved(self.threads, |t| t ^ 1 << bit)).collect();
-                value = self.combine(frame, id, &value, &theirs)?;
+                let from = |lane: &dyn Fn(usize) -> usize| -> Vec<Register> {
+                    value.iter().map(|v| v.moved(self.threads, lane)).collect()
+                };
+                let (left, right) = match frame.function.rounds_by_side(op.regions[0]) {
+                    true => (from(&|t| t & !(1 << bit)), from(&|t| t | 1 << bit)),
+                    false => (value.clone(), from(&|t| t ^ 1 << bit)),
+                };
+                value = self.combine(frame, id, &left, &right)?;
             }
             partial.insert(key, value);
         }

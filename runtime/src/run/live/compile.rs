@@ -135,7 +135,9 @@ impl Prepared {
         if slots.iter().map(Slot::parameters).sum::<usize>() != sizes.len() {
             return Err(refused("the compiled kernel has other parameters than the launch".to_owned()));
         }
-        let lines = if self.has_lines { codegen::source_lines(db, self.instance) } else { codegen::SourceLines::default() };
+        // An assertion says its line in any case.
+        let has_lines = self.has_lines || self.options.assertions;
+        let lines = if has_lines { codegen::source_lines(db, self.instance) } else { codegen::SourceLines::default() };
         let naming = Naming { entry: self.name.clone(), lines: Some(lines) };
         let compiled = compiler.compile_as(db, self.instance, self.options, &naming).map_err(refused)?;
         let llvm = codegen::llvm_text(db, self.instance, self.options).as_ref().map_err(|e| refused(e.message.clone()))?;
