@@ -9,7 +9,7 @@ use gimli::{
     DebugLineOffset,
 };
 use indexmap::IndexSet;
-use object::elf::{FileHeader64, Rela64, SHT_PROGBITS, SectionHeader64};
+use object::elf::{FileHeader64, Rela64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader};
 use object::{LittleEndian as Little, U32, U64};
 
@@ -49,7 +49,8 @@ impl SourceLines {
                     let sh_name = U32::new(Little, u32::try_from(text.len()).ok()?);
                     text.extend(b".debug_str\0");
                     append(&mut out, names, &text);
-                    headers.push(SectionHeader64 { sh_name, ..empty_section() });
+                    // Otherwise it is a section of the same kind.
+                    headers.push(SectionHeader64 { sh_name, ..*lines });
                     headers.len() - 1
                 }
             };
@@ -226,22 +227,6 @@ fn append(out: &mut Vec<u8>, header: &mut SectionHeader64<Little>, bytes: &[u8])
     header.sh_offset.set(Little, out.len() as u64);
     header.sh_size.set(Little, bytes.len() as u64);
     out.extend(bytes);
-}
-
-fn empty_section() -> SectionHeader64<Little> {
-    let (none, zero) = (U32::new(Little, 0), U64::new(Little, 0));
-    SectionHeader64 {
-        sh_name: none,
-        sh_type: U32::new(Little, SHT_PROGBITS),
-        sh_flags: Default::default(),
-        sh_addr: zero,
-        sh_offset: zero,
-        sh_size: zero,
-        sh_link: none,
-        sh_info: none,
-        sh_addralign: U64::new(Little, 1),
-        sh_entsize: zero,
-    }
 }
 
 fn unsigned(value: u64) -> Vec<u8> {

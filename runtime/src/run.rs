@@ -569,7 +569,6 @@ pub struct Compiled {
 }
 
 /// What profilers and sanitizers read in code.
-#[derive(Debug, Clone, Default)]
 pub(crate) struct Naming {
     /// The kernel's name there; the function's own, if none is given.
     pub entry: Option<String>,
@@ -612,21 +611,16 @@ impl Compiler {
             PtxRequest { llvm: &llvm.text, cpu: sm.ptx_target, features: sm.ptx_feature, passes: worker::passes_for(&llvm.text) };
         let mut compilation = exact::Compilation::new(&self.pool, &self.store);
         let mut ptx = compilation.ptx(&request).map_err(|e| e.to_string())?;
-        // What is kept has numbers of operations. But an assertion that fails says its line itself.
         let Naming { entry, lines } = naming;
-        let asserts = ptx.contains("__assertfail");
-        let placed = |ptx: &mut String| lines.iter().for_each(|lines| *ptx = lines.in_ptx(ptx).text);
-        if asserts {
-            placed(&mut ptx);
-        }
         let kernel = entry.as_ref().unwrap_or(&llvm.kernel).clone();
         if kernel != llvm.kernel {
             ptx = ptx.replace(&format!(".entry {}(", llvm.kernel), &format!(".entry {kernel}("));
         }
-        let assembled = compilation.code(&worker::ptxas::AssembleRequest { ptx: &ptx, sm: sm.ptx_target });
-        if !asserts {
-            placed(&mut ptx);
-        }
+        // Machine code is kept with numbers of operations. But an assertion that fails says its line itself.
+        let placed = lines.as_ref().map(|lines| lines.in_ptx(&ptx).text);
+        let kept = placed.as_ref().filter(|_| ptx.contains("__assertfail")).unwrap_or(&ptx);
+        let assembled = compilation.code(&worker::ptxas::AssembleRequest { ptx: kept, sm: sm.ptx_target });
+        let ptx = placed.unwrap_or(ptx);
         let (image, registers) = match assembled {
             Ok(code) => {
                 let image = lines.as_ref().and_then(|lines| lines.in_cubin(&code.cubin)).unwrap_or(code.cubin);
