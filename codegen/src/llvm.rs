@@ -626,7 +626,7 @@ impl<'m> Emitter<'m> {
             OpKind::AtomicRmw { op: kind, sem, scope, vector } => self.atomic(op, *kind, (*sem, *scope), *vector),
             OpKind::Reduce { axis } => self.reduce(op, *axis as usize),
             OpKind::Scan { axis, reverse } => self.scan(op, *axis as usize, *reverse),
-            OpKind::Dot { precision } => self.dot(op, *precision),
+            OpKind::Dot { precision, .. } => self.dot(op, *precision),
             OpKind::For(attrs) => self.for_loop(op, *attrs),
             OpKind::While => self.while_loop(op),
             OpKind::If => self.if_else(op),
@@ -652,7 +652,7 @@ impl<'m> Emitter<'m> {
             OpKind::MbarrierWait => self.mbarrier_wait(op),
             OpKind::MbarrierInvalidate => self.mbarrier_invalidate(op),
             OpKind::TmaLoad { contiguous } => self.tma_load(op, *contiguous),
-            OpKind::Wgmma { turned } => self.wgmma(op, *turned),
+            OpKind::Wgmma { turned, sum_depth } => self.wgmma(op, *turned, *sum_depth),
             OpKind::WgmmaWait { pending } => self.wgmma_wait(op, *pending),
             OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),
             OpKind::AsyncCommit => {

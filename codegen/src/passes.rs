@@ -222,7 +222,7 @@ impl Fact {
                 each(&|op| matches!(function.op(op).kind, OpKind::Call { .. }).then(|| "a function is called".to_string()))
             }
             Fact::DotsFit => each(&|op| match function.op(op).kind {
-                OpKind::Dot { precision } => {
+                OpKind::Dot { precision, .. } => {
                     let unit = pick_mma::unit(function, op, precision, options);
                     unit.is_none().then(|| format!("{op:?} is a dot that nothing multiplies as it is"))
                 }
@@ -239,7 +239,7 @@ impl Fact {
                 })
             }
             Fact::DotsPicked => each(&|op| match function.op(op).kind {
-                OpKind::Dot { precision } => {
+                OpKind::Dot { precision, .. } => {
                     let tensor_core = pick_mma::unit(function, op, precision, options) == Some(pick_mma::Unit::TensorCore);
                     let picked = layout_of(function.op(op).results[0]).is_some_and(tritium_tile::layout::mma::is_accumulator);
                     (tensor_core && !picked).then(|| format!("{op:?} accumulates elsewhere"))

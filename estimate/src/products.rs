@@ -46,7 +46,7 @@ fn product(module: &Module, function: &Function, id: OpId, sm: &Sm) -> Option<Pr
             let n = layout(0).and_then(wgmma::tiles).map_or(0, |tiles| tiles.n);
             (format!("wgmma m64n{n}k{}", wgmma::k_of(ty(0).elem().bits())), None)
         }
-        OpKind::Dot { precision } => {
+        OpKind::Dot { precision, .. } => {
             let elem = ty(0).elem().scalar()?;
             let (left, right) = (ty(0).shape(), ty(1).shape());
             let (&[.., m, k], &[.., n]) = (&left[..], &right[..]) else { return None };

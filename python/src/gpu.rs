@@ -87,6 +87,12 @@ impl Compiled {
         &self.0.llvm
     }
 
+    /// What Triton would warn of, as JSON.
+    #[getter]
+    fn warnings(&self) -> PyResult<String> {
+        serde_json::to_string(&self.0.warnings).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
     /// How long making it took, beside others that were made at the same time.
     #[getter]
     fn seconds(&self) -> f64 {

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import types
+import warnings
 from collections import namedtuple
 
 import pytest
@@ -185,6 +186,67 @@ def test_what_is_not_compiled_goes_on_to_triton_and_is_told(module, monkeypatch)
     with pytest.raises(errors.CompilationError) as raised:
         module.asked(source(block=100), TARGET, {})
     assert "tl.arange(0, BLOCK)" in str(raised.value), "the line of the kernel is shown"
+
+
+@pytest.mark.parametrize("variable", compiler.OF_TRITONS_STAGES)
+def test_who_wants_something_of_tritons_stages_gets_it(module, monkeypatch, variable):
+    monkeypatch.setenv(variable, "1")
+    assert module.asked(source(), TARGET, {}) == "Triton's apply"
+    assert any(variable in row.refused for row in report() if row.by == "triton")
+    monkeypatch.setenv(variable, "0")
+    assert module.asked(source(), TARGET, {}).metadata.compiled_by == "tritium"
+
+
+def test_a_listener_of_the_compiler_is_told(module, monkeypatch):
+    heard = []
+    monkeypatch.setattr(module.knobs, "CompileTimes", types.SimpleNamespace, raising=False)
+    listener = lambda **told: heard.append(told)
+    monkeypatch.setattr(module.knobs, "compilation", types.SimpleNamespace(listener=listener), raising=False)
+    kernel = module.asked(source(), TARGET, {})
+    assert heard[0]["src"] is kernel.src and heard[0]["metadata"]["name"] == "apply" and not heard[0]["cache_hit"]
+    assert [stage for stage, _ in heard[0]["times"].lowering_stages] == ["tritium"]
+
+
+def test_a_knob_counts_as_its_variable(module, monkeypatch):
+    monkeypatch.setattr(module.knobs, "compilation", types.SimpleNamespace(dump_ir=True), raising=False)
+    assert module.asked(source(), TARGET, {}) == "Triton's apply"
+
+
+@triton.jit
+def chosen(x, y):
+    return tl.where(x, y, 0.0)
+
+
+def test_what_triton_warns_of_is_warned_of_once(module):
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("default")
+        for block in 32, 64:
+            module.asked(Source(choosing, {"X": "*fp32", "B": "constexpr"}, {(1,): block}), TARGET, {})
+    told, = (warning for warning in record if warning.category is errors.KernelWarning)
+    assert (told.filename, told.lineno) == (__file__, chosen.fn.__code__.co_firstlineno + 2)
+    assert "the condition of tl.where is i1" in str(told.message)
+
+
+@triton.jit
+def choosing(X, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(X + at, chosen(at, 1.0))
+
+
+@triton.jit
+def multiply(X, Y, B: tl.constexpr):
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    x = tl.load(X + at)
+    tl.store(Y + at, tl.dot(x, x))
+
+
+def test_products_in_tensor_memory_are_tritons(module):
+    asked = lambda block, sm: module.asked(
+        Source(multiply, {"X": "*fp16", "Y": "*fp32", "B": "constexpr"}, {(2,): block}), Target("cuda", sm, 32), {}
+    )
+    assert asked(64, 100) == "Triton's multiply"
+    assert "tensor memory" in next(row.refused for row in report() if row.name == "multiply" and row.by == "triton")
+    assert asked(32, 100).metadata.compiled_by == asked(64, 90).metadata.compiled_by == "tritium"
 
 
 def test_other_compilers_sources_are_theirs(module):

@@ -112,6 +112,8 @@ class Sources:
             for option in ("do_not_specialize", "do_not_specialize_on_alignment")
             if (value := getattr(function, option, None))
         ]
+        if getattr(function, "noinline", None):
+            given.append("noinline=True")
         head = f"@_triton.{decorator}({', '.join(given)})" if given else f"@_triton.{decorator}"
         must_use = getattr(function, "_must_use_result", False)
         used = [f"@_triton.must_use_result({must_use!r})" if isinstance(must_use, str) else "@_triton.must_use_result"] if must_use else []

@@ -15,6 +15,7 @@ import shutil
 import sys
 import sysconfig
 import time
+import warnings
 
 from tritium import capture, errors, kernel, launch, report
 
@@ -31,8 +32,24 @@ EXPECTED = {
     "max_num_imprecise_acc_default": (0, 2**30),
 }
 
+#: What asks for something that only Triton's own stages write or do: variables of the environment, and `triton.knobs.compilation`.
+OF_TRITONS_STAGES = (
+    "TRITON_KERNEL_OVERRIDE",
+    "TRITON_KERNEL_DUMP",
+    "TRITON_REPRODUCER_PATH",
+    "TRITON_ENABLE_ASAN",
+    "TRITON_DUMP_MIR",
+    "MLIR_ENABLE_DUMP",
+    "LLVM_IR_ENABLE_DUMP",
+    "USE_IR_LOC",
+)
+KNOBS_OF_STAGES = ("override", "dump_ir", "enable_asan", "use_ir_loc")
+
 #: Requests that are being gathered instead of compiled: an autotuner's rows are compiled together.
 _gathered = contextvars.ContextVar("gathered", default=None)
+
+#: What has been warned of, for Python to tell it once.
+_warned = {}
 
 #: Set while an autotuner tries a row: one that does not fit is told instead of handed on.
 _is_tuning = contextvars.ContextVar("is_tuning", default=False)
@@ -88,7 +105,7 @@ def _compile(module, original, src, target, options, kwargs):
     begin = time.perf_counter()
     try:
         parsed = _parsed(module, src, target, options)
-        request = _request(src, *parsed)
+        request = _request(module, src, *parsed)
         if gathered is not None:
             gathered.append(request)
             return None
@@ -99,12 +116,22 @@ def _compile(module, original, src, target, options, kwargs):
     row.specialisations += 1
     seconds = time.perf_counter() - begin + launch.state().shares.pop(request.key, 0.0)
     row.compile_seconds += seconds
+    _tell_listener(module, made, seconds)
     mode = os.environ.get("TRITIUM")
     if mode in ("verify", "bench"):
         from tritium import compare
 
         return compare.both(made, theirs, row, mode, seconds)
     return made
+
+
+def _tell_listener(module, made, seconds):
+    """Who listens to Triton's compiler hears of Tritium's kernels: of one stage, with the time that all of it took."""
+    knobs = module.knobs
+    if (listener := getattr(getattr(knobs, "compilation", None), "listener", None)) is not None:
+        times = knobs.CompileTimes(ir_initialization=0, lowering_stages=[("tritium", int(seconds * 1e6))], store_results=0)
+        metadata = made.metadata._asdict()
+        listener(src=made.src, metadata=metadata, metadata_group=made.metadata_group, times=times, cache_hit=False)
 
 
 def _handed_on(src, theirs, refused):
@@ -129,7 +156,9 @@ def _parsed(module, src, target, options):
     return target, backend, backend.parse_options(dict(options or {}, **src.parse_options()))
 
 
-def _request(src, target, backend, options):
+def _request(module, src, target, backend, options):
+    if asked := _asked_of_stages(module):
+        raise Refused(f"{asked} asks for what only Triton's own stages write")
     for name, good in EXPECTED.items():
         value = getattr(options, name, None)
         if value is not None and value not in good:
@@ -161,6 +190,13 @@ def _request(src, target, backend, options):
         "fp32_default": launch.fp32_default(),
     }
     return Request(source, asked, json.dumps(asked, sort_keys=True, default=str))
+
+
+def _asked_of_stages(module):
+    """The variable or the knob that asks for something of Triton's stages."""
+    knobs = getattr(module.knobs, "compilation", None)
+    named = (f"triton.knobs.compilation.{name}" for name in KNOBS_OF_STAGES if getattr(knobs, name, None))
+    return next((name for name in OF_TRITONS_STAGES if launch.is_on(name, False)), None) or next(named, None)
 
 
 def _name(src):
@@ -218,9 +254,15 @@ def _kernel(module, src, request, theirs, target, backend, options):
     compiled = _compiled(request)
     if isinstance(compiled, str):
         problem = json.loads(compiled)[0]
-        place = problem["place"]
-        line = request.source.place(place["line"]) if place else None
-        raise Refused(f"{problem['message']} [{problem['code']}]" if problem["code"] else problem["message"], line)
+        file, line = launch.place(launch.state(), request.source, problem["place"])
+        message = f"{problem['message']} [{problem['code']}]" if problem["code"] else problem["message"]
+        if line is not None and file != request.source.file:
+            message, line = f"{file}:{line}: {message}", None
+        raise Refused(message, line)
+    for warned in json.loads(compiled.warnings):
+        file, line = launch.place(launch.state(), request.source, warned["place"])
+        message = f"{warned['message']} [{warned['code']}]"
+        warnings.warn_explicit(message, errors.KernelWarning, file or request.source.file, line or request.source.line, registry=_warned)
     if not compiled.is_cubin:
         raise Refused("there is no ptxas: `pip install nvidia-cuda-nvcc` brings it")
     limit = module.max_shared_mem(module.driver.active.get_current_device()) if _is_here(module, target) else None

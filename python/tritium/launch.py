@@ -322,7 +322,7 @@ def constant(current, name, value, where):
     raise errors.LaunchError(f"`{name}` is a {type(value).__name__}, which is no compile-time value", **where)
 
 
-def _place(current, source, place):
+def place(current, source, place):
     """File and line of a place in a module's text."""
     if place is None:
         return None, None
@@ -336,16 +336,16 @@ def _located(current, source, fault):
     head, _, message = fault.partition(": ")
     file, _, line = head.rpartition(":")
     if head.startswith("line ") and head[5:].isdigit():
-        return *_place(current, source, {"file": source.module, "line": int(head[5:])}), message
+        return *place(current, source, {"file": source.module, "line": int(head[5:])}), message
     if file.endswith(".py") and line.isdigit():
-        return *_place(current, source, {"file": file, "line": int(line)}), message
+        return *place(current, source, {"file": file, "line": int(line)}), message
     return source.file, source.line, fault
 
 
 def _not_compiled(current, source, problems):
     made = []
     for problem in problems:
-        file, line = _place(current, source, problem["place"])
+        file, line = place(current, source, problem["place"])
         code = f" [{problem['code']}]" if problem["code"] else ""
         made.append(errors.CompilationError(problem["message"] + code, kernel=source.name, file=file, line=line))
     made[0].problems = made
@@ -356,7 +356,7 @@ def _tell(current, source, findings):
     """The first that is wrong for certain is raised, with all the others; what may be meant is a warning."""
     raised = []
     for found in findings:
-        file, line = _place(current, source, found["place"])
+        file, line = place(current, source, found["place"])
         message = f"{found['sentence']} [{found['code']}]"
         if found["code"] in RAISED or (found["severity"] == "error" and found["code"] in errors.FINDINGS):
             raised.append(errors.FINDINGS[found["code"]](message, kernel=source.name, file=file, line=line, found=found))

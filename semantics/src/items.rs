@@ -662,13 +662,9 @@ pub(crate) fn module_blocks(stmt: &Stmt) -> SmallVec<[&[StmtId]; 2]> {
 
 /// The parameters, by position, that a decorator lists under one of these keywords.
 pub(crate) fn listed_parameters(body: &Body, def: &FunctionDef, keywords: &[&str]) -> BTreeSet<usize> {
-    let arguments = def.decorators.iter().flat_map(|&decorator| match body.expr(decorator) {
-        Expr::Call { args, .. } => args.as_slice(),
-        _ => &[],
-    });
     let mut out = BTreeSet::new();
-    for argument in arguments.filter(|a| matches!(&a.kind, ArgKind::Keyword(k) if keywords.contains(&k.as_str()))) {
-        let (Expr::List(listed) | Expr::Tuple(listed)) = body.expr(argument.value) else { continue };
+    for value in decorator_options(body, def, keywords) {
+        let (Expr::List(listed) | Expr::Tuple(listed)) = body.expr(value) else { continue };
         for &item in listed {
             match body.expr(item) {
                 Expr::Int(index) => out.extend(usize::try_from(*index)),
@@ -678,6 +674,17 @@ pub(crate) fn listed_parameters(body: &Body, def: &FunctionDef, keywords: &[&str
         }
     }
     out
+}
+
+/// What the decorators of a function are given under these names.
+pub(crate) fn decorator_options(body: &Body, def: &FunctionDef, keywords: &[&str]) -> impl Iterator<Item = ExprId> {
+    let arguments = def.decorators.iter().flat_map(|&decorator| match body.expr(decorator) {
+        Expr::Call { args, .. } => args.as_slice(),
+        _ => &[],
+    });
+    arguments
+        .filter(move |argument| matches!(&argument.kind, ArgKind::Keyword(name) if keywords.contains(&name.as_str())))
+        .map(|argument| argument.value)
 }
 
 /// What a name means by custom where the file does not say.

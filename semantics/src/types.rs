@@ -64,7 +64,8 @@ impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Element::Scalar(dtype) => write!(f, "{dtype}"),
-            Element::Ptr { pointee, .. } => write!(f, "*{pointee}"),
+            Element::Ptr { pointee, is_const: true } => write!(f, "*const {pointee}"),
+            Element::Ptr { pointee, is_const: false } => write!(f, "*{pointee}"),
         }
     }
 }

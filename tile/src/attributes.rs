@@ -76,10 +76,14 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
             v.number_beside("signed", signed, 0)?;
             v.flag("hex", hex)
         }
-        OpKind::Dot { precision } => v.name("precision", precision),
-        OpKind::Wgmma { turned: [a, b] } => {
+        OpKind::Dot { precision, sum_depth } => {
+            v.name("precision", precision)?;
+            v.optional("sum_depth", sum_depth)
+        }
+        OpKind::Wgmma { turned: [a, b], sum_depth } => {
             v.flag("turn_a", a)?;
-            v.flag("turn_b", b)
+            v.flag("turn_b", b)?;
+            v.optional("sum_depth", sum_depth)
         }
         OpKind::AsyncWait { pending } | OpKind::WgmmaWait { pending } => v.number("pending", pending, 0),
         OpKind::MbarrierInit { count } => v.number("count", count, 1),

@@ -532,7 +532,7 @@ impl<'r> Machine<'r> {
             }
             OpKind::Reduce { axis } => return self.reduce(frame, id, *axis).map(many),
             OpKind::Scan { axis, reverse } => return self.scan(frame, id, *axis, *reverse).map(many),
-            OpKind::Dot { precision } => {
+            OpKind::Dot { precision, .. } => {
                 let (a, b, c) = (tile_or_buffer(self, frame, 0)?, tile_or_buffer(self, frame, 1)?, tile(self, frame, 2)?);
                 let operand = ty(0).elem().scalar().unwrap_or(Scalar::F32);
                 let shapes = (ty(0).shape(), ty(1).shape());
@@ -662,7 +662,7 @@ impl<'r> Machine<'r> {
                 self.copies.announce(&mbarrier, buffer, data).map_err(|failure| self.fault(frame, id, failure))?;
                 return Ok(SmallVec::new());
             }
-            OpKind::Wgmma { turned } => {
+            OpKind::Wgmma { turned, .. } => {
                 let read = |this: &Self, frame: &Frame<'r>, n: usize| -> Result<(Rc<Data>, Shape), Fault> {
                     let data = match &frame.values[op.operands[n].index()] {
                         Slot::Shared(data) => Rc::new(data.borrow().clone()),

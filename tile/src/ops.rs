@@ -141,6 +141,9 @@ pub enum OpKind {
     /// lie as [`staged`](crate::layout::fma::staged) says.
     Dot {
         precision: DotPrecision,
+        /// Of 8-bit floats: as many products, of those that a sum has, may be added with fewer bits than f32 has before they are added in f32. `None`
+        /// sets no limit.
+        sum_depth: Option<u32>,
     },
 
     // ---- control
@@ -227,6 +230,8 @@ pub enum OpKind {
     /// covers it; until then only another `Wgmma` may take the result, as its accumulator. Each is a group of its own.
     Wgmma {
         turned: [bool; 2],
+        /// As of a `Dot`; one with a limit is finished at once.
+        sum_depth: Option<u32>,
     },
     /// Waits until at most `pending` of the newest `Wgmma` are under way. The operands, unfinished or not, pass through; with 0
     /// the results are finished.

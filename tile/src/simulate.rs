@@ -573,7 +573,7 @@ impl<'r> Machine<'r> {
             OpKind::Histogram => self.histogram(frame, id),
             OpKind::Reduce { axis } => self.reduce(frame, id, usize::from(*axis)),
             OpKind::Scan { axis, reverse } => self.scan(frame, id, usize::from(*axis), *reverse),
-            OpKind::Dot { precision } => self.dot(frame, id, *precision),
+            OpKind::Dot { precision, .. } => self.dot(frame, id, *precision),
             OpKind::For(_) => self.for_loop(frame, id),
             OpKind::While => self.while_loop(frame, id),
             OpKind::If => {
@@ -616,7 +616,7 @@ impl<'r> Machine<'r> {
             OpKind::MbarrierWait => self.mbarrier_wait(frame, id),
             OpKind::MbarrierInvalidate => self.mbarrier_invalidate(frame, id),
             OpKind::TmaLoad { contiguous } => self.tma_load(frame, id, *contiguous),
-            OpKind::Wgmma { turned } => self.wgmma(frame, id, *turned),
+            OpKind::Wgmma { turned, .. } => self.wgmma(frame, id, *turned),
             OpKind::WgmmaWait { pending } => self.wgmma_wait(frame, id, *pending),
             // Blocks end before they come here.
             OpKind::Yield | OpKind::Condition | OpKind::Return => Err(self.malformed(frame, id, "a terminator inside a block")),

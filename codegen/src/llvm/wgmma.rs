@@ -16,7 +16,8 @@ use crate::ptx_strings::wgmma::{LEFT_WORDS, Step, Wgmma, WgmmaBlock, WgmmaWait};
 type Fragments = Vec<(u32, Vec<Reg>)>;
 
 impl Emitter<'_> {
-    pub(super) fn wgmma(&mut self, op: OpId, turned: [bool; 2]) -> Emitted<()> {
+    /// `sum_depth`: after how many products of 8-bit floats sums leave the tensor core, which keeps fewer bits of them, and are added in f32.
+    pub(super) fn wgmma(&mut self, op: OpId, turned: [bool; 2], sum_depth: Option<u32>) -> Emitted<()> {
         if !self.sm.has(Feature::Wgmma) {
             return Err(self.unsupported(format!("{} has no `wgmma`", self.sm.name)));
         }
@@ -41,7 +42,7 @@ impl Emitter<'_> {
         let (depth, step) = (wgmma::matrix_shape(self.ty(a).shape(), turned[0])[1], wgmma::k_of(bits));
         let ks = || (0..depth).step_by(step as usize);
 
-        let mut inputs: Vec<(&str, Reg)> = Vec::new();
+        let mut inputs: Vec<(&'static str, Reg)> = Vec::new();
         let (mut left_words, mut left_transposed) = (0, false);
         // For each row of instructions and each step: the addend of the descriptor, or the number of the first word.
         let mut left_at: Vec<(u32, Vec<u32>)> = Vec::new();
@@ -69,18 +70,15 @@ impl Emitter<'_> {
         let old = self.regs(c)?;
         let is_zero = |reg: &Reg| matches!(reg, Reg::Int(0) | Reg::Float(0) | Reg::Half(0));
         let fresh = old.iter().all(is_zero);
-        let mut steps = Vec::new();
-        let mut accumulators: Vec<Reg> = Vec::new();
+        // The steps of each tile, and its accumulators.
+        let mut plan: Vec<(Vec<Step>, Vec<Reg>)> = Vec::new();
         for (tile, &(row, column, first)) in tiles.origins.iter().enumerate() {
-            if !fresh {
-                let registers = &old[first as usize..(first + tiles.n / 2) as usize];
-                accumulators.extend(self.accumulator_words(acc, registers));
-            }
+            let registers = &old[first as usize..(first + tiles.n / 2) as usize];
+            let accumulators = if fresh { vec![] } else { self.accumulator_words(acc, registers) };
             let left =
                 left_at.iter().find(|(r, _)| *r == row).map(|(_, at)| at).ok_or_else(|| refuse(self, "the left operand"))?;
-            for (k, &left) in ks().zip(left) {
-                steps.push(Step { tile: tile as u32, left, right: right_matrix.start(column, k) >> 4 });
-            }
+            let steps = ks().zip(left).map(|(k, &left)| Step { tile: tile as u32, left, right: right_matrix.start(column, k) >> 4 });
+            plan.push((steps.collect(), accumulators));
         }
         let block = WgmmaBlock {
             kind,
@@ -90,13 +88,20 @@ impl Emitter<'_> {
             left_words,
             left_transposed,
             right_transposed: right_matrix.transposed,
-            steps,
+            steps: vec![],
         };
-        let (_, word) = kind.word();
-        let outputs = vec![word; (block.tiles * kind.words(block.n)) as usize];
-        let args: Vec<(&str, Reg)> = accumulators.into_iter().map(|reg| (word, reg)).chain(inputs).collect();
-        let words = self.asm_block(&block.text(), &block.constraints(), &outputs, &args);
-        let each = kind.words(block.n) as usize;
+        let words = match sum_depth {
+            Some(depth) if kind.sums_in_fewer_bits() => {
+                let steps_of_a_sum = depth.div_ceil(step).max(1) as usize;
+                plan.into_iter().flat_map(|(steps, sums)| self.sums_outside(&block, &steps, steps_of_a_sum, sums, &inputs)).collect()
+            }
+            _ => {
+                let (steps, accumulators): (Vec<_>, Vec<_>) = plan.into_iter().unzip();
+                let block = WgmmaBlock { steps: steps.concat(), ..block };
+                self.multiplications(&block, accumulators.concat(), &inputs)
+            }
+        };
+        let each = kind.words(tiles.n) as usize;
         let mut regs = vec![Reg::Int(0); old.len()];
         for (tile, &(_, _, first)) in tiles.origins.iter().enumerate() {
             let unpacked = self.accumulator_registers(acc, &words[tile * each..(tile + 1) * each]);
@@ -106,6 +111,47 @@ impl Emitter<'_> {
         }
         self.set(result, regs);
         Ok(())
+    }
+
+    /// The accumulators of a block. `accumulators`: what they begin with, unless that is zero.
+    fn multiplications(&mut self, block: &WgmmaBlock, accumulators: Vec<Reg>, inputs: &[(&'static str, Reg)]) -> Vec<Reg> {
+        let (_, word) = block.kind.word();
+        let outputs = vec![word; (block.tiles * block.kind.words(block.n)) as usize];
+        let args: Vec<(&str, Reg)> = accumulators.into_iter().map(|reg| (word, reg)).chain(inputs.iter().copied()).collect();
+        self.asm_block(&block.text(), &block.constraints(), &outputs, &args)
+    }
+
+    /// The accumulators of one tile in f32, where those of a tensor core hold the sums of a few steps alone. Each of these is waited for.
+    fn sums_outside(
+        &mut self,
+        block: &WgmmaBlock,
+        steps: &[Step],
+        steps_of_a_sum: usize,
+        mut sums: Vec<Reg>,
+        inputs: &[(&'static str, Reg)],
+    ) -> Vec<Reg> {
+        for steps in steps.chunks(steps_of_a_sum) {
+            let steps = steps.iter().map(|step| Step { tile: 0, ..*step }).collect();
+            let block = WgmmaBlock { tiles: 1, fresh: true, steps, ..block.clone() };
+            let parts = self.multiplications(&block, vec![], inputs);
+            let count = parts.len();
+            // With what was there before, which may be under way as well.
+            let waited = self.wait_for_words(0, parts.into_iter().chain(sums).map(|reg| ("float", reg)).collect());
+            let (parts, before) = waited.split_at(count);
+            sums = match before {
+                [] => parts.to_vec(),
+                _ => before.iter().zip(parts).map(|(&sum, &part)| ins!(self, "fadd contract float {sum}, {part}")).collect(),
+            };
+        }
+        sums
+    }
+
+    /// Words of accumulators behind a wait.
+    fn wait_for_words(&mut self, pending: u32, words: Vec<(&str, Reg)>) -> Vec<Reg> {
+        let constraints = words.iter().map(|(ty, _)| if *ty == "float" { 'f' } else { 'r' }).collect();
+        let wait = WgmmaWait { pending, words: constraints };
+        let types: Vec<&str> = words.iter().map(|(ty, _)| *ty).collect();
+        self.asm_block(&wait.text(), &wait.constraints(), &types, &words)
     }
 
     /// The descriptor of a buffer for this thread's warpgroup; `groups` are the bytes that the warp bits beyond a warpgroup add.
@@ -186,10 +232,7 @@ impl Emitter<'_> {
             let regs = self.regs(operand)?;
             args.extend(self.accumulator_words(acc, &regs).into_iter().map(|reg| (ty, reg)));
         }
-        let words = args.iter().map(|(ty, _)| if *ty == "float" { 'f' } else { 'r' }).collect();
-        let wait = WgmmaWait { pending, words };
-        let types: Vec<&str> = args.iter().map(|(ty, _)| *ty).collect();
-        let out = self.asm_block(&wait.text(), &wait.constraints(), &types, &args);
+        let out = self.wait_for_words(pending, args);
         let mut out = &out[..];
         for (&operand, &result) in operation.operands.iter().zip(&operation.results) {
             let acc = self.scalar(operand)?;

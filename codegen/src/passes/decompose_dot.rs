@@ -1,6 +1,6 @@
 //! Dots that nothing multiplies as they are become ones that a tensor core, or single threads, take.
 //!
-//! - Accumulators other than `f32` go through `f32`; 8-bit floats are exact in `f16`.
+//! - Accumulators other than `f32` go through `f32`, except `f16` where tensor cores add it; 8-bit floats are exact in `f16`.
 //! - `tf32x3` is three dots: with `a = a' + a''`, `a'` exact in tf32, it is `a''·b' + a'·b'' + a'·b'`.
 //! - `bf16x3` and `bf16x6` are sums of products of two or three `bf16` parts, the small ones first.
 //!
@@ -61,7 +61,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
 /// The value that stands for the dot's result, unless the dot is fine.
 fn rewrite_dot(b: &mut Builder<'_>, dot: OpId, options: &CompileOptions) -> Result<Option<ValueId>, Unsupported> {
     let op = b.function.op(dot).clone();
-    let OpKind::Dot { precision } = op.kind else { return Ok(None) };
+    let OpKind::Dot { precision, .. } = op.kind else { return Ok(None) };
     if pick_mma::unit(b.function, dot, precision, options).is_some() {
         return Ok(None);
     }
@@ -116,7 +116,7 @@ fn three_dots(b: &mut Builder<'_>, x: ValueId, y: ValueId, acc: ValueId, result:
     };
     let (x_high, x_low) = split(x);
     let (y_high, y_low) = split(y);
-    let kind = OpKind::Dot { precision: DotPrecision::Tf32 };
+    let kind = OpKind::Dot { precision: DotPrecision::Tf32, sum_depth: None };
     let acc = b.value(kind.clone(), &[x_low, y_high, acc], result.clone());
     let acc = b.value(kind.clone(), &[x_high, y_low, acc], result.clone());
     b.value(kind, &[x_high, y_high, acc], result)
@@ -142,7 +142,7 @@ fn dots_of_parts(b: &mut Builder<'_>, [x, y, acc]: [ValueId; 3], result: Type, p
     let mut sum = acc;
     for order in (0..parts).rev() {
         for i in (0..=order).rev() {
-            sum = b.value(OpKind::Dot { precision: DotPrecision::Tf32 }, &[x[i], y[order - i], sum], result.clone());
+            sum = b.value(OpKind::Dot { precision: DotPrecision::Tf32, sum_depth: None }, &[x[i], y[order - i], sum], result.clone());
         }
     }
     sum

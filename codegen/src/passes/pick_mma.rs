@@ -1,6 +1,6 @@
 //! Which tensor-core instruction a dot uses, and how its warps share the result.
 //!
-//! `mma.sync`: m16n8k16 for `f16` and `bf16`, m16n8k8 for `f32` as tf32, accumulating in `f32`; m16n8k32 for `i8`. Warps are dealt so that each has a nearly
+//! `mma.sync`: m16n8k16 for `f16` and `bf16`, m16n8k8 for `f32` as tf32, accumulating in `f32` or `f16` by `f16`; m16n8k32 for `i8`. Warps are dealt so that each has a nearly
 //! square part; in a chain of dots (attention) they all go along the rows, so that a result becomes the next left operand in registers.
 //!
 //! `wgmma`, where the SM has it and warpgroups have work: warpgroups lie below each other as far as there are rows, then side by side. Its
@@ -59,6 +59,8 @@ pub fn unit(function: &Function, dot: OpId, precision: DotPrecision, options: &C
         (Scalar::F16, Scalar::F16, Scalar::F32)
         | (Scalar::BF16, Scalar::BF16, Scalar::F32)
         | (Scalar::I8, Scalar::I8, Scalar::I32) => Some(if fits { Unit::TensorCore } else { Unit::Fma }),
+        // Single threads sum in f32.
+        (Scalar::F16, Scalar::F16, Scalar::F16) => fits.then_some(Unit::TensorCore),
         (Scalar::F64, Scalar::F64, Scalar::F64) => Some(Unit::Fma),
         (Scalar::F32, Scalar::F32, Scalar::F32) => match precision {
             DotPrecision::Tf32 => Some(if fits { Unit::TensorCore } else { Unit::Fma }),
@@ -79,7 +81,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
         let ops = std::mem::take(&mut function.blocks[block].ops);
         let mut out = Vec::with_capacity(ops.len());
         for id in ops {
-            let OpKind::Dot { precision } = function.op(id).kind else {
+            let OpKind::Dot { precision, .. } = function.op(id).kind else {
                 out.push(id);
                 continue;
             };

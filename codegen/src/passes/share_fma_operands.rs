@@ -94,7 +94,7 @@ fn share(module: &mut Module, block: BlockId) {
 fn operands(module: &mut Module, dot: OpId) -> Option<[Contents; 2]> {
     let function = &module.functions[0];
     let op = function.op(dot);
-    let OpKind::Dot { precision } = op.kind else { return None };
+    let OpKind::Dot { precision, .. } = op.kind else { return None };
     let accumulator = module.layouts.distributed(function.ty(op.results[0]).layout()?)?.clone();
     let is_rounded = precision == DotPrecision::Tf32 && function.ty(op.operands[0]).elem() == Elem::Scalar(Scalar::F32);
     if mma::is_accumulator(&accumulator) || is_rounded {

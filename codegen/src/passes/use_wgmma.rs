@@ -25,7 +25,7 @@ pub static PASS: Pass = Pass {
 /// How many warpgroups lie below each other and side by side, if `wgmma` can do this dot.
 pub(super) fn grouping(function: &Function, dot: OpId, options: &CompileOptions) -> Option<(u32, u32)> {
     let op = function.op(dot);
-    let OpKind::Dot { precision } = op.kind else { return None };
+    let OpKind::Dot { precision, .. } = op.kind else { return None };
     if !options.sm.has(Feature::Wgmma) {
         return None;
     }
@@ -107,7 +107,8 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     for (dot, Operands { values, turned }) in plans {
         let op = function.op(dot).clone();
         let ty = function.ty(op.results[0]).clone();
-        let multiply = function.create_op(OpKind::Wgmma { turned }, &values, [ty], &[], op.origin);
+        let sum_depth = if let OpKind::Dot { sum_depth, .. } = op.kind { sum_depth } else { None };
+        let multiply = function.create_op(OpKind::Wgmma { turned, sum_depth }, &values, [ty], &[], op.origin);
         rewrite::insert_before(function, dot, multiply);
         let unfinished = function.op(multiply).results[0];
         let wait = function.op_mut(dot);

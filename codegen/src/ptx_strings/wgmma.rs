@@ -88,6 +88,11 @@ impl Wgmma {
         matches!(self, Wgmma::F16F16 | Wgmma::Fp8 { half: true, .. })
     }
 
+    /// Sums of 8-bit floats have fewer bits in the tensor core than f32 has.
+    pub fn sums_in_fewer_bits(self) -> bool {
+        matches!(self, Wgmma::Fp8 { half: false, .. })
+    }
+
     /// 32-bit registers of a thread's part of `[64, n]`.
     pub fn words(self, n: u32) -> u32 {
         if self.is_packed() { n / 4 } else { n / 2 }

@@ -170,7 +170,7 @@ impl Generator<'_> {
             return;
         }
         let precision = self.precision();
-        let id = self.b.value(OpKind::Dot { precision }, &[a.id, b.id, acc.id], ty);
+        let id = self.b.value(OpKind::Dot { precision, sum_depth: None }, &[a.id, b.id, acc.id], ty);
         self.push(id, exact);
     }
 

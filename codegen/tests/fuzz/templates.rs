@@ -189,14 +189,14 @@ impl Generator<'_> {
         let exact;
         if let Some(third) = &third {
             let fresh = self.zeros(&sum_ty);
-            let scores = self.b.value(OpKind::Dot { precision }, &[a.id, b.id, fresh], sum_ty.clone());
+            let scores = self.b.value(OpKind::Dot { precision, sum_depth: None }, &[a.id, b.id, fresh], sum_ty.clone());
             let scores = self.factor(Value { id: scores, exact: None }, element, 64 * most);
             let v = self.piece(third, trip, None);
             let v = self.factor(v, element, 64 * most);
-            next.push(self.b.value(OpKind::Dot { precision }, &[scores.id, v.id, args[0]], result_ty.clone()));
+            next.push(self.b.value(OpKind::Dot { precision, sum_depth: None }, &[scores.id, v.id, args[0]], result_ty.clone()));
             exact = product(scores, v, n * most);
         } else {
-            next.push(self.b.value(OpKind::Dot { precision }, &[a.id, b.id, args[0]], sum_ty));
+            next.push(self.b.value(OpKind::Dot { precision, sum_depth: None }, &[a.id, b.id, args[0]], sum_ty));
             exact = product(a, b, total);
         }
         if count_rows {

@@ -302,7 +302,7 @@ impl Bench<'_> {
                     self.elementwise(id, self.times(result), &mut work);
                 }
             }
-            OpKind::Dot { precision } => self.dot(id, *precision, &mut work),
+            OpKind::Dot { precision, .. } => self.dot(id, *precision, &mut work),
             OpKind::Wgmma { .. } => self.wgmma(id, &mut work),
             OpKind::Reduce { axis } => self.reduce(id, usize::from(*axis), &mut work),
             OpKind::Scan { axis, .. } => self.scan(id, usize::from(*axis), &mut work),

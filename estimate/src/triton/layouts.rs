@@ -256,7 +256,7 @@ impl<'f> Layouts<'f> {
 
     fn unit(&self, dot: OpId) -> Unit {
         let op = self.function.op(dot);
-        let OpKind::Dot { precision } = op.kind else { return Unit::Thread };
+        let OpKind::Dot { precision, .. } = op.kind else { return Unit::Thread };
         let scalar = |n: usize| self.function.ty(op.operands[n]).elem().scalar();
         let (Some(a), Some(acc)) = (scalar(0), scalar(2)) else { return Unit::Thread };
         let single = matches!(a, Scalar::F32);

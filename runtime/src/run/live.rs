@@ -21,11 +21,13 @@ use tritium_semantics::{
     constant::Const,
     diagnostics::Severity,
     dtype::DType,
-    elaborate::elaborate,
+    elaborate::{Elaborated, elaborate},
     host::row_major,
     items,
     launch::{self, Init, Launch, LaunchArg, LaunchOptions, MemoryPlace, Tensor as Spec},
-    places, project,
+    places,
+    problem::{self, Problem},
+    project,
     specialise::specialise,
 };
 
@@ -309,27 +311,32 @@ impl Live {
 /// Why Triton would refuse the kernel, or what of it is not followed.
 fn problems(db: &Database, instance: Instance) -> Vec<LiveProblem> {
     let elaborated = elaborate(db, instance);
-    let errors = elaborated.problems.iter().filter(|problem| problem.severity() == Severity::Error);
-    let place = |place| {
-        let (file, range) = places::range_of(db, place)?;
-        let line = items::line_number(db, file, range.start);
-        Some(Place { file: file.path(db).to_path_buf(), start: range.start, end: range.end, line })
-    };
-    let told = errors.map(|problem| LiveProblem {
-        code: problem.code.as_str().to_owned(),
-        message: problem.message.clone(),
-        place: place(problem.place),
-    });
-    let mut told: Vec<LiveProblem> = told.collect();
+    let mut told = told(db, elaborated, |problem| problem.severity() == Severity::Error);
     if told.is_empty() && !elaborated.complete {
         let gap = check::first_unknown(db, elaborated);
         told.push(LiveProblem {
             code: String::new(),
             message: gap.unwrap_or_else(|| "not all of the kernel is understood".to_owned()),
-            place: elaborated.first_unknown.and_then(place),
+            place: elaborated.first_unknown.and_then(|place| place_of(db, place)),
         });
     }
     told
+}
+
+/// Those problems of a kernel that a test picks.
+fn told(db: &Database, elaborated: &Elaborated, test: impl Fn(&Problem) -> bool) -> Vec<LiveProblem> {
+    let told = elaborated.problems.iter().filter(|problem| test(problem)).map(|problem| LiveProblem {
+        code: problem.code.as_str().to_owned(),
+        message: problem.message.clone(),
+        place: place_of(db, problem.place),
+    });
+    told.collect()
+}
+
+fn place_of(db: &Database, place: problem::Place) -> Option<Place> {
+    let (file, range) = places::range_of(db, place)?;
+    let line = items::line_number(db, file, range.start);
+    Some(Place { file: file.path(db).to_path_buf(), start: range.start, end: range.end, line })
 }
 
 /// All of a memory, as a tensor of its launch.

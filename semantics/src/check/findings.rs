@@ -345,9 +345,9 @@ fn launch_to_blame(
     Some((blamed, format!("for this launch: {}", named.join(", "))))
 }
 
-/// Whether other arguments make what a problem is about right: they come to its place, and nothing is wrong there.
+/// Whether other arguments make what a problem is about right: they come to its place, give a value there, and nothing is wrong with it.
 fn refutes(db: &dyn Db, other: &Elaborated, problem: &Problem) -> bool {
-    if !other.reaches(db, problem) || other.has(problem) {
+    if !other.reaches(db, problem) || other.has(problem) || other.is_unknown_at(problem) {
         return false;
     }
     let Some((chunk, range)) = range_in_chunk(db, problem.place) else { return false };

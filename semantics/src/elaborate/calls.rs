@@ -434,7 +434,21 @@ impl<'a> Evaluator<'a> {
             .map(|(i, _)| i)
             .collect();
         let mut failed = false;
+        let is_noinline = names::is_noinline(&callee_body, def);
         for (index, (value, expr)) in positional.into_iter().enumerate() {
+            if let Value::Tile(tile) = &value
+                && is_noinline
+                && !failed
+                && tile.ty.shape.iter().any(|dim| dim.size != 1)
+            {
+                let place = self.place(expr);
+                let message = format!(
+                    "`{name}` is marked `noinline` and given a tile ({}): Triton passes it scalars alone. Drop the mark",
+                    tile.ty
+                );
+                self.problem(Code::LNG011, place, message);
+                failed = true;
+            }
             match (places.get(index), &mut rest) {
                 (Some(&param), _) => bound[param] = Some(value),
                 (None, Some((_, gathered))) => gathered.push(value),

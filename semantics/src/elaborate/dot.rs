@@ -95,8 +95,8 @@ impl<'a> Evaluator<'a> {
             _ => out?,
         };
         let out = out.scalar().ok_or(Poisoned)?;
-        if let Some(limit) = arguments.value("max_num_imprecise_acc").as_const().and_then(Const::as_int)
-            && fp8(elem_a)
+        let limit = arguments.value("max_num_imprecise_acc").as_const().and_then(Const::as_int).filter(|_| fp8(elem_a));
+        if let Some(limit) = limit
             && limit > i128::from(k.size)
         {
             let place = self.place(arguments.expr("max_num_imprecise_acc").unwrap_or(at));
@@ -139,12 +139,13 @@ impl<'a> Evaluator<'a> {
             None => self.constant_tile(&Const::Int(0), result, ty.shape.clone()),
         };
         let precision = precision?;
+        let sum_depth = limit.map(|limit| u32::try_from(limit).unwrap_or(0));
         if arguments.value("input_precision").is_none() && arguments.value("allow_tf32").is_none() {
             self.remark_tf32(&a, &b, at);
         }
         self.check_defined(&a, Some(batch + 1), "tl.dot", Neutral::zero("0.0"), at);
         self.check_defined(&b, Some(batch), "tl.dot", Neutral::zero("0.0"), at);
-        let mut result = self.emit_like(OpKind::Dot { precision }, &[&a, &b, &acc], ty);
+        let mut result = self.emit_like(OpKind::Dot { precision, sum_depth }, &[&a, &b, &acc], ty);
         result.varies = Tile::all_axes(rank);
         result.undefined = None;
         Ok(Value::Tile(result))

@@ -134,7 +134,7 @@ impl<'a> Evaluator<'a> {
             let message = format!("tl.dot_scaled needs an inner size of at least 16 elements, and this is {}", k.size);
             return Err(self.problem(Code::DOT002, place, message));
         }
-        let mut result = self.emit_like(OpKind::Dot { precision: DotPrecision::default() }, &[&a, &b, &acc], ty);
+        let mut result = self.emit_like(OpKind::Dot { precision: DotPrecision::default(), sum_depth: None }, &[&a, &b, &acc], ty);
         result.varies = Tile::all_axes(rank);
         result.undefined = None;
         Ok(Value::Tile(result))

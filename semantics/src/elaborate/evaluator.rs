@@ -343,8 +343,9 @@ impl<'a> Evaluator<'a> {
         let work = self.own_work();
         self.emit(OpKind::Return, &operands, [], &[]);
         self.out.results = operands.iter().map(|&id| self.out.ty(id).clone()).collect();
-        // Numbers that were looked at and not needed.
         if self.blocks_below <= MAX_BLOCKS {
+            super::promises::hang_on_makers(&mut self.out);
+            // Numbers that were looked at and not needed.
             tile::rewrite::erase_dead(&mut self.out);
         }
         // There was room for what the walk might emit; what is kept has none.

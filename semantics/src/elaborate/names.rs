@@ -59,6 +59,11 @@ pub(super) fn unspecialised(body: &Body, def: &FunctionDef) -> BTreeSet<usize> {
     items::listed_parameters(body, def, &["do_not_specialize", "do_not_specialize_on_alignment"])
 }
 
+/// Whether a function is under `@triton.jit(noinline=True)`.
+pub(super) fn is_noinline(body: &Body, def: &FunctionDef) -> bool {
+    items::decorator_options(body, def, &["noinline"]).any(|value| matches!(body.expr(value), Expr::Bool(true)))
+}
+
 /// `tl.constexpr`, however it is imported.
 pub(super) fn is_constexpr_annotation(body: &Body, annotation: ExprId) -> bool {
     match body.expr(annotation) {

@@ -2,11 +2,13 @@
 //!
 //! Triton writes a promise on the operation that makes a value, so it is lost where none does (parameters, what loops carry), where that operation
 //! goes away (calls, what folds), and where its analysis asks nothing of it (branches, reductions, new shapes). **Invariant:** what Triton forgets is
-//! forgotten here, even if it is true: a false promise that Triton never saw must not fault here.
+//! forgotten here, even if it is true: a false promise that Triton never saw must not fault here. What it keeps holds for all uses of the value, also
+//! where the promise is a statement whose result nobody takes.
 
 use tritium_tile::{
-    OpKind, ValueId,
+    Function, OpId, OpKind, ValueId,
     ops::{BinaryOp, CastOp, Constant},
+    rewrite::{self, ValueMap},
 };
 
 use super::evaluator::Evaluator;
@@ -77,6 +79,54 @@ impl Evaluator<'_> {
             Shl | ShrS | ShrU => right == Some(0),
             And => matches!((left, right), (Some(0 | -1), _) | (_, Some(0 | -1))) || chained(&[And]),
             _ => false,
+        }
+    }
+}
+
+/// Puts promises right behind the operation that makes what they are about, and gives their result to everybody who uses that.
+pub(super) fn hang_on_makers(function: &mut Function) {
+    let mut promises = Vec::new();
+    function.walk(|_, op| {
+        if matches!(function.op(op).kind, OpKind::Promise { .. }) {
+            promises.push(op);
+        }
+    });
+    if promises.is_empty() {
+        return;
+    }
+    // What each value is without its promises, and each value's promises in the order in which they are made.
+    let mut bare = ValueMap::default();
+    let mut chains: Vec<Vec<OpId>> = vec![Vec::new(); function.values.len()];
+    for &promise in &promises {
+        let op = function.op(promise);
+        let value = bare.get(&op.operands[0]).copied().unwrap_or(op.operands[0]);
+        bare.insert(op.results[0], value);
+        chains[value.index()].push(promise);
+    }
+    let mut last = ValueMap::default();
+    for (&result, &value) in &bare {
+        if let Some(&promise) = chains[value.index()].last() {
+            let promised = function.op(promise).results[0];
+            last.insert(value, promised);
+            last.insert(result, promised);
+        }
+    }
+    rewrite::replace_uses(function, &last);
+    for block in &mut function.blocks {
+        block.ops.retain(|op| !matches!(function.ops[op.index()].kind, OpKind::Promise { .. }));
+    }
+    for block in 0..function.blocks.len() {
+        let ops = std::mem::take(&mut function.blocks[block].ops);
+        for op in ops {
+            function.blocks[block].ops.push(op);
+            for result in function.op(op).results.clone() {
+                let mut value = result;
+                for &promise in &chains[result.index()] {
+                    function.op_mut(promise).operands[0] = value;
+                    value = function.op(promise).results[0];
+                    function.blocks[block].ops.push(promise);
+                }
+            }
         }
     }
 }

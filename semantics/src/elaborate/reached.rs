@@ -10,12 +10,19 @@ use crate::{
     body::{Expr, ExprId, Stmt},
     items::{self, Node},
     problem::{At, Problem},
+    types::Ty,
 };
 
 impl Elaborated {
     /// Whether it found a problem itself.
     pub(crate) fn has(&self, problem: &Problem) -> bool {
         self.problems.iter().any(|p| p.code == problem.code && p.place == problem.place)
+    }
+
+    /// Whether it does not know the value at the place of a problem, as of one that an earlier mistake has spoiled.
+    pub(crate) fn is_unknown_at(&self, problem: &Problem) -> bool {
+        let (At::Expr(id) | At::Argument(id)) = problem.place.at else { return false };
+        self.types.get(&problem.place.function).is_some_and(|types| types.get(id) == Some(&Ty::Unknown))
     }
 
     /// Whether it came to the place of a problem.

@@ -487,13 +487,13 @@ def helper(x, y):
     return tl.where(x > y, x, y) + tl.sum(x, 0)
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def nohelp(x, y):
     z = x + y
     return z, z * 2
 
 
-@triton.jit(noinline=True)
+@triton.jit
 def deep(x, N: tl.constexpr):
     if N > 0:
         return deep(x + 1, N - 1)

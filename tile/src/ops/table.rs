@@ -142,7 +142,7 @@ operations! {
     OpKind::Histogram => "histogram",                  L0 0 Other       Pure,   Tiles   No  [OpKind::Histogram];
     OpKind::Reduce { .. } => "reduce",                 L0 1 Combining   Pure,   Tiles   No  [OpKind::Reduce { axis: 0 }];
     OpKind::Scan { .. } => "scan",                     L0 1 Combining   Pure,   Tiles   No  [OpKind::Scan { axis: 0, reverse: false }];
-    OpKind::Dot { .. } => "dot",                       L0 0 Other       Pure,   Buffers No  [OpKind::Dot { precision: DotPrecision::default() }];
+    OpKind::Dot { .. } => "dot",                       L0 0 Other       Pure,   Buffers No  [OpKind::Dot { precision: DotPrecision::default(), sum_depth: None }];
 
     OpKind::For(_) => "for",                           L0 1 Loop        Placed, Buffers Map [OpKind::For(LoopAttrs::default())];
     // It may not end.
@@ -173,7 +173,7 @@ operations! {
     OpKind::MbarrierWait => "mbarrier_wait",           L2 0 Other       Writes, Buffers No  [OpKind::MbarrierWait];
     OpKind::MbarrierInvalidate => "mbarrier_invalidate", L2 0 Other     Writes, Buffers No  [OpKind::MbarrierInvalidate];
     OpKind::TmaLoad { .. } => "tma_load",              L2 0 Other       Writes, Buffers No  [OpKind::TmaLoad { contiguous: 0 }];
-    OpKind::Wgmma { .. } => "wgmma",                   L2 0 Other       Writes, Buffers No  [OpKind::Wgmma { turned: [false; 2] }];
+    OpKind::Wgmma { .. } => "wgmma",                   L2 0 Other       Writes, Buffers No  [OpKind::Wgmma { turned: [false; 2], sum_depth: None }];
     OpKind::WgmmaWait { .. } => "wgmma_wait",          L2 0 Other       Writes, Tiles   No  [OpKind::WgmmaWait { pending: 0 }];
 }
 

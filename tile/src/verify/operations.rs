@@ -88,7 +88,7 @@ impl Checker<'_> {
             OpKind::AtomicRmw { op: atomic, sem: _, scope: _, vector } => self.atomic_rmw_rule(&given, atomic, *vector),
             OpKind::Reduce { axis } => self.reduce_rule(&given, axis),
             OpKind::Scan { axis, reverse: _ } => self.scan_rule(&given, axis),
-            OpKind::Dot { precision: _ } => {
+            OpKind::Dot { precision: _, sum_depth: _ } => {
                 given.count(3..=3, 1)?;
                 ask(tile_elem(types[2]).is_some(), || "the accumulator of `dot` is a tile")?;
                 let ring = types[..2].iter().any(|t| self.module.layouts.ring_slots(t).is_some());
@@ -133,7 +133,7 @@ impl Checker<'_> {
             OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => self.mbarrier_init_rule(&given),
             OpKind::MbarrierWait => mbarrier_wait_rule(&given),
             OpKind::TmaLoad { contiguous } => self.tma_load_rule(&given, contiguous),
-            OpKind::Wgmma { turned } => self.wgmma_rule(&given, turned),
+            OpKind::Wgmma { turned, sum_depth: _ } => self.wgmma_rule(&given, turned),
             OpKind::WgmmaWait { pending: _ } => {
                 ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), || "`wgmma_wait` passes tiles through")?;
                 ask(types == results, || "`wgmma_wait` gives its operands")

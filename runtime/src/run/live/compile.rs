@@ -5,11 +5,18 @@ use std::time::{Duration, Instant};
 use smol_str::SmolStr;
 use tritium_codegen::{self as codegen, CompileOptions, tensor_map::TensorMap};
 use tritium_semantics::{
-    ArgType, Argument, Database, Instance, dtype::DType, elaborate::elaborate, instance::parse_argument, launch::LaunchOptions,
-    project, target::Sm,
+    ArgType, Argument, Database, Instance,
+    diagnostics::Code,
+    dtype::DType,
+    elaborate::elaborate,
+    instance::parse_argument,
+    launch::LaunchOptions,
+    project,
+    target::{Feature, Sm},
 };
+use tritium_tile::{Module, OpKind};
 
-use super::{Live, LiveConst, LiveProblem, problems};
+use super::{Live, LiveConst, LiveProblem, problems, told};
 use crate::run::{Compiler, Naming, compare};
 
 /// A specialisation that a program wants to launch.
@@ -74,6 +81,8 @@ pub struct LiveCompiled {
     /// Bytes of each parameter of the compiled kernel.
     pub sizes: Vec<u32>,
     pub tensor_maps: Vec<TensorMap>,
+    /// What Triton would warn of as it compiles.
+    pub warnings: Vec<LiveProblem>,
     /// How long it took to make.
     pub taken: Duration,
     rounding: compare::Rounding,
@@ -128,7 +137,11 @@ impl Prepared {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let entry = elaborate(db, self.instance).module.entry();
+        let elaborated = elaborate(db, self.instance);
+        if let Some(why) = left_to_triton(&elaborated.module, self.options) {
+            return Err(refused(why));
+        }
+        let entry = elaborated.module.entry();
         let sizes: Vec<u32> = entry.params.iter().map(|param| entry.parameter_bytes(param)).collect();
         let slots: Option<Vec<Slot>> = self.instance.arguments(db).iter().map(slot).collect();
         let slots = slots.ok_or_else(|| refused("an argument has a type that no launch passes".to_owned()))?;
@@ -151,10 +164,33 @@ impl Prepared {
             slots,
             sizes,
             tensor_maps: compiled.tensor_maps,
+            warnings: told(db, elaborated, |problem| WARNED_OF.contains(&problem.code)),
             taken: begin.elapsed(),
-            rounding: compare::Rounding::of(&elaborate(db, self.instance).module),
+            rounding: compare::Rounding::of(&elaborated.module),
         })
     }
+}
+
+/// What Triton's front end warns of.
+const WARNED_OF: [Code; 2] = [Code::DTY010, Code::LNG014];
+
+/// Why Triton's code is the better one, if it is: products that accumulate in tensor memory are not compiled, and `mma.sync` is far slower there.
+fn left_to_triton(module: &Module, options: CompileOptions) -> Option<String> {
+    if !options.sm.has(Feature::TensorMemory) || options.launch.num_warps < 4 {
+        return None;
+    }
+    let mut found = false;
+    for function in &module.functions {
+        function.walk(|_, op| {
+            let op = function.op(op);
+            if matches!(op.kind, OpKind::Dot { .. })
+                && let &[.., m, n] = &function.ty(op.results[0]).shape()[..]
+            {
+                found |= m >= 64 && n >= 8;
+            }
+        });
+    }
+    found.then(|| format!("products of 64 rows and more are left to Triton on {}, whose tensor memory is not used here", options.sm.name))
 }
 
 /// What nobody can point to.

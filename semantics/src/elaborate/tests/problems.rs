@@ -472,6 +472,26 @@ fn limits() {
 }
 
 #[test]
+fn tiles_for_a_function_that_is_not_inlined() {
+    let text = "
+        @triton.jit(noinline=True)
+        def scaled(x, factor):
+            return x * factor
+        @triton.jit(noinline=False)
+        def inlined(x, factor):
+            return x * factor
+        @triton.jit
+        def kernel(x, n):
+            r = tl.load(x + tl.arange(0, 16))
+            tl.store(x + scaled(n, 2) + tl.arange(0, 16), inlined(r, 2))
+            tl.store(x + tl.arange(0, 16), scaled(r, n))
+    ";
+    expect![[r#"
+        15: LNG011 at `r`: `scaled` is marked `noinline` and given a tile (f32[16]): Triton passes it scalars alone. Drop the mark
+    "#]].assert_eq(&problems(text, "x: *f32; n: i32"));
+}
+
+#[test]
 fn a_result_that_must_be_used_and_a_constexpr_that_is_not_specialised() {
     let text = "
         @triton.must_use_result('nothing else comes of it')
