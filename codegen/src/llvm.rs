@@ -576,6 +576,7 @@ impl<'m> Emitter<'m> {
             let operation = function.op(op);
             if operation.kind.is_terminator() {
                 if matches!(operation.kind, OpKind::Return) {
+                    self.set_origin(operation.origin);
                     line!(self, "ret void");
                 }
                 return Ok(operation.operands.to_vec());

@@ -105,6 +105,12 @@ impl Compiled {
         self.0.shared_bytes
     }
 
+    /// Whether it uses what atomic operations of a tile give back, whose order nobody promises.
+    #[getter]
+    fn takes_turns(&self) -> bool {
+        self.0.takes_turns
+    }
+
     /// How far results of a type may lie from another compiler's, as ‖a − b‖₂ / ‖b‖₂, where `extent` is the largest of a tensor's axis; `None`
     /// of a type that Triton does not have.
     fn bound(&self, dtype: &str, extent: u64) -> Option<f64> {

@@ -2,9 +2,11 @@
 
 import contextlib
 import itertools
+import math
 import types
 
 from tritium import compare
+from tritium.report import Comparison
 
 
 class Gpu:
@@ -68,3 +70,21 @@ def test_times_that_vary_are_taken_more_often():
     gpu = Gpu()
     compare._times(gpu, gpu.kernel(1.0, 1.2), gpu.kernel(1.0))
     assert gpu.replays == 2 * (1 + compare.MAX_REPLAYS)
+
+
+def test_the_worst_of_all_memories_is_kept():
+    told = lambda *differences, **options: _kept(*differences, **options).verdict
+    # Error, bound, distance of two runs of Triton's, rounding of what was given.
+    small, large = (1e-7, 1e-6, 0.0, 0.0, 3, "float32"), (0.5, 1e-6, 0.0, 0.0, 7, "int32")
+    assert told(small) == "within the bound"
+    assert told(small, (0.5, 1e-6, 0.2, 0.0, 1, "float32")) == "as far as two runs of Triton's"
+    assert told((0.5, 1e-6, 0.0, 0.6, 1, "float32")) == "within the rounding of its inputs"
+    assert told(small, large) == "differs" and _kept(small, large).worst == 7
+    assert told(small, large, takes_turns=True) == "as the order of its atomics may make it"
+    assert told((math.nan, 1e-6, 0.0, 0.0, 7, "float32")) == "differs"
+
+
+def _kept(*differences, **options):
+    comparison = Comparison("", (1, 1, 1), 4, (0.0, 0.0), verdict="same bits")
+    comparison.keep(differences, **options)
+    return comparison

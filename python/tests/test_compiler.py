@@ -220,8 +220,8 @@ def chosen(x, y):
 def test_what_triton_warns_of_is_warned_of_once(module):
     with warnings.catch_warnings(record=True) as record:
         warnings.simplefilter("default")
-        for block in 32, 64:
-            module.asked(Source(choosing, {"X": "*fp32", "B": "constexpr"}, {(1,): block}), TARGET, {})
+        for warps in 4, 8:
+            module.asked(Source(choosing, {"X": "*fp32", "B": "constexpr"}, {(1,): 32}), TARGET, {"num_warps": warps})
     told, = (warning for warning in record if warning.category is errors.KernelWarning)
     assert (told.filename, told.lineno) == (__file__, chosen.fn.__code__.co_firstlineno + 2)
     assert "the condition of tl.where is i1" in str(told.message)
@@ -231,6 +231,20 @@ def test_what_triton_warns_of_is_warned_of_once(module):
 def choosing(X, B: tl.constexpr):
     at = tl.arange(0, B)
     tl.store(X + at, chosen(at, 1.0))
+
+
+@triton.jit
+def listed(X, Cursor, Out, B: tl.constexpr):
+    at = tl.arange(0, B)
+    place = tl.atomic_add(Cursor + tl.load(X + at), 1)
+    tl.atomic_add(Out, 1)
+    tl.store(Out + place, at)
+
+
+def test_lists_in_the_order_of_atomics_are_known(module):
+    of = lambda fn, types, constants: module.asked(Source(fn, types, constants), TARGET, {}).code.takes_turns
+    assert of(listed, {"X": "*i32", "Cursor": "*i32", "Out": "*i32", "B": "constexpr"}, {(3,): 32})
+    assert not of(multiply, {"X": "*fp16", "Y": "*fp32", "B": "constexpr"}, {(2,): 32})
 
 
 @triton.jit

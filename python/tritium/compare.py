@@ -105,7 +105,8 @@ class _Compared:
                 restored(before)
                 launch_theirs(stream)
                 again = [memory.clone() for memory, _ in memories]
-                comparison.keep(_differences(torch, memories, left, (before, after, again), self._bound(args)))
+                differences = _differences(torch, memories, left, (before, after, again), self._bound(args))
+                comparison.keep(differences, self.ours.code.takes_turns)
             if self.mode == "bench":
                 restored(before)
                 device = torch.cuda.current_device()

@@ -22,7 +22,8 @@ class Comparison:
     #: From the request to a loaded kernel, in ms, with whatever the caches held.
     first_ms: tuple
     #: `same bits`, `within the bound`, `as far as two runs of Triton's`, `within the rounding of its inputs` (where large numbers cancel out),
-    #: `differs`, or why nothing was compared.
+    #: `as the order of its atomics may make it` (elements of a tile that take numbers from a counter take them in no order that is promised), `differs`,
+    #: or why nothing was compared.
     verdict: str = ""
     #: ‖ours − theirs‖₂ / ‖theirs‖₂ of the memory that differs most, measured; its bound; the element that differs most and the memory's type.
     error: float = 0.0
@@ -34,11 +35,18 @@ class Comparison:
     #: Median time of a launch in µs, warm L2, measured.
     us: tuple | None = None
 
-    def keep(self, differences):
-        """Keeps what is worst of all memories."""
-        rank = ("same bits", "within the bound", "as far as two runs of Triton's", "within the rounding of its inputs", "differs")
+    def keep(self, differences, takes_turns=False):
+        """Keeps what is worst of all memories. `takes_turns`: whether the kernel uses what atomic operations of a tile give back."""
+        rank = (
+            "same bits",
+            "within the bound",
+            "as far as two runs of Triton's",
+            "within the rounding of its inputs",
+            "as the order of its atomics may make it",
+            "differs",
+        )
         for error, bound, own, noise, worst, dtype in differences:
-            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3] if error <= noise else rank[4]
+            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3] if error <= noise else rank[4 if takes_turns else 5]
             if error == 0.0:
                 # Bits that mean the same: −0, or another NaN.
                 verdict = rank[1]

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     facts::{self, Facts},
     module::{BlockId, Function, Module, OpId, ValueId},
-    ops::{BinaryOp, CastOp, Constant, Op, OpKind, Predicate},
+    ops::{BinaryOp, CastOp, Constant, Op, OpKind, Origin, Predicate},
     rewrite::{self, ValueMap},
     types::{Elem, Scalar, Type},
 };
@@ -75,6 +75,8 @@ enum Change {
     Constant(Constant),
     /// It becomes this kind with these operands.
     Become(OpKind, Vec<ValueId>),
+    /// The same, where it is another op's place that is meant.
+    BecomeAt(Origin, OpKind, [ValueId; 3]),
     /// It repeats what this op makes of fewer elements, which have this type but for the element's: of scalars, or of a row.
     Fewer {
         kind: OpKind,
@@ -149,6 +151,12 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
             Change::Become(kind, operands) => {
                 let op = function.op_mut(id);
                 op.kind = kind;
+                op.operands = operands.into_iter().collect();
+            }
+            Change::BecomeAt(origin, kind, operands) => {
+                let op = function.op_mut(id);
+                op.kind = kind;
+                op.origin = origin;
                 op.operands = operands.into_iter().collect();
             }
             Change::Fewer { kind, operands, ty, repeat } => {
@@ -536,7 +544,7 @@ fn accumulate(function: &Function, uses: &[u32], id: OpId, policy: &Policy<'_>) 
         (None, Some(dot)) => (dot, 0),
         (None, None) => return None,
     };
-    Some(Change::Become(dot.kind.clone(), vec![dot.operands[0], dot.operands[1], op.operands[other]]))
+    Some(Change::BecomeAt(dot.origin, dot.kind.clone(), [dot.operands[0], dot.operands[1], op.operands[other]]))
 }
 
 /// `splat(p) + (splat(s) + t)` becomes `splat(p + s) + t`: the part that all threads share is added once, as a scalar.

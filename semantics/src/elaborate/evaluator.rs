@@ -199,6 +199,12 @@ pub(super) fn evaluate(
         Flow::Falls | Flow::Ended => Value::none(),
         Flow::Returned { value, .. } => value,
     };
+    // A program ends where its last statement does.
+    if evaluator.is_entry
+        && let Some(&last) = def.body.last()
+    {
+        evaluator.at(evaluator.stmt_place(last));
+    }
     evaluator.finish(returns)
 }
 

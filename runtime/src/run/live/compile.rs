@@ -14,7 +14,7 @@ use tritium_semantics::{
     project,
     target::{Feature, Sm},
 };
-use tritium_tile::{Module, OpKind};
+use tritium_tile::{Module, OpKind, rewrite};
 
 use super::{Live, LiveConst, LiveProblem, problems, told};
 use crate::run::{Compiler, Naming, compare};
@@ -81,6 +81,8 @@ pub struct LiveCompiled {
     /// Bytes of each parameter of the compiled kernel.
     pub sizes: Vec<u32>,
     pub tensor_maps: Vec<TensorMap>,
+    /// Elements of a tile take what atomic operations give back, as places in a list: in an order that nobody promises.
+    pub takes_turns: bool,
     /// What Triton would warn of as it compiles.
     pub warnings: Vec<LiveProblem>,
     /// How long it took to make.
@@ -164,6 +166,7 @@ impl Prepared {
             slots,
             sizes,
             tensor_maps: compiled.tensor_maps,
+            takes_turns: takes_turns(&elaborated.module),
             warnings: told(db, elaborated, |problem| WARNED_OF.contains(&problem.code)),
             taken: begin.elapsed(),
             rounding: compare::Rounding::of(&elaborated.module),
@@ -191,6 +194,20 @@ fn left_to_triton(module: &Module, options: CompileOptions) -> Option<String> {
         });
     }
     found.then(|| format!("products of 64 rows and more are left to Triton on {}, whose tensor memory is not used here", options.sm.name))
+}
+
+/// Whether what an atomic operation gives back for the elements of a tile is used.
+fn takes_turns(module: &Module) -> bool {
+    module.functions.iter().any(|function| {
+        let counts = rewrite::use_counts(function);
+        let mut found = false;
+        function.walk(|_, op| {
+            let op = function.op(op);
+            found |= matches!(op.kind, OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. })
+                && op.results.iter().any(|&result| counts[result.index()] > 0 && !function.ty(result).is_scalar());
+        });
+        found
+    })
 }
 
 /// What nobody can point to.

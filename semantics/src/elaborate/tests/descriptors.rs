@@ -134,7 +134,7 @@ fn a_block_is_read_and_written() {
           %75 = addptr %64, %74 : *f32[1, 8] @4
           %76 = float %38 : f32[1, 8] @4
           store %75, %76, %71 @4
-          return
+          return @3
         }
     "#]].assert_eq(&module(text, "d: tensordesc<f16[1, 8]>; e: tensordesc<f32[1, 8], nan>; n: i32"));
 }

@@ -37,7 +37,7 @@ fn vector_add() {
           %15 = addptr %14, %5 : *f32[1024] @21
           %16 = add.f %10, %13 : f32[1024] @22
           store %15, %16, %7 @19
-          return
+          return @18
         }
     "#]]
     .assert_eq(&module(text, "x: *f32:16; y: *f32:16; out: *f32:16; n: i32; BLOCK = 1024"));
@@ -90,7 +90,7 @@ fn row_softmax() {
           %27 = splat %n : i32[256] @30
           %28 = lt.s %1, %27 : i1[256] @30
           store %20, %26, %28 @22
-          return
+          return @21
         }
     "#]]
     .assert_eq(&module(text, "out: *f32; x: *f32; stride: i32; n: i32; BLOCK = 256"));
@@ -217,7 +217,7 @@ fn matmul() {
           %90 = broadcast %88 : i1[64, 32] @80
           %91 = and %89, %90 : i1[64, 32] @80
           store %81, %82, %91 @71
-          return
+          return @70
         }
 
         func @relu(%v: f32[64, 32]) -> f32[64, 32] {
@@ -315,7 +315,7 @@ fn control_flow() {
             store %40, %43 @27
             yield @0
           }
-          return
+          return @26
         }
     "#]]
     .assert_eq(&module(text, "x: *f32; out: *i32; n: i32"));
@@ -391,7 +391,7 @@ fn block_pointers() {
             yield %52 @20
           }
           store %48, %49 @15
-          return
+          return @14
         }
     "#]]
     .assert_eq(&module(text, "x: *f32; out: *f32; M: i32; N: i32"));

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{types, types_under};
+use super::{module, types, types_under};
 
 #[test]
 fn shapes_keep_their_names() {
@@ -189,4 +189,80 @@ fn returns_of_3_7() {
         i: i32[32]  [size]
     "#]]
     .assert_eq(&types_under(text, "x: *i32; C = 64", "3.7"));
+}
+
+#[test]
+fn promises_hold_for_all_uses() {
+    let text = "
+        @triton.jit
+        def kernel(x, off, n, HINT: tl.constexpr):
+            at = tl.arange(0, 64) + tl.load(off)
+            mask = at < n
+            if HINT:
+                tl.max_contiguous(tl.multiple_of(at, 64), 64)
+                if n > 3:
+                    tl.multiple_of(n + 1, 16)
+                    tl.multiple_of(at, 32)
+            tl.store(x + at, at, mask=mask)
+    ";
+    expect![[r#"
+        module L0
+        func @kernel(%x: *i32 {div=16}, %off: *i32, %n: i32) {
+          %0 = iota 0, 64 : i32[64] @1
+          %1 = load %off : i32 @3
+          %2 = splat %1 : i32[64] @5
+          %3 = add.i %0, %2 : i32[64] @5
+          %4 = promise.divisible %3 values=[64] : i32[64] @12
+          %5 = promise.contiguous %4 values=[64] : i32[64] @10
+          %6 = promise.divisible %5 values=[32] : i32[64] @21
+          %7 = splat %n : i32[64] @7
+          %8 = lt.s %6, %7 : i1[64] @7
+          %9 = splat %x : *i32[64] @26
+          %10 = addptr %9, %6 : *i32[64] @26
+          store %10, %6, %8 @24
+          return @23
+        }
+    "#]]
+    .assert_eq(&module(text, "x: *i32:16; off: *i32; n: i32; HINT = True"));
+}
+
+#[test]
+fn sums_of_8_bit_floats_that_leave_the_tensor_core() {
+    let text = "
+        @triton.jit
+        def kernel(x, y):
+            i = tl.arange(0, 32)[:, None] * 32 + tl.arange(0, 32)[None, :]
+            a = tl.load(x + i)
+            exact = tl.dot(a, a, max_num_imprecise_acc=16)
+            every = tl.dot(a, a, exact, max_num_imprecise_acc=0)
+            tl.store(y + i, tl.dot(a.to(tl.float16), a.to(tl.float16), every, max_num_imprecise_acc=16))
+    ";
+    expect![[r#"
+        module L0
+        func @kernel(%x: *f8e5m2, %y: *f32) {
+          %0 = iota 0, 32 : i32[32] @1
+          %1 = expand_dims %0 axis=1 : i32[32, 1] @3
+          %2 = constant 32 : i32[32, 1] @4
+          %3 = mul.i %1, %2 : i32[32, 1] @4
+          %4 = iota 0, 32 : i32[32] @5
+          %5 = expand_dims %4 axis=0 : i32[1, 32] @7
+          %6 = broadcast %3 : i32[32, 32] @8
+          %7 = broadcast %5 : i32[32, 32] @8
+          %8 = add.i %6, %7 : i32[32, 32] @8
+          %9 = splat %x : *f8e5m2[32, 32] @12
+          %10 = addptr %9, %8 : *f8e5m2[32, 32] @12
+          %11 = load %10 : f8e5m2[32, 32] @10
+          %12 = constant 0.0 : f32[32, 32] @14
+          %13 = dot %11, %11, %12 sum_depth=16 : f32[32, 32] @14
+          %14 = dot %11, %11, %13 sum_depth=0 : f32[32, 32] @17
+          %15 = splat %y : *f32[32, 32] @22
+          %16 = addptr %15, %8 : *f32[32, 32] @22
+          %17 = float %11 : f16[32, 32] @25
+          %18 = float %11 : f16[32, 32] @28
+          %19 = dot %17, %18, %14 : f32[32, 32] @23
+          store %16, %19 @20
+          return @19
+        }
+    "#]]
+    .assert_eq(&module(text, "x: *fp8e5; y: *f32"));
 }

@@ -306,7 +306,7 @@ fn parts_of_parameters_keep_their_facts() {
           %2 = constant 1.0 : f32 @10
           %3 = add.f %1, %2 : f32 @10
           store %0, %3 @1
-          return
+          return @0
         }
     "#]]
     .assert_eq(&module(text, "t: (*f32:16, (*f32,), constexpr[1]); n: i32:16"));
@@ -401,7 +401,7 @@ fn barriers_and_dependent_launches() {
           store %x, %0 @6
           barrier @9
           grid_launch @12
-          return
+          return @11
         }
     "#]]
     .assert_eq(&module(text, "x: *f32"));
