@@ -90,7 +90,7 @@ both() {
 check() {
   # Times first, while nothing else runs.
   timeout 240 python3 "$root/bench/python_module.py" --out "$out/python-module.json" || true
-  timeout 230 python3 -m pytest -q -p no:cacheprovider "$root/python/tests/test_gpu_faults.py" 2>&1 | tee "$out/faults.txt" || true
+  timeout 230 python3 -m pytest -q -p no:cacheprovider "$root"/python/tests/test_gpu_*.py 2>&1 | tee "$out/faults.txt" || true
   timeout 90 python3 "$root/bench/build.py" check "$kit/programs" --tritium "$(command -v tritium)" 2>&1 | tee "$out/programs.txt" || true
 }
 

@@ -105,6 +105,12 @@ impl Compiled {
         self.0.shared_bytes
     }
 
+    /// Tensor maps that its launcher makes: parameters behind those of the function.
+    #[getter]
+    fn tensor_maps(&self) -> usize {
+        self.0.tensor_maps.len()
+    }
+
     /// Whether it uses what atomic operations of a tile give back, whose order nobody promises.
     #[getter]
     fn takes_turns(&self) -> bool {

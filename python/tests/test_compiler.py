@@ -254,6 +254,23 @@ def multiply(X, Y, B: tl.constexpr):
     tl.store(Y + at, tl.dot(x, x))
 
 
+@triton.jit
+def described(X, Y, n, B: tl.constexpr):
+    x = tl.make_tensor_descriptor(X, shape=[n, n], strides=[n, 1], block_shape=[B, B])
+    sums = tl.zeros((B, B), tl.float32)
+    for k in range(0, n, B):
+        sums = tl.dot(x.load([0, k]), x.load([k, 0]), sums)
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(Y + at, sums)
+
+
+def test_who_launches_itself_is_told_of_more_parameters(module):
+    asked = Source(described, {"X": "*fp16", "Y": "*fp32", "n": "i32", "B": "constexpr"}, {(3,): 64}, {(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]})
+    kernel = module.asked(asked, TARGET, {})
+    assert kernel.code.tensor_maps > 0 and kernel.metadata.global_scratch_size == 128 * kernel.code.tensor_maps
+    assert module.asked(source(), TARGET, {}).metadata.global_scratch_size == 0
+
+
 def test_products_in_tensor_memory_are_tritons(module):
     asked = lambda block, sm: module.asked(
         Source(multiply, {"X": "*fp16", "Y": "*fp32", "B": "constexpr"}, {(2,): block}), Target("cuda", sm, 32), {}

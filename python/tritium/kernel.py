@@ -46,8 +46,9 @@ def kernel_class(module):
                 "target": target,
                 "shared": code.shared,
                 "triton_version": module.__version__,
-                "global_scratch_size": 0,
-                "global_scratch_align": 1,
+                # Inductor launches machine code with the function's own parameters, unless it reads here that these are not enough.
+                "global_scratch_size": 128 * code.tensor_maps,
+                "global_scratch_align": 128 if code.tensor_maps else 1,
                 "profile_scratch_size": 0,
                 "profile_scratch_align": 1,
                 "tmem_size": 0,

@@ -77,7 +77,8 @@ impl Emitter<'_> {
             let accumulators = if fresh { vec![] } else { self.accumulator_words(acc, registers) };
             let left =
                 left_at.iter().find(|(r, _)| *r == row).map(|(_, at)| at).ok_or_else(|| refuse(self, "the left operand"))?;
-            let steps = ks().zip(left).map(|(k, &left)| Step { tile: tile as u32, left, right: right_matrix.start(column, k) >> 4 });
+            let steps =
+                ks().zip(left).map(|(k, &left)| Step { tile: tile as u32, left, right: right_matrix.start(column, k) >> 4 });
             plan.push((steps.collect(), accumulators));
         }
         let block = WgmmaBlock {
@@ -93,7 +94,9 @@ impl Emitter<'_> {
         let words = match sum_depth {
             Some(depth) if kind.sums_in_fewer_bits() => {
                 let steps_of_a_sum = depth.div_ceil(step).max(1) as usize;
-                plan.into_iter().flat_map(|(steps, sums)| self.sums_outside(&block, &steps, steps_of_a_sum, sums, &inputs)).collect()
+                plan.into_iter()
+                    .flat_map(|(steps, sums)| self.sums_outside(&block, &steps, steps_of_a_sum, sums, &inputs))
+                    .collect()
             }
             _ => {
                 let (steps, accumulators): (Vec<_>, Vec<_>) = plan.into_iter().unzip();

@@ -142,7 +142,11 @@ fn dots_of_parts(b: &mut Builder<'_>, [x, y, acc]: [ValueId; 3], result: Type, p
     let mut sum = acc;
     for order in (0..parts).rev() {
         for i in (0..=order).rev() {
-            sum = b.value(OpKind::Dot { precision: DotPrecision::Tf32, sum_depth: None }, &[x[i], y[order - i], sum], result.clone());
+            sum = b.value(
+                OpKind::Dot { precision: DotPrecision::Tf32, sum_depth: None },
+                &[x[i], y[order - i], sum],
+                result.clone(),
+            );
         }
     }
     sum

@@ -193,7 +193,9 @@ fn left_to_triton(module: &Module, options: CompileOptions) -> Option<String> {
             }
         });
     }
-    found.then(|| format!("products of 64 rows and more are left to Triton on {}, whose tensor memory is not used here", options.sm.name))
+    found.then(|| {
+        format!("products of 64 rows and more are left to Triton on {}, whose tensor memory is not used here", options.sm.name)
+    })
 }
 
 /// Whether what an atomic operation gives back for the elements of a tile is used.

@@ -488,7 +488,8 @@ fn tiles_for_a_function_that_is_not_inlined() {
     ";
     expect![[r#"
         15: LNG011 at `r`: `scaled` is marked `noinline` and given a tile (f32[16]): Triton passes it scalars alone. Drop the mark
-    "#]].assert_eq(&problems(text, "x: *f32; n: i32"));
+    "#]]
+    .assert_eq(&problems(text, "x: *f32; n: i32"));
 }
 
 #[test]
