@@ -264,11 +264,16 @@ def described(X, Y, n, B: tl.constexpr):
     tl.store(Y + at, sums)
 
 
-def test_who_launches_itself_is_told_of_more_parameters(module):
-    asked = Source(described, {"X": "*fp16", "Y": "*fp32", "n": "i32", "B": "constexpr"}, {(3,): 64}, {(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]})
+def test_who_launches_itself_is_told_of_more_parameters(module, monkeypatch):
+    facts = {(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}
+    asked = Source(described, {"X": "*fp16", "Y": "*fp32", "n": "i32", "B": "constexpr"}, {(3,): 64}, facts)
     kernel = module.asked(asked, TARGET, {})
     assert kernel.code.tensor_maps > 0 and kernel.metadata.global_scratch_size == 128 * kernel.code.tensor_maps
     assert module.asked(source(), TARGET, {}).metadata.global_scratch_size == 0
+    # AOTInductor writes C++ that would pass scratch where the maps are.
+    monkeypatch.setitem(sys.modules, "torch._inductor.config", types.SimpleNamespace(cpp_wrapper=True))
+    assert module.asked(asked, TARGET, {}) == "Triton's described"
+    assert module.asked(source(), TARGET, {}).metadata.compiled_by == "tritium"
 
 
 def test_products_in_tensor_memory_are_tritons(module):

@@ -259,16 +259,23 @@ def _kernel(module, src, request, theirs, target, backend, options):
         if line is not None and file != request.source.file:
             message, line = f"{file}:{line}: {message}", None
         raise Refused(message, line)
-    for warned in json.loads(compiled.warnings):
-        file, line = launch.place(launch.state(), request.source, warned["place"])
-        message = f"{warned['message']} [{warned['code']}]"
-        warnings.warn_explicit(message, errors.KernelWarning, file or request.source.file, line or request.source.line, registry=_warned)
     if not compiled.is_cubin:
         raise Refused("there is no ptxas: `pip install nvidia-cuda-nvcc` brings it")
     limit = module.max_shared_mem(module.driver.active.get_current_device()) if _is_here(module, target) else None
     if limit is not None and compiled.shared > limit and not _is_tuning.get():
         raise Refused(f"its {compiled.shared} bytes of shared memory are more than the {limit} of a CTA")
+    if compiled.tensor_maps and _is_for_cpp():
+        raise Refused("its launcher makes its tensor maps, and the C++ that Inductor writes launches kernels itself")
+    for warned in json.loads(compiled.warnings):
+        file, line = launch.place(launch.state(), request.source, warned["place"])
+        message = f"{warned['message']} [{warned['code']}]"
+        warnings.warn_explicit(message, errors.KernelWarning, file or request.source.file, line or request.source.line, registry=_warned)
     return kernel.kernel_class(module)(src, request, compiled, (target, backend, options), theirs)
+
+
+def _is_for_cpp():
+    """Whether Inductor writes C++ around kernels (AOTInductor, `cpp_wrapper`), which passes the function's own parameters and scratch."""
+    return bool(getattr(sys.modules.get("torch._inductor.config"), "cpp_wrapper", False))
 
 
 def _is_here(module, target):

@@ -797,8 +797,14 @@ fn sounds_like_a_float(name: &str) -> bool {
     if ["stride", "size", "row", "col", "num", "idx", "index", "offset", "len", "dim"].iter().any(|part| name.contains(part)) {
         return false;
     }
-    ["scale", "eps", "alpha", "beta", "momentum", "slope", "dropout", "prob", "decay", "temperature"]
-        .iter()
-        .any(|part| name.contains(part))
+    is_epsilon(&name)
+        || ["scale", "alpha", "beta", "momentum", "slope", "dropout", "prob", "decay", "temperature"]
+            .iter()
+            .any(|part| name.contains(part))
         || matches!(name.as_str(), "p" | "lr" | "gamma" | "theta")
+}
+
+/// `eps`, `rms_eps`, `epsilon`; not `steps`.
+pub(crate) fn is_epsilon(name: &str) -> bool {
+    name.split('_').any(|word| word.starts_with("eps")) || name.ends_with("epsilon")
 }

@@ -11,6 +11,7 @@ use crate::{
     constant::Const,
     dtype::DType,
     launch::{self, Init},
+    specialise,
 };
 
 /// A size: of an axis of a tensor, or of a parameter that is an integer.
@@ -266,7 +267,7 @@ impl Free {
 
     pub(super) fn integer(&mut self, parameter: &SmolStr) -> Argument {
         // Nobody counts in these, whatever a kernel does with them.
-        if parameter.ends_with("eps") || parameter.ends_with("epsilon") {
+        if specialise::is_epsilon(&parameter.to_lowercase()) {
             return Argument::Value { value: Const::float(1e-6), is_given: false };
         }
         let pool = match parameter.to_lowercase().as_str() {

@@ -50,7 +50,7 @@ pub(super) struct Flow {
     pub(super) roles: Vec<Role>,
     /// What a parameter is compared with, in the order of the text.
     pub(super) choices: Vec<Vec<Const>>,
-    /// Parameters of which `//` or an operation on bits is made: integers, whatever they are called.
+    /// Parameters of which `//`, an operation on bits or a range is made: integers, whatever they are called.
     pub(super) whole: BTreeSet<usize>,
     /// Parameters that conditions are made of: their values decide which way the kernel goes.
     pub(super) decides: BTreeSet<usize>,
@@ -125,6 +125,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                     && matches!(name.as_str(), "range" | "static_range")
                 {
                     args.iter().for_each(|a| reader.loaded(a.value, &mut integers));
+                    args.iter().for_each(|a| reader.terms(a.value, &mut whole));
                     // With a step, the bounds are sizes; so is what tiles are made with.
                     if name == "static_range" && args.len() < 3 {
                         args.iter().for_each(|a| reader.terms(a.value, &mut trips));

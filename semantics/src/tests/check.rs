@@ -210,6 +210,28 @@ def wrong(x, y, A: tl.constexpr):
     );
 }
 
+/// Under pointers to `i1` the variable has two types, and nothing is known behind the loop.
+#[test]
+fn what_is_spoiled_under_other_types_is_told() {
+    check_text(
+        r#"
+@triton.jit
+def kernel(x, n, steps):
+    at = tl.program_id(0) * 128 + tl.arange(0, 128)
+    v = tl.load(x + at, mask=at < n)
+    for i in range(1, steps):
+        v = v * i
+    tl.store(x + at, v + tl.arange(0, 64), mask=at < n)
+"#,
+        expect![[r#"
+            10: error SHP001 "v + tl.arange(0, 64)": `v` has shape [128] and `tl.arange(0, 64)` has shape [64]; `+` cannot match 128 with 64: make one a column and the other a row, `v[:, None]` and `tl.arange(0, 64)[None, :]`
+                "tl.arange(0, 128)": 128 comes from here
+                "tl.arange(0, 64)": 64 comes from here
+                fix: Make a column and a row [("", "[:, None]"), ("", "[None, :]")]
+        "#]],
+    );
+}
+
 #[test]
 fn launches_decide() {
     check_text(
