@@ -54,6 +54,8 @@ pub(super) struct Flow {
     pub(super) whole: BTreeSet<usize>,
     /// Parameters that conditions are made of: their values decide which way the kernel goes.
     pub(super) decides: BTreeSet<usize>,
+    /// Parameters that what is returned may start from, if it is an address.
+    pub(super) returned: BTreeSet<usize>,
 }
 
 #[salsa::tracked(returns(ref), cycle_result = nothing)]
@@ -85,7 +87,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
     let (mut trips, mut sizes) = (BTreeSet::new(), BTreeSet::new());
     // What is written beside other numbers, or in a shape.
     let mut reckoned = BTreeSet::new();
-    let (mut whole, mut decides) = (BTreeSet::new(), BTreeSet::new());
+    let (mut whole, mut decides, mut returned) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     walk(&body, &def.body, &mut |node| match node {
         Node::Stmt(id) => match body.stmt(id) {
             Stmt::If { condition, .. } | Stmt::While { condition, .. } => {
@@ -99,6 +101,9 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
                 {
                     roles[param] = Role::Compound;
                 }
+            }
+            Stmt::Return(Some(value)) => {
+                returned.extend(reader.roots(*value, &numbers, &mut BTreeSet::new()).into_iter().map(|root| root.0));
             }
             _ => {}
         },
@@ -286,7 +291,7 @@ pub(super) fn flow(db: &dyn Db, function: Function) -> Flow {
         }
         roles[param] = if integers.pointers.contains(&param) { Role::IndexPointer } else { Role::Pointer };
     }
-    Flow { roles, choices, whole, decides }
+    Flow { roles, choices, whole, decides, returned }
 }
 
 /// Which pointers a function's own statements read and write, by position.
@@ -671,7 +676,13 @@ impl<'a> Reader<'a> {
                     Some("multiple_of" | "max_contiguous" | "max_constancy" | "broadcast_to" | "cast" | "advance") => {
                         args.first().map_or_else(Vec::new, |a| self.roots(a.value, numbers, seen))
                     }
-                    _ => vec![],
+                    // What a helper makes of an address it is given.
+                    None => self.helper(*callee).map_or_else(Vec::new, |helper| {
+                        let returned = flow(self.db, helper).returned.iter();
+                        let given = returned.filter_map(|&index| self.helper_argument(helper, index, args));
+                        given.flat_map(|value| self.roots(value, numbers, seen)).map(|(param, _)| (param, id)).collect()
+                    }),
+                    Some(_) => vec![],
                 },
             },
             _ => vec![],

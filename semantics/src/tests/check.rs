@@ -233,6 +233,30 @@ def kernel(x, n, steps):
 }
 
 #[test]
+fn what_helpers_make_of_an_address_is_one() {
+    check_text(
+        r#"
+@triton.jit
+def base(g, row, K, TURNED: tl.constexpr):
+    if TURNED:
+        return g + row.to(tl.int64)
+    shifted = row * K + g
+    return shifted
+
+@triton.jit
+def block(start, K: tl.constexpr):
+    return tl.make_block_ptr(start, (K, K), (K, 1), (0, 0), (16, 16), (1, 0))
+
+@triton.jit
+def kernel(grads, beta, K: tl.constexpr, TURNED: tl.constexpr):
+    start = base(grads, tl.program_id(0), K, TURNED)
+    tl.store(base(beta, tl.program_id(0), 1, False), tl.sum(tl.load(block(start, K))))
+"#,
+        expect![""],
+    );
+}
+
+#[test]
 fn launches_decide() {
     check_text(
         r#"
