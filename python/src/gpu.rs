@@ -113,8 +113,8 @@ impl Compiled {
 
     /// Whether it uses what atomic operations of a tile give back, whose order nobody promises.
     #[getter]
-    fn takes_turns(&self) -> bool {
-        self.0.takes_turns
+    fn uses_atomic_results(&self) -> bool {
+        self.0.uses_atomic_results
     }
 
     /// How far results of a type may lie from another compiler's, as ‖a − b‖₂ / ‖b‖₂, where `extent` is the largest of a tensor's axis; `None`

@@ -80,7 +80,7 @@ def test_the_worst_of_all_memories_is_kept():
     assert told(small, (0.5, 1e-6, 0.2, 0.0, 1, "float32")) == "as far as two runs of Triton's"
     assert told((0.5, 1e-6, 0.0, 0.6, 1, "float32")) == "within the rounding of its inputs"
     assert told(small, large) == "differs" and _kept(small, large).worst == 7
-    assert told(small, large, takes_turns=True) == "as the order of its atomics may make it"
+    assert told(small, large, uses_atomic_results=True) == "as the order of its atomics may make it"
     assert told((math.nan, 1e-6, 0.0, 0.0, 7, "float32")) == "differs"
 
 

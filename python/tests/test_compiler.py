@@ -242,7 +242,7 @@ def listed(X, Cursor, Out, B: tl.constexpr):
 
 
 def test_lists_in_the_order_of_atomics_are_known(module):
-    of = lambda fn, types, constants: module.asked(Source(fn, types, constants), TARGET, {}).code.takes_turns
+    of = lambda fn, types, constants: module.asked(Source(fn, types, constants), TARGET, {}).code.uses_atomic_results
     assert of(listed, {"X": "*i32", "Cursor": "*i32", "Out": "*i32", "B": "constexpr"}, {(3,): 32})
     assert not of(multiply, {"X": "*fp16", "Y": "*fp32", "B": "constexpr"}, {(2,): 32})
 

@@ -106,7 +106,7 @@ class _Compared:
                 launch_theirs(stream)
                 again = [memory.clone() for memory, _ in memories]
                 differences = _differences(torch, memories, left, (before, after, again), self._bound(args))
-                comparison.keep(differences, self.ours.code.takes_turns)
+                comparison.keep(differences, self.ours.code.uses_atomic_results)
             if self.mode == "bench":
                 restored(before)
                 device = torch.cuda.current_device()

@@ -35,8 +35,8 @@ class Comparison:
     #: Median time of a launch in µs, warm L2, measured.
     us: tuple | None = None
 
-    def keep(self, differences, takes_turns=False):
-        """Keeps what is worst of all memories. `takes_turns`: whether the kernel uses what atomic operations of a tile give back."""
+    def keep(self, differences, uses_atomic_results=False):
+        """Keeps what is worst of all memories. `uses_atomic_results`: whether the kernel uses what atomic operations of a tile give back."""
         rank = (
             "same bits",
             "within the bound",
@@ -46,7 +46,7 @@ class Comparison:
             "differs",
         )
         for error, bound, own, noise, worst, dtype in differences:
-            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3] if error <= noise else rank[4 if takes_turns else 5]
+            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3] if error <= noise else rank[4 if uses_atomic_results else 5]
             if error == 0.0:
                 # Bits that mean the same: −0, or another NaN.
                 verdict = rank[1]

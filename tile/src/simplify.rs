@@ -73,10 +73,8 @@ enum Change {
     Use(ValueId),
     /// Its only result is this constant.
     Constant(Constant),
-    /// It becomes this kind with these operands.
-    Become(OpKind, Vec<ValueId>),
-    /// The same, where it is another op's place that is meant.
-    BecomeAt(Origin, OpKind, [ValueId; 3]),
+    /// It becomes this kind with these operands, at the place in the source that this says.
+    Become(OpKind, Vec<ValueId>, Origin),
     /// It repeats what this op makes of fewer elements, which have this type but for the element's: of scalars, or of a row.
     Fewer {
         kind: OpKind,
@@ -148,12 +146,7 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
                 op.operands.clear();
                 op.regions.clear();
             }
-            Change::Become(kind, operands) => {
-                let op = function.op_mut(id);
-                op.kind = kind;
-                op.operands = operands.into_iter().collect();
-            }
-            Change::BecomeAt(origin, kind, operands) => {
+            Change::Become(kind, operands, origin) => {
                 let op = function.op_mut(id);
                 op.kind = kind;
                 op.origin = origin;
@@ -348,7 +341,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
         OpKind::Store(_) if op.operands.len() > 2 => {
             return match policy.known(function, facts, op.operands[2]) {
                 Some(0) => policy.drops_masked_accesses.then_some(Change::Erase),
-                Some(_) => Some(Change::Become(op.kind.clone(), op.operands[..2].to_vec())),
+                Some(_) => Some(Change::Become(op.kind.clone(), op.operands[..2].to_vec(), op.origin)),
                 None => None,
             };
         }
@@ -407,7 +400,7 @@ fn change(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> 
             }
             let repeated = def(function, source)?;
             match repeated.kind {
-                OpKind::Splat => Some(Change::Become(OpKind::Splat, repeated.operands.to_vec())),
+                OpKind::Splat => Some(Change::Become(OpKind::Splat, repeated.operands.to_vec(), op.origin)),
                 OpKind::Constant(constant) => Some(Change::Constant(constant)),
                 _ => None,
             }
@@ -421,7 +414,7 @@ fn load(function: &Function, facts: &Facts, id: OpId, policy: &Policy<'_>) -> Op
     let OpKind::Load(attrs) = op.kind else { return None };
     let mask = policy.known(function, facts, *op.operands.get(1)?)?;
     if mask != 0 {
-        return Some(Change::Become(op.kind.clone(), vec![op.operands[0]]));
+        return Some(Change::Become(op.kind.clone(), vec![op.operands[0]], op.origin));
     }
     let other = *op.operands.get(2).filter(|_| policy.drops_masked_accesses)?;
     (!attrs.volatile && function.ty(other) == function.ty(op.results[0])).then_some(Change::Use(other))
@@ -544,7 +537,7 @@ fn accumulate(function: &Function, uses: &[u32], id: OpId, policy: &Policy<'_>) 
         (None, Some(dot)) => (dot, 0),
         (None, None) => return None,
     };
-    Some(Change::BecomeAt(dot.origin, dot.kind.clone(), [dot.operands[0], dot.operands[1], op.operands[other]]))
+    Some(Change::Become(dot.kind.clone(), vec![dot.operands[0], dot.operands[1], op.operands[other]], dot.origin))
 }
 
 /// `splat(p) + (splat(s) + t)` becomes `splat(p + s) + t`: the part that all threads share is added once, as a scalar.

@@ -82,7 +82,7 @@ pub struct LiveCompiled {
     pub sizes: Vec<u32>,
     pub tensor_maps: Vec<TensorMap>,
     /// Elements of a tile take what atomic operations give back, as places in a list: in an order that nobody promises.
-    pub takes_turns: bool,
+    pub uses_atomic_results: bool,
     /// What Triton would warn of as it compiles.
     pub warnings: Vec<LiveProblem>,
     /// How long it took to make.
@@ -166,7 +166,7 @@ impl Prepared {
             slots,
             sizes,
             tensor_maps: compiled.tensor_maps,
-            takes_turns: takes_turns(&elaborated.module),
+            uses_atomic_results: uses_atomic_results(&elaborated.module),
             warnings: told(db, elaborated, |problem| WARNED_OF.contains(&problem.code)),
             taken: begin.elapsed(),
             rounding: compare::Rounding::of(&elaborated.module),
@@ -199,7 +199,7 @@ fn left_to_triton(module: &Module, options: CompileOptions) -> Option<String> {
 }
 
 /// Whether what an atomic operation gives back for the elements of a tile is used.
-fn takes_turns(module: &Module) -> bool {
+fn uses_atomic_results(module: &Module) -> bool {
     module.functions.iter().any(|function| {
         let counts = rewrite::use_counts(function);
         let mut found = false;
